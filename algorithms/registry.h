@@ -1,0 +1,55 @@
+// The list of all-reduce algorithms: one row each, read by the command, the tests and the
+// heuristics.
+//
+// A name with options is written NAME[:KEY[=VALUE]]..., as in "ring", "ring:segments=4" or
+// "torus:dims=4x4:pincer". Adding an algorithm is its file and one row in registry.cc.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+/// An algorithm's name with its options as written; flags have the value "".
+struct AlgorithmSpec {
+  std::string name;
+  std::map<std::string, std::string> options;
+  bool operator==(const AlgorithmSpec&) const = default;
+};
+
+/// Reads NAME[:KEY[=VALUE]]...; does not look the name up. Throws InvalidArgument.
+AlgorithmSpec parse_algorithm_spec(std::string_view text);
+std::string to_string(const AlgorithmSpec& spec);
+
+/// One option of an algorithm, for help texts and for refusing unknown ones.
+struct AlgorithmOption {
+  std::string_view name;           // "segments"
+  std::string_view default_value;  // "1", "" for a flag, "auto" if derived from the rank count
+  std::string_view help;
+};
+
+struct AlgorithmInfo {
+  std::string_view name;         // "ring"
+  std::string_view summary;      // one line
+  std::string_view constraints;  // "any number of ranks"
+  std::string_view cost;         // rounds, bytes sent and bytes reduced per rank, as a formula
+  bool replica_consistent;       // all ranks end with bitwise equal sums; proven by the verifier
+  std::string_view source;
+  std::vector<AlgorithmOption> options;
+  /// Throws InvalidArgument, saying what would be possible, for ranks or options that do not fit.
+  Schedule (*make)(int ranks, const AlgorithmSpec& spec);
+};
+
+std::span<const AlgorithmInfo> algorithms();
+/// Throws InvalidArgument with a suggestion for an unknown name.
+const AlgorithmInfo& find_algorithm(std::string_view name);
+/// Looks the name up, refuses unknown options (with a suggestion) and makes the schedule.
+Schedule make_schedule(const AlgorithmSpec& spec, int ranks);
+Schedule make_schedule(std::string_view spec, int ranks);
+
+}  // namespace collbench

@@ -1,0 +1,69 @@
+#include "algorithms/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+
+namespace collbench {
+
+Partition near_equal_partition(int chunks) {
+  return [chunks](int chunk, std::int64_t count, int element_bytes) {
+    assert(chunk >= 0 && chunk <= chunks);
+    if (chunk == chunks) return count;
+    const std::int64_t line = std::max(1, 64 / element_bytes);
+    // 16 cache lines per chunk make whole-line boundaries cost at most 1/16 of a chunk.
+    const std::int64_t unit = count >= 16 * line * chunks ? line : 1;
+    const std::int64_t units = count / unit;
+    // Equal to units * chunk / chunks, without overflow for large counts.
+    return unit * (units / chunks * chunk + units % chunks * chunk / chunks);
+  };
+}
+
+Schedule::Schedule(std::string name, Shape shape, Function function, Partition partition)
+    : name_(std::move(name)),
+      shape_(shape),
+      function_(std::move(function)),
+      partition_(partition ? std::move(partition) : near_equal_partition(shape.chunks)) {
+  require(shape.ranks >= 1,
+          name_ + ": ranks must be at least 1, not " + std::to_string(shape.ranks));
+  require(shape.chunks >= 1,
+          name_ + ": chunks must be at least 1, not " + std::to_string(shape.chunks));
+  require(shape.rounds >= 0, name_ + ": rounds must not be negative");
+}
+
+void Schedule::round(Rank rank, int round, Round& out) const {
+  assert(rank >= 0 && rank < shape_.ranks);
+  assert(round >= 0 && round < shape_.rounds);
+  out.clear();
+  function_(rank, round, out);
+}
+
+Schedule tabulate(const Schedule& schedule) {
+  struct Table {
+    std::vector<std::size_t> begin;  // ranks x rounds + 1 entries, row-major
+    std::vector<Op> ops;
+  };
+  auto table = std::make_shared<Table>();
+  Round round;
+  table->begin.push_back(0);
+  for (Rank r = 0; r < schedule.ranks(); ++r) {
+    for (int t = 0; t < schedule.rounds(); ++t) {
+      schedule.round(r, t, round);
+      table->ops.insert(table->ops.end(), round.ops().begin(), round.ops().end());
+      table->begin.push_back(table->ops.size());
+    }
+  }
+  const int rounds = schedule.rounds();
+  const auto play = [table, rounds](Rank r, int t, Round& out) {
+    const auto row = static_cast<std::size_t>(r) * static_cast<std::size_t>(rounds) +
+                     static_cast<std::size_t>(t);
+    for (std::size_t i = table->begin[row]; i < table->begin[row + 1]; ++i) out.push(table->ops[i]);
+  };
+  return {
+      schedule.name(), {schedule.ranks(), schedule.chunks(), rounds}, play, schedule.partition()};
+}
+
+}  // namespace collbench

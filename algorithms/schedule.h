@@ -1,0 +1,104 @@
+// A Schedule says what every rank sends, receives and reduces: an all-reduce, written once as data.
+//
+// It is a pure function (rank, round) -> operations. Nothing is stored, so a schedule for 65,536
+// ranks costs as much as one for two; tabulate() caches the function where a table is wanted.
+//
+// Meaning. The buffer of each rank is cut into chunks() pieces. A rank runs its rounds in order,
+// and every round is simultaneous: sends carry the values from before the round, then received
+// values are stored or reduced in the order written. There is no barrier between ranks.
+//
+// Matching. The k-th send from a to b in round t meets the k-th receive from a at b in round t, and
+// both name the same chunks. So rounds need no tags, and a matched schedule cannot deadlock
+// (induction on t).
+//
+// Order of sums. A rank's recv_reduce operations of one round into one chunk form a group: a left
+// fold in the order written, (own + first) + second ... A recv_reduce whose peer is the rank itself
+// moves no data: it marks the place of the own term in that fold, which comes first when unmarked.
+// That is how one-shot reaches the same rounding on every rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace collbench {
+
+using Rank = int;
+
+/// Chunks [first, first + count) of the buffer.
+struct Chunks {
+  int first = 0;
+  int count = 1;
+  bool operator==(const Chunks&) const = default;
+};
+
+enum class OpKind : std::uint8_t { send, recv, recv_reduce };
+
+struct Op {
+  OpKind kind;
+  Rank peer;
+  Chunks chunks;
+  bool operator==(const Op&) const = default;
+};
+
+/// The operations of one rank in one round. Reuse one object over a loop: clear() keeps capacity.
+class Round {
+ public:
+  void send(Rank to, Chunks chunks) { ops_.push_back({OpKind::send, to, chunks}); }
+  void recv(Rank from, Chunks chunks) { ops_.push_back({OpKind::recv, from, chunks}); }
+  void recv_reduce(Rank from, Chunks chunks) {
+    ops_.push_back({OpKind::recv_reduce, from, chunks});
+  }
+  void push(const Op& op) { ops_.push_back(op); }
+  std::span<const Op> ops() const { return ops_; }
+  void clear() { ops_.clear(); }
+
+ private:
+  std::vector<Op> ops_;
+};
+
+struct Shape {
+  int ranks = 0;
+  int chunks = 0;
+  int rounds = 0;
+};
+
+/// Where chunk boundaries fall: the first element of chunk `chunk` (0 <= chunk <= chunks) in a
+/// buffer of `count` elements of `element_bytes` bytes. Non-decreasing, from 0 to `count`.
+using Partition = std::function<std::int64_t(int chunk, std::int64_t count, int element_bytes)>;
+
+/// Equal chunks up to rounding; boundaries fall on multiples of 64 bytes once chunks are 1 KiB.
+Partition near_equal_partition(int chunks);
+
+/// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
+class Schedule {
+ public:
+  using Function = std::function<void(Rank rank, int round, Round& out)>;
+
+  /// `partition` empty means near_equal_partition(shape.chunks).
+  /// Requires at least 1 rank and 1 chunk, and 0 or more rounds.
+  Schedule(std::string name, Shape shape, Function function, Partition partition = {});
+
+  const std::string& name() const { return name_; }
+  int ranks() const { return shape_.ranks; }
+  int chunks() const { return shape_.chunks; }
+  int rounds() const { return shape_.rounds; }
+  const Partition& partition() const { return partition_; }
+
+  /// Replaces the contents of `out` by what `rank` does in `round`; idle rounds are empty.
+  /// Requires 0 <= rank < ranks() and 0 <= round < rounds().
+  void round(Rank rank, int round, Round& out) const;
+
+ private:
+  std::string name_;
+  Shape shape_;
+  Function function_;
+  Partition partition_;
+};
+
+/// The same schedule with every operation computed once and stored.
+Schedule tabulate(const Schedule& schedule);
+
+}  // namespace collbench

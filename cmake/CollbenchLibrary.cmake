@@ -1,0 +1,37 @@
+# collbench_library(folder HEADERS ... SOURCES ... USES folder... LINKS target... PRIVATE_LINKS target...)
+# makes the library of one folder: target collbench_<folder>, alias collbench::<folder>, installed
+# with its headers. USES names floors below; LINKS reach users, PRIVATE_LINKS stay in the .cc files.
+function(collbench_library folder)
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;USES;LINKS;PRIVATE_LINKS" ${ARGN})
+  set(target collbench_${folder})
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+    collbench_warnings(${target})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(collbench::${folder} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_sources(${target} ${scope} FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  target_include_directories(${target} ${scope}
+    $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/collbench>)
+  list(TRANSFORM arg_USES PREPEND collbench::)
+  target_link_libraries(${target} ${scope} ${arg_USES} ${arg_LINKS})
+  if(arg_PRIVATE_LINKS)
+    target_link_libraries(${target} PRIVATE ${arg_PRIVATE_LINKS})
+  endif()
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  install(TARGETS ${target} EXPORT collbench-targets
+    FILE_SET HEADERS DESTINATION include/collbench)
+endfunction()
+
+# Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.
+function(collbench_warnings target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<BOOL:${COLLBENCH_WERROR}>:-Werror>)
+endfunction()

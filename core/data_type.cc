@@ -1,0 +1,69 @@
+#include "core/data_type.h"
+
+#include <array>
+#include <vector>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+
+namespace {
+
+struct TypeRow {
+  DataType type;
+  int bytes;
+  std::string_view name;
+  std::array<std::string_view, 3> aliases;
+};
+constexpr std::array<TypeRow, 7> type_rows{{
+    {DataType::f16, 2, "f16", {"half", "float16", "fp16"}},
+    {DataType::bf16, 2, "bf16", {"bfloat16", "", ""}},
+    {DataType::f32, 4, "f32", {"float", "float32", "fp32"}},
+    {DataType::f64, 8, "f64", {"double", "float64", "fp64"}},
+    {DataType::i32, 4, "i32", {"int32", "int", ""}},
+    {DataType::i64, 8, "i64", {"int64", "long", ""}},
+    {DataType::u8, 1, "u8", {"uint8", "byte", ""}},
+}};
+constexpr std::array<std::string_view, 5> op_names{"sum", "prod", "min", "max", "avg"};
+constexpr std::array<DataType, 7> types{DataType::f16, DataType::bf16, DataType::f32, DataType::f64,
+                                        DataType::i32, DataType::i64,  DataType::u8};
+constexpr std::array<ReduceOp, 5> ops{ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max,
+                                      ReduceOp::avg};
+
+[[noreturn]] void refuse(std::string_view what, std::string_view name,
+                         const std::vector<std::string>& known) {
+  std::string list;
+  for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
+  throw InvalidArgument("unknown " + std::string(what) + " '" + std::string(name) + "'." +
+                        did_you_mean(name, known) + " (one of " + list + ")");
+}
+
+}  // namespace
+
+int size_of(DataType type) { return type_rows[static_cast<std::size_t>(type)].bytes; }
+std::string_view to_string(DataType type) { return type_rows[static_cast<std::size_t>(type)].name; }
+std::string_view to_string(ReduceOp op) { return op_names[static_cast<std::size_t>(op)]; }
+std::span<const DataType> all_data_types() { return types; }
+std::span<const ReduceOp> all_reduce_ops() { return ops; }
+
+DataType parse_data_type(std::string_view name) {
+  std::vector<std::string> known;
+  for (const TypeRow& row : type_rows) {
+    if (name == row.name) return row.type;
+    for (const std::string_view alias : row.aliases) {
+      if (!alias.empty() && name == alias) return row.type;
+    }
+    known.emplace_back(row.name);
+  }
+  refuse("data type", name, known);
+}
+
+ReduceOp parse_reduce_op(std::string_view name) {
+  for (const ReduceOp op : ops) {
+    if (name == to_string(op)) return op;
+  }
+  refuse("operator", name, {op_names.begin(), op_names.end()});
+}
+
+}  // namespace collbench

@@ -1,0 +1,19 @@
+// "Did you mean": the known name nearest to a misspelt one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace collbench {
+
+/// The candidate with the smallest Damerau-Levenshtein distance to `name` (at most 2, and less than
+/// the length of `name`); empty if none. Source: Damerau 1964, restricted (optimal string
+/// alignment).
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+/// " Did you mean 'ring'?" or "" : appended to messages about unknown names.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace collbench

@@ -1,0 +1,104 @@
+#include "core/units.h"
+
+#include <array>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+
+namespace {
+
+constexpr std::int64_t largest_size = std::int64_t{1} << 62;
+
+[[noreturn]] void refuse(const std::string& text, std::string_view why) {
+  throw InvalidArgument(
+      fmt::format("size '{}' {}; write NUMBER[K|M|G|T], as in 4, 64K, 1.5G or 4KiB", text, why));
+}
+
+// Power of 1024 of a unit "", "B", "K", "KB", "KiB" ...; -1 if it is none.
+int unit_power(std::string_view unit) {
+  if (unit.empty() || unit == "B" || unit == "b") return 0;
+  const auto letter = std::string_view("KMGT").find(static_cast<char>(unit[0] & ~0x20));
+  if (letter == std::string_view::npos) return -1;
+  const std::string_view rest = unit.substr(1);
+  const bool known = rest.empty() || rest == "B" || rest == "b" || rest == "i" || rest == "iB";
+  return known ? static_cast<int>(letter) + 1 : -1;
+}
+
+}  // namespace
+
+Bytes parse_size(const std::string& text) {
+  if (text.empty()) refuse(text, "is empty");
+  if (text[0] == '-') refuse(text, "is negative");
+  std::size_t i = 0;
+  std::int64_t whole = 0;
+  while (i < text.size() && text[i] >= '0' && text[i] <= '9') {
+    if (whole > (largest_size - 9) / 10) refuse(text, "is larger than 2^62 bytes");
+    whole = whole * 10 + (text[i++] - '0');
+  }
+  if (i == 0) refuse(text, "does not start with a digit");
+  std::int64_t fraction = 0;
+  std::int64_t fraction_scale = 1;
+  if (i < text.size() && text[i] == '.') {
+    const std::size_t start = ++i;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') {
+      if (i - start >= 9) refuse(text, "has more than 9 digits after the point");
+      fraction = fraction * 10 + (text[i++] - '0');
+      fraction_scale *= 10;
+    }
+    if (i == start) refuse(text, "has no digit after the point");
+  }
+  if (i < text.size() && text[i] == ' ') ++i;
+  const int power = unit_power(std::string_view(text).substr(i));
+  if (power < 0) refuse(text, "has an unknown unit '" + text.substr(i) + "'");
+  const std::int64_t unit = std::int64_t{1} << (10 * power);
+  if (whole > largest_size / unit) refuse(text, "is larger than 2^62 bytes");
+  // Exact in 128 bits: a fraction counts only if it gives whole bytes.
+  const __int128 scaled_fraction = static_cast<__int128>(fraction) * unit;
+  if (scaled_fraction % fraction_scale != 0) refuse(text, "is not a whole number of bytes");
+  return {whole * unit + static_cast<std::int64_t>(scaled_fraction / fraction_scale)};
+}
+
+std::string to_string(Bytes size) {
+  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t u = 0;
+  auto value = static_cast<double>(size.count);
+  // Move up a unit while the number stays readable: whole, or at least three digits stay exact.
+  while (u + 1 < units.size() && std::abs(value) >= 1024 &&
+         std::fmod(value * 1000 / 1024, 1.0) == 0.0) {
+    value /= 1024;
+    ++u;
+  }
+  return fmt::format("{:.10g} {}", value, units[u]);
+}
+
+namespace {
+
+// The largest unit not above the value, four significant digits.
+std::string scaled(double value, double step, std::span<const std::string_view> units) {
+  std::size_t u = 0;
+  while (u + 1 < units.size() && std::abs(value) >= step) {
+    value /= step;
+    ++u;
+  }
+  return fmt::format("{:.4g} {}", value, units[u]);
+}
+
+}  // namespace
+
+std::string to_string(Bandwidth rate) {
+  constexpr std::array<std::string_view, 5> units{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return scaled(rate.bytes_per_second, 1000, units);
+}
+
+std::string to_string(Seconds time) {
+  constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};
+  return scaled(time.count() * 1e9, 1000, units);
+}
+
+}  // namespace collbench

@@ -1,0 +1,48 @@
+// A Communicator is anything that can all-reduce: a schedule that collbench plays on an endpoint,
+// or a black box (NCCL, MPI, Gloo). Benchmarks and training see nothing else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/data_type.h"
+#include "core/units.h"
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+/// Thread safety: one communicator per rank, used by one thread. Every rank must make the same
+/// calls in the same order with equal counts, types and operators. Every member throws
+/// TransportError, naming the peer, if one is lost; the communicator is then unusable. Throws
+/// Unavailable if the back end cannot do the type or operator.
+class Communicator {
+ public:
+  using Ticket = std::uint64_t;
+  virtual ~Communicator() = default;
+
+  virtual Rank rank() const = 0;
+  virtual int ranks() const = 0;
+  virtual Seconds now() const = 0;
+
+  /// Puts the element-wise reduction of every rank's `in` into every rank's `out`. In place when
+  /// both are the same region; otherwise they must not overlap, and `in` is left as it was.
+  virtual void all_reduce(Region in, Region out, ReduceOp op) = 0;
+
+  /// The same, started now and finished by wait(ticket); tickets are waited for in any order.
+  /// Calls still take effect in the order made. The default completes at once.
+  virtual Ticket start_all_reduce(Region in, Region out, ReduceOp op) {
+    all_reduce(in, out, op);
+    return 0;
+  }
+  virtual void wait(Ticket /*ticket*/) {}
+
+  /// Copies `root`'s region to every rank.
+  virtual void broadcast(Region region, Rank root) = 0;
+  /// Returns once every rank has called it.
+  virtual void barrier() = 0;
+
+  /// "schedule direct over shared memory", "Open MPI 4.1.4": for records and tables.
+  virtual std::string description() const = 0;
+};
+
+}  // namespace collbench
