@@ -1,0 +1,46 @@
+// A case is one point of a benchmark: which all-reduce, on which back end, over how much data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/units.h"
+
+namespace collbench {
+
+/// What happens to the buffers between timed iterations, outside the timed region. `hot`: nothing
+/// (nccl-tests' habit). `produced`: every rank rewrites its input and reads its output, as a training
+/// step does. `cold`: iterations rotate through buffers larger than the last-level cache.
+enum class Buffers : std::uint8_t { hot, produced, cold };
+std::string_view to_string(Buffers buffers);
+Buffers parse_buffers(std::string_view name);  // throws InvalidArgument
+
+struct Case {
+  std::string algorithm;  // as the user wrote it: "ring:segments=4", "auto", "gloo", "mpi"
+  std::string backend;    // "shm", "grpc", "gloo", "mpi"
+  int workers = 2;
+  Bytes bytes;  // vector size of one rank
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = true;
+  Buffers buffers = Buffers::produced;
+  bool isolate = false;          // shm: workers are processes over a shared arena, not threads
+  bool private_buffers = false;  // shm with isolate: user buffers are private to each process
+  std::string transport;         // grpc: "raw" or "tf-recvbuf"; empty elsewhere
+};
+
+/// How long and how often to measure.
+struct Sampling {
+  int iterations = 0;  // timed iterations; 0: until the 95 % interval of the median is within
+                       // +-target_interval, or max_time is spent, at least 10, at most 2,000
+  int warmup = 5;      // at least; 10 % of the timed iterations if that is more
+  double target_interval = 0.02;  // half width of the interval over the median
+  Seconds max_time{1.0};          // per case, timed part
+  Seconds timeout{60.0};          // a rank that does not answer for so long is lost
+  bool check = true;              // compare with the exact result before and after timing
+  std::uint64_t seed = 1;
+};
+
+}  // namespace collbench
