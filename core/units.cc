@@ -14,6 +14,7 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 62;
+__extension__ typedef __int128 WideInt;  // no ISO type is wide enough
 
 [[noreturn]] void refuse(const std::string& text, std::string_view why) {
   throw InvalidArgument(
@@ -38,8 +39,9 @@ Bytes parse_size(const std::string& text) {
   std::size_t i = 0;
   std::int64_t whole = 0;
   while (i < text.size() && text[i] >= '0' && text[i] <= '9') {
-    if (whole > (largest_size - 9) / 10) refuse(text, "is larger than 2^62 bytes");
-    whole = whole * 10 + (text[i++] - '0');
+    const int digit = text[i++] - '0';
+    if (whole > (largest_size - digit) / 10) refuse(text, "is larger than 2^62 bytes");
+    whole = whole * 10 + digit;
   }
   if (i == 0) refuse(text, "does not start with a digit");
   std::int64_t fraction = 0;
@@ -57,24 +59,25 @@ Bytes parse_size(const std::string& text) {
   const int power = unit_power(std::string_view(text).substr(i));
   if (power < 0) refuse(text, "has an unknown unit '" + text.substr(i) + "'");
   const std::int64_t unit = std::int64_t{1} << (10 * power);
-  if (whole > largest_size / unit) refuse(text, "is larger than 2^62 bytes");
   // Exact in 128 bits: a fraction counts only if it gives whole bytes.
-  const __int128 scaled_fraction = static_cast<__int128>(fraction) * unit;
+  const WideInt scaled_fraction = static_cast<WideInt>(fraction) * unit;
   if (scaled_fraction % fraction_scale != 0) refuse(text, "is not a whole number of bytes");
-  return {whole * unit + static_cast<std::int64_t>(scaled_fraction / fraction_scale)};
+  const WideInt total = static_cast<WideInt>(whole) * unit + scaled_fraction / fraction_scale;
+  if (total > largest_size) refuse(text, "is larger than 2^62 bytes");
+  return {static_cast<std::int64_t>(total)};
 }
 
 std::string to_string(Bytes size) {
   constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t u = 0;
-  auto value = static_cast<double>(size.count);
-  // Move up a unit while the number stays readable: whole, or at least three digits stay exact.
-  while (u + 1 < units.size() && std::abs(value) >= 1024 &&
-         std::fmod(value * 1000 / 1024, 1.0) == 0.0) {
-    value /= 1024;
-    ++u;
-  }
-  return fmt::format("{:.10g} {}", value, units[u]);
+  if (size.count < 0) return "-" + to_string(Bytes{-size.count});
+  // A multiple of 1/8 unit is what three decimals can write exactly.
+  int u = 0;
+  while (u < 4 && size.count >> (10 * (u + 1)) > 0 && size.count % (1LL << (10 * u + 7)) == 0) ++u;
+  const std::int64_t whole = size.count >> (10 * u);
+  const std::int64_t eighths = (size.count - (whole << (10 * u))) * 8 >> (10 * u);
+  const std::string number = fmt::format("{}.{:03}", whole, eighths * 125);
+  const std::size_t last = number.find_last_not_of('0');
+  return fmt::format("{} {}", number.substr(0, number[last] == '.' ? last : last + 1), units[u]);
 }
 
 namespace {
