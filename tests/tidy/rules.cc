@@ -1,0 +1,241 @@
+#include "tests/tidy/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace collbench::tidy {
+
+namespace {
+
+// The floors: what a folder may include besides itself. Everything points downwards.
+const std::map<std::string, std::set<std::string>> allowed_folders{
+    {"core", {}},
+    {"topologies", {"core"}},
+    {"algorithms", {"core"}},
+    {"heuristics", {"core", "topologies", "algorithms"}},
+    {"transports", {"core", "algorithms", "heuristics"}},
+    {"simulator", {"core", "topologies", "algorithms", "heuristics", "transports"}},
+    {"training", {"core", "topologies", "algorithms", "heuristics", "transports"}},
+    {"bench",
+     {"core", "topologies", "algorithms", "heuristics", "transports", "simulator", "training"}},
+    {"cli",
+     {"core", "topologies", "algorithms", "heuristics", "transports", "simulator", "training",
+      "bench"}},
+};
+// Of transports, a simulator sees only the machine it imitates and the loop that plays on it.
+const std::set<std::string> transports_seen_by_simulator{"transports/endpoint.h",
+                                                         "transports/execute.h"};
+
+// Third-party machinery and the folders whose sources may include it. bench/peers holds programs
+// that measure other libraries by themselves.
+struct Machinery {
+  std::string_view include_starts_with;
+  std::set<std::string> folders;
+};
+const std::array<Machinery, 17> machinery{{
+    {"grpc", {"transports", "bench/peers"}},
+    {"google/protobuf", {"transports"}},
+    {"mpi.h", {"transports", "bench/peers"}},
+    {"gloo/", {"transports", "bench/peers"}},
+    {"nccl", {"transports"}},
+    {"cuda", {"transports", "training"}},
+    {"cublas", {"training"}},
+    {"cudnn", {"training"}},
+    {"dnnl", {"training"}},
+    {"oneapi/", {"training"}},
+    {"simgrid/", {"simulator"}},
+    {"benchmark/", {"bench"}},
+    {"CLI/", {"cli"}},
+    {"pugixml", {"topologies", "algorithms"}},
+    {"toml", {"topologies", "bench", "cli"}},
+    {"spdlog/", {"transports", "cli"}},
+    {"nlohmann/", {"topologies", "algorithms", "heuristics", "training", "bench", "cli"}},
+}};
+
+const std::set<std::string> banned_words{"util", "utils", "helper", "helpers", "common",
+                                         "misc", "base",  "impl",   "manager", "managers"};
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
+bool is_test(const SourceFile& file) { return folder_of(file.path) == "tests"; }
+bool is_header(const SourceFile& file) {
+  return file.path.ends_with(".h") || file.path.ends_with(".cuh");
+}
+
+bool lies_in(const SourceFile& file, const std::set<std::string>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return file.path.starts_with(folder + "/");
+  });
+}
+
+// Calls visit(number, line) for every line, numbers from 1.
+template <class Visit>
+void for_each_line(const std::string& text, const Visit& visit) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) visit(number, line);
+}
+
+std::string at(const SourceFile& file, int line, const std::string& what) {
+  return file.path + ":" + std::to_string(line) + ": " + what;
+}
+
+struct Include {
+  int line = 0;
+  bool quoted = false;
+  std::string path;
+};
+
+std::vector<Include> includes_of(const SourceFile& file) {
+  static const std::regex pattern(R"re(\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
+  std::vector<Include> found;
+  for_each_line(file.text, [&](int number, const std::string& line) {
+    std::smatch match;
+    if (std::regex_match(line, match, pattern))
+      found.push_back({number, match[1] == "\"", match[2]});
+  });
+  return found;
+}
+
+Complaints check_floors(const SourceFile& file) {
+  Complaints complaints;
+  const std::string folder = folder_of(file.path);
+  for (const Include& include : includes_of(file)) {
+    if (!include.quoted) continue;
+    const std::string target = folder_of(include.path);
+    if (target == "tests" && is_test(file)) continue;
+    if (!allowed_folders.contains(target)) {
+      complaints.push_back(at(file, include.line,
+                              "\"" + include.path + "\" does not start with one of our folders"));
+      continue;
+    }
+    if (is_test(file) || target == folder) continue;
+    const bool peeks = folder == "simulator" && target == "transports" &&
+                       !transports_seen_by_simulator.contains(include.path);
+    if (peeks || !allowed_folders.at(folder).contains(target)) {
+      complaints.push_back(at(file, include.line, folder + " may not include " + include.path));
+    }
+  }
+  return complaints;
+}
+
+Complaints check_machinery(const SourceFile& file) {
+  Complaints complaints;
+  for (const Include& include : includes_of(file)) {
+    for (const Machinery& m : machinery) {
+      if (!include.path.starts_with(m.include_starts_with)) continue;
+      if (is_header(file)) {
+        complaints.push_back(at(file, include.line, "a header may not include " + include.path));
+      } else if (!is_test(file) && !lies_in(file, m.folders)) {
+        complaints.push_back(
+            at(file, include.line, file.path + " may not include " + include.path));
+      }
+    }
+  }
+  return complaints;
+}
+
+Complaints check_size(const SourceFile& file) {
+  Complaints complaints;
+  int lines = 0;
+  for_each_line(file.text, [&](int number, const std::string& line) {
+    lines = number;
+    // Bytes that continue a UTF-8 character take no column.
+    const auto columns =
+        std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+    if (columns > 100) {
+      complaints.push_back(at(file, number, std::to_string(columns) + " columns; at most 100"));
+    }
+  });
+  if (lines > 400) {
+    complaints.push_back(at(file, lines, std::to_string(lines) + " lines; at most 400"));
+  }
+  return complaints;
+}
+
+Complaints check_function_length(const SourceFile& file) {
+  Complaints complaints;
+  for (const FunctionLines& f : functions_of(file.text)) {
+    const int lines = f.last - f.first + 1;
+    if (lines <= 70) continue;
+    complaints.push_back(
+        at(file, f.first, "function of " + std::to_string(lines) + " lines; at most 70"));
+  }
+  return complaints;
+}
+
+Complaints check_prose(const SourceFile& file) {
+  if (!is_header(file)) return {};
+  Complaints complaints;
+  if (!file.text.starts_with("// ") || file.text.find(' ', 3) > file.text.find('\n')) {
+    complaints.push_back(at(file, 1, "a header starts with a sentence that says what it is"));
+  }
+  if (file.text.find("\n#pragma once\n") == std::string::npos) {
+    complaints.push_back(at(file, 1, "#pragma once is missing"));
+  }
+  return complaints;
+}
+
+Complaints check_name(const SourceFile& file) {
+  Complaints complaints;
+  const std::size_t slash = file.path.rfind('/');
+  const std::string name = file.path.substr(slash + 1);
+  std::istringstream words(name.substr(0, name.find('.')));
+  for (std::string word; std::getline(words, word, '_');) {
+    if (banned_words.contains(word)) {
+      complaints.push_back(at(file, 1, "'" + word + "' says nothing; name it after its concept"));
+    }
+  }
+  static const std::regex snake_case("[a-z0-9_]+\\.(h|cc|cu|cuh)");
+  if (!std::regex_match(name, snake_case)) {
+    complaints.push_back(at(file, 1, "file names are snake_case"));
+  }
+  return complaints;
+}
+
+// Complains about every line of `text` that matches.
+Complaints search(const SourceFile& file, const std::string& text, const std::regex& pattern,
+                  const std::string& what) {
+  Complaints complaints;
+  for_each_line(text, [&](int number, const std::string& line) {
+    if (std::regex_search(line, pattern)) complaints.push_back(at(file, number, what));
+  });
+  return complaints;
+}
+
+Complaints check_unfinished(const SourceFile& file) {
+  // The words are split so that this file passes its own rule.
+  static const std::regex pattern(
+      "\\b(TO"
+      "DO|FIX"
+      "ME|XX"
+      "X)\\b");
+  return search(file, file.text, pattern, "unfinished work belongs into an issue");
+}
+
+Complaints check_output(const SourceFile& file) {
+  if (lies_in(file, {"cli", "tests", "bench/peers"})) return {};
+  static const std::regex pattern(
+      "std::(cout|cerr|clog)\\b|\\b(v?f?printf|f?puts|putchar)\\s*\\(|\\bfmt::print(ln)?\\s*\\(");
+  return search(file, code_of(file.text), pattern, "libraries return or throw; only cli/ prints");
+}
+
+constexpr std::array<Rule, 8> all_rules{{
+    {"floors", "includes point downwards", check_floors},
+    {"machinery", "third-party machinery stays in the sources of its folder", check_machinery},
+    {"size", "at most 400 lines of at most 100 columns", check_size},
+    {"function_length", "functions of at most 70 lines", check_function_length},
+    {"prose", "headers start with prose, and #pragma once", check_prose},
+    {"name", "files are named after a concept, in snake_case", check_name},
+    {"unfinished", "no unfinished work", check_unfinished},
+    {"output", "only cli/ prints", check_output},
+}};
+
+}  // namespace
+
+std::span<const Rule> rules() { return all_rules; }
+
+}  // namespace collbench::tidy

@@ -1,0 +1,39 @@
+// The rules of the house that no compiler checks: floors, sizes, names, prose.
+//
+// Every rule is a function of one file, so that each can be tested on a planted violation. They
+// read text, not C++: what clang-format would not write is not understood.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace collbench::tidy {
+
+struct SourceFile {
+  std::string path;  // relative to the repository, "core/units.h"
+  std::string text;
+};
+
+/// What is wrong, one "PATH:LINE: what" each.
+using Complaints = std::vector<std::string>;
+
+struct Rule {
+  std::string_view name;
+  std::string_view meaning;
+  Complaints (*check)(const SourceFile& file);
+};
+std::span<const Rule> rules();
+
+/// `text` with the contents of comments, strings and character literals blanked, lines kept.
+std::string code_of(std::string_view text);
+
+/// A body in braces that belongs to a function, and is not inside another one.
+struct FunctionLines {
+  int first = 0;  // line where its declaration starts, counted from 1
+  int last = 0;
+};
+std::vector<FunctionLines> functions_of(std::string_view text);
+
+}  // namespace collbench::tidy

@@ -1,0 +1,193 @@
+// Plants a violation of every rule, and the innocent text that looks like one.
+#include "tests/tidy/rules.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace collbench::tidy {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Complaints complaints(std::string_view rule, const std::string& path, const std::string& text) {
+  const auto found = std::find_if(rules().begin(), rules().end(),
+                                  [&](const Rule& candidate) { return candidate.name == rule; });
+  if (found == rules().end()) return {"there is no rule " + std::string(rule)};
+  return found->check({path, text});
+}
+
+TEST(FloorsTest, CatchesAnIncludeThatPointsUpwards) {
+  EXPECT_THAT(complaints("floors", "core/units.cc", "\n#include \"algorithms/schedule.h\"\n"),
+              ElementsAre("core/units.cc:2: core may not include algorithms/schedule.h"));
+  EXPECT_THAT(complaints("floors", "algorithms/ring.cc", "#include \"topologies/topology.h\"\n"),
+              ElementsAre(HasSubstr("algorithms may not include")));
+  EXPECT_THAT(complaints("floors", "bench/case.h", "  #  include \"cli/run.h\"  // why\n"),
+              ElementsAre(HasSubstr("bench may not include cli/run.h")));
+  EXPECT_THAT(complaints("floors", "transports/shm.cc", "#include \"simulator/engine.h\"\n"),
+              ElementsAre(HasSubstr("transports may not include")));
+}
+
+TEST(FloorsTest, CatchesAnIncludeThatIsNotRootedAtTheRepository) {
+  EXPECT_THAT(complaints("floors", "core/units.cc", "#include \"units.h\"\n"),
+              ElementsAre(HasSubstr("does not start with one of our folders")));
+  EXPECT_THAT(complaints("floors", "core/units.cc", "#include \"../core/units.h\"\n"),
+              ElementsAre(HasSubstr("does not start with one of our folders")));
+  EXPECT_THAT(complaints("floors", "core/units.cc", "#include \"tests/tidy/rules.h\"\n"),
+              ElementsAre(HasSubstr("does not start with one of our folders")));
+}
+
+TEST(FloorsTest, ShowsTheSimulatorOnlyTheMachineOfTransports) {
+  EXPECT_THAT(complaints("floors", "simulator/actor.cc", "#include \"transports/execute.h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(complaints("floors", "simulator/actor.cc", "#include \"transports/shm.h\"\n"),
+              ElementsAre(HasSubstr("simulator may not include transports/shm.h")));
+}
+
+TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
+  EXPECT_THAT(complaints("floors", "cli/run.cc",
+                         "#include <vector>\n#include \"bench/case.h\"\n#include \"core/units.h\"\n"
+                         "#include \"cli/run.h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(complaints("floors", "tests/core/units_test.cc", "#include \"cli/run.h\"\n"),
+              IsEmpty());
+}
+
+TEST(MachineryTest, KeepsThirdPartyHeadersInTheirFolder) {
+  EXPECT_THAT(complaints("machinery", "bench/team.cc", "#include <grpcpp/grpcpp.h>\n"),
+              ElementsAre("bench/team.cc:1: bench/team.cc may not include grpcpp/grpcpp.h"));
+  EXPECT_THAT(complaints("machinery", "transports/mpi.cc", "#include <mpi.h>\n"), IsEmpty());
+  EXPECT_THAT(complaints("machinery", "bench/mpi.cc", "#include <mpi.h>\n"),
+              ElementsAre(HasSubstr("bench/mpi.cc may not include mpi.h")));
+  EXPECT_THAT(complaints("machinery", "bench/peers/mpi.cc", "#include <mpi.h>\n"), IsEmpty());
+  EXPECT_THAT(complaints("machinery", "transports/sim.cc", "#include <simgrid/s4u.hpp>\n"),
+              ElementsAre(HasSubstr("transports/sim.cc may not include")));
+}
+
+TEST(MachineryTest, KeepsThirdPartyHeadersOutOfAllHeaders) {
+  EXPECT_THAT(complaints("machinery", "transports/grpc.h", "#include <grpcpp/grpcpp.h>\n"),
+              ElementsAre(HasSubstr("a header may not include")));
+  EXPECT_THAT(complaints("machinery", "transports/nccl.cuh", "#include <nccl.h>\n"),
+              ElementsAre(HasSubstr("a header may not include")));
+}
+
+TEST(SizeTest, CatchesTheLineThatIsOneTooMany) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "\n";
+  EXPECT_THAT(complaints("size", "core/a.cc", text), IsEmpty());
+  EXPECT_THAT(complaints("size", "core/a.cc", text + "\n"),
+              ElementsAre(HasSubstr("401 lines; at most 400")));
+}
+
+TEST(SizeTest, CountsColumnsNotBytes) {
+  const std::string wide(100, 'x');
+  EXPECT_THAT(complaints("size", "core/a.cc", wide + "\n"), IsEmpty());
+  EXPECT_THAT(complaints("size", "core/a.cc", "\n" + wide + "x\n"),
+              ElementsAre("core/a.cc:2: 101 columns; at most 100"));
+  EXPECT_THAT(complaints("size", "core/a.cc", wide.substr(1) + "\xC3\xA9\n"), IsEmpty());
+}
+
+std::string lines(int n, const std::string& line) {
+  std::string text;
+  for (int i = 0; i < n; ++i) text += line + "\n";
+  return text;
+}
+
+TEST(FunctionLengthTest, CatchesTheLineThatIsOneTooMany) {
+  EXPECT_THAT(
+      complaints("function_length", "core/a.cc", "int f() {\n" + lines(68, "  g();") + "}\n"),
+      IsEmpty());
+  EXPECT_THAT(complaints("function_length", "core/a.cc",
+                         "\n// why\nint f(int a,\n      int b) {\n" + lines(68, "  g();") + "}\n"),
+              ElementsAre("core/a.cc:3: function of 71 lines; at most 70"));
+}
+
+TEST(FunctionLengthTest, CatchesMembersLambdasAndTestsToo) {
+  const std::string body = lines(80, "    g();");
+  for (const std::string opening :
+       {"class A {\n  void f() const {\n",
+        "namespace a {\nstruct B : A {\n  explicit B(int i)\n {\n",
+        "constexpr Row rows[] = {\n{\"a\", [](int n) {\n", "TEST(A, B) {\n  if (true) {\n",
+        "template <class T>\nvoid f(T t) {\n{\n",
+        "template <class T>\nvoid f(struct B* b) {\n{\n"}) {
+    EXPECT_EQ(complaints("function_length", "core/a.cc", opening + body + "}\n}\n}\n").size(), 1U)
+        << opening;
+  }
+}
+
+TEST(FunctionLengthTest, LetsTypesNamespacesAndTablesBeLong) {
+  for (const std::string opening :
+       {"class A : public B<int(int)> {", "namespace {", "const std::vector<Row> rows{",
+        "enum class Kind : int {", "template <class T>\nstruct A {"}) {
+    EXPECT_THAT(
+        complaints("function_length", "core/a.cc", opening + "\n" + lines(80, "  f(1);") + "}\n"),
+        IsEmpty())
+        << opening;
+  }
+}
+
+TEST(FunctionLengthTest, BracesInCommentsStringsAndMacrosDoNotCount) {
+  const std::string text =
+      "#define OPEN (x) {\n"
+      "int f() {  // {\n"
+      "  g(\"{\", '{', R\"({ \" {)\", 1'000, \"\\\"{\");\n"
+      "  /* {\n   { */\n"
+      "}\n" +
+      lines(80, "int x;");
+  EXPECT_THAT(complaints("function_length", "core/a.cc", text), IsEmpty());
+  ASSERT_EQ(functions_of(text).size(), 1U);
+  EXPECT_EQ(functions_of(text)[0].first, 2);
+  EXPECT_EQ(functions_of(text)[0].last, 6);
+}
+
+TEST(ProseTest, CatchesAHeaderThatDoesNotSayWhatItIs) {
+  EXPECT_THAT(complaints("prose", "core/a.h", "#pragma once\n"), testing::SizeIs(2));
+  EXPECT_THAT(complaints("prose", "core/a.h", "// Quantities\n#pragma once\n"),
+              ElementsAre(HasSubstr("starts with a sentence")));
+  EXPECT_THAT(complaints("prose", "core/a.h", "// Quantities with their unit.\n"),
+              ElementsAre(HasSubstr("#pragma once")));
+  EXPECT_THAT(complaints("prose", "core/a.h", "// Quantities with their unit.\n#pragma once\n"),
+              IsEmpty());
+  EXPECT_THAT(complaints("prose", "core/a.cc", "#include <map>\n"), IsEmpty());
+}
+
+TEST(NameTest, CatchesNamesThatSayNothing) {
+  for (const char* path :
+       {"core/utils.h", "core/string_helpers.cc", "bench/common.h", "cli/run_impl.cc",
+        "transports/manager.h", "core/Units.h", "core/a-b.h"}) {
+    EXPECT_EQ(complaints("name", path, "").size(), 1U) << path;
+  }
+  EXPECT_THAT(complaints("name", "core/units.h", ""), IsEmpty());
+  EXPECT_THAT(complaints("name", "algorithms/simplest.cc", ""), IsEmpty());
+  EXPECT_THAT(complaints("name", "algorithms/baseline.cc", ""), IsEmpty());
+}
+
+TEST(UnfinishedTest, CatchesMarksOfUnfinishedWork) {
+  const std::string mark = std::string("TO") + "DO";
+  EXPECT_THAT(complaints("unfinished", "core/a.cc", "\n// " + mark + ": later\n"),
+              ElementsAre("core/a.cc:2: unfinished work belongs into an issue"));
+  EXPECT_THAT(complaints("unfinished", "core/a.cc", "int " + mark + "S;\n"), IsEmpty());
+}
+
+TEST(OutputTest, CatchesPrintingOutsideTheCommand) {
+  for (const char* line : {"std::cout << 1;", "printf(\"x\");", "std::fprintf(stderr, \"x\");",
+                           "fmt::print(\"x\");", "std::puts(\"x\");"}) {
+    EXPECT_EQ(complaints("output", "bench/a.cc", line).size(), 1U) << line;
+    EXPECT_THAT(complaints("output", "cli/a.cc", line), IsEmpty()) << line;
+  }
+  EXPECT_THAT(complaints("output", "bench/a.cc", "snprintf(b, 2, \"x\");  // not std::cout\n"),
+              IsEmpty());
+}
+
+TEST(CodeOfTest, KeepsLinesAndBlanksOnlyWhatIsNotCode) {
+  EXPECT_EQ(code_of("a; // b\nc"), "a;     \nc");
+  EXPECT_EQ(code_of("a(\"b\\\"c\") /* d\ne */ f"), "a(      )     \n     f");
+  EXPECT_EQ(code_of("1'000'000 + 'x'"), "1'000'000 +    ");
+  EXPECT_EQ(code_of("R\"x(a)\" )x\" b"), "            b");
+}
+
+}  // namespace
+}  // namespace collbench::tidy

@@ -1,0 +1,52 @@
+// Holds every C++ file of the repository against every rule.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/tidy/rules.h"
+
+namespace collbench::tidy {
+
+// Found by GoogleTest, which would print the bytes of a rule otherwise.
+void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<SourceFile> read_tree() {
+  const fs::path root = COLLBENCH_SOURCE_DIR;
+  std::vector<SourceFile> files;
+  for (const char* folder : {"core", "topologies", "algorithms", "heuristics", "transports",
+                             "simulator", "training", "bench", "cli", "tests"}) {
+    if (!fs::exists(root / folder)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string ending = entry.path().extension();
+      if (ending != ".h" && ending != ".cc" && ending != ".cu" && ending != ".cuh") continue;
+      std::ostringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      files.push_back({entry.path().lexically_relative(root), text.str()});
+    }
+  }
+  return files;
+}
+
+class TreeTest : public ::testing::TestWithParam<Rule> {};
+
+TEST_P(TreeTest, KeepsTheRule) {
+  static const std::vector<SourceFile> files = read_tree();
+  ASSERT_GE(files.size(), 20U) << "the tree was not found at " << COLLBENCH_SOURCE_DIR;
+  std::string all;
+  for (const SourceFile& file : files) {
+    for (const std::string& complaint : GetParam().check(file)) all += "\n" + complaint;
+  }
+  EXPECT_EQ(all, "") << "the rule: " << GetParam().meaning;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, TreeTest, ::testing::ValuesIn(rules().begin(), rules().end()),
+                         [](const auto& rule) { return std::string(rule.param.name); });
+
+}  // namespace
+}  // namespace collbench::tidy
