@@ -1,0 +1,165 @@
+#include "bench/environment.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <thread>
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "transports/kernels.h"
+
+namespace collbench {
+namespace {
+
+std::string first_line(const std::string& path, const std::string& otherwise = "unknown") {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !line.empty() ? line : otherwise;
+}
+
+// The value after "KEY<spaces>:" in a file of such lines.
+std::string field(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (line.rfind(key, 0) != 0 || colon == std::string::npos) continue;
+    const auto start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "unknown";
+}
+
+// "always [madvise] never" -> "madvise".
+std::string chosen(const std::string& line) {
+  const auto open = line.find('[');
+  const auto close = line.find(']');
+  return open == std::string::npos || close < open ? line : line.substr(open + 1, close - open - 1);
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return std::string("clang ") + __clang_version__;
+#else
+  return std::string("g++ ") + __VERSION__;
+#endif
+}
+
+// "0-1,4": the processors of the affinity mask as ranges.
+std::string affinity() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return "unknown";
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpu);
+    if (last > cpu) text += "-" + std::to_string(last);
+    cpu = last;
+  }
+  return text;
+}
+
+// The folder of this process in the unified cgroup hierarchy; empty if there is none.
+std::string cgroup_folder() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("0::", 0) == 0) return "/sys/fs/cgroup" + line.substr(3);
+  }
+  return "";
+}
+
+// "1.5 cores" or "none": the tightest CPU limit of version 2 ("max 100000", "150000 100000") from
+// this group to the root, else that of version 1.
+std::string cgroup_quota() {
+  double tightest = std::numeric_limits<double>::infinity();
+  const auto tighten = [&](double quota, double period) {
+    if (quota > 0 && period > 0) tightest = std::min(tightest, quota / period);
+  };
+  for (std::string folder = cgroup_folder(); folder.size() >= std::string("/sys/fs/cgroup").size();
+       folder.resize(folder.find_last_of('/'))) {
+    std::istringstream limit(first_line(folder + "/cpu.max", ""));
+    double quota = 0;
+    double period = 0;
+    if (limit >> quota >> period) tighten(quota, period);
+  }
+  tighten(std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1").c_str()),
+          std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "0").c_str()));
+  if (tightest == std::numeric_limits<double>::infinity()) return "none";
+  std::ostringstream text;
+  text << tightest << " cores";
+  return text.str();
+}
+
+// Share of all processor time since boot that the hypervisor gave to somebody else.
+std::string steal() {
+  std::istringstream line(first_line("/proc/stat", ""));
+  std::string cpu;
+  line >> cpu;
+  double total = 0;
+  double stolen = 0;
+  double ticks = 0;
+  for (int column = 0; column < 8 && line >> ticks; ++column) {
+    total += ticks;
+    if (column == 7) stolen = ticks;
+  }
+  if (total <= 0) return "unknown";
+  std::ostringstream text;
+  text.precision(3);
+  text << 100 * stolen / total << " % since boot";
+  return text.str();
+}
+
+}  // namespace
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+Bytes available_memory() {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::istringstream machine(field("/proc/meminfo", "MemAvailable"));
+  std::int64_t kib = 0;
+  if (machine >> kib) least = kib * 1024;
+  const std::string folder = cgroup_folder();
+  std::istringstream limit(first_line(folder + "/memory.max", ""));
+  std::istringstream used(first_line(folder + "/memory.current", ""));
+  std::int64_t limit_bytes = 0;
+  std::int64_t used_bytes = 0;
+  if (limit >> limit_bytes && used >> used_bytes) {
+    least = std::min(least, std::max<std::int64_t>(limit_bytes - used_bytes, 0));
+  }
+  return {least};
+}
+
+Environment collect_environment() {
+  Environment environment;
+  utsname system{};
+  uname(&system);
+  environment["host"] = system.nodename;
+  environment["kernel"] = std::string(system.sysname) + " " + system.release;
+  environment["cpu"] = field("/proc/cpuinfo", "model name");
+  environment["cores"] = std::to_string(sysconf(_SC_NPROCESSORS_ONLN));
+  environment["affinity"] = affinity();
+  environment["cgroup_quota"] = cgroup_quota();
+  environment["governor"] =
+      first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "none");
+  environment["thp"] = chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
+  environment["load"] = first_line("/proc/loadavg");
+  environment["steal"] = steal();
+  environment["memory_available"] = to_string(available_memory());
+  environment["compiler"] = compiler();
+  environment["build_flags"] = COLLBENCH_BUILD_FLAGS;
+  environment["isa"] = kernel_isa();
+  environment["git_revision"] = COLLBENCH_GIT_REVISION;
+  environment["version"] = COLLBENCH_VERSION;
+  return environment;
+}
+
+}  // namespace collbench

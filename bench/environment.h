@@ -1,0 +1,21 @@
+// What the machine and the binary were when a record was made.
+//
+// A figure without it cannot be compared with another one: the keys are those of Environment in
+// bench/record.h, except command and seed, which the caller knows.
+#pragma once
+
+#include "bench/record.h"
+
+namespace collbench {
+
+/// Reads /proc, /sys and what the build baked in. What cannot be read is "unknown"; never throws.
+Environment collect_environment();
+
+/// Memory the kernel would hand out without swapping (MemAvailable of /proc/meminfo), no more than
+/// what is left of this process's cgroup limit; the largest Bytes if neither can be read.
+Bytes available_memory();
+
+/// Processors this process may run on (its affinity mask), at least 1.
+int usable_cores();
+
+}  // namespace collbench

@@ -1,0 +1,61 @@
+#include "bench/record_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+[[noreturn]] void fail(const std::string& verb, const std::string& path) {
+  const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
+  throw Unavailable("cannot " + verb + " '" + path + "': " + reason);
+}
+
+}  // namespace
+
+void write_records(const std::string& path, const RecordFile& file) {
+  const std::string unfinished = path + ".unfinished." + std::to_string(getpid());
+  errno = 0;
+  std::ofstream out(unfinished, std::ios::trunc);
+  out << to_json(file);
+  out.close();
+  if (out && std::rename(unfinished.c_str(), path.c_str()) == 0) return;
+  const int reason = errno;
+  std::remove(unfinished.c_str());
+  errno = reason;
+  fail("write", path);
+}
+
+RecordFile read_records(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) fail("read", path);
+  try {
+    return records_from_json(text.str());
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument("'" + path + "': " + error.what());
+  }
+}
+
+RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
+  errno = 0;
+  file_.open(path, std::ios::trunc);
+  write_line(environment_line(environment));
+}
+
+void RecordLog::append(const Record& record) { write_line(to_json(record)); }
+
+void RecordLog::write_line(const std::string& line) {
+  file_ << line << '\n' << std::flush;
+  if (!file_) fail("write", path_);
+}
+
+}  // namespace collbench

@@ -1,0 +1,192 @@
+#include "bench/record_json.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json case_value(const Case& which) {
+  return {{"algorithm", which.algorithm},       {"backend", which.backend},
+          {"workers", which.workers},           {"size_bytes", which.bytes.count},
+          {"data_type", to_string(which.type)}, {"op", to_string(which.op)},
+          {"in_place", which.in_place},         {"buffers", to_string(which.buffers)},
+          {"isolate", which.isolate},           {"private_buffers", which.private_buffers},
+          {"transport", which.transport}};
+}
+
+Case case_of(const Json& value) {
+  Case which;
+  value.at("algorithm").get_to(which.algorithm);
+  value.at("backend").get_to(which.backend);
+  value.at("workers").get_to(which.workers);
+  value.at("size_bytes").get_to(which.bytes.count);
+  which.type = parse_data_type(value.at("data_type").get<std::string>());
+  which.op = parse_reduce_op(value.at("op").get<std::string>());
+  value.at("in_place").get_to(which.in_place);
+  which.buffers = parse_buffers(value.at("buffers").get<std::string>());
+  value.at("isolate").get_to(which.isolate);
+  value.at("private_buffers").get_to(which.private_buffers);
+  value.at("transport").get_to(which.transport);
+  return which;
+}
+
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json summary_value(const Record& record) {
+  if (record.measurement.latency_ns.empty()) return nullptr;
+  const Summary summary = summarize(record.measurement.latency_ns);
+  Json value = {{"samples", summary.n},
+                {"median_ns", summary.median_ns},
+                {"min_ns", summary.min_ns},
+                {"p25_ns", summary.p25_ns},
+                {"p75_ns", summary.p75_ns},
+                {"p95_ns", summary.p95_ns},
+                {"p99_ns", summary.p99_ns},
+                {"interval_low_ns", summary.interval_low_ns},
+                {"interval_high_ns", summary.interval_high_ns},
+                {"algbw_GBps", nullptr},
+                {"busbw_GBps", nullptr}};
+  if (summary.median_ns > 0) {
+    const Seconds median{summary.median_ns * 1e-9};
+    value["algbw_GBps"] = finite(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
+    value["busbw_GBps"] = finite(bus_bandwidth(record, median).bytes_per_second / 1e9);
+  }
+  return value;
+}
+
+Json record_value(const Record& record) {
+  const Measurement& measured = record.measurement;
+  Json value = {{"case", case_value(record.which)},
+                {"algorithm_chosen", record.algorithm_chosen},
+                {"choice_reason", record.choice_reason},
+                {"played", measured.played},
+                {"started", record.started},
+                {"skipped", record.skipped.empty() ? Json(nullptr) : Json(record.skipped)},
+                {"wrong_elements", measured.wrong < 0 ? Json(nullptr) : Json(measured.wrong)},
+                {"replicas_identical", measured.replicas_identical},
+                {"warnings", measured.warnings},
+                {"bound", nullptr},
+                {"summary", summary_value(record)},
+                {"latency_ns", measured.latency_ns},
+                {"skew_ns", measured.skew_ns},
+                {"back_to_back_ns", measured.back_to_back_ns}};
+  if (record.bound) {
+    value["bound"] = {{"time_ns", finite(record.bound->time.count() * 1e9)},
+                      {"reason", record.bound->reason}};
+  }
+  return value;
+}
+
+Record record_of(const Json& value) {
+  Record record;
+  record.which = case_of(value.at("case"));
+  value.at("algorithm_chosen").get_to(record.algorithm_chosen);
+  value.at("choice_reason").get_to(record.choice_reason);
+  value.at("started").get_to(record.started);
+  if (!value.at("skipped").is_null()) value.at("skipped").get_to(record.skipped);
+  Measurement& measured = record.measurement;
+  value.at("played").get_to(measured.played);
+  if (!value.at("wrong_elements").is_null()) value.at("wrong_elements").get_to(measured.wrong);
+  value.at("replicas_identical").get_to(measured.replicas_identical);
+  value.at("warnings").get_to(measured.warnings);
+  value.at("latency_ns").get_to(measured.latency_ns);
+  value.at("skew_ns").get_to(measured.skew_ns);
+  value.at("back_to_back_ns").get_to(measured.back_to_back_ns);
+  const Json& bound = value.at("bound");
+  if (!bound.is_null() && !bound.at("time_ns").is_null()) {
+    record.bound = Bound{Seconds{bound.at("time_ns").get<double>() * 1e-9},
+                         bound.at("reason").get<std::string>()};
+  }
+  return record;
+}
+
+void check_version(const Json& head) {
+  const int version = head.at("schema_version").get<int>();
+  require(version == record_schema_version, "records of schema version " + std::to_string(version) +
+                                                "; this collbench reads " +
+                                                std::to_string(record_schema_version));
+}
+
+// Runs a reader; what nlohmann-json says about the place becomes our error.
+template <typename Reader>
+auto reading(Reader reader) {
+  try {
+    return reader();
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument(std::string("not a record file of collbench: ") + error.what());
+  }
+}
+
+RecordFile records_of_lines(const std::string& text) {
+  RecordFile file;
+  std::size_t start = 0;
+  // Only what ends in a line end was written whole.
+  for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
+    const Json value = Json::parse(text.substr(start, end - start));
+    if (start == 0) {
+      check_version(value);
+      value.at("environment").get_to(file.environment);
+    } else {
+      file.records.push_back(record_of(value));
+    }
+  }
+  return file;
+}
+
+// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
+std::string dump(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string to_json(const Record& record) { return dump(record_value(record)); }
+
+std::string to_json(const RecordFile& file) {
+  Json records = Json::array();
+  for (const Record& record : file.records) records.push_back(record_value(record));
+  return dump({{"schema_version", record_schema_version},
+               {"environment", file.environment},
+               {"records", std::move(records)}},
+              1) +
+         "\n";
+}
+
+std::string to_json(const Case& which) { return dump(case_value(which)); }
+
+std::string environment_line(const Environment& environment) {
+  return dump({{"schema_version", record_schema_version}, {"environment", environment}});
+}
+
+Record record_from_json(const std::string& text) {
+  return reading([&] { return record_of(Json::parse(text)); });
+}
+
+Case case_from_json(const std::string& text) {
+  return reading([&] { return case_of(Json::parse(text)); });
+}
+
+RecordFile records_from_json(const std::string& text) {
+  return reading([&] {
+    // The single object is indented, so its first line alone is no JSON; a lone environment line
+    // is.
+    if (Json::accept(text.substr(0, text.find('\n'))) &&
+        !Json::parse(text.substr(0, text.find('\n'))).contains("records")) {
+      return records_of_lines(text);
+    }
+    const Json value = Json::parse(text);
+    check_version(value);
+    RecordFile file;
+    value.at("environment").get_to(file.environment);
+    for (const Json& record : value.at("records")) file.records.push_back(record_of(record));
+    return file;
+  });
+}
+
+}  // namespace collbench
