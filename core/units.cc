@@ -14,7 +14,8 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 62;
-__extension__ typedef __int128 WideInt;  // no ISO type is wide enough
+// No ISO type is wide enough, and only a typedef can be marked as an extension.
+__extension__ typedef __int128 WideInt;  // NOLINT(modernize-use-using)
 
 [[noreturn]] void refuse(const std::string& text, std::string_view why) {
   throw InvalidArgument(

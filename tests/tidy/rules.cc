@@ -207,12 +207,8 @@ Complaints search(const SourceFile& file, const std::string& text, const std::re
 }
 
 Complaints check_unfinished(const SourceFile& file) {
-  // The words are split so that this file passes its own rule.
-  static const std::regex pattern(
-      "\\b(TO"
-      "DO|FIX"
-      "ME|XX"
-      "X)\\b");
+  // The brackets keep this line from breaking its own rule.
+  static const std::regex pattern(R"(\b(TO[D]O|FIX[M]E|XX[X])\b)");
   return search(file, file.text, pattern, "unfinished work belongs into an issue");
 }
 
