@@ -1,0 +1,56 @@
+// Every all-reduce collbench knows, as a function from its parameters to a schedule.
+//
+// What each costs, when it applies and where it comes from stands in one row of the registry
+// (registry.cc) and in docs/algorithms.md. Each throws InvalidArgument for ranks or parameters that
+// do not fit; any number of ranks from 1 on is fine where nothing else is said.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "algorithms/reduce_scatter.h"
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+enum class RingVariant : std::uint8_t { one_way, bidirectional, pincer };
+Schedule ring(int ranks, RingVariant variant = RingVariant::one_way, int segments = 1);
+
+Schedule tree(int ranks, int segments = 8);
+Schedule double_tree(int ranks, int segments = 8);
+
+Schedule recursive_doubling(int ranks);
+/// Which exchange, hence which half of the traffic, comes first: with the nearest or farthest rank.
+enum class DistanceOrder : std::uint8_t { near, far };
+Schedule halving_doubling(int ranks, DistanceOrder order = DistanceOrder::near);
+/// Requires a power of two. Latency-optimal Swing leaves different roundings on the ranks.
+Schedule swing(int ranks, bool latency_optimal = false);
+Schedule circulant(int ranks);
+
+Schedule direct(int ranks);
+Schedule one_shot(int ranks);
+Schedule reduce_broadcast(int ranks, Rank root = 0);
+/// Requires 1 <= servers <= ranks.
+Schedule parameter_server(int ranks, int servers);
+/// TensorFlow's HierarchicalCopyAllReduce; the vector is cut into `packs` that take turns in using
+/// the ranks as collecting points.
+Schedule hierarchical_copy(int ranks, int packs = 1);
+
+/// `dims` lists the sizes of the levels, innermost first; rank = i0 + d0 * (i1 + d1 * ...).
+/// `inner` and `outer` make the phases of the lower levels and of the top one.
+using PhasesOf = std::function<Phases(int ranks)>;
+Schedule hierarchical(const std::vector<int>& dims, const PhasesOf& inner = ring_phases,
+                      const PhasesOf& outer = ring_phases);
+/// One stream: reduce-scatter along rows of `width`, all-reduce along columns, all-gather.
+Schedule torus_2d(int width, int height);
+/// wrap[i] says whether axis i closes to a ring; dims as for hierarchical().
+Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer = false);
+
+/// TensorFlow's RingReducer bit by bit: its chunk table and its order of additions.
+Schedule tf_ring(int ranks, int subdivisions = 1);
+/// TensorFlow's chunk boundaries: whole multiples of 64 bytes, and 64 more where already aligned,
+/// so that the last chunks may be empty.
+Partition tf_ring_partition(int chunks);
+
+}  // namespace collbench

@@ -1,0 +1,184 @@
+#include "algorithms/combinators.h"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::string shape_text(const Schedule& schedule) {
+  return std::to_string(schedule.ranks()) + " ranks and " + std::to_string(schedule.chunks()) +
+         " chunks";
+}
+
+void require_equal_shapes(const std::string& name, const std::vector<Schedule>& parts) {
+  require(!parts.empty(), name + ": needs at least one schedule to combine");
+  for (const Schedule& part : parts) {
+    require(part.ranks() == parts[0].ranks() && part.chunks() == parts[0].chunks(),
+            name + ": cannot combine " + shape_text(parts[0]) + " with " + shape_text(part));
+  }
+}
+
+}  // namespace
+
+Schedule sequence(std::string name, std::vector<Schedule> stages) {
+  require_equal_shapes(name, stages);
+  std::vector<int> first{0};  // first[i] is the first round of stage i
+  for (const Schedule& stage : stages) first.push_back(first.back() + stage.rounds());
+  const Shape shape{stages[0].ranks(), stages[0].chunks(), first.back()};
+  const Partition partition = stages[0].partition();
+  const auto play = [stages = std::move(stages), first = std::move(first)](Rank r, int t,
+                                                                           Round& out) {
+    const auto after = std::upper_bound(first.begin(), first.end(), t);
+    const auto i = static_cast<std::size_t>(after - first.begin() - 1);
+    stages[i].round(r, t - first[i], out);
+  };
+  return {std::move(name), shape, play, partition};
+}
+
+Schedule concurrent(std::string name, std::vector<Schedule> parts) {
+  require_equal_shapes(name, parts);
+  Shape shape{parts[0].ranks(), parts[0].chunks(), 0};
+  for (const Schedule& part : parts) shape.rounds = std::max(shape.rounds, part.rounds());
+  const Partition partition = parts[0].partition();
+  const auto play = [parts = std::move(parts)](Rank r, int t, Round& out) {
+    Round round;
+    for (const Schedule& part : parts) {
+      if (t >= part.rounds()) continue;
+      part.round(r, t, round);
+      for (const Op& op : round.ops()) out.push(op);
+    }
+  };
+  return {std::move(name), shape, play, partition};
+}
+
+Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating) {
+  const auto play = [inner, seating = std::move(seating)](Rank r, int t, Round& out) {
+    const std::optional<Seat> seat = seating(r);
+    if (!seat) return;
+    assert(seat->target.count % inner.chunks() == 0);
+    const int size = seat->target.count / inner.chunks();
+    Round round;
+    inner.round(seat->rank, t, round);
+    for (const Op& op : round.ops()) {
+      out.push({op.kind,
+                seat->base + seat->stride * op.peer,
+                {seat->target.first + op.chunks.first * size, op.chunks.count * size}});
+    }
+  };
+  return {inner.name(), {ranks, chunks, inner.rounds()}, play};
+}
+
+Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<Rank>& members,
+               Chunks target) {
+  require(static_cast<int>(members.size()) == inner.ranks(),
+          "embed: " + inner.name() + " has " + std::to_string(inner.ranks()) + " ranks, not " +
+              std::to_string(members.size()));
+  require(target.count % inner.chunks() == 0,
+          "embed: " + std::to_string(target.count) + " chunks cannot hold " + shape_text(inner));
+  std::vector<Rank> seat_of(static_cast<std::size_t>(ranks), -1);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    require(members[i] >= 0 && members[i] < ranks && seat_of[members[i]] < 0,
+            "embed: rank " + std::to_string(members[i]) + " is outside or listed twice");
+    seat_of[members[i]] = static_cast<Rank>(i);
+  }
+  const int size = target.count / inner.chunks();
+  const auto play = [inner, members, seat_of, size, target](Rank r, int t, Round& out) {
+    if (seat_of[r] < 0) return;
+    Round round;
+    inner.round(seat_of[r], t, round);
+    for (const Op& op : round.ops()) {
+      out.push({op.kind,
+                members[op.peer],
+                {target.first + op.chunks.first * size, op.chunks.count * size}});
+    }
+  };
+  return {inner.name(), {ranks, chunks, inner.rounds()}, play};
+}
+
+Schedule mirrored(const Schedule& schedule) {
+  const auto play = [schedule](Rank r, int t, Round& out) {
+    Round round;
+    schedule.round(r, schedule.rounds() - 1 - t, round);
+    for (const Op& op : round.ops()) {
+      if (op.peer == r) continue;  // the mark of the own term in a fold
+      out.push({op.kind == OpKind::send ? OpKind::recv : OpKind::send, op.peer, op.chunks});
+    }
+  };
+  return {schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()}, play};
+}
+
+Schedule split(const Schedule& schedule, int pieces) {
+  require(pieces >= 1, schedule.name() + ": cannot cut messages into " + std::to_string(pieces) +
+                           " pieces, at least 1 is needed");
+  if (pieces == 1) return schedule;
+  const auto play = [schedule, pieces](Rank r, int t, Round& out) {
+    Round round;
+    schedule.round(r, t, round);
+    for (int piece = 0; piece < pieces; ++piece) {
+      for (const Op& op : round.ops()) {
+        // c chunks have c * pieces parts; every message takes c consecutive ones.
+        out.push({op.kind,
+                  op.peer,
+                  {op.chunks.first * pieces + piece * op.chunks.count, op.chunks.count}});
+      }
+    }
+  };
+  const Shape shape{schedule.ranks(), schedule.chunks() * pieces, schedule.rounds()};
+  return {schedule.name(), shape, play};
+}
+
+Schedule pipelined(const Schedule& schedule, int segments) {
+  require(segments >= 1,
+          schedule.name() + ": segments must be at least 1, not " + std::to_string(segments));
+  if (segments == 1 || schedule.rounds() == 0) return schedule;
+  const int chunks = schedule.chunks();
+  const auto play = [schedule, segments, chunks](Rank r, int t, Round& out) {
+    Round round;
+    const int last = std::min(segments - 1, t);
+    for (int s = std::max(0, t - schedule.rounds() + 1); s <= last; ++s) {
+      schedule.round(r, t - s, round);
+      for (const Op& op : round.ops()) {
+        out.push({op.kind, op.peer, {s * chunks + op.chunks.first, op.chunks.count}});
+      }
+    }
+  };
+  return {schedule.name(),
+          {schedule.ranks(), chunks * segments, schedule.rounds() + segments - 1},
+          play};
+}
+
+Schedule folded(const Schedule& inner, int ranks) {
+  const int p = inner.ranks();
+  require(ranks >= p && ranks < 2 * p,
+          "folded: " + std::to_string(p) + " ranks cannot stand for " + std::to_string(ranks));
+  if (ranks == p) return inner;
+  const Chunks all{0, inner.chunks()};
+  const auto give = [p, ranks, all](Rank r, int, Round& out) {
+    if (r >= p) {
+      out.send(r - p, all);
+    } else if (r + p < ranks) {
+      out.recv_reduce(r + p, all);
+    }
+  };
+  const Schedule before(inner.name(), {ranks, inner.chunks(), 1}, give);
+  const auto seating = [p, all](Rank r) {
+    return r < p ? std::optional<Seat>({r, 0, 1, all}) : std::nullopt;
+  };
+  return sequence(inner.name(),
+                  {before, embed(inner, ranks, inner.chunks(), seating), mirrored(before)});
+}
+
+Schedule named(std::string name, const Schedule& schedule) {
+  const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
+  return {std::move(name),
+          {schedule.ranks(), schedule.chunks(), schedule.rounds()},
+          play,
+          schedule.partition()};
+}
+
+}  // namespace collbench

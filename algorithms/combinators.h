@@ -1,0 +1,66 @@
+// Functions from schedules to schedules: the grammar in which composite all-reduces are written.
+//
+// A hierarchical all-reduce is a sequence of reduce-scatters embedded in smaller and smaller
+// groups, then the mirrored all-gathers; a torus all-reduce is several of those, concurrent on
+// disjoint chunks. None of these stores operations: each computes an operation from its parts when
+// asked.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+/// Plays the stages one after another. Requires at least one stage, and equal ranks and chunks;
+/// keeps the partition of the first.
+Schedule sequence(std::string name, std::vector<Schedule> stages);
+
+/// Plays the parts at the same time; parts with fewer rounds idle at the end. The parts must touch
+/// disjoint chunks or disjoint ranks. Requires as sequence().
+Schedule concurrent(std::string name, std::vector<Schedule> parts);
+
+/// Where one rank sits in an embedded schedule: it plays inner rank `rank`; inner rank i is the
+/// outer rank base + stride * i; inner chunks are equal consecutive pieces of `target`.
+struct Seat {
+  Rank rank = 0;
+  Rank base = 0;
+  int stride = 1;
+  Chunks target;
+};
+using Seating = std::function<std::optional<Seat>(Rank)>;
+
+/// Plays `inner` on some of `ranks` ranks and `chunks` chunks: in one group, or in several disjoint
+/// groups at once, each on its own target. Ranks without a seat are idle.
+/// Requires inner.chunks() to divide the size of every target.
+Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating);
+
+/// Plays `inner` on the listed ranks (inner rank i is members[i]) and on the chunks of `target`.
+/// Requires distinct members, one per inner rank.
+Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<Rank>& members,
+               Chunks target);
+
+/// Runs time backwards: a reduction from a to b becomes a copy from b to a. The mirror of a
+/// reduce-scatter whose sums flow along trees is the matching all-gather, with equal cost.
+Schedule mirrored(const Schedule& schedule);
+
+/// Cuts every message into `pieces` messages of one round: transport, reduction and the next piece
+/// overlap inside the round. Chunk c becomes chunks [c * pieces, (c + 1) * pieces).
+Schedule split(const Schedule& schedule, int pieces);
+
+/// Cuts the buffer into `segments` equal parts; part s runs the whole schedule s rounds later, so
+/// that rounds() + segments - 1 rounds carry all of them (a train per tree edge).
+Schedule pipelined(const Schedule& schedule, int segments);
+
+/// Extends an all-reduce over the first inner.ranks() ranks to `ranks` ranks: each further rank p+i
+/// gives its vector to rank i before and gets the result after. Requires ranks < 2 inner.ranks().
+/// Source: Thakur, Rabenseifner, Gropp 2005, section 4.5 (there between neighbours).
+Schedule folded(const Schedule& inner, int ranks);
+
+/// The same schedule under another name.
+Schedule named(std::string name, const Schedule& schedule);
+
+}  // namespace collbench

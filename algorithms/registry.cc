@@ -1,0 +1,204 @@
+#include "algorithms/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "algorithms/allreduce.h"
+#include "algorithms/options.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+constexpr int most_segments = 4096;
+constexpr std::array<std::string_view, 2> distance_orders{"near", "far"};
+
+// Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
+// two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
+const std::vector<AlgorithmInfo>& table() {
+  static const std::vector<AlgorithmInfo> rows{
+      {"ring",
+       "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
+       "any number of ranks",
+       "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "Patarasuk, Yuan 2009; Baidu 2017",
+       {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
+        {"bidirectional", "", "half of the data in each direction"},
+        {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"}},
+       [](int n, const AlgorithmSpec& spec) {
+         const bool both = flag_option(spec, "bidirectional");
+         const bool pincer = flag_option(spec, "pincer");
+         require(!both || !pincer, "ring: choose one of bidirectional and pincer");
+         const RingVariant variant = both     ? RingVariant::bidirectional
+                                     : pincer ? RingVariant::pincer
+                                              : RingVariant::one_way;
+         return ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+       }},
+      {"tree",
+       "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
+       "any number of ranks",
+       "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
+       true,
+       "textbook; rank r is the child of (r-1)/2",
+       {{"segments", "8", "parts of the vector that follow each other through the tree"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return tree(n, int_option(spec, "segments", 8, 1, most_segments));
+       }},
+      {"recursive-doubling",
+       "Partners exchange and add whole vectors: fewest rounds",
+       "any number of ranks; folded unless a power of two",
+       "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
+       true,
+       "Thakur, Rabenseifner, Gropp 2005",
+       {},
+       [](int n, const AlgorithmSpec&) { return recursive_doubling(n); }},
+      {"halving-doubling",
+       "Recursive halving reduce-scatter, recursive doubling all-gather",
+       "any number of ranks; folded unless a power of two",
+       "rounds 2*log2(p)+2*(n>p); sent 2*(p-1)/p+(n>p); reduced (p-1)/p+(n>p)",
+       true,
+       "Rabenseifner 2004",
+       {{"order", "near", "near or far: distance of the first, largest exchange"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return halving_doubling(n, choice_option(spec, "order", distance_orders) == 0
+                                        ? DistanceOrder::near
+                                        : DistanceOrder::far);
+       }},
+      {"circulant",
+       "Reduce-scatter and all-gather on a circulant graph: both lower bounds, any n",
+       "any number of ranks",
+       "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "Traeff 2023 (arXiv:2310.10178)",
+       {},
+       [](int n, const AlgorithmSpec&) { return circulant(n); }},
+      {"direct",
+       "Two-shot: every rank sums one chunk from all, then copies it to all",
+       "any number of ranks",
+       "rounds 2; sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "textbook; \"two-shot\" or \"all-pairs\" of GPU libraries; sums in rank order",
+       {},
+       [](int n, const AlgorithmSpec&) { return direct(n); }},
+      {"one-shot",
+       "Everybody sends everything to everybody and adds in rank order",
+       "any number of ranks",
+       "rounds 1; sent n-1; reduced n-1",
+       true,
+       "textbook; \"one-shot\" of GPU libraries",
+       {},
+       [](int n, const AlgorithmSpec&) { return one_shot(n); }},
+      {"swing",
+       "Recursive halving whose partners stay close on a ring or torus",
+       "a power of two of ranks",
+       "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "De Sensi et al., NSDI 2024",
+       {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"}},
+       [](int n, const AlgorithmSpec& spec) { return swing(n, flag_option(spec, "latency")); }},
+      {"reduce-broadcast",
+       "One rank sums all vectors and copies the result to all",
+       "any number of ranks",
+       "rounds 2; sent n-1; reduced n-1",
+       true,
+       "tf.distribute CentralStorageStrategy, ReductionToOneDevice",
+       {{"root", "0", "the rank that sums"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return reduce_broadcast(n, int_option(spec, "root", 0, 0, n - 1));
+       }},
+      {"parameter-server",
+       "Some ranks each sum one shard and copy it to all, synchronously",
+       "any number of ranks",
+       "rounds 2; sent (n+k-2)/k; reduced (n-1)/k",
+       true,
+       "Li et al., OSDI 2014; BytePS, OSDI 2020 (co-located servers)",
+       {{"servers", "auto", "ranks k that own a shard; auto is half of them, at least 1"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return parameter_server(n, int_option(spec, "servers", std::max(1, n / 2), 1, n));
+       }},
+  };
+  return rows;
+}
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+}  // namespace
+
+AlgorithmSpec parse_algorithm_spec(std::string_view text) {
+  const auto refuse = [text](const std::string& why) {
+    throw InvalidArgument("algorithm '" + std::string(text) + "': " + why +
+                          "; write NAME or NAME:OPTION=VALUE, as in ring:segments=4");
+  };
+  AlgorithmSpec spec;
+  bool first = true;
+  for (std::size_t begin = 0; begin <= text.size(); first = false) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t equals = part.find('=');
+    const std::string_view key = part.substr(0, equals);
+    if (key.empty()) refuse(first ? "the name is empty" : "an option is empty");
+    if (!std::all_of(key.begin(), key.end(), is_name_char)) {
+      refuse("'" + std::string(key) + "' may only have a-z, 0-9, - and _");
+    }
+    if (first) {
+      if (equals != part.npos) refuse("the name comes first, without '='");
+      spec.name = key;
+      continue;
+    }
+    if (equals != part.npos && equals + 1 == part.size()) {
+      refuse("option '" + std::string(key) + "' has no value after '='");
+    }
+    const std::string_view value = equals == part.npos ? "" : part.substr(equals + 1);
+    if (!spec.options.emplace(key, value).second) {
+      refuse("option '" + std::string(key) + "' is given twice");
+    }
+  }
+  return spec;
+}
+
+std::string to_string(const AlgorithmSpec& spec) {
+  std::string text = spec.name;
+  for (const auto& [key, value] : spec.options) {
+    text += ":" + key;
+    if (!value.empty()) text += "=" + value;
+  }
+  return text;
+}
+
+std::span<const AlgorithmInfo> algorithms() { return table(); }
+
+const AlgorithmInfo& find_algorithm(std::string_view name) {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& row : table()) {
+    if (row.name == name) return row;
+    names.emplace_back(row.name);
+  }
+  throw InvalidArgument("unknown algorithm '" + std::string(name) + "'." +
+                        did_you_mean(name, names) + " See: collbench algos");
+}
+
+Schedule make_schedule(const AlgorithmSpec& spec, int ranks) {
+  const AlgorithmInfo& row = find_algorithm(spec.name);
+  require(ranks >= 1, spec.name + ": ranks must be at least 1, not " + std::to_string(ranks));
+  std::vector<std::string> known;
+  for (const AlgorithmOption& option : row.options) known.emplace_back(option.name);
+  for (const auto& [key, value] : spec.options) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    std::string list;
+    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+    throw InvalidArgument(spec.name + ": unknown option '" + key + "'." + did_you_mean(key, known) +
+                          " It has " + (list.empty() ? "no options" : "the options " + list));
+  }
+  return row.make(ranks, spec);
+}
+
+Schedule make_schedule(std::string_view spec, int ranks) {
+  return make_schedule(parse_algorithm_spec(spec), ranks);
+}
+
+}  // namespace collbench
