@@ -1,0 +1,55 @@
+#include "bench/report_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string padding(std::string_view text, std::size_t width) {
+  const std::size_t taken = characters(text);
+  return std::string(width > taken ? width - taken : 0, ' ');
+}
+
+}  // namespace
+
+std::string significant(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return "0";
+  const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  return fmt::format("{:.{}f}", value, std::clamp(digits - before_point, 0, 9));
+}
+
+std::string align_right(std::string_view text, std::size_t width) {
+  return padding(text, width) + std::string(text);
+}
+
+std::string align_left(std::string_view text, std::size_t width) {
+  return std::string(text) + padding(text, width);
+}
+
+Figures figures(const Record& record) {
+  Figures out;
+  if (!record.skipped.empty() || record.measurement.latency_ns.empty()) return out;
+  out.valid = true;
+  out.latency = summarize(record.measurement.latency_ns);
+  out.median_us = out.latency.median_ns / 1e3;
+  out.p95_us = out.latency.p95_ns / 1e3;
+  if (out.latency.median_ns > 0) {
+    const double half = (out.latency.interval_high_ns - out.latency.interval_low_ns) / 2;
+    out.interval_percent = 100 * half / out.latency.median_ns;
+    const Seconds time{out.latency.median_ns / 1e9};
+    out.algbw_GBps = algorithm_bandwidth(record, time).bytes_per_second / 1e9;
+    out.busbw_GBps = bus_bandwidth(record, time).bytes_per_second / 1e9;
+  }
+  return out;
+}
+
+}  // namespace collbench

@@ -1,0 +1,31 @@
+// Numbers and cells as tables show them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bench/record.h"
+
+namespace collbench {
+
+/// A finite number with `digits` significant digits in plain notation: "0.0251", "402.6", "12346".
+std::string significant(double value, int digits = 4);
+
+/// `text` with blanks before (right) or after it (left), to `width` characters; a UTF-8 sequence is
+/// one.
+std::string align_right(std::string_view text, std::size_t width);
+std::string align_left(std::string_view text, std::size_t width);
+
+/// The figures of a record that a table shows. All zero, and `valid` false, for a skipped record.
+struct Figures {
+  bool valid = false;
+  Summary latency;
+  double median_us = 0;
+  double p95_us = 0;
+  double interval_percent = 0;  // half of the 95 % interval over the median
+  double algbw_GBps = 0;
+  double busbw_GBps = 0;
+};
+Figures figures(const Record& record);
+
+}  // namespace collbench

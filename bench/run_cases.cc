@@ -1,0 +1,125 @@
+#include "bench/run_cases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <tuple>
+
+#include "bench/environment.h"
+#include "core/error.h"
+#include "heuristics/choose.h"
+
+namespace collbench {
+namespace {
+
+using TeamKey = std::tuple<std::string, int, bool, bool, std::string>;
+
+TeamKey team_key(const Case& which) {
+  return {which.backend, which.workers, which.isolate, which.private_buffers, which.transport};
+}
+
+std::string now_utc() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// The case with "auto" replaced by the choice, which is noted in the record.
+Case decide(const Case& which, Record& record) {
+  Case decided = which;
+  if (which.algorithm == "auto") {
+    Choice choice =
+        choose(which.backend, which.workers, which.bytes, which.type, which.op, usable_cores());
+    decided.algorithm = choice.algorithm;
+    record.choice_reason = std::move(choice.reason);
+  }
+  record.algorithm_chosen = decided.algorithm;
+  return decided;
+}
+
+class Runner {
+ public:
+  Runner(const RunPlan& plan, const std::vector<Reporter*>& reporters)
+      : plan_(plan), reporters_(reporters) {
+    result_.summary.planned = total();
+  }
+
+  int total() const { return static_cast<int>(plan_.cases.size()) * plan_.cycles; }
+
+  void run_all() {
+    for (int cycle = 0; cycle < plan_.cycles; ++cycle) {
+      teams_.clear();
+      for (const Case& which : plan_.cases) {
+        if (stopped()) return;
+        plan_.on_start(which, place_++, total());
+        run_one(which);
+      }
+    }
+  }
+
+  bool stopped() {
+    result_.summary.stopped_by = plan_.stop_requested();
+    return !result_.summary.stopped_by.empty();
+  }
+
+  RunResult& result() { return result_; }
+
+ private:
+  void run_one(const Case& which) {
+    Record record;
+    record.which = which;
+    record.started = now_utc();
+    const Case decided = decide(which, record);
+    measure(decided, record);
+    RunSummary& summary = result_.summary;
+    ++(record.skipped.empty() ? summary.measured : summary.skipped);
+    if (!is_right(record)) ++summary.wrong;
+    for (Reporter* reporter : reporters_) reporter->record(record);
+    result_.records.push_back(std::move(record));
+  }
+
+  void measure(const Case& decided, Record& record) {
+    try {
+      std::unique_ptr<Team>& team = teams_[team_key(decided)];
+      if (!team) team = plan_.make(decided, plan_.sampling);
+      record.measurement = team->measure(decided, plan_.sampling);
+      record.bound = plan_.bound(decided);
+    } catch (const Unavailable& e) {
+      if (!plan_.skip_unavailable) throw;
+      record.skipped = e.what();
+    }
+  }
+
+  const RunPlan& plan_;
+  const std::vector<Reporter*>& reporters_;
+  std::map<TeamKey, std::unique_ptr<Team>> teams_;
+  RunResult result_;
+  int place_ = 0;
+};
+
+}  // namespace
+
+RunResult run_cases(const RunPlan& plan, const Environment& environment,
+                    const std::vector<Reporter*>& reporters) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Reporter* reporter : reporters) reporter->begin(environment, plan.cases);
+  Runner runner(plan, reporters);
+  RunResult& result = runner.result();
+  try {
+    runner.run_all();
+  } catch (const std::exception& e) {
+    if (!runner.stopped()) {
+      result.summary.failure = e.what();
+      result.error = std::current_exception();
+    }
+  }
+  result.summary.elapsed = std::chrono::steady_clock::now() - begin;
+  for (Reporter* reporter : reporters) reporter->end(result.summary);
+  return std::move(result);
+}
+
+}  // namespace collbench

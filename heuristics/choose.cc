@@ -1,0 +1,46 @@
+#include "heuristics/choose.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+
+Choice choose_for_messages(int workers, Bytes bytes, int cores) {
+  // Two workers send the same bytes either way; one-shot saves a hop and adds the vector twice.
+  if (workers <= 2 && bytes <= 256_KiB) {
+    return {"one-shot", "up to 256 KiB between two workers one hop is cheaper than two"};
+  }
+  if (workers <= cores && bytes <= 32_KiB) {
+    return {"one-shot", fmt::format("up to 32 KiB on {} cores for {} workers the second hop of "
+                                    "direct costs more than the bytes it saves",
+                                    cores, workers)};
+  }
+  if (workers > cores && workers > 2 && bytes <= 64_KiB) {
+    return {"reduce-broadcast",
+            fmt::format("{} workers on {} cores and at most 64 KiB: each message costs CPU time, "
+                        "and this sends {} instead of {}",
+                        workers, cores, 2 * (workers - 1), 2 * workers * (workers - 1))};
+  }
+  return {"direct", "large vectors: as few bytes as the ring, in 2 hops instead of 2(N-1)"};
+}
+
+}  // namespace
+
+Choice choose(std::string_view backend, int workers, Bytes bytes, DataType /*type*/,
+              ReduceOp /*op*/, int cores) {
+  if (backend == "shm") {
+    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes"};
+  }
+  if (backend == "grpc") return choose_for_messages(workers, bytes, cores);
+  if (backend == "gloo" || backend == "mpi") {
+    return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
+  }
+  throw InvalidArgument(fmt::format(
+      "no rule chooses for the back end '{}'; known are shm, grpc, gloo, mpi", backend));
+}
+
+}  // namespace collbench
