@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <vector>
 
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
@@ -48,6 +48,9 @@ struct Traffic {
   int messages_per_peer_and_round = 0;
 };
 
+/// Who needs scratch memory: a plan for its snapshots, a communicator for buffers out of reach.
+enum class ScratchUse : std::uint8_t { plan, staging };
+
 struct Fusion;  // transports/fusion.h
 
 /// Thread safety: an endpoint belongs to one thread (or actor); distinct endpoints are independent.
@@ -64,6 +67,12 @@ class Endpoint {
 
   /// Called once before a plan runs. Throws InvalidArgument if the traffic does not fit.
   virtual void reserve(const Traffic& traffic) = 0;
+  /// Whether send() and play() can use `region` as it is; otherwise it must be copied to scratch().
+  virtual bool reaches(Region /*region*/) const { return true; }
+  /// Memory of at least `size` that send() accepts, aligned to 64 bytes, one block per use. It
+  /// belongs to the endpoint; a later call for the same use may move it. The default is ordinary
+  /// memory.
+  virtual std::byte* scratch(ScratchUse use, Bytes size);
 
   virtual Ticket send(Rank to, Region from) = 0;
   virtual Ticket recv(Rank from, Region into) = 0;
@@ -77,9 +86,13 @@ class Endpoint {
 
   /// Plays both rounds of a fused plan at once, where peers' memory is addressable; false
   /// elsewhere.
-  virtual bool play(const Fusion& /*fusion*/, Region /*in*/, Region /*out*/, Reduction /*r*/) {
+  virtual bool play(const Fusion& /*fusion*/, Region /*in*/, Region /*out*/,
+                    Reduction /*reduction*/) {
     return false;
   }
+
+ private:
+  std::vector<std::byte> scratch_[2];
 };
 
 }  // namespace collbench

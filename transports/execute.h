@@ -1,0 +1,31 @@
+// The one loop that plays collectives, on any machine.
+#pragma once
+
+#include <vector>
+
+#include "transports/endpoint.h"
+#include "transports/plan.h"
+
+namespace collbench {
+
+/// A plan bound to an endpoint: owns the tickets of its replays.
+/// Thread safety: belongs to the thread of its endpoint.
+class BoundPlan {
+ public:
+  /// Throws InvalidArgument if the endpoint cannot hold the plan's traffic.
+  BoundPlan(Plan plan, Endpoint& endpoint);
+  const Plan& plan() const { return plan_; }
+
+ private:
+  friend void execute(BoundPlan& bound, Region in, Region out);
+  Plan plan_;
+  Endpoint* endpoint_;
+  std::vector<Endpoint::Ticket> tickets_;
+};
+
+/// Plays this rank's part of an all-reduce. `in` and `out` have the plan's count and type, and are
+/// the same region exactly if the plan is in place. Every rank must play the same schedule.
+/// Throws TransportError, naming the peer, if one is lost.
+void execute(BoundPlan& bound, Region in, Region out);
+
+}  // namespace collbench

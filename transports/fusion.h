@@ -1,0 +1,46 @@
+// Fusion: both rounds of a two-round all-reduce as one pass over memory.
+//
+// Where a rank reduces a chunk from every other rank and, a round later, sends the result to every
+// other rank, nothing reads the chunk in between. If peers' memory is addressable the owner can
+// fold one element of all N inputs and store it to all N outputs at once: each byte is read once
+// and written once, the least traffic possible, instead of being written by the reduction and read
+// again by the copies. The fold is the schedule's own, so the sums are the same bit by bit.
+// `direct` (two-shot), `reduce-broadcast` and `parameter-server` have this shape; a ring has not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+struct Fusion {
+  /// Elements [first, first + count), reduced by `owner` in the order of sources(piece).
+  struct Piece {
+    Rank owner = 0;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    int order = 0;  // row of `orders`
+  };
+  int ranks = 0;
+  std::vector<Piece> pieces;  // non-empty, ascending, covering the buffer
+  std::vector<std::vector<Rank>>
+      orders;  // each a permutation of all ranks: the order of a left fold
+  /// Every rank owns the same number of chunks: any rank may then do any piece without shifting
+  /// work that the schedule gives to one rank onto others.
+  bool even = false;
+
+  std::span<const Rank> sources(const Piece& piece) const {
+    return orders[static_cast<std::size_t>(piece.order)];
+  }
+};
+
+/// The fusion of `schedule` for `count` elements; empty if it does not have the shape above.
+/// Adjacent chunks of one order become one piece when the fusion is even (its owner is then the
+/// first's). O(ranks^2); schedules above 512 ranks are left as they are.
+std::optional<Fusion> fuse(const Schedule& schedule, std::int64_t count, int element_bytes);
+
+}  // namespace collbench

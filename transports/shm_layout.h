@@ -1,0 +1,155 @@
+// The lines of a shared-memory world and the waiting on them. Used by the shared-memory endpoint
+// only.
+//
+// Everything two ranks touch lies on its own 64-byte line, written by one side. Positions are
+// offsets from the start of the shared memory (from address 0 for threads).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/units.h"
+#include "transports/shm_world.h"
+
+namespace collbench {
+
+constexpr int shm_slots = 64;         // messages in flight per ordered pair of ranks
+constexpr int shm_inline_bytes = 48;  // payload that travels in the slot
+constexpr int shm_line_payload = 56;  // payload of a rank's line in the in-line protocol
+constexpr std::size_t shm_message_bytes = 256;
+
+/// One message on its way. The k-th message of a pair uses slot k % shm_slots.
+struct alignas(64) ShmSlot {
+  std::atomic<std::uint64_t> sequence;  // k + 1 once the message is there
+  std::uint64_t position;               // of the data; 0: in the payload
+  std::byte payload[shm_inline_bytes];
+};
+
+struct alignas(64) ShmCounter {
+  std::atomic<std::uint64_t> value;
+};
+
+/// A rank's announcement that it has arrived at its k-th fused operation, and with which buffers.
+struct alignas(64) ShmArrival {
+  std::atomic<std::uint64_t> sequence;
+  std::atomic<std::uint64_t> in;
+  std::atomic<std::uint64_t> out;
+  std::atomic<std::uint64_t> finished;  // last operation in which this rank found no more work
+};
+
+/// The same with the data itself, for a few bytes. Two per rank, used in turn.
+struct alignas(64) ShmInline {
+  std::atomic<std::uint64_t> sequence;
+  std::byte payload[shm_line_payload];
+};
+
+struct alignas(64) ShmHeader {
+  int ranks;
+  int cores;
+  double timeout_seconds;
+  std::atomic<std::uint32_t> aborted;  // 0 alive, 1 message being written, 2 message complete
+  char message[shm_message_bytes];
+  alignas(64) std::atomic<std::uint32_t> epoch;  // futex word: bumped when somebody sleeps
+  alignas(64) std::atomic<std::uint32_t> sleepers;
+  alignas(64) ShmCounter claimed[2];  // next piece of the fused operation, by parity
+  ShmCounter done[2];                 // pieces finished
+};
+
+/// The parts of a world, found from its first byte.
+class ShmLines {
+ public:
+  explicit ShmLines(std::byte* world) : world_(world) {}
+  ShmHeader& header() const { return *reinterpret_cast<ShmHeader*>(world_); }
+  ShmArrival& arrival(Rank r) const { return at<ShmArrival>(arrivals_offset(), r); }
+  ShmInline& inline_line(Rank r, std::uint64_t parity) const {
+    return at<ShmInline>(inlines_offset(), 2 * r + static_cast<int>(parity));
+  }
+  /// Messages of the pair that the receiver has taken; written by the receiver.
+  ShmCounter& taken(Rank from, Rank to) const {
+    return at<ShmCounter>(taken_offset(), from * header().ranks + to);
+  }
+  ShmSlot& slot(Rank from, Rank to, std::uint64_t k) const {
+    const std::size_t pair = static_cast<std::size_t>(from * header().ranks + to);
+    return *(reinterpret_cast<ShmSlot*>(world_ + slots_offset()) + pair * shm_slots +
+             k % shm_slots);
+  }
+  static std::size_t footprint(int ranks);
+
+ private:
+  template <class Line>
+  Line& at(std::size_t offset, int index) const {
+    return *(reinterpret_cast<Line*>(world_ + offset) + index);
+  }
+  std::size_t arrivals_offset() const { return sizeof(ShmHeader); }
+  std::size_t inlines_offset() const {
+    return arrivals_offset() + sizeof(ShmArrival) * static_cast<std::size_t>(header().ranks);
+  }
+  std::size_t taken_offset() const {
+    return inlines_offset() + 2 * sizeof(ShmInline) * static_cast<std::size_t>(header().ranks);
+  }
+  std::size_t slots_offset() const {
+    const auto n = static_cast<std::size_t>(header().ranks);
+    return taken_offset() + sizeof(ShmCounter) * n * n;
+  }
+  std::byte* world_;
+};
+
+/// Waits spin briefly, then yield, then sleep, so that more ranks than cores is an ordinary case.
+/// Spinning is worth a microsecond or more only while every rank has a core of its own.
+class ShmWaiter {
+ public:
+  explicit ShmWaiter(std::byte* world);
+
+  /// Returns once ready() is true. Throws TransportError if the world ends, or if the timeout
+  /// passes: then it ends the world for everybody, with `missing()` as the reason.
+  template <class Ready, class Missing>
+  void wait_until(Ready ready, Missing missing) {
+    for (int i = 0; i < spins_; ++i) {
+      if (ready()) return;
+      pause();
+    }
+    for (int i = 0; i < yields_; ++i) {
+      if (ready()) return;
+      yield();
+    }
+    const double deadline = seconds_now() + timeout_seconds_;
+    while (!ready()) {
+      throw_if_aborted();
+      if (seconds_now() > deadline) give_up(missing());
+      sleep_until_notified(ready);
+    }
+  }
+
+  /// Wakes every sleeper. Call after a sequentially consistent store that they may wait for: either
+  /// this load then sees the sleeper, or the sleeper's last look sees the store.
+  void notify() {
+    if (header_.sleepers.load() != 0) wake();
+  }
+  void throw_if_aborted() const;
+  double timeout_seconds() const { return timeout_seconds_; }
+
+ private:
+  template <class Ready>
+  void sleep_until_notified(Ready ready) {
+    const std::uint32_t epoch = enlist();
+    if (!ready()) sleep(epoch);
+    header_.sleepers.fetch_sub(1);
+  }
+  static void pause();
+  static void yield();
+  static double seconds_now();
+  std::uint32_t enlist();
+  void sleep(std::uint32_t epoch);
+  void wake();
+  [[noreturn]] void give_up(const std::string& reason);
+
+  std::byte* world_;
+  ShmHeader& header_;
+  double timeout_seconds_;
+  int spins_;
+  int yields_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,140 @@
+#include "transports/shm_world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "transports/shm_layout.h"
+
+namespace collbench {
+
+namespace {
+
+constexpr int most_ranks = 512;
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// A futex word in shared memory; not private, since ranks may be processes.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* timeout) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr,
+          0);
+}
+
+}  // namespace
+
+std::size_t ShmLines::footprint(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline)) * n +
+         (sizeof(ShmCounter) + sizeof(ShmSlot) * shm_slots) * n * n;
+}
+
+std::size_t shm_world_footprint(int ranks) {
+  require(ranks >= 1 && ranks <= most_ranks,
+          "shared memory holds 1 to 512 ranks, not " + std::to_string(ranks));
+  return ShmLines::footprint(ranks);
+}
+
+void create_shm_world(std::byte* memory, int ranks, const ShmOptions& options) {
+  shm_world_footprint(ranks);  // refuses impossible sizes
+  auto& header = *new (memory) ShmHeader{};
+  header.ranks = ranks;
+  header.cores = options.cores > 0 ? options.cores : usable_cores();
+  header.timeout_seconds = options.timeout.count();
+}
+
+void abort_shm_world(std::byte* world, std::string_view message) {
+  ShmHeader& header = ShmLines(world).header();
+  std::uint32_t alive = 0;
+  if (!header.aborted.compare_exchange_strong(alive, 1)) return;
+  const std::size_t length = std::min(message.size(), shm_message_bytes - 1);
+  std::memcpy(header.message, message.data(), length);
+  header.message[length] = '\0';
+  header.aborted.store(2);
+  header.epoch.fetch_add(1);
+  futex(header.epoch, FUTEX_WAKE, 1 << 30, nullptr);
+}
+
+std::string shm_world_error(const std::byte* world) {
+  const ShmHeader& header = ShmLines(const_cast<std::byte*>(world)).header();
+  return header.aborted.load() == 2 ? header.message : "";
+}
+
+std::shared_ptr<std::byte> allocate_shm_world(int ranks, const ShmOptions& options) {
+  const std::size_t bytes = shm_world_footprint(ranks);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw InvalidArgument("shared memory: no room for a world of " + std::to_string(ranks) +
+                          " ranks (" + to_string(Bytes{static_cast<std::int64_t>(bytes)}) + ")");
+  }
+  auto* world = static_cast<std::byte*>(memory);
+  create_shm_world(world, ranks, options);
+  return {world, [bytes](std::byte* p) { munmap(p, bytes); }};
+}
+
+ShmWaiter::ShmWaiter(std::byte* world)
+    : world_(world),
+      header_(ShmLines(world).header()),
+      timeout_seconds_(header_.timeout_seconds),
+      spins_(header_.ranks <= header_.cores ? 2000 : 8),
+      yields_(header_.ranks <= header_.cores ? 20 : 200) {}
+
+void ShmWaiter::pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+}
+
+void ShmWaiter::yield() { sched_yield(); }
+
+double ShmWaiter::seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void ShmWaiter::throw_if_aborted() const {
+  const std::uint32_t state = header_.aborted.load(std::memory_order_acquire);
+  if (state == 0) return;
+  while (header_.aborted.load(std::memory_order_acquire) == 1) std::this_thread::yield();
+  throw TransportError(header_.message);
+}
+
+std::uint32_t ShmWaiter::enlist() {
+  header_.sleepers.fetch_add(1);
+  return header_.epoch.load();
+}
+
+void ShmWaiter::sleep(std::uint32_t epoch) {
+  // The short timeout bounds what a missed wake-up can cost, and lets the deadline be looked at.
+  constexpr timespec nap{0, 20'000'000};
+  futex(header_.epoch, FUTEX_WAIT, epoch, &nap);
+}
+
+void ShmWaiter::wake() {
+  header_.epoch.fetch_add(1);
+  futex(header_.epoch, FUTEX_WAKE, 1 << 30, nullptr);
+}
+
+void ShmWaiter::give_up(const std::string& reason) {
+  abort_shm_world(world_, reason);
+  throw_if_aborted();
+  throw TransportError(reason);
+}
+
+}  // namespace collbench
