@@ -1,0 +1,157 @@
+// Plays both parts: GoogleTest starts this binary again under mpirun_command() with --as-rank, and
+// each rank checks MPI and answers with its exit status.
+#include "transports/mpi.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/transports/small_values.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::string collect_errors(Communicator& communicator) {
+  std::string errors;
+  const auto note = [&](const std::string& error) {
+    if (!error.empty()) errors += error + "\n";
+  };
+  for (const DataType type :
+       {DataType::f32, DataType::f64, DataType::i32, DataType::i64, DataType::u8})
+    for (const ReduceOp op : all_reduce_ops())
+      for (const bool in_place : {true, false})
+        note(all_reduce_error(communicator, type, op, 1000, in_place));
+  for (const std::int64_t count : {0, 1, 3, 4097, 300001})
+    note(all_reduce_error(communicator, DataType::f32, ReduceOp::sum, count, true));
+
+  std::vector<int> value(3, communicator.rank() + 10);
+  const Rank root = communicator.ranks() - 1;
+  communicator.broadcast({reinterpret_cast<std::byte*>(value.data()), 3, DataType::i32}, root);
+  if (value != std::vector<int>(3, root + 10)) note("broadcast is wrong");
+  communicator.barrier();
+
+  try {
+    note(all_reduce_error(communicator, DataType::bf16, ReduceOp::sum, 4, true));
+    note("bf16 was accepted");
+  } catch (const Unavailable&) {
+  }
+  return errors;
+}
+
+// Exit status 0 if all is well on this rank.
+int play_rank(const std::string& algorithm, const std::string& part) {
+  const auto communicator = make_mpi_communicator(algorithm);
+  if (part == "die" && communicator->rank() == 0) raise(SIGKILL);
+  if (part == "abort" && communicator->rank() == 0) abort_mpi(7);
+  const std::string errors = collect_errors(*communicator);
+  if (part != "check") communicator->barrier();
+  if (!errors.empty()) std::fprintf(stderr, "%s", errors.c_str());
+  return errors.empty() ? 0 : 1;
+}
+
+// The status of all ranks together, as mpirun gives it.
+int run_ranks(int ranks, const std::string& started_for, const std::string& asked_for,
+              const std::string& part) {
+  std::vector<std::string> command = mpirun_command(ranks, started_for);
+  command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  command.insert(command.end(), {"--as-rank", asked_for, part});
+  const int status = std::system(fmt::format("'{}' </dev/null", fmt::join(command, "' '")).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class MpiAlgorithms : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+
+TEST_P(MpiAlgorithms, AgreeWithPlainArithmeticForEveryTypeAndOperator) {
+  const auto& [algorithm, ranks] = GetParam();
+  EXPECT_EQ(run_ranks(ranks, algorithm, algorithm, "check"), 0);
+}
+
+std::vector<std::string> usable_algorithms() {
+  if (!mpi_library().starts_with("Open MPI")) return {"mpi"};
+  return mpi_algorithms();
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
+  std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ':' || c == '-'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(DefaultChoice, MpiAlgorithms,
+                         ::testing::Combine(::testing::Values("mpi"), ::testing::Range(1, 5)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(ByName, MpiAlgorithms,
+                         ::testing::Combine(::testing::ValuesIn(usable_algorithms()),
+                                            ::testing::Values(3)),
+                         name_of);
+
+TEST(Mpi, AKilledRankEndsAll) { EXPECT_NE(run_ranks(3, "mpi", "mpi", "die"), 0); }
+
+TEST(Mpi, AbortEndsAllWithItsStatus) { EXPECT_EQ(run_ranks(3, "mpi", "mpi", "abort"), 7); }
+
+TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
+  try {
+    mpirun_command(2, "mpi:rign");
+    FAIL() << "mpi:rign was accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Did you mean 'mpi:ring'?"));
+  }
+}
+
+TEST(Mpi, RefusesLessThanOneRank) { EXPECT_THROW(mpirun_command(0, "mpi"), InvalidArgument); }
+
+// What only Open MPI does.
+class OpenMpi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!mpi_library().starts_with("Open MPI")) GTEST_SKIP() << "this is " << mpi_library();
+  }
+};
+
+TEST_F(OpenMpi, RefusesAnAlgorithmItWasNotStartedFor) {
+  EXPECT_EQ(run_ranks(2, "mpi:ring", "mpi:linear", "check"), 2);
+  EXPECT_EQ(run_ranks(2, "mpi", "mpi:linear", "check"), 2);
+  EXPECT_EQ(run_ranks(2, "mpi:ring", "mpi", "check"), 2);
+}
+
+TEST_F(OpenMpi, RanksYieldExactlyWhenTheyAreMoreThanTheCores) {
+  const auto yields = [](int ranks) {
+    const auto command = mpirun_command(ranks, "mpi");
+    return *(std::find(command.begin(), command.end(), "mpi_yield_when_idle") + 1);
+  };
+  EXPECT_EQ(yields(1), "0");
+  EXPECT_EQ(yields(100000), "1");
+}
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "--as-rank") {
+    try {
+      return collbench::play_rank(argv[2], argv[3]);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return 2;
+    }
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

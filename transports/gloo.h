@@ -1,0 +1,50 @@
+// Gloo as a black box: the same Communicator, played by Gloo's own collectives over TCP.
+//
+// Gloo has no shared-memory transport: ranks on one host talk over the loopback interface. So a row
+// "gloo" beside "shm" shows what an application pays that uses Gloo within a host.
+//
+// What Gloo can do here: f16, f32, f64, i32, i64 and u8; sum, prod, min and max, and avg, which
+// Gloo lacks, as a sum that is scaled afterwards. It has no bf16. f16 is rounded after every
+// addition. min and max compare with `<`, so a NaN may be lost where collbench would propagate it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "transports/communicator.h"
+
+namespace collbench {
+
+/// Names that GlooOptions::algorithm accepts. "gloo" is what Gloo picks by itself: its ring.
+/// "gloo:ring" and "gloo:bcube" are the algorithms of its present interface; "gloo:ring-chunked"
+/// and "gloo:halving-doubling" those of its older one, often the faster up to 1 MiB. The older ones
+/// are bound to a buffer, so the data are copied into one and out again.
+std::vector<std::string> gloo_algorithms();
+
+struct GlooOptions {
+  std::string algorithm = "gloo";
+  Seconds timeout{60.0};  // of meeting, and of every operation
+  std::string network_interface = "lo";
+};
+
+/// The place where the ranks of one communicator meet. Each serves one communicator only.
+/// Thread safety: ranks of one process may share one object.
+class GlooStore;
+
+/// Ranks are threads of this process: all use the same object.
+std::shared_ptr<GlooStore> make_gloo_memory_store();
+/// Ranks are processes: each makes its own object on the same, initially empty folder. The caller
+/// removes the folder afterwards. Throws InvalidArgument if there is no such folder.
+std::shared_ptr<GlooStore> make_gloo_folder_store(const std::string& folder);
+
+/// Joins rank `rank` of `ranks`; returns once every rank has joined. An operation that fails throws
+/// TransportError naming the peers whose connection broke, as far as Gloo knows them.
+/// Throws InvalidArgument for an unknown algorithm or a rank out of range, TransportError naming
+/// the missing ranks after the timeout.
+std::unique_ptr<Communicator> make_gloo_communicator(Rank rank, int ranks,
+                                                     const std::shared_ptr<GlooStore>& store,
+                                                     const GlooOptions& options);
+
+}  // namespace collbench
