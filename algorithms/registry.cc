@@ -13,6 +13,10 @@ namespace {
 
 constexpr int most_segments = 4096;
 constexpr std::array<std::string_view, 2> distance_orders{"near", "far"};
+constexpr std::array<std::string_view, 5> phase_names{"ring", "bidirectional", "pincer",
+                                                      "circulant", "direct"};
+constexpr std::array<Phases (*)(int), 5> phase_makers{
+    ring_phases, bidirectional_phases, pincer_phases, circulant_phases, direct_phases};
 
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
@@ -45,6 +49,16 @@ const std::vector<AlgorithmInfo>& table() {
        {{"segments", "8", "parts of the vector that follow each other through the tree"}},
        [](int n, const AlgorithmSpec& spec) {
          return tree(n, int_option(spec, "segments", 8, 1, most_segments));
+       }},
+      {"double-tree",
+       "Two complementary binary trees, each for half of the vector, pipelined",
+       "any number of ranks",
+       "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
+       true,
+       "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
+       {{"segments", "8", "parts of each half that follow each other through its tree"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return double_tree(n, int_option(spec, "segments", 8, 1, most_segments));
        }},
       {"recursive-doubling",
        "Partners exchange and add whole vectors: fewest rounds",
@@ -90,6 +104,48 @@ const std::vector<AlgorithmInfo>& table() {
        "textbook; \"one-shot\" of GPU libraries",
        {},
        [](int n, const AlgorithmSpec&) { return one_shot(n); }},
+      {"hierarchical",
+       "Reduce-scatter level by level outwards, all-gather back: BlueConnect",
+       "any number of ranks; dims must multiply to it",
+       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "Cho et al., BlueConnect, MLSys 2019",
+       {{"dims", "auto", "sizes of the levels, innermost first: 8x4; auto is nearly square"},
+        {"inner", "ring",
+         "phases of the lower levels: ring, bidirectional, pincer, circulant, direct"},
+        {"outer", "ring", "phases of the top level, as for inner"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return hierarchical(dims_option(spec, "dims", n),
+                             phase_makers[choice_option(spec, "inner", phase_names)],
+                             phase_makers[choice_option(spec, "outer", phase_names)]);
+       }},
+      {"torus",
+       "Concurrent streams, one per axis of a torus, in both directions of every link",
+       "any number of ranks; dims must multiply to it",
+       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "multi-stream bucket algorithm of TPU pods; Jain, Sabharwal 2010",
+       {{"dims", "auto", "sizes of the axes, fastest first: 4x4x2; auto is nearly square"},
+        {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
+        {"pincer", "",
+         "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"}},
+       [](int n, const AlgorithmSpec& spec) {
+         const std::vector<int> dims = dims_option(spec, "dims", n);
+         return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"));
+       }},
+      {"torus-2d",
+       "One stream: reduce-scatter along rows, all-reduce along columns, all-gather",
+       "any number of ranks; dims must multiply to it",
+       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "Mikami et al. (Sony) 2018; Ying et al. (Google) 2018",
+       {{"dims", "auto", "row length x column length: 8x4; auto is nearly square"}},
+       [](int n, const AlgorithmSpec& spec) {
+         const std::vector<int> dims = dims_option(spec, "dims", n);
+         require(dims.size() == 2, "torus-2d: option dims needs two sizes, as in 8x4, not " +
+                                       std::to_string(dims.size()));
+         return torus_2d(dims[0], dims[1]);
+       }},
       {"swing",
        "Recursive halving whose partners stay close on a ring or torus",
        "a power of two of ranks",
@@ -117,6 +173,26 @@ const std::vector<AlgorithmInfo>& table() {
        {{"servers", "auto", "ranks k that own a shard; auto is half of them, at least 1"}},
        [](int n, const AlgorithmSpec& spec) {
          return parameter_server(n, int_option(spec, "servers", std::max(1, n / 2), 1, n));
+       }},
+      {"hierarchical-copy",
+       "Two halves of the ranks each collect on one, which exchange sums",
+       "any number of ranks",
+       "rounds 4; sent ceil(n/2); reduced floor(n/2)",
+       true,
+       "tf.distribute HierarchicalCopyAllReduce, repaired for odd n",
+       {{"packs", "1", "pieces of the vector that use different ranks as collecting points"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return hierarchical_copy(n, int_option(spec, "packs", 1, 1, most_segments));
+       }},
+      {"tf-ring",
+       "TensorFlow's ring bit by bit: its chunk table and order of additions",
+       "any number of ranks",
+       "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       true,
+       "TensorFlow ring_reducer.cc, base_collective_executor.cc",
+       {{"subdivs", "1", "subdivisions of each chunk (max_subdivs_per_device)"}},
+       [](int n, const AlgorithmSpec& spec) {
+         return tf_ring(n, int_option(spec, "subdivs", 1, 1, most_segments));
        }},
   };
   return rows;

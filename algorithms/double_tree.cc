@@ -1,0 +1,48 @@
+#include "algorithms/allreduce.h"
+#include "algorithms/combinators.h"
+#include "algorithms/tree.h"
+
+namespace collbench {
+namespace {
+
+// The in-order binary tree over 0 .. n-1 with root 0: a rank whose lowest set bit is b hangs below
+// the neighbour b places away that is a multiple of 2b but not of 4b, or, if that is beyond the
+// last rank, b places before it. Odd ranks are leaves.
+Rank in_order_parent(Rank r, int n) {
+  if (r == 0) return -1;
+  const int bit = r & -r;
+  const int parent = (r ^ bit) | (bit << 1);
+  return parent < n ? parent : r ^ bit;
+}
+
+}  // namespace
+
+// The second tree is the first one mirrored (n even: leaves and inner ranks change places) or
+// shifted by one rank (n odd).
+std::vector<std::vector<Rank>> double_tree_parents(int ranks) {
+  std::vector<std::vector<Rank>> trees(2);
+  for (Rank r = 0; r < ranks; ++r) {
+    trees[0].push_back(in_order_parent(r, ranks));
+    const Rank image = ranks % 2 == 0 ? ranks - 1 - r : (r + ranks - 1) % ranks;
+    const Rank parent = in_order_parent(image, ranks);
+    const Rank back = ranks % 2 == 0 ? ranks - 1 - parent : (parent + 1) % ranks;
+    trees[1].push_back(parent < 0 ? -1 : back);
+  }
+  return trees;
+}
+
+Schedule double_tree(int ranks, int segments) {
+  std::vector<Schedule> halves;
+  for (const std::vector<Rank>& parents : double_tree_parents(ranks)) {
+    const Schedule half = pipelined(tree_all_reduce(parents), segments);
+    const int count = half.chunks();
+    const int first = static_cast<int>(halves.size()) * count;
+    const auto seating = [first, count](Rank r) {
+      return std::optional<Seat>({r, 0, 1, {first, count}});
+    };
+    halves.push_back(embed(half, ranks, 2 * count, seating));
+  }
+  return concurrent("double-tree", halves);
+}
+
+}  // namespace collbench
