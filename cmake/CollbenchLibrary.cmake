@@ -1,8 +1,12 @@
-# collbench_library(folder HEADERS ... SOURCES ... USES folder... LINKS target... PRIVATE_LINKS target...)
+# collbench_library(folder HEADERS ... SOURCES ... USES folder... LINKS target...
+#                   PRIVATE_LINKS target... PACKAGES package...)
 # makes the library of one folder: target collbench_<folder>, alias collbench::<folder>, installed
 # with its headers. USES names floors below; LINKS reach users, PRIVATE_LINKS stay in the .cc files.
+# PACKAGES are what find_package() calls the origin of the links, for users of the installed library.
+include(GNUInstallDirs)
+
 function(collbench_library folder)
-  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;USES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;USES;LINKS;PRIVATE_LINKS;PACKAGES" ${ARGN})
   set(target collbench_${folder})
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
@@ -18,7 +22,8 @@ function(collbench_library folder)
   target_sources(${target} ${scope} FILE_SET HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
   target_include_directories(${target} ${scope}
-    $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/collbench>)
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/collbench>)
   list(TRANSFORM arg_USES PREPEND collbench::)
   target_link_libraries(${target} ${scope} ${arg_USES} ${arg_LINKS})
   if(arg_PRIVATE_LINKS)
@@ -26,7 +31,9 @@ function(collbench_library folder)
   endif()
   set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   install(TARGETS ${target} EXPORT collbench-targets
-    FILE_SET HEADERS DESTINATION include/collbench)
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collbench)
+  set_property(GLOBAL APPEND PROPERTY COLLBENCH_COMPONENTS ${folder})
+  set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${arg_PACKAGES})
 endfunction()
 
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.

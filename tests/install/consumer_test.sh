@@ -1,0 +1,46 @@
+#!/bin/bash
+# consumer_test.sh SOURCE_DIR BUILD_DIR CXX CXXFLAGS: installs the build, moves it elsewhere, and
+# builds another project against it, once for all components and once for the smallest.
+set -euo pipefail
+
+source_dir=$1
+build_dir=$2
+lab=$(mktemp -d)
+trap 'rm -rf "$lab"' EXIT
+export CXX=$3 CXXFLAGS=$4
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+cmake --install "$build_dir" --prefix "$lab/first" >/dev/null
+mv "$lab/first" "$lab/prefix"
+
+if grep -rlF -e "$source_dir" -e "$build_dir" -e "$lab" "$lab/prefix" --include='*.cmake'; then
+  fail "the files above name the place where the package was built"
+fi
+
+expected="ring over 8 ranks in 14 rounds: proven"
+# check_consumer NAME CMAKE_OPTION...
+check_consumer() {
+  local name=$1
+  shift
+  cmake -S "$source_dir/tests/install/consumer" -B "$lab/$name" \
+    -DCMAKE_PREFIX_PATH="$lab/prefix" "$@" >"$lab/log" || { cat "$lab/log"; fail "$name: configure"; }
+  cmake --build "$lab/$name" >"$lab/log" || { cat "$lab/log"; fail "$name: build"; }
+  local said
+  said=$("$lab/$name/consumer")
+  [[ $said == *"$expected" ]] || fail "$name: expected '$expected', got '$said'"
+}
+check_consumer one '-DCOMPONENTS=COMPONENTS;algorithms'
+check_consumer all '-DEXTRA_LINKS=collbench::bench'
+
+if cmake -S "$source_dir/tests/install/consumer" -B "$lab/none" -DCMAKE_PREFIX_PATH="$lab/prefix" \
+  '-DCOMPONENTS=COMPONENTS;algorithms;teleport' >"$lab/log" 2>&1; then
+  fail "a component that does not exist was found"
+fi
+grep -q teleport "$lab/log" || fail "the missing component is not named"
+
+"$lab/prefix/bin/collbench" --version >/dev/null || fail "the installed command does not run"
+echo "installed, moved, found, built and run"
