@@ -2,6 +2,7 @@
 #include <optional>
 #include <ostream>
 
+#include "bench/record_file.h"
 #include "bench/record_json.h"
 #include "bench/report.h"
 

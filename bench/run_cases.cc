@@ -78,6 +78,7 @@ class Runner {
     RunSummary& summary = result_.summary;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
     if (!is_right(record)) ++summary.wrong;
+    plan_.on_measured();
     for (Reporter* reporter : reporters_) reporter->record(record);
     result_.records.push_back(std::move(record));
   }

@@ -27,6 +27,8 @@ struct RunPlan {
   std::function<std::string()> stop_requested = [] { return std::string(); };
   /// Told of each case before it starts: its place, from 0, and how many there are.
   std::function<void(const Case&, int place, int total)> on_start = [](const Case&, int, int) {};
+  /// Told when a case is measured, before the reporters are.
+  std::function<void()> on_measured = [] {};
   /// The physical bound of a case with its algorithm decided, or nothing where none is known.
   std::function<std::optional<Bound>(const Case&)> bound = [](const Case&) {
     return std::optional<Bound>();

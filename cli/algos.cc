@@ -1,0 +1,203 @@
+// `collbench algos`: what the algorithms are, what they do step by step, and the proof that they
+// work.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "algorithms/verify.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+int list_algorithms() {
+  std::size_t width = 0;
+  for (const AlgorithmInfo& info : algorithms()) width = std::max(width, info.name.size());
+  for (const AlgorithmInfo& info : algorithms()) {
+    std::cout << fmt::format("{:<{}}  {}\n", info.name, width, info.summary);
+    std::cout << fmt::format("{:<{}}    ranks: {}; cost: {}{}\n", "", width, info.constraints,
+                             info.cost, info.replica_consistent ? "" : "; replicas may differ");
+  }
+  std::cout << fmt::format("{:<{}}  chosen by back end, workers and size; the run says why\n",
+                           "auto", width);
+  std::cout << fmt::format("{:<{}}  black boxes, measured beside ours where they are installed\n",
+                           "gloo, mpi", width);
+  return exit_ok;
+}
+
+std::string words_of(const Op& op) {
+  const int last = op.chunks.first + op.chunks.count - 1;
+  const std::string chunks = op.chunks.count == 1 ? fmt::format("{}", op.chunks.first)
+                                                  : fmt::format("{}-{}", op.chunks.first, last);
+  switch (op.kind) {
+    case OpKind::send:
+      return fmt::format("send {} to {}", chunks, op.peer);
+    case OpKind::recv:
+      return fmt::format("recv {} from {}", chunks, op.peer);
+    case OpKind::recv_reduce:
+      return fmt::format("add {} from {}", chunks, op.peer);
+  }
+  return "";
+}
+
+void print_rounds(const Schedule& schedule) {
+  Round round;
+  for (int t = 0; t < schedule.rounds(); ++t) {
+    std::cout << fmt::format("round {}\n", t);
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+      schedule.round(rank, t, round);
+      if (round.ops().empty()) continue;
+      std::string line;
+      for (const Op& op : round.ops()) line += (line.empty() ? "" : ", ") + words_of(op);
+      std::cout << fmt::format("  rank {:>3}: {}\n", rank, line);
+    }
+  }
+}
+
+void print_description(const AlgorithmInfo& info, const Schedule& schedule) {
+  const ScheduleCost cost = count_cost(schedule);
+  const double chunks = schedule.chunks();
+  std::cout << fmt::format("{}: {}\n", info.name, info.summary);
+  std::cout << fmt::format("ranks    {} (here {})\n", info.constraints, schedule.ranks());
+  for (const AlgorithmOption& option : info.options) {
+    std::cout << fmt::format("option   {}{}{}: {}\n", option.name,
+                             option.default_value.empty() ? "" : "=", option.default_value,
+                             option.help);
+  }
+  std::cout << fmt::format("cost     {}\n", info.cost);
+  std::cout << fmt::format(
+      "here     {} rounds, {} chunks; at most {:.4g} M sent, {:.4g} M reduced, {} messages per "
+      "rank\n",
+      cost.rounds, schedule.chunks(), static_cast<double>(cost.max_sent_chunks) / chunks,
+      static_cast<double>(cost.max_reduced_chunks) / chunks, cost.max_messages);
+  std::cout << fmt::format(
+      "replicas {}\n", info.replica_consistent ? "end bitwise equal" : "may differ in last bits");
+  std::cout << fmt::format("source   {}\n", info.source);
+}
+
+int show_algorithm(const std::string& text, const std::string& workers, const std::string& format) {
+  const std::vector<std::string> formats = {"table", "msccl", "goal", "markdown"};
+  require(std::find(formats.begin(), formats.end(), format) != formats.end(),
+          fmt::format("--format: unknown '{}'.{} Known are {}", format,
+                      did_you_mean(format, formats), fmt::join(formats, ", ")));
+  const int ranks = static_cast<int>(parse_count("--workers", workers, 1, 65'536));
+  const AlgorithmSpec spec = parse_algorithm_spec(text);
+  const AlgorithmInfo& info = find_algorithm(spec.name);
+  const Schedule schedule = make_schedule(spec, ranks);
+  print_description(info, schedule);
+  print_rounds(schedule);
+  return exit_ok;
+}
+
+/// How one algorithm fared over a range of worker counts.
+struct Proof {
+  int proven = 0;
+  int unfit = 0;          // worker counts that it does not allow
+  std::string violation;  // the first, in words
+};
+
+Proof prove(const AlgorithmInfo& info, const AlgorithmSpec& spec, const std::vector<int>& counts) {
+  Proof proof;
+  for (const int ranks : counts) {
+    try {
+      const Schedule schedule = make_schedule(spec, ranks);
+      const Verification result = verify_allreduce(schedule);
+      if (!result.ok()) {
+        proof.violation = fmt::format("{} ranks: {}", ranks, result.violations.front().what);
+        return proof;
+      }
+      if (info.replica_consistent && !result.replica_consistent) {
+        proof.violation = fmt::format("{} ranks: replicas end with different sums", ranks);
+        return proof;
+      }
+      ++proof.proven;
+    } catch (const InvalidArgument&) {
+      ++proof.unfit;
+    }
+  }
+  return proof;
+}
+
+int verify_algorithms(const std::string& name, const std::string& workers) {
+  const std::vector<int> counts = parse_worker_counts("--workers", workers);
+  std::vector<AlgorithmSpec> specs;
+  if (name.empty()) {
+    for (const AlgorithmInfo& info : algorithms()) specs.push_back({std::string(info.name), {}});
+  } else {
+    specs.push_back(parse_algorithm_spec(name));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  int wrong = 0;
+  for (const AlgorithmSpec& spec : specs) {
+    const AlgorithmInfo& info = find_algorithm(spec.name);
+    const Proof proof = prove(info, spec, counts);
+    if (proof.proven == 0 && proof.violation.empty()) make_schedule(spec, counts.front());
+    if (!proof.violation.empty()) ++wrong;
+    std::cout << fmt::format(
+        "{:<20} {}\n", to_string(spec),
+        proof.violation.empty()
+            ? fmt::format("proven for {} worker counts{}{}", proof.proven,
+                          proof.unfit > 0 ? fmt::format(", {} do not fit", proof.unfit) : "",
+                          info.replica_consistent ? "; replicas bitwise equal" : "")
+            : "WRONG: " + proof.violation);
+  }
+  const Seconds elapsed = std::chrono::steady_clock::now() - begin;
+  std::cout << fmt::format("# {} algorithms, {} wrong, {:.2f} s\n", specs.size(), wrong,
+                           elapsed.count());
+  if (wrong > 0) throw WrongResult(fmt::format("{} algorithms are no all-reduce", wrong));
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_algos(CLI::App& app, Action& action) {
+  struct Values {
+    std::string name;
+    std::string workers = "4";
+    std::string format = "table";
+    std::string verify_name;
+    std::string verify_workers = "1:64";
+  };
+  auto values = std::make_shared<Values>();
+  CLI::App* algos = app.add_subcommand("algos", "list, show and prove the algorithms");
+  algos->require_subcommand(0, 1);
+  algos->allow_extras();
+  algos->callback([algos, &action] {
+    if (algos->get_subcommands().empty()) action = list_algorithms;
+  });
+  algos->add_subcommand("list", "name, constraints and cost of each")->callback([&action] {
+    action = list_algorithms;
+  });
+
+  CLI::App* show = algos->add_subcommand("show", "what every rank does in every round");
+  show->add_option("NAME", values->name, "the algorithm, with options as in ring:segments=2")
+      ->option_text("NAME")
+      ->group("Arguments")
+      ->required();
+  show->add_option("-W,--workers", values->workers, "number of workers [4]")->option_text("N");
+  show->add_option("--format", values->format, "table, msccl, goal or markdown [table]")
+      ->option_text("NAME");
+  show->callback([&action, values] {
+    action = [values] { return show_algorithm(values->name, values->workers, values->format); };
+  });
+
+  CLI::App* verify = algos->add_subcommand("verify", "prove that they are all-reduces");
+  verify->add_option("NAME", values->verify_name, "one algorithm; all by default")
+      ->option_text("NAME")
+      ->group("Arguments");
+  verify->add_option("-W,--workers", values->verify_workers, "worker counts [1:64]")
+      ->option_text("N[,..]");
+  verify->callback([&action, values] {
+    action = [values] { return verify_algorithms(values->verify_name, values->verify_workers); };
+  });
+}
+
+}  // namespace collbench

@@ -1,0 +1,142 @@
+#include "cli/doctor.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/environment.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::string value_of(const Environment& environment, const std::string& key) {
+  const auto found = environment.find(key);
+  return found == environment.end() ? "unknown" : found->second;
+}
+
+std::string read_smt() {
+  std::ifstream file("/sys/devices/system/cpu/smt/active");
+  std::string active;
+  if (!(file >> active)) return "unknown";
+  return active == "1" ? "on" : "off";
+}
+
+Finding judge_governor(const std::string& governor) {
+  const bool slow = governor == "powersave" || governor == "ondemand" || governor == "conservative";
+  if (!slow) return {"governor", governor, Health::good, ""};
+  return {"governor", governor, Health::bad,
+          "the clock changes while measuring: cpupower frequency-set -g performance"};
+}
+
+Finding judge_load(const std::string& load, double cores) {
+  const double one_minute = std::atof(load.c_str());
+  if (one_minute <= 0.2 * cores) return {"load", load, Health::good, ""};
+  return {"load", load, one_minute > cores ? Health::bad : Health::note,
+          "others use this machine: wait, or trust only rows that are not marked"};
+}
+
+Finding judge_steal(const std::string& steal) {
+  if (std::atof(steal.c_str()) < 1) return {"steal", steal, Health::good, ""};
+  return {"steal", steal, Health::note,
+          "the hypervisor takes time away: compare only within a run"};
+}
+
+nlohmann::json to_json(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
+                       const Environment& environment) {
+  nlohmann::json document;
+  document["environment"] = environment;
+  for (const TeamInfo& team : teams) {
+    document["backends"].push_back({{"name", team.name},
+                                    {"summary", team.summary},
+                                    {"usable", team.unavailable.empty()},
+                                    {"reason", team.unavailable}});
+  }
+  static constexpr const char* names[] = {"good", "note", "bad"};
+  for (const Finding& finding : findings) {
+    document["findings"].push_back({{"what", finding.what},
+                                    {"value", finding.value},
+                                    {"health", names[static_cast<int>(finding.health)]},
+                                    {"advice", finding.advice}});
+  }
+  return document;
+}
+
+void print_report(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
+                  const Environment& environment) {
+  std::cout << "Back ends\n";
+  for (const TeamInfo& team : teams) {
+    std::cout << fmt::format("  {:<8}{:<10}{}\n", team.name,
+                             team.unavailable.empty() ? "usable" : "absent",
+                             team.unavailable.empty() ? team.summary : team.unavailable);
+  }
+  std::cout << "  nccl    absent    this build has no CUDA support\n\nMachine\n";
+  for (const char* key : {"host", "cpu", "cores", "affinity", "isa", "kernel", "compiler",
+                          "build_flags", "version", "git_revision"}) {
+    std::cout << fmt::format("  {:<14}{}\n", key, value_of(environment, key));
+  }
+  std::cout << "\nWhat matters for measuring\n";
+  static constexpr const char* marks[] = {"  ", "- ", "! "};
+  for (const Finding& finding : findings) {
+    std::cout << fmt::format("{}{:<14}{}\n", marks[static_cast<int>(finding.health)], finding.what,
+                             finding.value);
+    if (!finding.advice.empty()) std::cout << fmt::format("{:16}{}\n", "", finding.advice);
+  }
+}
+
+int run_doctor(const std::string& format) {
+  require(format == "text" || format == "json",
+          fmt::format("--format is text or json, not '{}'", format));
+  const Environment environment = collect_environment();
+  const std::vector<Finding> findings = judge(environment, read_smt());
+  const std::vector<TeamInfo> teams = team_infos();
+  if (format == "json") {
+    std::cout << to_json(findings, teams, environment).dump(2) << '\n';
+  } else {
+    print_report(findings, teams, environment);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+std::vector<Finding> judge(const Environment& environment, const std::string& smt) {
+  std::vector<Finding> findings;
+  const double cores = std::max(1.0, std::atof(value_of(environment, "cores").c_str()));
+  findings.push_back(judge_governor(value_of(environment, "governor")));
+  findings.push_back(judge_load(value_of(environment, "load"), cores));
+  findings.push_back(judge_steal(value_of(environment, "steal")));
+  const std::string quota = value_of(environment, "cgroup_quota");
+  const bool limited = quota != "none" && quota != "unknown";
+  findings.push_back(
+      {"CPU quota", quota, limited ? Health::bad : Health::good,
+       limited ? "the container is paused when it is used up: raise its CPU limit" : ""});
+  findings.push_back(
+      {"SMT", smt, smt == "on" ? Health::note : Health::good,
+       smt == "on" ? "siblings share a core: half of the processors are cores" : ""});
+  const std::string thp = value_of(environment, "thp");
+  const bool never = thp == "never";
+  findings.push_back({"huge pages", thp, never ? Health::note : Health::good,
+                      never ? "large vectors gain 10 to 15 %: echo madvise > "
+                              "/sys/kernel/mm/transparent_hugepage/enabled"
+                            : ""});
+  if (value_of(environment, "build_flags").find("Debug") != std::string::npos) {
+    findings.push_back({"build", "Debug", Health::bad, "figures mean nothing: build for release"});
+  }
+  return findings;
+}
+
+void add_doctor(CLI::App& app, Action& action) {
+  auto format = std::make_shared<std::string>("text");
+  CLI::App* command = app.add_subcommand("doctor", "what can run here and what disturbs it");
+  command->add_option("--format", *format, "text or json [text]")->option_text("NAME");
+  command->callback([&action, format] { action = [format] { return run_doctor(*format); }; });
+}
+
+}  // namespace collbench

@@ -1,0 +1,161 @@
+// Help texts, made by walking the tree of commands and options, and what to say about unknown ones.
+#include <algorithm>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t text_column = 32;
+
+constexpr std::string_view root_footer = R"(
+Every long option can also be set as COLLBENCH_<NAME> in the environment, in ./collbench.toml or in
+~/.config/collbench/config.toml; flags win, then the environment, --config FILE, the files.
+
+Examples:
+  collbench --algo ring --workers 8            a ring all-reduce of 8 workers on this machine
+  collbench --algo auto,gloo,mpi -W 2,4        this program against its peers, in one run
+  collbench -B grpc -b 64M --json out.json     one size between processes over gRPC, all samples kept
+  collbench algos show double-tree -W 8        what each rank sends, receives and reduces
+
+Exit codes:
+  0 ok   1 too slow (--min-busbw)   2 usage   3 wrong result   4 not available   5 run failed
+  77 all skipped   130, 143 interrupted (what was measured is kept)
+)";
+
+std::string row(const std::string& left, const std::string& right) {
+  std::string line = "  " + left;
+  if (line.size() + 2 > text_column) {
+    line += "\n";
+    line += std::string(text_column, ' ');
+  } else {
+    line.resize(text_column, ' ');
+  }
+  return line + right + "\n";
+}
+
+std::string option_left(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& letter : option.get_snames()) names += "-" + letter + ", ";
+  if (names.empty()) names = "    ";
+  for (const std::string& name : option.get_lnames()) names += "--" + name;
+  const bool is_flag = option.get_expected_max() == 0;
+  return is_flag ? names : names + " " + option.get_option_text();
+}
+
+std::string positionals_usage(const CLI::App& app) {
+  std::string usage;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = option->get_option_text();
+    usage += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  return usage;
+}
+
+std::vector<const CLI::App*> visible_commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name()
+                                     : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string help_of(const CLI::App& app) {
+  const auto commands = visible_commands(app);
+  const bool is_root = app.get_parent() == nullptr;
+  std::string out = app.get_description() + "\n\nusage: " + path_of(app);
+  if (!commands.empty()) out += is_root ? " [COMMAND]" : " COMMAND";
+  out += positionals_usage(app) + " [OPTIONS]\n";
+  if (!commands.empty()) out += "\nCommands:\n";
+  for (const CLI::App* command : commands) {
+    out += row(command->get_name() + positionals_usage(*command), command->get_description());
+  }
+  for (const std::string& group : app.get_groups()) {
+    const auto options = app.get_options(
+        [&](const CLI::Option* option) { return !group.empty() && option->get_group() == group; });
+    if (!options.empty()) out += "\n" + group + ":\n";
+    for (const CLI::Option* option : options) {
+      const bool positional = option->get_positional();
+      out += row(positional ? option->get_option_text() : option_left(*option),
+                 option->get_description());
+    }
+  }
+  if (is_root) out += root_footer;
+  return out;
+}
+
+/// The deepest command that the parse chose; the root for `run`, whose options stand there.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty() || chosen.back()->get_name() == "run") return app;
+  return chosen_command(*chosen.back());
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : visible_commands(app)) names.push_back(command->get_name());
+  return names;
+}
+
+/// `collbench help [COMMAND...]`.
+int show_help(const CLI::App& root, const std::vector<std::string>& words) {
+  const CLI::App* app = &root;
+  for (const std::string& word : words) {
+    const auto names = command_names(*app);
+    require(std::find(names.begin(), names.end(), word) != names.end(),
+            fmt::format("unknown command '{}'.{}", word, did_you_mean(word, names)));
+    if (word != "run") app = app->get_subcommand(word);
+  }
+  std::cout << help_of(*app);
+  return exit_ok;
+}
+
+}  // namespace
+
+std::string help_text(const CLI::App& app) { return help_of(chosen_command(app)); }
+
+void refuse_leftovers(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty()) return;
+  const CLI::App& where = chosen_command(app);
+  for (const std::string& word : left) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::string name = word.substr(0, word.find('='));
+    throw InvalidArgument(
+        fmt::format("unknown option '{}'.{}", name, did_you_mean(name, option_names(where))));
+  }
+  const std::string& word = left.front();
+  const auto names = command_names(where);
+  require(!names.empty() && app.get_subcommands().empty() == (&where == &app),
+          fmt::format("unexpected argument '{}'", word));
+  throw InvalidArgument(fmt::format("unknown command '{}'.{}", word, did_you_mean(word, names)));
+}
+
+void add_help(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("help", "show the help of a command");
+  auto words = std::make_shared<std::vector<std::string>>();
+  command->add_option("COMMAND", *words, "the command, as in 'algos show'")
+      ->option_text("COMMAND")
+      ->group("Arguments");
+  command->callback(
+      [&app, &action, words] { action = [&app, words] { return show_help(app, *words); }; });
+}
+
+}  // namespace collbench

@@ -1,0 +1,73 @@
+// The `collbench` command: its table of contents, and the one place where errors become exit codes.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include "bench/worker.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+int dispatch(CLI::App& app, int argc, char** argv) {
+  Action action;
+  add_run(app, action);
+  add_algos(app, action);
+  add_doctor(app, action);
+  add_completion(app, action);
+  add_help(app, action);
+  add_version(app, action);
+  app.parse(argc, argv);
+  refuse_leftovers(app);
+  return action();
+}
+
+int fail(int code, const std::string& message, const char* hint = "") {
+  std::cout.flush();
+  std::cerr << error_prefix() << message << '\n' << hint;
+  return code;
+}
+
+constexpr const char* usage_hint = "try 'collbench --help'\n";
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  using namespace collbench;
+  CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
+  try {
+    // Workers of a run are this same program; they print nothing and parse nothing of the above.
+    if (argc > 1 && std::strcmp(argv[1], "worker") == 0) return worker_main(argc - 1, argv + 1);
+    const int code = dispatch(app, argc, argv);
+    std::cout.flush();
+    if (!std::cout) throw Error("could not write to standard output");
+    return code;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << help_text(app);
+    return exit_ok;
+  } catch (const CLI::CallForVersion&) {
+    std::cout << version_text() << '\n';
+    return exit_ok;
+  } catch (const CLI::ParseError& e) {
+    return fail(exit_usage, e.what(), usage_hint);
+  } catch (const InvalidArgument& e) {
+    return fail(exit_usage, e.what(), usage_hint);
+  } catch (const WrongResult& e) {
+    return fail(exit_wrong_result, e.what());
+  } catch (const Unavailable& e) {
+    return fail(exit_unavailable, e.what(), "'collbench doctor' shows what can be used here\n");
+  } catch (const std::bad_alloc&) {
+    return fail(exit_failed, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(exit_failed, e.what());
+  }
+}

@@ -1,0 +1,187 @@
+// `collbench run`: settings in, records out.
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/environment.h"
+#include "bench/run_cases.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/run_options.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+/// The reporters of a run and the files they write.
+class ReporterSet {
+ public:
+  ReporterSet(const Settings& settings, const Outputs& outputs, const Sampling& sampling) {
+    if (outputs.console == "table") {
+      const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
+                             settings.flag("quiet")};
+      add(table_reporter(std::cout, style));
+    }
+    if (outputs.console == "nccl") add(nccl_reporter(std::cout, sampling));
+    if (outputs.console == "csv") add(csv_reporter(std::cout, outputs.raw_samples));
+    if (outputs.console == "json") add(json_reporter(std::cout));
+    if (outputs.console == "gbench") add(gbench_reporter(std::cout));
+    if (!outputs.json.empty()) add(json_file_reporter(outputs.json));
+    if (!outputs.csv.empty()) add(csv_reporter(open(outputs.csv), outputs.raw_samples));
+    if (!outputs.gbench.empty()) add(gbench_reporter(open(outputs.gbench)));
+  }
+
+  std::vector<Reporter*> pointers() const {
+    std::vector<Reporter*> all;
+    for (const auto& reporter : reporters_) all.push_back(reporter.get());
+    return all;
+  }
+
+  /// Throws Error naming a file that could not be written to its end.
+  void close() {
+    for (auto& [path, file] : files_) {
+      file->close();
+      if (!*file) throw Error(fmt::format("could not write '{}'", path));
+    }
+  }
+
+ private:
+  void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
+
+  std::ostream& open(const std::string& path) {
+    auto file = std::make_unique<std::ofstream>(path);
+    if (!*file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+    files_.emplace_back(path, std::move(file));
+    return *files_.back().second;
+  }
+
+  std::vector<std::pair<std::string, std::unique_ptr<std::ofstream>>> files_;
+  std::vector<std::unique_ptr<Reporter>> reporters_;
+};
+
+/// The command line as it was typed, words separated by blanks.
+std::string command_line() {
+  std::string text = read_text_file("/proc/self/cmdline");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+std::string describe(const Case& which) {
+  return fmt::format("{:<24} {:<6} workers={:<3} {:>10}  {} {} {}", which.algorithm, which.backend,
+                     which.workers, to_string(which.bytes), to_string(which.type),
+                     to_string(which.op), which.in_place ? "in place" : "out of place");
+}
+
+int list_cases(const std::vector<Case>& cases) {
+  for (const Case& which : cases) std::cout << describe(which) << '\n';
+  return exit_ok;
+}
+
+/// Compares with the gates; the slowest cycle of a case counts. Prints each miss.
+bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& records) {
+  bool all_pass = true;
+  for (const BandwidthGate& gate : gates) {
+    int found = 0;
+    for (const Record& record : records) {
+      if (record.which.bytes != gate.bytes || record.measurement.latency_ns.empty()) continue;
+      ++found;
+      const double median_ns = summarize(record.measurement.latency_ns).median_ns;
+      const Bandwidth rate = bus_bandwidth(record, Seconds{median_ns / 1e9});
+      if (rate >= gate.least) continue;
+      all_pass = false;
+      std::cerr << fmt::format("collbench: gate failed: {}: busbw {} is below {}\n",
+                               case_name(record.which), to_string(rate), to_string(gate.least));
+    }
+    if (found > 0) continue;
+    all_pass = false;
+    std::cerr << fmt::format("collbench: gate failed: no case of {} was measured\n",
+                             to_string(gate.bytes));
+  }
+  return all_pass;
+}
+
+int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gates) {
+  const RunSummary& summary = result.summary;
+  if (result.error) std::rethrow_exception(result.error);
+  if (!summary.stopped_by.empty()) return interrupt_exit_code();
+  if (summary.wrong > 0) {
+    throw WrongResult(
+        fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
+  }
+  if (summary.measured == 0 && summary.skipped > 0) return exit_skipped;
+  return passes(gates, result.records) ? exit_ok : exit_gate_failed;
+}
+
+int measure(const Settings& settings, std::vector<Case> cases) {
+  const std::vector<BandwidthGate> gates = gates_of(settings);
+  const Outputs outputs = outputs_of(settings);
+  ProgressLine progress(use_progress(settings.text("progress")));
+  RunPlan plan;
+  plan.cases = std::move(cases);
+  plan.sampling = sampling_of(settings);
+  plan.cycles = static_cast<int>(
+      parse_count(settings.label("run-cycles"), settings.text("run-cycles"), 1, 1'000'000));
+  plan.skip_unavailable = settings.flag("skip-unavailable");
+  plan.stop_requested = interrupted_by;
+  plan.on_start = [&](const Case& which, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
+  };
+  plan.on_measured = [&] { progress.clear(); };
+  if (settings.flag("dry-run")) {
+    std::cout << fmt::format("{} cases could run: {}\n", plan.cases.size() * plan.cycles,
+                             "flags, sizes, schedules and back ends are in order");
+    return exit_ok;
+  }
+
+  Environment environment = collect_environment();
+  environment["command"] = command_line();
+  environment["seed"] = settings.text("seed");
+  ReporterSet reporters(settings, outputs, plan.sampling);
+  watch_interrupts();
+  const RunResult result = run_cases(plan, environment, reporters.pointers());
+  progress.clear();
+  reporters.close();
+  return exit_code_of(result, gates);
+}
+
+int run(const CLI::App& app) {
+  const std::string file = app.get_option("--config")->count() > 0
+                               ? app.get_option("--config")->as<std::string>()
+                               : std::string();
+  const Settings settings(app, run_option_rows(), config_layers(file));
+  if (settings.flag("verbose")) {
+    for (const std::string& line : settings.provenance()) {
+      std::cerr << "collbench: " << line << '\n';
+    }
+  }
+  if (settings.flag("dump-config")) {
+    std::cout << settings.to_config();
+    return exit_ok;
+  }
+  std::vector<Case> cases = cases_of(settings);
+  if (settings.flag("list")) return list_cases(cases);
+  return measure(settings, std::move(cases));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  declare_options(app, run_option_rows());
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version,-V", std::string(), "print the version");
+  CLI::App* command = app.add_subcommand("run", "measure for real (the default)");
+  command->fallthrough();
+  command->set_help_flag();
+  app.allow_extras();
+  command->allow_extras();
+  action = [&app] { return run(app); };
+}
+
+}  // namespace collbench

@@ -1,0 +1,175 @@
+#include "cli/run_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/case_filter.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* what = "What to run";
+constexpr const char* sizes = "Sizes";
+constexpr const char* measuring = "Measuring";
+constexpr const char* output = "Output";
+constexpr const char* settings_group = "Settings";
+
+constexpr OptionRow rows[] = {
+    {what, "algo", "A", "NAME[,..]", "auto",
+     "algorithms, with options as in ring:segments=4; auto, all, gloo, mpi"},
+    {what, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
+    {what, "backend", "B", "NAME[,..]", "auto",
+     "auto, shm (threads of one process), grpc, gloo, mpi"},
+    {what, "isolate", "", "", "", "shm: each worker is a process over shared memory"},
+    {what, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
+    {what, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
+    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
+    {what, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
+    {what, "in-place", "", "", "", "input and output are one buffer (the default)"},
+    {what, "out-of-place", "", "", "", "they are two"},
+    {what, "buffers", "", "STATE", "produced",
+     "between iterations: hot (untouched), produced (rewritten), cold (out of cache)"},
+    {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
+
+    {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
+    {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
+    {sizes, "stepfactor", "f", "X", "4", "each size is X times the one before"},
+    {sizes, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
+
+    {measuring, "iters", "n", "N", "auto", "timed iterations; auto stops at --target-ci"},
+    {measuring, "warmup-iters", "w", "N", "5", "iterations before timing"},
+    {measuring, "target-ci", "", "PERCENT", "2%", "stop at this half width of the 95% interval"},
+    {measuring, "max-time", "", "TIME", "1s", "or after so long per case"},
+    {measuring, "run-cycles", "N", "N", "1", "run all so many times, with new workers each time"},
+    {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
+    {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
+    {measuring, "seed", "", "N", "1", "of all random choices"},
+    {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
+    {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
+
+    {output, "format", "", "NAME", "table", "on standard output: table, nccl, csv, json"},
+    {output, "json", "J", "FILE", "", "all samples and the environment; - is standard output"},
+    {output, "csv", "", "FILE", "", "one row per case"},
+    {output, "raw-samples", "", "", "", "CSV: one row per sample instead"},
+    {output, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
+    {output, "color", "", "WHEN", "auto", "auto, always, never"},
+    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {output, "quiet", "q", "", "", "only the rows"},
+    {output, "verbose", "v", "", "", "say where settings came from"},
+    {output, "list", "l", "", "", "list the cases, run nothing"},
+    {output, "dry-run", "", "", "", "prove that everything can run, run nothing"},
+
+    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
+    {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
+};
+
+std::string one_of(const Settings& settings, const std::string& name,
+                   const std::vector<std::string>& known) {
+  const std::string& value = settings.text(name);
+  require(std::find(known.begin(), known.end(), value) != known.end(),
+          fmt::format("{}: unknown '{}'.{} Known are {}", settings.label(name), value,
+                      did_you_mean(value, known), fmt::join(known, ", ")));
+  return value;
+}
+
+Sweep sweep_of(const Settings& settings) {
+  const auto size = [&](const char* name) {
+    return parse_size_option(settings.label(name), settings.text(name));
+  };
+  Sweep sweep;
+  sweep.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
+  sweep.backends = parse_list(settings.label("backend"), settings.text("backend"));
+  sweep.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  sweep.first = size("minbytes");
+  sweep.last = size("maxbytes");
+  // A single bound of nccl-tests' habit "-b 128M" means that size alone, not an empty range.
+  if (sweep.first > sweep.last && !settings.given("maxbytes")) sweep.last = sweep.first;
+  if (sweep.first > sweep.last && !settings.given("minbytes")) sweep.first = sweep.last;
+  if (settings.pick("stepfactor", "stepbytes") == "stepbytes") {
+    sweep.step = size("stepbytes");
+    require(sweep.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
+  } else {
+    sweep.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
+    require(sweep.factor > 1,
+            fmt::format("{} must be above 1 (got {})", settings.label("stepfactor"), sweep.factor));
+  }
+  const std::string_view place = settings.pick("in-place", "out-of-place");
+  const bool both = place.empty() && settings.text("format") == "nccl";
+  sweep.out_of_place = both || place == "out-of-place";
+  sweep.in_place = both || place != "out-of-place";
+  sweep.common.type = parse_data_type(settings.text("datatype"));
+  sweep.common.op = parse_reduce_op(settings.text("op"));
+  sweep.common.buffers = parse_buffers(settings.text("buffers"));
+  sweep.common.private_buffers = settings.flag("private-buffers");
+  sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
+  sweep.common.transport = one_of(settings, "transport", {"raw", "tf-recvbuf"});
+  return sweep;
+}
+
+}  // namespace
+
+std::span<const OptionRow> run_option_rows() { return rows; }
+
+std::vector<Case> cases_of(const Settings& settings) {
+  if (settings.given("root"))
+    parse_count(settings.label("root"), settings.text("root"), -1, 65'535);
+  const auto filter = parse_filter(settings.text("filter"));
+  std::vector<Case> cases = sweep_cases(sweep_of(settings));
+  std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
+  require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
+  return cases;
+}
+
+Sampling sampling_of(const Settings& settings) {
+  const auto count = [&](const char* name, std::int64_t least, std::int64_t most) {
+    return parse_count(settings.label(name), settings.text(name), least, most);
+  };
+  Sampling sampling;
+  if (settings.text("iters") != "auto") {
+    sampling.iterations = static_cast<int>(count("iters", 1, 100'000'000));
+  }
+  sampling.warmup = static_cast<int>(count("warmup-iters", 0, 100'000'000));
+  sampling.target_interval =
+      parse_fraction(settings.label("target-ci"), settings.text("target-ci"));
+  sampling.max_time = parse_duration(settings.label("max-time"), settings.text("max-time"));
+  sampling.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
+  sampling.check = count("check", 0, 1'000'000) > 0;
+  sampling.seed =
+      static_cast<std::uint64_t>(count("seed", 0, std::numeric_limits<std::int64_t>::max()));
+  return sampling;
+}
+
+Outputs outputs_of(const Settings& settings) {
+  Outputs outputs;
+  outputs.console = one_of(settings, "format", {"table", "nccl", "csv", "json"});
+  outputs.raw_samples = settings.flag("raw-samples");
+  bool taken = settings.given("format") && outputs.console != "table";
+  const auto file = [&](const char* name) {
+    if (settings.text(name) != "-") return settings.text(name);
+    require(!taken, fmt::format("{}: standard output already carries another format",
+                                settings.label(name)));
+    taken = true;
+    outputs.console = name;
+    return std::string();
+  };
+  outputs.json = file("json");
+  outputs.csv = file("csv");
+  outputs.gbench = file("gbench");
+  return outputs;
+}
+
+std::vector<BandwidthGate> gates_of(const Settings& settings) {
+  std::vector<BandwidthGate> gates;
+  if (settings.text("min-busbw").empty()) return gates;
+  const std::string label = settings.label("min-busbw");
+  for (const std::string& gate : parse_list(label, settings.text("min-busbw"))) {
+    gates.push_back(parse_bandwidth_gate(label, gate));
+  }
+  return gates;
+}
+
+}  // namespace collbench

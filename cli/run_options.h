@@ -1,0 +1,36 @@
+// The options of `collbench run`, as a table, and what they ask for.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/case.h"
+#include "bench/sweep.h"
+#include "cli/settings.h"
+#include "cli/values.h"
+
+namespace collbench {
+
+std::span<const OptionRow> run_option_rows();
+
+/// The cases that the settings ask for, filtered. Throws as sweep_cases and parse_filter do, and
+/// InvalidArgument, naming the option and where it was set, for a value that is wrong.
+std::vector<Case> cases_of(const Settings& settings);
+
+Sampling sampling_of(const Settings& settings);
+
+/// Where records go. A file "-" is standard output; the table is shown there if nothing else is.
+struct Outputs {
+  std::string console = "table";  // the format on standard output
+  bool raw_samples = false;       // CSV has a row per sample
+  std::string json;               // files; "" for none
+  std::string csv;
+  std::string gbench;
+};
+/// Throws InvalidArgument if two formats want standard output.
+Outputs outputs_of(const Settings& settings);
+
+std::vector<BandwidthGate> gates_of(const Settings& settings);
+
+}  // namespace collbench

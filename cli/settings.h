@@ -1,0 +1,84 @@
+// Settings: the value of every option of a command, and where each value came from.
+//
+// An option is one row of a table. Its value is taken from the first of: the flag, the environment
+// variable COLLBENCH_<NAME>, the file given by --config, ./collbench.toml,
+// ~/.config/collbench/config.toml, the default.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/config_file.h"
+
+namespace CLI {
+class App;
+}
+
+namespace collbench {
+
+/// One option: a flag if it has no metavar.
+struct OptionRow {
+  std::string_view group;          // heading in the help text
+  std::string_view name;           // long name without dashes
+  std::string_view letter;         // short name without dash, or ""
+  std::string_view metavar;        // "SIZE"; "" for a flag
+  std::string_view default_value;  // "" if there is none
+  std::string_view help;
+};
+
+/// Options that are about settings themselves and so cannot be set from a file or the environment.
+bool is_configurable(std::string_view name);
+
+struct Setting {
+  std::string value;   // "true" or "false" for a flag
+  std::string source;  // "flag", "COLLBENCH_WORKERS", "./collbench.toml:3"; "default"
+  int priority = 0;    // larger wins; 0 is the default
+};
+
+/// Declares the rows on `app` in their groups.
+void declare_options(CLI::App& app, std::span<const OptionRow> rows);
+
+/// A file of settings with its text.
+struct ConfigLayer {
+  std::string file;
+  std::vector<ConfigEntry> entries;
+};
+/// The files that apply, first wins: `explicit_file` if not empty, ./collbench.toml and
+/// ~/.config/collbench/config.toml where they exist. Throws Unavailable if `explicit_file` does
+/// not.
+std::vector<ConfigLayer> config_layers(const std::string& explicit_file);
+
+/// The values of all rows. Thread safety: const members may run on any number of threads.
+class Settings {
+ public:
+  /// Takes flags from a parsed `app` and merges the layers. Throws InvalidArgument for a key that
+  /// is no option, with the nearest name, and for a flag's value that is not true or false.
+  Settings(const CLI::App& app, std::span<const OptionRow> rows,
+           const std::vector<ConfigLayer>& layers);
+
+  const Setting& at(std::string_view name) const;  // requires a declared name
+  const std::string& text(std::string_view name) const { return at(name).value; }
+  bool flag(std::string_view name) const { return at(name).value == "true"; }
+  bool given(std::string_view name) const { return at(name).priority > 0; }
+  /// "--workers", or "--workers (from ./collbench.toml:3)" if it was not given as a flag.
+  std::string label(std::string_view name) const;
+  /// Of two options that exclude each other, the one that holds: the one of higher priority, or ""
+  /// if neither is given. Throws InvalidArgument if both are given in the same place.
+  std::string_view pick(std::string_view one, std::string_view other) const;
+
+  /// All settings as a configuration file that reproduces them, with the source of each.
+  std::string to_config() const;
+  /// "workers = 8 (COLLBENCH_WORKERS)", one per value that is not the default.
+  std::vector<std::string> provenance() const;
+
+ private:
+  void take(std::string_view name, const std::string& value, std::string source, int priority);
+
+  std::span<const OptionRow> rows_;
+  std::map<std::string, Setting, std::less<>> values_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,81 @@
+#include "cli/terminal.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool is_dumb_terminal() {
+  const char* term = std::getenv("TERM");
+  return term == nullptr || std::strcmp(term, "dumb") == 0;
+}
+
+bool automatic_colour(int descriptor) {
+  if (is_set("NO_COLOR")) return false;
+  if (is_set("CLICOLOR_FORCE") && std::strcmp(std::getenv("CLICOLOR_FORCE"), "0") != 0) return true;
+  return isatty(descriptor) == 1 && !is_dumb_terminal();
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+std::string error_prefix() {
+  const std::string_view text = "collbench: error: ";
+  return automatic_colour(STDERR_FILENO) ? fmt::format("\033[1;31m{}\033[0m", text)
+                                         : std::string(text);
+}
+
+bool use_colour(const std::string& when, int descriptor) {
+  if (when == "always") return true;
+  if (when == "never") return false;
+  require(when == "auto", fmt::format("--color is auto, always or never, not '{}'", when));
+  return automatic_colour(descriptor);
+}
+
+bool utf8_locale() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!is_set(variable)) continue;
+    const std::string_view value = std::getenv(variable);
+    return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
+  }
+  return false;
+}
+
+bool use_progress(const std::string& when) {
+  if (when == "on") return true;
+  if (when == "off") return false;
+  require(when == "auto", fmt::format("--progress is auto, on or off, not '{}'", when));
+  return isatty(STDERR_FILENO) == 1 && !is_dumb_terminal() && !is_set("CI");
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!shown_) return;
+  std::cerr << "\r\033[K" << text.substr(0, terminal_width() - 1) << std::flush;
+  dirty_ = true;
+}
+
+void ProgressLine::clear() {
+  if (dirty_) std::cerr << "\r\033[K" << std::flush;
+  dirty_ = false;
+}
+
+}  // namespace collbench

@@ -1,0 +1,157 @@
+#include "cli/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::int64_t most_workers = 65'536;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::optional<double> whole_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+/// Takes the longest of `suffixes` off `text`; -1 if none ends it.
+template <std::size_t count>
+int take_suffix(std::string_view& text, const std::string_view (&suffixes)[count]) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (text.size() > suffixes[i].size() && text.ends_with(suffixes[i])) {
+      text.remove_suffix(suffixes[i].size());
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+void append_range(const std::string& label, const std::string& word, std::vector<int>& counts) {
+  const std::size_t colon = word.find(':');
+  const std::size_t second = word.find(':', colon + 1);
+  const auto first = parse_count(label, word.substr(0, colon), 1, most_workers);
+  const auto last =
+      parse_count(label, word.substr(colon + 1, second - colon - 1), first, most_workers);
+  std::int64_t factor = 0;
+  if (second != word.npos) {
+    const std::string rule = word.substr(second + 1);
+    require(rule.size() > 1 && rule[0] == 'x',
+            fmt::format("{}: '{}' is not FIRST:LAST or FIRST:LAST:xFACTOR", label, word));
+    factor = parse_count(label, rule.substr(1), 2, most_workers);
+  }
+  for (std::int64_t n = first; n <= last; n = factor == 0 ? n + 1 : n * factor) {
+    counts.push_back(static_cast<int>(n));
+  }
+}
+
+}  // namespace
+
+std::int64_t parse_count(const std::string& label, const std::string& text, std::int64_t least,
+                         std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = end == text.data() + text.size() && !text.empty();
+  require(is_number && error != std::errc::invalid_argument,
+          fmt::format("{}: '{}' is not a whole number", label, text));
+  require(error == std::errc() && value <= most,
+          fmt::format("{} must be at most {} (got {})", label, most, text));
+  require(value >= least, fmt::format("{} must be at least {} (got {})", label, least, text));
+  return value;
+}
+
+double parse_number(const std::string& label, const std::string& text) {
+  const auto value = whole_number(text);
+  require(value.has_value(), fmt::format("{}: '{}' is not a number", label, text));
+  return *value;
+}
+
+Seconds parse_duration(const std::string& label, const std::string& text) {
+  static constexpr std::string_view suffixes[] = {"min", "ms", "us", "s"};
+  static constexpr double scales[] = {60, 1e-3, 1e-6, 1};
+  std::string_view number = trimmed(text);
+  const int suffix = take_suffix(number, suffixes);
+  const auto value = whole_number(trimmed(number));
+  require(value.has_value(), fmt::format("{}: '{}' is no duration; write 1s, 500ms or a number of "
+                                         "seconds",
+                                         label, text));
+  const double seconds = *value * (suffix < 0 ? 1 : scales[suffix]);
+  require(seconds > 0 && seconds <= 86'400,
+          fmt::format("{} must be above 0 and at most a day (got {})", label, text));
+  return Seconds{seconds};
+}
+
+double parse_fraction(const std::string& label, const std::string& text) {
+  static constexpr std::string_view suffixes[] = {"%"};
+  std::string_view number = trimmed(text);
+  const bool percent = take_suffix(number, suffixes) == 0;
+  const auto value = whole_number(trimmed(number));
+  require(value.has_value(), fmt::format("{}: '{}' is no fraction; write 2% or 0.02", label, text));
+  const double fraction = percent ? *value / 100 : *value;
+  require(fraction > 0 && fraction < 1,
+          fmt::format("{} must be above 0 and below 100% (got {})", label, text));
+  return fraction;
+}
+
+std::vector<std::string> parse_list(const std::string& label, const std::string& text) {
+  std::vector<std::string> words;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view word = trimmed(rest.substr(0, comma));
+    require(!word.empty(), fmt::format("{}: '{}' has an empty item", label, text));
+    words.emplace_back(word);
+    if (comma == rest.npos) return words;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<int> parse_worker_counts(const std::string& label, const std::string& text) {
+  std::vector<int> counts;
+  for (const std::string& word : parse_list(label, text)) {
+    if (word.find(':') != word.npos) {
+      append_range(label, word, counts);
+    } else {
+      counts.push_back(static_cast<int>(parse_count(label, word, 1, most_workers)));
+    }
+  }
+  std::vector<int> unique;
+  for (const int n : counts) {
+    if (std::find(unique.begin(), unique.end(), n) == unique.end()) unique.push_back(n);
+  }
+  return unique;
+}
+
+Bytes parse_size_option(const std::string& label, const std::string& text) {
+  try {
+    return parse_size(text);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("{}: {}", label, e.what()));
+  }
+}
+
+BandwidthGate parse_bandwidth_gate(const std::string& label, const std::string& text) {
+  static constexpr std::string_view suffixes[] = {"GB/s", "GBps"};
+  const std::size_t colon = text.find(':');
+  require(colon != text.npos,
+          fmt::format("{}: '{}' is not SIZE:RATE, as in 64M:40GB/s", label, text));
+  std::string_view rate = trimmed(std::string_view(text).substr(colon + 1));
+  take_suffix(rate, suffixes);
+  const double value = parse_number(label, std::string(trimmed(rate)));
+  require(value > 0, fmt::format("{}: the rate must be above 0 GB/s (got {})", label, text));
+  return {parse_size_option(label, text.substr(0, colon)), Bandwidth{value * 1e9}};
+}
+
+}  // namespace collbench

@@ -1,0 +1,29 @@
+// `collbench version`.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/environment.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+
+namespace collbench {
+
+std::string version_text() {
+  const Environment environment = collect_environment();
+  return fmt::format("collbench {} ({}, {}, {})", environment.at("version"),
+                     environment.at("git_revision"), environment.at("compiler"),
+                     environment.at("build_flags"));
+}
+
+void add_version(CLI::App& app, Action& action) {
+  app.add_subcommand("version", "print version, revision and compiler")->callback([&action] {
+    action = [] {
+      std::cout << version_text() << '\n';
+      return exit_ok;
+    };
+  });
+}
+
+}  // namespace collbench
