@@ -24,6 +24,3 @@ install(FILES
   ${PROJECT_BINARY_DIR}/collbench-config-version.cmake
   DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(TARGET collbench)
-  install(TARGETS collbench)
-endif()
