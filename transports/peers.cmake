@@ -7,7 +7,8 @@ if(COLLBENCH_WITH_GLOO)
       HEADERS gloo.h
       SOURCES gloo.cc gloo_all_reduce.cc
       USES transports
-      PRIVATE_LINKS gloo)
+      PRIVATE_LINKS gloo
+      PACKAGES Gloo)
     # Gloo's reduction loops are templates that are compiled here; its own build uses -O3.
     set_source_files_properties(gloo_all_reduce.cc PROPERTIES COMPILE_OPTIONS -O3)
   endif()
@@ -20,7 +21,8 @@ if(COLLBENCH_WITH_MPI)
       HEADERS mpi.h
       SOURCES mpi.cc mpi_launch.cc
       USES transports
-      PRIVATE_LINKS MPI::MPI_CXX)
+      PRIVATE_LINKS MPI::MPI_CXX
+      PACKAGES MPI)
     target_compile_definitions(collbench_transports_mpi PRIVATE
       OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX COLLBENCH_MPIEXEC="${MPIEXEC_EXECUTABLE}")
   endif()
