@@ -31,6 +31,7 @@ const std::vector<AlgorithmInfo>& table() {
        {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
         {"bidirectional", "", "half of the data in each direction"},
         {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          const bool both = flag_option(spec, "bidirectional");
          const bool pincer = flag_option(spec, "pincer");
@@ -47,6 +48,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "textbook; rank r is the child of (r-1)/2",
        {{"segments", "8", "parts of the vector that follow each other through the tree"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return tree(n, int_option(spec, "segments", 8, 1, most_segments));
        }},
@@ -57,6 +59,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
        {{"segments", "8", "parts of each half that follow each other through its tree"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return double_tree(n, int_option(spec, "segments", 8, 1, most_segments));
        }},
@@ -67,6 +70,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Thakur, Rabenseifner, Gropp 2005",
        {},
+       "",
        [](int n, const AlgorithmSpec&) { return recursive_doubling(n); }},
       {"halving-doubling",
        "Recursive halving reduce-scatter, recursive doubling all-gather",
@@ -75,6 +79,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Rabenseifner 2004",
        {{"order", "near", "near or far: distance of the first, largest exchange"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return halving_doubling(n, choice_option(spec, "order", distance_orders) == 0
                                         ? DistanceOrder::near
@@ -87,6 +92,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Traeff 2023 (arXiv:2310.10178)",
        {},
+       "",
        [](int n, const AlgorithmSpec&) { return circulant(n); }},
       {"direct",
        "Two-shot: every rank sums one chunk from all, then copies it to all",
@@ -95,6 +101,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "textbook; \"two-shot\" or \"all-pairs\" of GPU libraries; sums in rank order",
        {},
+       "",
        [](int n, const AlgorithmSpec&) { return direct(n); }},
       {"one-shot",
        "Everybody sends everything to everybody and adds in rank order",
@@ -103,6 +110,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "textbook; \"one-shot\" of GPU libraries",
        {},
+       "",
        [](int n, const AlgorithmSpec&) { return one_shot(n); }},
       {"hierarchical",
        "Reduce-scatter level by level outwards, all-gather back: BlueConnect",
@@ -114,6 +122,7 @@ const std::vector<AlgorithmInfo>& table() {
         {"inner", "ring",
          "phases of the lower levels: ring, bidirectional, pincer, circulant, direct"},
         {"outer", "ring", "phases of the top level, as for inner"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return hierarchical(dims_option(spec, "dims", n),
                              phase_makers[choice_option(spec, "inner", phase_names)],
@@ -129,6 +138,7 @@ const std::vector<AlgorithmInfo>& table() {
         {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
         {"pincer", "",
          "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          const std::vector<int> dims = dims_option(spec, "dims", n);
          return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"));
@@ -140,6 +150,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Mikami et al. (Sony) 2018; Ying et al. (Google) 2018",
        {{"dims", "auto", "row length x column length: 8x4; auto is nearly square"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          const std::vector<int> dims = dims_option(spec, "dims", n);
          require(dims.size() == 2, "torus-2d: option dims needs two sizes, as in 8x4, not " +
@@ -153,6 +164,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "De Sensi et al., NSDI 2024",
        {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"}},
+       "latency",
        [](int n, const AlgorithmSpec& spec) { return swing(n, flag_option(spec, "latency")); }},
       {"reduce-broadcast",
        "One rank sums all vectors and copies the result to all",
@@ -161,6 +173,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "tf.distribute CentralStorageStrategy, ReductionToOneDevice",
        {{"root", "0", "the rank that sums"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return reduce_broadcast(n, int_option(spec, "root", 0, 0, n - 1));
        }},
@@ -171,6 +184,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "Li et al., OSDI 2014; BytePS, OSDI 2020 (co-located servers)",
        {{"servers", "auto", "ranks k that own a shard; auto is half of them, at least 1"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return parameter_server(n, int_option(spec, "servers", std::max(1, n / 2), 1, n));
        }},
@@ -181,6 +195,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "tf.distribute HierarchicalCopyAllReduce, repaired for odd n",
        {{"packs", "1", "pieces of the vector that use different ranks as collecting points"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return hierarchical_copy(n, int_option(spec, "packs", 1, 1, most_segments));
        }},
@@ -191,6 +206,7 @@ const std::vector<AlgorithmInfo>& table() {
        true,
        "TensorFlow ring_reducer.cc, base_collective_executor.cc",
        {{"subdivs", "1", "subdivisions of each chunk (max_subdivs_per_device)"}},
+       "",
        [](int n, const AlgorithmSpec& spec) {
          return tf_ring(n, int_option(spec, "subdivs", 1, 1, most_segments));
        }},
@@ -256,6 +272,12 @@ const AlgorithmInfo& find_algorithm(std::string_view name) {
   }
   throw InvalidArgument("unknown algorithm '" + std::string(name) + "'." +
                         did_you_mean(name, names) + " See: collbench algos");
+}
+
+bool is_replica_consistent(const AlgorithmSpec& spec) {
+  const AlgorithmInfo& row = find_algorithm(spec.name);
+  return row.replica_consistent &&
+         (row.inconsistent_option.empty() || !flag_option(spec, row.inconsistent_option));
 }
 
 Schedule make_schedule(const AlgorithmSpec& spec, int ranks) {

@@ -41,11 +41,14 @@ struct AlgorithmInfo {
   bool replica_consistent;       // all ranks end with bitwise equal sums; proven by the verifier
   std::string_view source;
   std::vector<AlgorithmOption> options;
+  std::string_view inconsistent_option;  // flag that gives replica consistency up, or ""
   /// Throws InvalidArgument, saying what would be possible, for ranks or options that do not fit.
   Schedule (*make)(int ranks, const AlgorithmSpec& spec);
 };
 
 std::span<const AlgorithmInfo> algorithms();
+/// Whether `spec`, options included, leaves bitwise equal sums on all ranks.
+bool is_replica_consistent(const AlgorithmSpec& spec);
 /// Throws InvalidArgument with a suggestion for an unknown name.
 const AlgorithmInfo& find_algorithm(std::string_view name);
 /// Looks the name up, refuses unknown options (with a suggestion) and makes the schedule.

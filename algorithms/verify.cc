@@ -2,64 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <unordered_map>
+
+#include "algorithms/expression.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t most_violations = 20;
-
-using Expression = std::uint32_t;
-
-// Sums as hash-consed pairs: equal ids mean equal additions in an equal order, up to swapping the
-// terms of one addition. Ids 0 .. ranks-1 are the ranks' own terms. `partial` sums, inside a
-// recv_reduce group, are not rounded to the element type yet and so differ from rounded ones.
-class Expressions {
- public:
-  explicit Expressions(int ranks) : words_((static_cast<std::size_t>(ranks) + 63) / 64) {
-    for (Rank r = 0; r < ranks; ++r) {
-      sets_.resize(sets_.size() + words_, 0);
-      sets_[sets_.size() - words_ + static_cast<std::size_t>(r) / 64] |= std::uint64_t{1}
-                                                                         << (r % 64);
-    }
-  }
-
-  Expression add(Expression a, Expression b, bool partial) {
-    const auto [low, high] = std::minmax(a, b);
-    const std::uint64_t key = (std::uint64_t{low} << 33) | (std::uint64_t{high} << 1) | partial;
-    const auto [entry, is_new] = ids_.emplace(key, static_cast<Expression>(sets_.size() / words_));
-    if (is_new) {
-      sets_.resize(sets_.size() + words_);
-      std::uint64_t* sum = sets_.data() + sets_.size() - words_;
-      for (std::size_t i = 0; i < words_; ++i) sum[i] = set(a)[i] | set(b)[i];
-    }
-    return entry->second;
-  }
-
-  /// The lowest rank whose term is in both, or -1.
-  Rank common_term(Expression a, Expression b) const {
-    for (std::size_t i = 0; i < words_; ++i) {
-      const std::uint64_t both = set(a)[i] & set(b)[i];
-      if (both != 0) return static_cast<Rank>(i * 64) + __builtin_ctzll(both);
-    }
-    return -1;
-  }
-
-  /// The lowest of `ranks` ranks whose term is not in `a`, or -1.
-  Rank missing_term(Expression a, int ranks) const {
-    for (Rank r = 0; r < ranks; ++r) {
-      if ((set(a)[r / 64] >> (r % 64) & 1) == 0) return r;
-    }
-    return -1;
-  }
-
- private:
-  const std::uint64_t* set(Expression e) const { return sets_.data() + e * words_; }
-
-  std::size_t words_;
-  std::vector<std::uint64_t> sets_;
-  std::unordered_map<std::uint64_t, Expression> ids_;
-};
 
 struct Message {
   Rank to;
@@ -80,7 +29,9 @@ class Verifier {
         sources_(static_cast<std::size_t>(ranks_)),
         sent_(static_cast<std::size_t>(chunks_), 0),
         stored_(sent_),
-        reduced_(sent_) {
+        reduced_(sent_),
+        group_of_chunk_(static_cast<std::size_t>(chunks_)),
+        group_of_peer_(static_cast<std::size_t>(ranks_)) {
     for (Rank r = 0; r < ranks_; ++r) {
       values_.insert(values_.end(), static_cast<std::size_t>(chunks_), static_cast<Expression>(r));
     }
@@ -103,6 +54,12 @@ class Verifier {
 
  private:
   static constexpr std::size_t unmatched = ~std::size_t{0};
+
+  // Where the current rank and round (its stamp) put something, in arrays that are never cleared.
+  struct Slot {
+    std::uint64_t stamp = 0;
+    std::size_t group = 0;
+  };
 
   bool full() const { return result_.violations.size() >= most_violations; }
 
@@ -227,21 +184,40 @@ class Verifier {
     return std::find(first, first + chunks.count, stamp_) != first + chunks.count;
   }
 
-  // Applies the receives of one rank in the order written; recv_reduces in groups.
+  // Applies the receives of one rank: groups in the order of their first operations.
   void receive(Rank r) {
     const auto ops = rounds_[r].ops();
-    for (std::size_t i = 0; i < ops.size();) {
-      std::size_t end = i + 1;
-      if (ops[i].kind == OpKind::recv) {
-        store(r, ops[i].chunks, sources_[r][i]);
-      } else if (ops[i].kind == OpKind::recv_reduce) {
-        while (end < ops.size() && ops[end].kind == OpKind::recv_reduce &&
-               ops[end].chunks == ops[i].chunks) {
-          ++end;
-        }
-        fold(r, i, end);
+    gather_groups(r);
+    for (const std::vector<std::size_t>& group : groups_) {
+      const Op& first = ops[group[0]];
+      if (first.kind == OpKind::recv) {
+        store(r, first.chunks, sources_[r][group[0]]);
+      } else {
+        fold(r, group);
       }
-      i = end;
+    }
+  }
+
+  // A reduction joins the last group with its chunks, unless a later group already takes a message
+  // of its peer: messages of one peer are taken in the order written.
+  void gather_groups(Rank r) {
+    groups_.clear();
+    const auto ops = rounds_[r].ops();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind == OpKind::send) continue;
+      Slot& of_chunk = group_of_chunk_[ops[i].chunks.first];
+      Slot& of_peer = group_of_peer_[ops[i].peer];
+      std::size_t g = groups_.size();
+      if (ops[i].kind == OpKind::recv_reduce && of_chunk.stamp == stamp_ &&
+          ops[groups_[of_chunk.group][0]].chunks == ops[i].chunks &&
+          (of_peer.stamp != stamp_ || of_peer.group <= of_chunk.group)) {
+        g = of_chunk.group;
+      } else {
+        groups_.emplace_back();
+      }
+      groups_[g].push_back(i);
+      of_peer = {stamp_, g};
+      if (ops[i].kind == OpKind::recv_reduce) of_chunk = {stamp_, g};
     }
   }
 
@@ -250,19 +226,19 @@ class Verifier {
     for (int c = 0; c < chunks.count; ++c) value(r, chunks.first + c) = payload_[source + c];
   }
 
-  // The group [begin, end) as one left fold, the own term at its mark or else first.
-  void fold(Rank r, std::size_t begin, std::size_t end) {
-    const auto group = rounds_[r].ops().subspan(begin, end - begin);
-    const auto is_mark = [r](const Op& op) { return op.peer == r; };
+  // One left fold, the own term at its mark or else first.
+  void fold(Rank r, const std::vector<std::size_t>& group) {
+    const auto ops = rounds_[r].ops();
+    const auto is_mark = [&](std::size_t i) { return ops[i].peer == r; };
     const auto marks = std::count_if(group.begin(), group.end(), is_mark);
     if (marks > 1) report(r, "marks its own term twice in one fold");
     std::vector<std::size_t> terms;  // payload offsets; `unmatched` stands for the own term
     if (marks == 0) terms.push_back(unmatched);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (rounds_[r].ops()[i].peer != r && sources_[r][i] == unmatched) return;
+    for (const std::size_t i : group) {
+      if (ops[i].peer != r && sources_[r][i] == unmatched) return;
       terms.push_back(sources_[r][i]);
     }
-    const Chunks chunks = group[0].chunks;
+    const Chunks chunks = ops[group[0]].chunks;
     for (int c = 0; c < chunks.count && !full(); ++c) {
       Expression& own = value(r, chunks.first + c);
       const auto term = [&](std::size_t i) {
@@ -285,7 +261,7 @@ class Verifier {
     result_.replica_consistent = true;
     for (Rank r = 0; r < ranks_ && !full(); ++r) {
       for (int c = 0; c < chunks_ && !full(); ++c) {
-        const Rank missing = expressions_.missing_term(value(r, c), ranks_);
+        const Rank missing = expressions_.missing_term(value(r, c));
         if (missing >= 0) {
           report("at the end: rank " + std::to_string(r) + " lacks the contribution of rank " +
                  std::to_string(missing) + " in " + text({c}));
@@ -310,6 +286,9 @@ class Verifier {
   std::vector<std::uint64_t> sent_;  // stamps of one rank's chunks
   std::vector<std::uint64_t> stored_;
   std::vector<std::uint64_t> reduced_;
+  std::vector<Slot> group_of_chunk_;
+  std::vector<Slot> group_of_peer_;
+  std::vector<std::vector<std::size_t>> groups_;  // operations of one rank, this round
   Verification result_;
 };
 

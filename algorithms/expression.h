@@ -1,0 +1,41 @@
+// Sums as expressions: which terms were added, and in which order.
+//
+// Expressions are hash-consed: equal ids mean the same additions in the same order, up to swapping
+// the two terms of one addition, which IEEE addition does bit by bit.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+using Expression = std::uint32_t;
+
+/// All expressions over the terms of `ranks` ranks; ids 0 .. ranks-1 are the terms themselves.
+class Expressions {
+ public:
+  explicit Expressions(int ranks);
+
+  /// a + b. A `partial` sum, inside a recv_reduce group, is not rounded to the element type yet and
+  /// so differs from a rounded one.
+  Expression add(Expression a, Expression b, bool partial);
+
+  /// The lowest rank whose term is in both, or -1.
+  Rank common_term(Expression a, Expression b) const;
+
+  /// The lowest rank whose term is not in `a`, or -1.
+  Rank missing_term(Expression a) const;
+
+ private:
+  const std::uint64_t* set(Expression e) const { return sets_.data() + e * words_; }
+
+  int ranks_;
+  std::size_t words_;                // 64-bit words per set of ranks
+  std::vector<std::uint64_t> sets_;  // the terms of each expression
+  std::unordered_map<std::uint64_t, Expression> ids_;
+};
+
+}  // namespace collbench
