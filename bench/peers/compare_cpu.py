@@ -65,7 +65,7 @@ class Collbench:
                        "--buffers", self.options.buffers, "--quiet", "--progress", "off",
                        "--out-of-place" if self.options.out_of_place else "--in-place",
                        "--json", file.name, *self.flags]
-            run(command, os.environ, self.options.timeout)
+            run(self.options.prefix + command, os.environ, self.options.timeout)
             record = json.loads(Path(file.name).read_text())["records"][0]
         if record["skipped"]:
             raise Failed(record["skipped"])
@@ -88,7 +88,7 @@ class Harness:
         flags += ["--out-of-place"] if self.options.out_of_place else []
         flags += ["--hot"] if self.options.buffers == "hot" else []
         command = [*self.launcher(workers), self.binary, *flags, str(size)]
-        output = run(command, self.environment, self.options.timeout)
+        output = run(self.options.prefix + command, self.environment, self.options.timeout)
         return Sample(json.loads(output.splitlines()[-1])["median_ns"], False)
 
 
@@ -299,9 +299,13 @@ def parse_options():
     parser.add_argument("--keep", type=float, default=2.0,
                         help="leave out a peer this many times slower than the best one")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
+    parser.add_argument("--prefix", default="",
+                        help="put before every command, as in 'chrt -r 1' on a busy machine, where "
+                        "peers that block otherwise wait for other programs' time slices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", default=".", help="folder for peers.md and peers.json")
     options = parser.parse_args()
+    options.prefix = shlex.split(options.prefix)
     options.workers = [int(w) for w in options.workers.split(",")]
     options.sizes = [parse_size(s) for s in options.sizes.split(",")]
     return options
