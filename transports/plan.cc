@@ -83,7 +83,12 @@ class PlanBuilder {
 
   void wait_for_overwritten_sends() {
     for (const Op& op : round_.ops()) {
-      if (op.kind != OpKind::send) wait_for_sends(Place::output, range(op.chunks));
+      const Range r = range(op.chunks);
+      if (op.kind != OpKind::send) {
+        wait_for_sends(Place::output, r);
+      } else if (reduced_this_round(r)) {
+        wait_for_sends(Place::scratch, r);  // where this round's snapshot will lie
+      }
     }
   }
 
@@ -120,17 +125,35 @@ class PlanBuilder {
     });
   }
 
+  // Copies what has not been copied this round: one snapshot serves every send of a chunk.
+  void take_snapshot(Chunks chunks) {
+    for (int c = chunks.first; c < chunks.first + chunks.count; ++c) {
+      if (std::find(snapshot_.begin(), snapshot_.end(), c) != snapshot_.end()) continue;
+      const Range r = range({c, 1});
+      const bool extends = !plan_.steps_.empty() && !snapshot_.empty() &&
+                           plan_.steps_.back().kind == Step::Kind::copy &&
+                           plan_.steps_.back().to == Place::scratch &&
+                           plan_.steps_.back().first + plan_.steps_.back().count == r.first;
+      if (extends) {
+        plan_.steps_.back().count += r.last - r.first;
+      } else {
+        copy(Place::output, Place::scratch, r);
+      }
+      snapshot_.push_back(c);
+    }
+    plan_.needs_scratch_ = true;
+  }
+
   void post_sends() {
+    snapshot_.clear();
     std::map<Rank, int> messages;
     for (const Op& op : round_.ops()) {
       const Range r = range(op.chunks);
       if (op.kind != OpKind::send || r.first == r.last) continue;
       Place place = current_place(op.chunks);
       if (place == Place::output && reduced_this_round(r)) {
-        wait_for_sends(Place::scratch, r);
-        copy(Place::output, Place::scratch, r);
+        take_snapshot(op.chunks);
         place = Place::scratch;
-        plan_.needs_scratch_ = true;
       }
       const std::int32_t ticket = plan_.tickets_++;
       plan_.steps_.push_back({.kind = Step::Kind::send,
@@ -215,6 +238,7 @@ class PlanBuilder {
   std::vector<bool> fresh_;  // per chunk: its value is still only in the input
   std::vector<Sent> in_flight_;
   std::vector<std::int32_t> receiving_;
+  std::vector<int> snapshot_;  // chunks of this round that scratch memory holds
   std::optional<Completion> completion_;
 };
 

@@ -1,0 +1,262 @@
+// Every algorithm, played for real on threads: exact sums, the same bits everywhere.
+#include <atomic>
+#include <cctype>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/transports/thread_ranks.h"
+
+#include "algorithms/registry.h"
+#include "algorithms/verify.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "transports/execute.h"
+#include "transports/kernels.h"
+#include "transports/schedule_communicator.h"
+
+namespace collbench {
+namespace {
+
+using Buffers = std::vector<std::vector<float>>;
+
+// Small integers: their sum is exact in any order, so one reference serves every schedule.
+Buffers integer_inputs(int ranks, std::int64_t count) {
+  Buffers inputs(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      inputs[static_cast<std::size_t>(r)].push_back(static_cast<float>((i * 7 + r * 13) % 101));
+    }
+  }
+  return inputs;
+}
+
+std::vector<float> exact_sum(const Buffers& inputs) {
+  std::vector<float> sum(inputs[0].size(), 0.0F);
+  for (const auto& input : inputs) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += input[i];
+  }
+  return sum;
+}
+
+Region region_of(std::vector<float>& v) {
+  return {reinterpret_cast<std::byte*>(v.data()), static_cast<std::int64_t>(v.size()),
+          DataType::f32};
+}
+
+// Plays `schedule` on threads; the outputs of all ranks.
+Buffers play(const Schedule& schedule, Buffers inputs, ReduceOp op, bool in_place, int times = 2) {
+  const Buffers original = inputs;
+  Buffers outputs = inputs;
+  on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
+    const auto r = static_cast<std::size_t>(endpoint->rank());
+    const Region in = region_of(in_place ? outputs[r] : inputs[r]);
+    const auto communicator = make_schedule_communicator(schedule, std::move(endpoint), "test");
+    for (int i = 0; i < times; ++i) {
+      // Replays start from the inputs again; the barrier keeps peers from reading half of that.
+      communicator->barrier();
+      if (in_place) outputs[r] = original[r];
+      communicator->barrier();
+      communicator->all_reduce(in, region_of(outputs[r]), op);
+    }
+  });
+  EXPECT_EQ(in_place ? original : inputs, original) << "an out-of-place input was written";
+  return outputs;
+}
+
+struct RegistryCase {
+  std::string spec;
+  int ranks;
+};
+
+std::vector<RegistryCase> registry_cases() {
+  std::vector<RegistryCase> cases;
+  for (const AlgorithmInfo& info : algorithms()) {
+    for (const int n : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13}) {
+      try {
+        make_schedule(info.name, n);
+        cases.push_back({std::string(info.name), n});
+      } catch (const InvalidArgument&) {
+        // The algorithm does not exist for n ranks; algorithms/ tests that it says so.
+      }
+    }
+  }
+  for (const char* spec : {"ring:segments=3", "ring:bidirectional", "ring:pincer"}) {
+    for (const int n : {2, 3, 5, 8}) cases.push_back({spec, n});
+  }
+  return cases;
+}
+
+class EveryAlgorithm : public testing::TestWithParam<RegistryCase> {};
+
+TEST_P(EveryAlgorithm, SumsExactlyForAllCountsInAndOutOfPlace) {
+  const Schedule schedule = make_schedule(GetParam().spec, GetParam().ranks);
+  for (const std::int64_t count : {0, 1, 3, 17, 64, 1000, 40000}) {
+    const Buffers inputs = integer_inputs(schedule.ranks(), count);
+    const std::vector<float> expected = exact_sum(inputs);
+    for (const bool in_place : {true, false}) {
+      const Buffers outputs = play(schedule, inputs, ReduceOp::sum, in_place);
+      for (std::size_t r = 0; r < outputs.size(); ++r) {
+        ASSERT_EQ(outputs[r], expected)
+            << "rank " << r << ", count " << count << ", in place " << in_place;
+      }
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, GivesAllRanksTheSameBitsForInexactSumsAndAverages) {
+  const Schedule schedule = make_schedule(GetParam().spec, GetParam().ranks);
+  if (!verify_allreduce(schedule).replica_consistent) GTEST_SKIP() << "replica-inconsistent";
+  RandomEngine engine = random_engine(7, "inexact");
+  std::normal_distribution<float> normal;
+  Buffers inputs(static_cast<std::size_t>(schedule.ranks()), std::vector<float>(5000));
+  for (auto& input : inputs) {
+    for (float& x : input) x = normal(engine);
+  }
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+    const Buffers outputs = play(schedule, inputs, op, true);
+    const Buffers again = play(schedule, inputs, op, false);
+    for (std::size_t r = 0; r < outputs.size(); ++r) {
+      ASSERT_EQ(std::memcmp(outputs[r].data(), outputs[0].data(), 5000 * sizeof(float)), 0);
+      ASSERT_EQ(std::memcmp(outputs[r].data(), again[r].data(), 5000 * sizeof(float)), 0)
+          << "not reproducible, or different out of place";
+    }
+    const double scale = op == ReduceOp::avg ? 1.0 / schedule.ranks() : 1.0;
+    for (std::size_t i = 0; i < 5000; ++i) {
+      double exact = 0;
+      for (const auto& input : inputs) exact += input[i];
+      ASSERT_NEAR(outputs[0][i], exact * scale, 1e-4);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(registry_cases()),
+                         [](const auto& test) {
+                           std::string name =
+                               test.param.spec + "_" + std::to_string(test.param.ranks);
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+TEST(Fusion, GivesTheSameBitsAsTheRoundsItReplaces) {
+  RandomEngine engine = random_engine(11, "fusion");
+  std::normal_distribution<float> normal;
+  for (const char* spec : {"direct", "reduce-broadcast", "parameter-server"}) {
+    for (const int n : {2, 3, 7}) {
+      const Schedule fused = make_schedule(spec, n);
+      // An idle third round leaves the meaning as it is and keeps the plan from fusing.
+      const auto stretched_play = [fused](Rank r, int t, Round& out) {
+        if (t < 2) fused.round(r, t, out);
+      };
+      const Schedule stretched("stretched", {n, fused.chunks(), 3}, stretched_play,
+                               fused.partition());
+      ASSERT_TRUE(Plan(fused, 0, 3000, DataType::f32, ReduceOp::sum, true).fusion());
+      ASSERT_FALSE(Plan(stretched, 0, 3000, DataType::f32, ReduceOp::sum, true).fusion());
+      Buffers inputs(static_cast<std::size_t>(n), std::vector<float>(3000));
+      for (auto& input : inputs) {
+        for (float& x : input) x = normal(engine);
+      }
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::max}) {
+        ASSERT_EQ(play(fused, inputs, op, true), play(stretched, inputs, op, true)) << spec << n;
+      }
+    }
+  }
+}
+
+TEST(ShmEndpoint, NamesTheRankThatNeverArrives) {
+  const Schedule schedule = make_schedule("ring", 3);
+  const ShmOptions options{.timeout = Seconds{0.3}};
+  try {
+    on_thread_ranks(
+        3,
+        [&](std::unique_ptr<Endpoint> endpoint) {
+          if (endpoint->rank() == 2) return;  // never takes part
+          std::vector<float> data(1000, 1.0F);
+          const auto communicator =
+              make_schedule_communicator(schedule, std::move(endpoint), "test");
+          communicator->all_reduce(region_of(data), region_of(data), ReduceOp::sum);
+        },
+        options);
+    FAIL() << "nothing was thrown";
+  } catch (const TransportError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 2"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ShmEndpoint, EndsEveryRankWhenOneFails) {
+  const auto world = allocate_shm_world(4, {.timeout = Seconds{20.0}});
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (Rank r = 0; r < 4; ++r) {
+    threads.emplace_back([&, r] {
+      if (r == 3) {
+        abort_shm_world(world.get(), "rank 3 was killed by signal 9");
+        return;
+      }
+      std::vector<float> data(100000, 1.0F);
+      const auto communicator = make_schedule_communicator(
+          make_schedule("direct", 4), make_shm_endpoint({.world = world.get()}, r), "test");
+      try {
+        communicator->all_reduce(region_of(data), region_of(data), ReduceOp::sum);
+      } catch (const TransportError& error) {
+        if (std::string(error.what()).find("rank 3 was killed") != std::string::npos) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 3);
+}
+
+TEST(ShmEndpoint, RefusesMoreMessagesInARoundThanItHolds) {
+  const auto many = [](Rank r, int, Round& out) {
+    for (int c = 0; c < 100; ++c) {
+      if (r == 0) out.send(1, {c, 1});
+      if (r == 1) out.recv_reduce(0, {c, 1});
+    }
+  };
+  const Schedule schedule("many", {2, 100, 1}, many);
+  const auto world = allocate_shm_world(2, {});
+  const auto endpoint = make_shm_endpoint({.world = world.get()}, 0);
+  EXPECT_THROW(BoundPlan(Plan(schedule, 0, 100, DataType::f32, ReduceOp::sum, true), *endpoint),
+               InvalidArgument);
+}
+
+TEST(Communicator, FinishesAsynchronousCallsInTheOrderMade) {
+  constexpr int n = 3;
+  Buffers data(n, std::vector<float>(20000, 1.0F));
+  on_thread_ranks(n, [&](std::unique_ptr<Endpoint> endpoint) {
+    auto& mine = data[static_cast<std::size_t>(endpoint->rank())];
+    const auto communicator =
+        make_schedule_communicator(make_schedule("direct", n), std::move(endpoint), "test");
+    const Region whole = region_of(mine);
+    const auto first = communicator->start_all_reduce(whole, whole, ReduceOp::sum);
+    const auto second = communicator->start_all_reduce(whole, whole, ReduceOp::sum);
+    communicator->wait(second);
+    communicator->wait(first);
+    communicator->all_reduce(whole, whole, ReduceOp::sum);
+  });
+  for (const auto& mine : data) EXPECT_EQ(mine, std::vector<float>(20000, 27.0F));
+}
+
+TEST(Communicator, BroadcastsFromAnyRoot) {
+  for (const int n : {1, 2, 5, 8}) {
+    for (Rank root = 0; root < n; ++root) {
+      Buffers data(static_cast<std::size_t>(n), std::vector<float>(1000, -1.0F));
+      data[static_cast<std::size_t>(root)].assign(1000, 42.0F);
+      on_thread_ranks(n, [&](std::unique_ptr<Endpoint> endpoint) {
+        auto& mine = data[static_cast<std::size_t>(endpoint->rank())];
+        const auto communicator =
+            make_schedule_communicator(make_schedule("ring", n), std::move(endpoint), "test");
+        communicator->broadcast(region_of(mine), root);
+      });
+      for (const auto& mine : data) EXPECT_EQ(mine, std::vector<float>(1000, 42.0F));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace collbench

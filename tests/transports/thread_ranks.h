@@ -1,0 +1,36 @@
+// Runs one function per rank on threads, as the ranks of a shared-memory world.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "transports/shm_world.h"
+
+namespace collbench {
+
+/// Calls body(endpoint) for every rank; joins all, then rethrows the first rank's exception.
+inline void on_thread_ranks(int ranks, const std::function<void(std::unique_ptr<Endpoint>)>& body,
+                            const ShmOptions& options = {.timeout = Seconds{20.0}}) {
+  const auto world = allocate_shm_world(ranks, options);
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (Rank r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      try {
+        body(make_shm_endpoint({.world = world.get()}, r));
+      } catch (const std::exception& error) {
+        failures[static_cast<std::size_t>(r)] = std::current_exception();
+        abort_shm_world(world.get(), error.what());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace collbench
