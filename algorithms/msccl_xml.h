@@ -1,0 +1,25 @@
+// Schedules as MSCCL XML, the program format of the MSCCL runtimes (Microsoft MSCCL, RCCL).
+//
+// There, every thread block of a GPU runs its steps in order, and a step may wait for one step of
+// another block. Exported schedules give each pair of ranks one block per direction; chunks are the
+// slices of an in-place buffer. What the format cannot say is lost: the partition of the buffer,
+// the place of the own term in a fold (one-shot then adds it first, and ranks may differ in
+// rounding) and the grouping of folds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+std::string to_msccl_xml(const Schedule& schedule);
+
+/// Reads an in-place all-reduce without scratch buffers, whose messages keep their offset, and puts
+/// its steps into the earliest rounds their data allow. A "rrs" step also stores its sum. Checks
+/// form, matching and progress, not that the sums are right: see verify_allreduce().
+/// Throws InvalidArgument naming the element and what would be right.
+Schedule from_msccl_xml(std::string_view xml);
+
+}  // namespace collbench
