@@ -169,14 +169,14 @@ class Kernels : public testing::TestWithParam<DataType> {
 
 TEST_P(Kernels, EqualAScalarFoldForEveryShapeAndInstructionSet) {
   const DataType type = GetParam();
-  for (int sources : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17}) {
+  for (int sources : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 35}) {
     Bytes2D inputs;
     for (int s = 0; s < sources; ++s) {
       inputs.push_back(random_elements(type, 4200, static_cast<std::uint64_t>(100 * sources + s)));
     }
     for (ReduceOp op : all_reduce_ops()) {
       const Reduction reduction{op, op == ReduceOp::avg ? sources : 1};
-      for (int destinations : {1, 2, 3, 4, 9}) {
+      for (int destinations : {1, 2, 3, 4, 9, 17}) {
         check_shapes(type, reduction, inputs, destinations);
         if (HasFatalFailure()) return;
       }
