@@ -11,8 +11,8 @@
 namespace collbench {
 
 /// What happens to the buffers between timed iterations, outside the timed region. `hot`: nothing
-/// (nccl-tests' habit). `produced`: every rank rewrites its input and reads its output, as a training
-/// step does. `cold`: iterations rotate through buffers larger than the last-level cache.
+/// (nccl-tests' habit). `produced`: every rank rewrites its input and reads its output, as a
+/// training step does. `cold`: iterations rotate through buffers larger than the last-level cache.
 enum class Buffers : std::uint8_t { hot, produced, cold };
 std::string_view to_string(Buffers buffers);
 Buffers parse_buffers(std::string_view name);  // throws InvalidArgument
@@ -41,6 +41,7 @@ struct Sampling {
   Seconds timeout{60.0};          // a rank that does not answer for so long is lost
   bool check = true;              // compare with the exact result before and after timing
   std::uint64_t seed = 1;
+  bool pin = true;  // rank r runs on the r-th usable core, counted round and round
 };
 
 }  // namespace collbench

@@ -14,22 +14,23 @@
 
 namespace collbench {
 
-/// The timings of one case. Latency of an iteration: from the last rank's arrival to the last rank's
-/// completion. Samples are in the order taken and none is ever removed.
+/// The timings of one case. Latency of an iteration: from the last rank's arrival to the last
+/// rank's completion. Samples are in the order taken and none is ever removed.
 struct Measurement {
   std::vector<std::int64_t> latency_ns;       // one per timed iteration
   std::vector<std::int64_t> skew_ns;          // first to last arrival of the same iterations
-  std::vector<std::int64_t> back_to_back_ns;  // batches without a barrier between: per iteration, of
-                                              // the slowest rank
-  std::int64_t wrong = -1;        // elements unlike the exact result, over all ranks; -1: not checked
+  std::vector<std::int64_t> back_to_back_ns;  // batches without a barrier between: per iteration,
+                                              // of the slowest rank
+  std::int64_t wrong = -1;  // elements unlike the exact result, over all ranks; -1: not checked
   bool replicas_identical = true;  // all ranks ended with the same bits
-  std::string played;             // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
+  std::string played;  // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
   std::vector<std::string> warnings;  // "foreign load: 38 % of the CPU time was not ours"
 };
 
 /// Where and with what a record was made. Keys are stable; values are text.
-/// At least: host, cpu, cores, affinity, cgroup_quota, governor, kernel, compiler, build_flags, isa,
-/// thp, load, git_revision, version, command, seed, and the version of each back end in the record.
+/// At least: host, cpu, cores, affinity, cgroup_quota, governor, kernel, compiler, build_flags,
+/// isa, thp, load, git_revision, version, command, seed, and the version of each back end in the
+/// record.
 using Environment = std::map<std::string, std::string>;
 
 /// What physics allows for the case, and where the figure comes from.
@@ -57,11 +58,12 @@ struct Summary {
   double p75_ns = 0;
   double p95_ns = 0;
   double p99_ns = 0;
-  double interval_low_ns = 0;   // 95 % interval of the median by order statistics
+  double interval_low_ns = 0;  // 95 % interval of the median by order statistics
   double interval_high_ns = 0;
 };
-/// Quantiles by linear interpolation (Hyndman and Fan 1996, type 7, as NumPy's default). The interval
-/// of the median uses binomial order statistics, exact for n < 1000. Requires at least one sample.
+/// Quantiles by linear interpolation (Hyndman and Fan 1996, type 7, as NumPy's default). The
+/// interval of the median uses binomial order statistics, exact for n < 1000. Requires at least one
+/// sample.
 Summary summarize(const std::vector<std::int64_t>& samples_ns);
 
 /// bytes / time, and times 2(N-1)/N: nccl-tests' algbw and busbw for all-reduce.

@@ -1,8 +1,8 @@
 // A Team is a set of workers of one back end that stays alive over many cases.
 //
-// Each back end (shm threads, shm processes, grpc, gloo, mpi) is one row in teams(): how to make the
-// workers and what to call each rank's Communicator. Idle teams sleep, so teams of several back ends
-// can be measured interleaved in one run.
+// Each back end (shm threads, shm processes, grpc, gloo, mpi) is one row in teams(): how to make
+// the workers and what to call each rank's Communicator. Idle teams sleep, so teams of several back
+// ends can be measured interleaved in one run.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,9 @@ namespace collbench {
 class Team {
  public:
   virtual ~Team() = default;  // ends the workers; no process, file or segment is left behind
-  /// Measures one case on all workers. Throws TransportError, naming the rank, if one is lost, stuck
-  /// or disagrees (the team is then unusable), Unavailable if the back end cannot do the case.
+  /// Measures one case on all workers. Throws TransportError, naming the rank, if one is lost,
+  /// stuck or disagrees (the team is then unusable), Unavailable if the back end cannot do the
+  /// case.
   virtual Measurement measure(const Case& which, const Sampling& sampling) = 0;
 };
 

@@ -1,0 +1,69 @@
+// The table of back ends: how the workers of each are started, and what each rank's Communicator
+// is.
+//
+// One row per back end, with functions as data; a part that a back end does not have is null. A
+// back end that this build lacks is a row that says so.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/case.h"
+#include "bench/rendezvous.h"
+#include "transports/communicator.h"
+
+namespace collbench {
+
+/// What one rank knows of its team. Lives as long as the worker.
+struct WorkerContext {
+  Rank rank = 0;
+  int ranks = 1;
+  Seconds timeout{60};
+  Rendezvous* rendezvous = nullptr;
+  std::string job;                             // a secret of the team
+  std::byte* arena = nullptr;                  // Backend::arena_bytes of memory that all ranks see
+  std::shared_ptr<void> shared;                // what Backend::share gave; threads only
+  std::unique_ptr<Communicator> communicator;  // kept from the case before
+  std::string communicator_key;                // what it was made for
+};
+
+/// `launched` workers are started by a launcher of the back end (mpirun), `processes` by us.
+enum class WorkerKind : std::uint8_t { threads, processes, launched };
+
+struct Backend {
+  std::string name;
+  std::string summary;
+  std::string unavailable;  // why it cannot be used here; empty if it can
+  WorkerKind (*kind)(const Case&) = nullptr;
+  /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
+  std::unique_ptr<Communicator> (*make_communicator)(const Case&, WorkerContext&) = nullptr;
+
+  /// Whether a communicator serves further cases of the same algorithm and transport.
+  bool keeps_communicator = false;
+  /// Shared memory of a case beside the control block, how it is laid out once before the ranks
+  /// start (it is zero), and how ranks that wait in it are told to give up.
+  Bytes (*arena_bytes)(const Case&) = nullptr;
+  void (*lay_out_arena)(const Case&, std::byte* arena, Seconds timeout) = nullptr;
+  void (*abort)(std::byte* arena, const std::string& why) = nullptr;
+  /// Memory for user_buffer_bytes(); allocate_pages() if null.
+  std::shared_ptr<std::byte> (*user_memory)(const Case&, const WorkerContext&) = nullptr;
+  /// What the threads of a case share, made before they start.
+  std::shared_ptr<void> (*share)(const Case&) = nullptr;
+  /// The command that starts launched workers, to be followed by the worker's own.
+  std::vector<std::string> (*launcher)(const Case&) = nullptr;
+};
+
+std::span<const Backend> backends();
+/// Throws InvalidArgument with a suggestion for an unknown name.
+const Backend& find_backend(const std::string& name);
+
+// The rows, one file each.
+Backend shm_backend();
+Backend grpc_backend();
+Backend gloo_backend();
+Backend mpi_backend();
+
+}  // namespace collbench

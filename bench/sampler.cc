@@ -1,0 +1,230 @@
+#include "bench/sampler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <ctime>
+
+#include "bench/agreement.h"
+#include "bench/check.h"
+#include "bench/stopping_rule.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+// Back-to-back batches, and how much of max_time all of them may take.
+constexpr int back_to_back_batches = 5;
+constexpr double back_to_back_share = 0.25;
+constexpr int longest_back_to_back = 1000;
+
+// Reads every byte, so that the region is in this core's caches as far as it fits.
+void consume(Region region) {
+  const auto bytes = static_cast<std::size_t>(region.size().count);
+  std::uint64_t sum = 0;
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof word <= bytes; at += sizeof word) {
+    std::memcpy(&word, region.data + at, sizeof word);
+    sum += word;
+  }
+  for (; at < bytes; ++at) sum += std::to_integer<std::uint64_t>(region.data[at]);
+  [[maybe_unused]] volatile std::uint64_t sink = sum;
+}
+
+class Sampler {
+ public:
+  Sampler(const Case& which, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
+          const UserBuffers& buffers, const NanosecondClock& clock)
+      : which_(which),
+        sampling_(sampling),
+        rule_(sampling),
+        tested_(tested),
+        rendezvous_(rendezvous),
+        buffers_(buffers),
+        clock_(clock),
+        inputs_(which.type, which.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed) {}
+
+  Measurement run() {
+    require_agreement(which_, sampling_, rendezvous_);
+    if (sampling_.check) {
+      check();
+      compare_replicas();
+    }
+    fill_all();
+    warm_up();
+    time_latency();
+    time_back_to_back();
+    if (sampling_.check) check();
+    measured_.played = tested_.description();
+    return std::move(measured_);
+  }
+
+ private:
+  void reduce(std::int64_t set) {
+    tested_.all_reduce(buffers_.in(set), buffers_.out(set), which_.op);
+  }
+
+  void fill_all() {
+    for (int set = 0; set < buffers_.sets(); ++set) {
+      inputs_.fill(buffers_.in(set), InputKind::exact);
+      if (!which_.in_place) inputs_.fill(buffers_.out(set), InputKind::rough);  // first touch
+    }
+  }
+
+  // Runs once on exact inputs; adds up what is wrong and whether bits differ between ranks.
+  void check() {
+    inputs_.fill(buffers_.in(0), InputKind::exact);
+    if (!which_.in_place) inputs_.fill(buffers_.out(0), InputKind::rough);
+    rendezvous_.barrier();
+    reduce(0);
+    std::int64_t wrong = inputs_.count_wrong_results(buffers_.out(0));
+    if (!which_.in_place) wrong += inputs_.count_changed_inputs(buffers_.in(0));
+    measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
+    for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
+      measured_.wrong += of_rank;
+    }
+    compare_results();
+  }
+
+  // Runs once on inputs whose sums round, so that ranks that add in different orders differ.
+  void compare_replicas() {
+    inputs_.fill(buffers_.in(0), InputKind::rough);
+    rendezvous_.barrier();
+    reduce(0);
+    compare_results();
+  }
+
+  void compare_results() {
+    const auto hash = static_cast<std::int64_t>(hash_bits(buffers_.out(0)));
+    for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
+      if (of_rank != hash) measured_.replicas_identical = false;
+    }
+  }
+
+  // Between timed iterations: nothing, or what a training step does to the buffers.
+  void prepare(std::int64_t set) {
+    if (which_.buffers != Buffers::produced) return;
+    consume(buffers_.out(set));
+    inputs_.fill(buffers_.in(set), InputKind::exact);
+  }
+
+  Stamp time_one() {
+    const std::int64_t set = next_set_++;
+    prepare(set);
+    rendezvous_.barrier();
+    Stamp stamp;
+    stamp.arrival_ns = clock_();
+    reduce(set);
+    stamp.completion_ns = clock_();
+    rendezvous_.note_progress();
+    return stamp;
+  }
+
+  // Times `iterations` on every rank and adds them to `into`.
+  void time_batch(int iterations, Measurement& into) {
+    std::vector<std::int64_t> mine;
+    mine.reserve(static_cast<std::size_t>(2 * iterations));
+    for (int i = 0; i < iterations; ++i) {
+      const Stamp stamp = time_one();
+      mine.push_back(stamp.arrival_ns);
+      mine.push_back(stamp.completion_ns);
+    }
+    const std::vector<std::int64_t> all = rendezvous_.gather(mine);
+    std::vector<Stamp> stamps;
+    for (std::size_t i = 0; i < all.size(); i += 2) stamps.push_back({all[i], all[i + 1]});
+    append_batch(stamps, rendezvous_.ranks(), rendezvous_.one_clock(), into);
+  }
+
+  void warm_up() {
+    if (sampling_.warmup <= 0) return;
+    Measurement warm;
+    time_batch(sampling_.warmup, warm);
+    const Seconds latency{summarize(warm.latency_ns).median_ns * 1e-9};
+    for (int left = rule_.warmup(latency) - sampling_.warmup; left > 0;) {
+      const int batch = std::min(left, StoppingRule::longest_batch);
+      time_batch(batch, warm);
+      left -= batch;
+    }
+  }
+
+  // Rank 0's wall time since `start`, the same number on every rank.
+  Seconds elapsed_since(std::int64_t start_ns) {
+    const std::int64_t elapsed = monotonic_ns() - start_ns;
+    return Seconds{static_cast<double>(rendezvous_.gather(std::span(&elapsed, 1))[0]) * 1e-9};
+  }
+
+  void time_latency() {
+    const std::int64_t start = monotonic_ns();
+    for (int batch = rule_.next({}, Seconds{0}); batch > 0;
+         batch = rule_.next(measured_.latency_ns, elapsed_since(start))) {
+      time_batch(batch, measured_);
+    }
+  }
+
+  int back_to_back_iterations() const {
+    const double median = std::max(summarize(measured_.latency_ns).median_ns, 1.0);
+    const double share = back_to_back_share / back_to_back_batches;
+    const double batch = sampling_.max_time.count() * 1e9 * share / median;
+    return std::clamp(static_cast<int>(std::min(batch, 1e6)), 2, longest_back_to_back);
+  }
+
+  void time_back_to_back() {
+    const int iterations = back_to_back_iterations();
+    for (int batch = 0; batch < back_to_back_batches; ++batch) {
+      rendezvous_.barrier();
+      const std::int64_t start = clock_();
+      for (int i = 0; i < iterations; ++i) reduce(next_set_++);
+      const std::int64_t mine = (clock_() - start) / iterations;
+      rendezvous_.note_progress();
+      const std::vector<std::int64_t> all = rendezvous_.gather(std::span(&mine, 1));
+      measured_.back_to_back_ns.push_back(*std::max_element(all.begin(), all.end()));
+    }
+  }
+
+  const Case& which_;
+  const Sampling& sampling_;
+  StoppingRule rule_;
+  Communicator& tested_;
+  Rendezvous& rendezvous_;
+  const UserBuffers& buffers_;
+  const NanosecondClock& clock_;
+  CheckInputs inputs_;
+  Measurement measured_;
+  std::int64_t next_set_ = 0;
+};
+
+}  // namespace
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured) {
+  const auto n = static_cast<std::size_t>(ranks);
+  assert(stamps.size() % n == 0);
+  const std::size_t iterations = stamps.size() / n;
+  for (std::size_t i = 0; i < iterations; ++i) {
+    Stamp last = stamps[i];
+    std::int64_t first_arrival = last.arrival_ns;
+    std::int64_t longest = last.completion_ns - last.arrival_ns;
+    for (std::size_t r = 1; r < n; ++r) {
+      const Stamp& stamp = stamps[r * iterations + i];
+      first_arrival = std::min(first_arrival, stamp.arrival_ns);
+      last.arrival_ns = std::max(last.arrival_ns, stamp.arrival_ns);
+      last.completion_ns = std::max(last.completion_ns, stamp.completion_ns);
+      longest = std::max(longest, stamp.completion_ns - stamp.arrival_ns);
+    }
+    measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
+    measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
+  }
+}
+
+Measurement sample(const Case& which, const Sampling& sampling, Communicator& tested,
+                   Rendezvous& rendezvous, const UserBuffers& buffers,
+                   const NanosecondClock& clock) {
+  return Sampler(which, sampling, tested, rendezvous, buffers, clock).run();
+}
+
+}  // namespace collbench

@@ -1,0 +1,24 @@
+// What one rank does with one case: make its communicator and buffers, take part in the sampling,
+// and turn what goes wrong into a fault that all ranks learn of.
+#pragma once
+
+#include <variant>
+
+#include "bench/backend.h"
+#include "bench/record.h"
+#include "bench/shared_rendezvous.h"
+
+namespace collbench {
+
+using CaseOutcome = std::variant<Measurement, Fault>;
+
+/// Runs the case on the calling thread, pinned if asked for. A fault has then been announced in the
+/// control block and in the arena, so no other rank goes on waiting.
+CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sampling& sampling,
+                            Control control, WorkerContext& context);
+
+/// Binds the calling thread to the `rank`-th core of those the process may use, round and round.
+/// Threads made later by this one inherit it.
+void pin_to_core(Rank rank);
+
+}  // namespace collbench

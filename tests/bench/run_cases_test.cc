@@ -1,0 +1,164 @@
+#include "bench/run_cases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/report_records.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+/// What happened, in order.
+using Log = std::vector<std::string>;
+
+class ScriptedTeam final : public Team {
+ public:
+  explicit ScriptedTeam(Log& log) : log_(log) {}
+  Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
+    log_.push_back("measure " + which.algorithm);
+    if (which.algorithm == "ring:segments=9") throw TransportError("rank 1 was lost");
+    return scripted_record("ring", 2, which.bytes, 1000).measurement;
+  }
+
+ private:
+  Log& log_;
+};
+
+class LoggingReporter final : public Reporter {
+ public:
+  explicit LoggingReporter(Log& log) : log_(log) {}
+  void begin(const Environment& /*environment*/, const std::vector<Case>& /*cases*/) override {
+    log_.emplace_back("begin");
+  }
+  void record(const Record& record) override {
+    log_.push_back("record " + record.algorithm_chosen + record.skipped);
+  }
+  void end(const RunSummary& summary) override {
+    log_.push_back("end " + std::to_string(summary.measured));
+  }
+
+ private:
+  Log& log_;
+};
+
+class RunCasesTest : public testing::Test {
+ protected:
+  RunCasesTest() {
+    plan_.make = [this](const Case& which, const Sampling&) {
+      log_.push_back("start " + which.backend);
+      if (which.backend == "mpi") throw Unavailable("no mpirun");
+      return std::make_unique<ScriptedTeam>(log_);
+    };
+  }
+
+  void add(const std::string& algorithm, const std::string& backend) {
+    plan_.cases.push_back(scripted_record(algorithm, 2, {1024}, 1).which);
+    plan_.cases.back().backend = backend;
+  }
+
+  RunResult run() { return run_cases(plan_, scripted_environment(), {&reporter_}); }
+
+  Log log_;
+  LoggingReporter reporter_{log_};
+  RunPlan plan_;
+};
+
+TEST_F(RunCasesTest, StartsATeamOncePerBackEndAndReportsAsItGoes) {
+  add("ring", "shm");
+  add("ring", "grpc");
+  add("tree", "shm");
+  const RunResult result = run();
+  EXPECT_EQ(result.summary.measured, 3);
+  EXPECT_THAT(log_,
+              ElementsAre("begin", "start shm", "measure ring", "record ring", "start grpc",
+                          "measure ring", "record ring", "measure tree", "record tree", "end 3"));
+}
+
+TEST_F(RunCasesTest, StartsNewTeamsInEveryCycle) {
+  add("ring", "shm");
+  plan_.cycles = 2;
+  run();
+  EXPECT_THAT(log_, ElementsAre("begin", "start shm", "measure ring", "record ring", "start shm",
+                                "measure ring", "record ring", "end 2"));
+}
+
+TEST_F(RunCasesTest, MeasuresWhatAutoChoosesAndRecordsWhy) {
+  add("auto", "shm");
+  const RunResult result = run();
+  EXPECT_EQ(result.records[0].which.algorithm, "auto");
+  EXPECT_EQ(result.records[0].algorithm_chosen, "direct");
+  EXPECT_THAT(result.records[0].choice_reason, HasSubstr("shared memory"));
+  EXPECT_EQ(log_[2], "measure direct");
+}
+
+TEST_F(RunCasesTest, KeepsWhatWasMeasuredWhenAWorkerIsLost) {
+  add("ring", "shm");
+  add("ring:segments=9", "shm");
+  add("tree", "shm");
+  const RunResult result = run();
+  EXPECT_EQ(result.summary.failure, "rank 1 was lost");
+  EXPECT_THROW(std::rethrow_exception(result.error), TransportError);
+  EXPECT_THAT(result.records, SizeIs(1));
+  EXPECT_EQ(log_.back(), "end 1");
+}
+
+TEST_F(RunCasesTest, EndsAtOnceWhenABackEndIsMissing) {
+  add("mpi", "mpi");
+  add("ring", "shm");
+  const RunResult result = run();
+  EXPECT_THROW(std::rethrow_exception(result.error), Unavailable);
+  EXPECT_EQ(result.summary.measured, 0);
+}
+
+TEST_F(RunCasesTest, SkipsAMissingBackEndWithItsReasonWhenAsked) {
+  add("mpi", "mpi");
+  add("ring", "shm");
+  plan_.skip_unavailable = true;
+  const RunResult result = run();
+  EXPECT_FALSE(result.error);
+  EXPECT_EQ(result.summary.skipped, 1);
+  EXPECT_EQ(result.summary.measured, 1);
+  EXPECT_EQ(result.records[0].skipped, "no mpirun");
+}
+
+TEST_F(RunCasesTest, StopsBetweenCasesWhenAsked) {
+  add("ring", "shm");
+  add("tree", "shm");
+  plan_.stop_requested = [this] { return log_.size() > 3 ? "SIGINT" : ""; };
+  const RunResult result = run();
+  EXPECT_EQ(result.summary.stopped_by, "SIGINT");
+  EXPECT_EQ(result.summary.measured, 1);
+  EXPECT_EQ(log_.back(), "end 1");
+}
+
+TEST_F(RunCasesTest, TakesALostWorkerAfterASignalForTheSignalsDoing) {
+  add("ring:segments=9", "shm");
+  plan_.stop_requested = [this] { return log_.size() > 2 ? "SIGINT" : ""; };
+  const RunResult result = run();
+  EXPECT_EQ(result.summary.stopped_by, "SIGINT");
+  EXPECT_FALSE(result.error);
+}
+
+TEST_F(RunCasesTest, CountsCasesWhoseResultIsWrong) {
+  add("ring", "shm");
+  plan_.make = [](const Case&, const Sampling&) {
+    class WrongTeam final : public Team {
+      Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
+        Measurement measured = scripted_record("ring", 2, which.bytes, 1000).measurement;
+        measured.wrong = 5;
+        return measured;
+      }
+    };
+    return std::make_unique<WrongTeam>();
+  };
+  EXPECT_EQ(run().summary.wrong, 1);
+}
+
+}  // namespace
+}  // namespace collbench

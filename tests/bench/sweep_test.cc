@@ -1,0 +1,150 @@
+#include "bench/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/case_filter.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::vector<std::int64_t> sizes(std::int64_t first, std::int64_t last, double factor,
+                                std::int64_t step = 0, DataType type = DataType::f32) {
+  Sweep sweep;
+  sweep.first = {first};
+  sweep.last = {last};
+  sweep.factor = factor;
+  sweep.step = {step};
+  sweep.common.type = type;
+  std::vector<std::int64_t> counts;
+  for (const Bytes size : sweep_sizes(sweep)) counts.push_back(size.count);
+  return counts;
+}
+
+std::string refusal(const Sweep& sweep) {
+  try {
+    sweep_cases(sweep);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(SweepSizesTest, MultiplyUpToAndIncludingTheLast) {
+  EXPECT_THAT(sizes(1024, 65536, 4), ElementsAre(1024, 4096, 16384, 65536));
+  EXPECT_THAT(sizes(1024, 65535, 4), ElementsAre(1024, 4096, 16384));
+  EXPECT_THAT(sizes(1000, 3400, 1.5), ElementsAre(1000, 1500, 2248, 3372));
+}
+
+TEST(SweepSizesTest, StepUpToAndIncludingTheLast) {
+  EXPECT_THAT(sizes(0, 12, 4, 4), ElementsAre(0, 4, 8, 12));
+  EXPECT_THAT(sizes(4, 13, 4, 4), ElementsAre(4, 8, 12));
+}
+
+TEST(SweepSizesTest, AreWholeElementsWithoutRepetition) {
+  EXPECT_THAT(sizes(9, 15, 4, 1), ElementsAre(8, 12));
+  EXPECT_THAT(sizes(9, 17, 4, 1, DataType::f64), ElementsAre(8, 16));
+  EXPECT_THAT(sizes(7, 7, 4, 0, DataType::u8), ElementsAre(7));
+}
+
+TEST(SweepSizesTest, RefuseWhatWouldNotEnd) {
+  EXPECT_THROW(sizes(2048, 1024, 4), InvalidArgument);
+  EXPECT_THROW(sizes(1024, 2048, 1), InvalidArgument);
+  EXPECT_THROW(sizes(0, 2048, 2), InvalidArgument);
+  EXPECT_THROW(sizes(0, std::int64_t{1} << 40, 2, 4), InvalidArgument);
+  EXPECT_THAT(sizes(std::int64_t{1} << 61, std::int64_t{1} << 62, 2), SizeIs(2));
+}
+
+TEST(SweepCasesTest, AlternateAlgorithmsWithinEachSize) {
+  Sweep sweep;
+  sweep.algorithms = {"ring", "direct"};
+  sweep.first = {1024};
+  sweep.last = {4096};
+  std::vector<std::string> order;
+  for (const Case& which : sweep_cases(sweep)) {
+    order.push_back(which.algorithm + std::to_string(which.bytes.count));
+  }
+  EXPECT_THAT(order, ElementsAre("ring1024", "direct1024", "ring4096", "direct4096"));
+}
+
+TEST(SweepCasesTest, GiveSchedulesSharedMemoryAndBlackBoxesTheirOwnBackEnd) {
+  Sweep sweep;
+  sweep.algorithms = {"ring", "gloo", "mpi"};
+  sweep.last = sweep.first;
+  std::vector<std::string> backends;
+  for (const Case& which : sweep_cases(sweep)) backends.push_back(which.backend);
+  EXPECT_THAT(backends, ElementsAre("shm", "gloo", "mpi"));
+}
+
+TEST(SweepCasesTest, MeanTheBlackBoxItselfWhenAutoRunsOnIt) {
+  Sweep sweep;
+  sweep.backends = {"threads", "gloo"};
+  sweep.last = sweep.first;
+  const auto cases = sweep_cases(sweep);
+  ASSERT_THAT(cases, SizeIs(2));
+  EXPECT_EQ(cases[0].backend, "shm");
+  EXPECT_EQ(cases[0].algorithm, "auto");
+  EXPECT_EQ(cases[1].algorithm, "gloo");
+}
+
+TEST(SweepCasesTest, SayWhatWouldBePossible) {
+  Sweep sweep;
+  sweep.algorithms = {"rnig"};
+  EXPECT_THAT(refusal(sweep), HasSubstr("Did you mean 'ring'?"));
+  sweep.algorithms = {"swing"};
+  sweep.workers = {6};
+  EXPECT_THAT(refusal(sweep), HasSubstr("power of two"));
+  sweep.algorithms = {"ring"};
+  sweep.backends = {"gloo"};
+  EXPECT_THAT(refusal(sweep), HasSubstr("use --algo gloo"));
+  sweep.backends = {"grcp"};
+  EXPECT_THAT(refusal(sweep), HasSubstr("Did you mean 'grpc'?"));
+  sweep.algorithms = {"nccl"};
+  EXPECT_THROW(sweep_cases(sweep), Unavailable);
+}
+
+TEST(SweepCasesTest, LeaveOutOfAllWhatDoesNotFit) {
+  Sweep sweep;
+  sweep.algorithms = {"all"};
+  sweep.last = sweep.first;
+  sweep.workers = {8};
+  const std::size_t for_eight = sweep_cases(sweep).size();
+  sweep.workers = {6};
+  EXPECT_LT(sweep_cases(sweep).size(), for_eight);  // swing needs a power of two
+}
+
+Case example() {
+  Case which;
+  which.algorithm = "ring:segments=4";
+  which.backend = "shm";
+  which.workers = 4;
+  which.bytes = {1 << 20};
+  return which;
+}
+
+TEST(CaseFilterTest, KeepsCasesForWhichAllTermsHold) {
+  const auto keeps = [](const char* filter) { return matches(parse_filter(filter), example()); };
+  EXPECT_TRUE(keeps(""));
+  EXPECT_TRUE(keeps("algo:ring bytes>=1M workers:(4|8)"));
+  EXPECT_TRUE(keeps("algo:ring:segments=4"));
+  EXPECT_TRUE(keeps("bytes<=1M place:in type:float op:sum"));
+  EXPECT_FALSE(keeps("algo:ring bytes>1M"));
+  EXPECT_FALSE(keeps("workers:(2|8)"));
+  EXPECT_FALSE(keeps("place:out"));
+}
+
+TEST(CaseFilterTest, RefusesTermsThatCannotBeMeant) {
+  for (const char* text :
+       {"ring", "algo:", "algos:ring", "workers:many", "bytes>=big", "workers:(2|", "workers:()",
+        "algo>ring", "place:here", "type:f31", ":", ">"}) {
+    EXPECT_THROW(parse_filter(text), InvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace collbench
