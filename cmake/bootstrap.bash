@@ -80,11 +80,13 @@ install_missing() {
       "apt-get update && apt-get install -y --no-install-recommends ${names[*]}"
   fi
   say "installing them: ${install[*]}"
+  local started=$SECONDS
   run_apt "${sudo[@]}" || {
     tail -n 12 "$root/build/install.log" >&2
     fail 4 "the packages could not be installed (no network, or no package mirror?)." \
       "Full log: $root/build/install.log"
   }
+  say "installed in $((SECONDS - started)) s"
 }
 
 # Uses `names` of install_missing. Waits for another apt to finish.
