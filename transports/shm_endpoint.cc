@@ -37,6 +37,7 @@ class ShmEndpoint final : public Endpoint {
     message_.reserve(256);
     sources_.reserve(static_cast<std::size_t>(ranks_) + 1);
     destinations_.reserve(static_cast<std::size_t>(ranks_));
+    resume();
   }
 
   Rank rank() const override { return rank_; }
@@ -73,6 +74,7 @@ class ShmEndpoint final : public Endpoint {
                                         position);
   }
 
+  void resume();
   const std::byte* arrived(Rank from, std::uint64_t message);
   void take(Rank from, std::uint64_t message);
   void receive(const Pending& pending);
@@ -102,6 +104,21 @@ class ShmEndpoint final : public Endpoint {
   std::uint64_t fused_ = 0;    // fused operations begun
   std::uint64_t inlined_ = 0;  // in-line operations begun
 };
+
+// Takes up every count where an earlier endpoint of this rank left it.
+void ShmEndpoint::resume() {
+  for (Rank r = 0; r < ranks_; ++r) {
+    std::uint64_t& sent = sent_[static_cast<std::size_t>(r)];
+    for (std::uint64_t k = 0; k < shm_slots; ++k) {
+      sent = std::max(sent, lines_.slot(rank_, r, k).sequence.load());
+    }
+    received_[static_cast<std::size_t>(r)] = lines_.taken(r, rank_).value.load();
+  }
+  fused_ = lines_.arrival(rank_).sequence.load();
+  for (const std::uint64_t parity : {0U, 1U}) {
+    inlined_ = std::max(inlined_, lines_.inline_line(rank_, parity).sequence.load());
+  }
+}
 
 Seconds ShmEndpoint::now() const { return std::chrono::steady_clock::now().time_since_epoch(); }
 

@@ -44,8 +44,10 @@ void abort_shm_world(std::byte* world, std::string_view message);
 /// The message of abort_shm_world; empty while the world lives.
 std::string shm_world_error(const std::byte* world);
 
-/// The endpoint of `rank`. Sends of regions outside the shared memory throw InvalidArgument unless
-/// they are tiny (48 bytes), which travel in the slot itself.
+/// The endpoint of `rank`. A later endpoint of the same rank goes on where the earlier one stopped;
+/// only the latest may be used, and all ranks must change over between the same two operations.
+/// Sends of regions outside the shared memory throw InvalidArgument unless they are tiny (48
+/// bytes), which travel in the slot itself.
 std::unique_ptr<Endpoint> make_shm_endpoint(const ShmView& view, Rank rank);
 
 /// Memory for a world of threads, zero-filled and released with the last copy.
