@@ -1,0 +1,134 @@
+// Processes see the arena at different addresses. Here each rank is a thread with a mapping of its
+// own of one memory file, which shows the same and lets sanitizers look on.
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "transports/schedule_communicator.h"
+#include "transports/shm_world.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t heap_bytes = 4 << 20;
+
+struct Mapping {
+  explicit Mapping(int file, std::size_t size) : bytes(size) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    begin = static_cast<std::byte*>(memory);
+  }
+  ~Mapping() { munmap(begin, bytes); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  std::byte* begin = nullptr;
+  std::size_t bytes;
+};
+
+// body(communicator, data): `data` is room for heap_bytes / 2 bytes inside this rank's mapping.
+void on_mappings(int ranks, std::string_view algorithm,
+                 const std::function<void(Communicator&, std::byte*)>& body) {
+  const int file = memfd_create("collbench-test", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  const std::size_t world = (shm_world_footprint(ranks) + 4095) / 4096 * 4096;
+  const std::size_t per_rank = heap_bytes + heap_bytes / 2;
+  const std::size_t bytes = world + per_rank * static_cast<std::size_t>(ranks);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(bytes)), 0);
+  const Mapping first(file, bytes);
+  create_shm_world(first.begin, ranks, {.timeout = Seconds{20.0}});
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (Rank r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      const Mapping mine(file, bytes);
+      std::byte* const part = mine.begin + world + per_rank * static_cast<std::size_t>(r);
+      try {
+        const ShmView view{.world = mine.begin,
+                           .shared_begin = mine.begin,
+                           .shared_bytes = bytes,
+                           .heap = part,
+                           .heap_bytes = heap_bytes};
+        const auto communicator = make_schedule_communicator(make_schedule(algorithm, ranks),
+                                                             make_shm_endpoint(view, r), "test");
+        body(*communicator, part + heap_bytes);
+        communicator->barrier();  // nobody unmaps what another may still read
+      } catch (const std::exception& error) {
+        failures[static_cast<std::size_t>(r)] = std::current_exception();
+        abort_shm_world(mine.begin, error.what());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  close(file);
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+void expect_sums(Communicator& communicator, float* in, float* out, std::int64_t count) {
+  const int n = communicator.ranks();
+  for (std::int64_t i = 0; i < count; ++i) {
+    in[i] = static_cast<float>((i % 97) * (communicator.rank() + 1));
+  }
+  const Region from{reinterpret_cast<std::byte*>(in), count, DataType::f32};
+  const Region to{reinterpret_cast<std::byte*>(out), count, DataType::f32};
+  communicator.all_reduce(from, to, ReduceOp::sum);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float expected = static_cast<float>((i % 97) * n * (n + 1) / 2);
+    if (out[i] != expected) {
+      throw WrongResult("element " + std::to_string(i) + " is " + std::to_string(out[i]) +
+                        ", not " + std::to_string(expected));
+    }
+  }
+}
+
+class Arena : public testing::TestWithParam<const char*> {};
+
+TEST_P(Arena, SumsBuffersInsideWhereverItIsMapped) {
+  on_mappings(4, GetParam(), [](Communicator& communicator, std::byte* data) {
+    auto* in = reinterpret_cast<float*>(data);
+    for (const std::int64_t count : {1, 5, 13, 1000, 100000}) {
+      expect_sums(communicator, in, in, count);
+      expect_sums(communicator, in, in + 100000, count);
+    }
+  });
+}
+
+TEST_P(Arena, StagesPrivateBuffers) {
+  on_mappings(4, GetParam(), [](Communicator& communicator, std::byte*) {
+    std::vector<float> in(700001);
+    std::vector<float> out(700001);
+    for (const std::int64_t count : {1, 13, 14, 1000, 700001}) {
+      expect_sums(communicator, in.data(), in.data(), count);
+      expect_sums(communicator, in.data(), out.data(), count);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Arena,
+                         testing::Values("direct", "ring", "recursive-doubling", "tree"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(SharedArena, BroadcastsPrivateBuffers) {
+  on_mappings(3, "direct", [](Communicator& communicator, std::byte*) {
+    std::vector<float> data(500000, static_cast<float>(communicator.rank()));
+    const Region whole{reinterpret_cast<std::byte*>(data.data()), 500000, DataType::f32};
+    communicator.broadcast(whole, 2);
+    if (data.front() != 2.0F || data.back() != 2.0F) throw WrongResult("broadcast");
+  });
+}
+
+}  // namespace
+}  // namespace collbench
