@@ -1,0 +1,78 @@
+// Ranks as processes that are killed, stopped or leave: the others end soon and name the culprit.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/transports/grpc/forked_ranks.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::HasSubstr;
+
+// All-reduces around a ring by hand until something breaks.
+void ring_for_ever(GrpcEndpoint& endpoint, std::int64_t count) {
+  const int n = endpoint.ranks();
+  const Rank next = (endpoint.rank() + 1) % n;
+  const Rank previous = (endpoint.rank() + n - 1) % n;
+  std::vector<float> own(static_cast<std::size_t>(count), 1.0F), sum = own;
+  const auto region = [count](std::vector<float>& v) {
+    return Region{reinterpret_cast<std::byte*>(v.data()), count, DataType::f32};
+  };
+  for (;;) {
+    const auto out = endpoint.send(next, region(own));
+    endpoint.wait(endpoint.recv_reduce({&previous, 1}, region(own), region(sum), {}));
+    endpoint.wait(out);
+  }
+}
+
+TEST(GrpcFaultsTest, AKilledRankIsNamedByEveryOther) {
+  for (const std::int64_t count : {1, 3'000'000}) {
+    ForkedRanks ranks(4, Seconds{20.0},
+                      [count](GrpcEndpoint& endpoint) { ring_for_ever(endpoint, count); });
+    ranks.signal(2, SIGKILL);
+    for (const Rank r : {0, 1, 3}) EXPECT_THAT(ranks.outcome(r), HasSubstr("rank 2 was lost"));
+    EXPECT_LT(ranks.age(), Seconds{8.0});
+  }
+}
+
+TEST(GrpcFaultsTest, AStoppedRankIsNamedByEveryOtherAfterTheTimeout) {
+  ForkedRanks ranks(4, Seconds{1.5},
+                    [](GrpcEndpoint& endpoint) { ring_for_ever(endpoint, 100'000); });
+  ranks.signal(2, SIGSTOP);
+  for (const Rank r : {0, 1, 3}) {
+    EXPECT_THAT(ranks.outcome(r), HasSubstr("rank 2 did not answer for 1.5 s"));
+  }
+  EXPECT_LT(ranks.age(), Seconds{12.0});
+}
+
+TEST(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
+  ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+    if (endpoint.rank() != 1) ring_for_ever(endpoint, 10'000);
+  });
+  EXPECT_EQ(ranks.outcome(1), "done");
+  for (const Rank r : {0, 2}) EXPECT_THAT(ranks.outcome(r), HasSubstr("rank 1"));
+  EXPECT_LT(ranks.age(), Seconds{8.0});
+}
+
+TEST(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
+  ForkedRanks ranks(2, Seconds{1.0}, [](GrpcEndpoint& endpoint) {
+    float value = 0;
+    endpoint.wait(endpoint.recv(1 - endpoint.rank(),
+                                {reinterpret_cast<std::byte*>(&value), 1, DataType::f32}));
+  });
+  EXPECT_THAT(ranks.outcome(0), HasSubstr("waits for 4 bytes from rank"));
+  EXPECT_THAT(ranks.outcome(1), HasSubstr("waits for 4 bytes from rank"));
+}
+
+TEST(GrpcFaultsTest, RanksThatFinishAtDifferentTimesAllFinishWell) {
+  ForkedRanks ranks(4, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+    endpoint.check_agreement("a=1\n");
+    usleep(static_cast<useconds_t>(endpoint.rank()) * 300'000);
+  });
+  for (const Rank r : {0, 1, 2, 3}) EXPECT_EQ(ranks.outcome(r), "done");
+}
+
+}  // namespace
+}  // namespace collbench

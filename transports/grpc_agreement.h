@@ -1,0 +1,18 @@
+// Whether all ranks mean the same: their settings are compared before anything is timed.
+#pragma once
+
+#include <string>
+
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+/// Compares `settings`, lines "name=value", over all ranks through rank 0, by ordinary transfers.
+/// Throws TransportError on every rank, saying which rank has what where rank 0 has what.
+void agree(Endpoint& endpoint, const std::string& settings);
+
+/// "rank 2 has dtype=f64 where rank 0 has dtype=f32" for the first few lines that differ; empty if
+/// the settings are equal.
+std::string settings_difference(Rank rank, const std::string& theirs, const std::string& ours);
+
+}  // namespace collbench

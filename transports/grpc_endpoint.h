@@ -1,0 +1,63 @@
+// The endpoint over gRPC: one process per rank, here or on any host, joined by long-lived streams.
+//
+// Every rank listens on one address and opens one bidirectional stream to every other rank. The
+// opener's direction carries the elements of its sends as raw bytes, in pieces that point into the
+// caller's memory; the other direction carries control messages, and the final status carries the
+// reason when a rank gives up. One completion queue serves both directions, and only the calling
+// thread polls it: an endpoint advances while its thread is inside wait().
+//
+// gRPC cannot live through fork(): create endpoints only in processes that never fork afterwards.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+struct GrpcOptions {
+  Rank rank = 0;
+  int ranks = 1;
+  /// A secret of this run: streams that do not bring it are refused.
+  std::string job;
+  /// HOST:PORT to listen on. Loopback unless told otherwise; port 0 lets the system choose.
+  std::string listen = "127.0.0.1:0";
+  /// How long to wait for ranks to appear, and for a rank from which nothing comes.
+  Seconds timeout{60.0};
+  /// Told every few seconds of connect() which ranks are missing.
+  std::function<void(const std::string&)> on_waiting;
+  /// A piece is the unit of sending; at most about `window` unread bytes are held per peer.
+  Bytes piece{1 << 20};
+  Bytes window{8 << 20};
+};
+
+/// Thread safety: as Endpoint. After a TransportError every member throws it again.
+class GrpcEndpoint : public Endpoint {
+ public:
+  /// HOST:PORT it listens on, the port being the one chosen.
+  virtual std::string address() const = 0;
+
+  /// Joins all ranks, in whatever order they start; `addresses` is by rank. Throws TransportError
+  /// naming the ranks that are missing after the timeout, or that belong to another run.
+  virtual void connect(const std::vector<std::string>& addresses) = 0;
+
+  /// Compares `settings`, lines "name=value", over all ranks; every rank must call it. Throws
+  /// TransportError on every rank, saying "rank 2 has dtype=f64 where rank 0 has dtype=f32".
+  /// The endpoint stays usable.
+  virtual void check_agreement(const std::string& settings) = 0;
+};
+
+/// Throws TransportError if the address cannot be listened on, InvalidArgument for a rank out of
+/// range.
+std::unique_ptr<GrpcEndpoint> make_grpc_endpoint(const GrpcOptions& options);
+
+/// The same, moving data the way TensorFlow's workers do: one unary RecvBuf call per receive, the
+/// payload as 4096-byte pieces in a protocol buffer. An ablation: it shows what raw streams gain.
+/// Source: tensorflow/core/distributed_runtime/rpc/grpc_worker_service.cc, GrpcRecvBufAsync.
+std::unique_ptr<GrpcEndpoint> make_tf_recvbuf_endpoint(const GrpcOptions& options);
+
+}  // namespace collbench

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include <grpcpp/channel.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include "transports/grpc_stream.h"
+
+namespace collbench {
+
+namespace {
+
+// Part of a send that has not been handed to gRPC: the caller's memory, or a copy of it.
+struct Unsent {
+  const std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+  SliceCount* slices = nullptr;
+  grpc::Slice copied;
+};
+
+void count_down(void* slices) {
+  static_cast<SliceCount*>(slices)->fetch_sub(1, std::memory_order_release);
+}
+
+StreamEnd end_of(const grpc::Status& status, bool was_open) {
+  using Kind = StreamEnd::Kind;
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK:
+      return {Kind::closed, ""};
+    case grpc::StatusCode::ABORTED:
+      return {Kind::aborted, status.error_message()};
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+      return {was_open ? Kind::lost : Kind::unreachable, status.error_message()};
+    default:
+      return {was_open ? Kind::lost : Kind::refused, status.error_message()};
+  }
+}
+
+std::string control_text(grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  message.Dump(&slices);
+  std::string text;
+  for (const grpc::Slice& slice : slices) {
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+struct OutgoingStream::Call {
+  Call(Rank peer, std::int64_t piece_bytes, StreamEvents& listener)
+      : to(peer), piece(piece_bytes), events(listener) {}
+
+  const Rank to;
+  const std::int64_t piece;
+  StreamEvents& events;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+  grpc::ByteBuffer control;
+  grpc::Status status;
+  std::deque<Unsent> unsent;
+  std::int64_t unsent_bytes = 0;
+  std::vector<grpc::Slice> slices;
+  bool is_open = false;
+  bool is_ended = false;
+  bool closing = false;
+
+  GrpcTag started{[this](bool ok) { on_started(ok); }};
+  GrpcTag opened{[this](bool ok) { on_opened(ok); }};
+  GrpcTag wrote{[this](bool) { write_next(); }};
+  GrpcTag closed{[](bool) {}};
+  GrpcTag read{[this](bool ok) { on_control(ok); }};
+  GrpcTag finished{[this](bool) { on_finished(); }};
+
+  void on_started(bool ok) {
+    if (ok) {
+      stream->ReadInitialMetadata(opened.put());
+    } else {
+      stream->Finish(&status, finished.put());
+    }
+  }
+
+  void on_opened(bool ok) {
+    // Asked for now, the status comes out as soon as the stream ends, whatever else goes on.
+    stream->Finish(&status, finished.put());
+    // One that refuses sends no such mark, only the status.
+    if (!ok || !context.GetServerInitialMetadata().contains(grpc_names::version)) return;
+    is_open = true;
+    stream->Read(&control, read.put());
+    events.opened(to);
+  }
+
+  void on_control(bool ok) {
+    if (!ok) return;
+    const std::string text = control_text(control);
+    stream->Read(&control, read.put());
+    events.control(to, text);
+  }
+
+  void on_finished() {
+    is_ended = true;
+    drop_unsent();
+    events.outgoing_ended(to, end_of(status, is_open));
+  }
+
+  void drop_unsent() {
+    for (const Unsent& part : unsent) {
+      if (part.slices != nullptr) count_down(part.slices);
+    }
+    unsent.clear();
+    unsent_bytes = 0;
+  }
+
+  // Gathers up to one piece of what is unsent: several short sends travel as one message.
+  void write_next() {
+    if (wrote.pending() || is_ended || !is_open) return;
+    if (unsent.empty()) {
+      if (closing && !closed.pending()) stream->WritesDone(closed.put());
+      return;
+    }
+    slices.clear();
+    std::int64_t room = piece;
+    while (!unsent.empty() && room > 0) {
+      Unsent& part = unsent.front();
+      // A copy travels whole; it is short.
+      const std::int64_t n = part.slices == nullptr ? part.bytes : std::min(room, part.bytes);
+      room -= n;
+      unsent_bytes -= n;
+      if (part.slices == nullptr) {
+        slices.push_back(std::move(part.copied));
+      } else {
+        part.slices->fetch_add(1, std::memory_order_relaxed);
+        slices.emplace_back(const_cast<std::byte*>(part.data), static_cast<std::size_t>(n),
+                            count_down, part.slices);
+      }
+      part.data += n;
+      part.bytes -= n;
+      if (part.bytes > 0) continue;
+      if (part.slices != nullptr) count_down(part.slices);
+      unsent.pop_front();
+    }
+    const grpc::ByteBuffer message(slices.data(), slices.size());
+    slices.clear();
+    stream->Write(message, wrote.put());
+  }
+};
+
+OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
+                               grpc::ServerCompletionQueue& queue, Rank to,
+                               const GrpcIdentity& self, std::int64_t piece, StreamEvents& events)
+    : call_(std::make_unique<Call>(to, piece, events)) {
+  call_->context.set_wait_for_ready(true);
+  call_->context.AddMetadata(grpc_names::version, grpc_names::protocol);
+  call_->context.AddMetadata(grpc_names::rank, std::to_string(self.rank));
+  call_->context.AddMetadata(grpc_names::ranks, std::to_string(self.ranks));
+  call_->context.AddMetadata(grpc_names::job, self.job);
+  grpc::GenericStub stub(channel);
+  call_->stream = stub.PrepareCall(&call_->context, grpc_names::method, &queue);
+  call_->stream->StartCall(call_->started.put());
+}
+
+OutgoingStream::~OutgoingStream() = default;
+
+void OutgoingStream::send(std::span<const std::byte> bytes, SliceCount& slices) {
+  slices.store(1, std::memory_order_relaxed);
+  call_->unsent_bytes += std::ssize(bytes);
+  call_->unsent.push_back({bytes.data(), static_cast<std::int64_t>(bytes.size()), &slices, {}});
+  call_->write_next();
+}
+
+void OutgoingStream::send_copy(std::span<const std::byte> bytes) {
+  call_->unsent_bytes += std::ssize(bytes);
+  call_->unsent.push_back({nullptr, static_cast<std::int64_t>(bytes.size()), nullptr,
+                           grpc::Slice(bytes.data(), bytes.size())});
+  call_->write_next();
+}
+
+void OutgoingStream::close() {
+  if (call_->closing) return;
+  call_->closing = true;
+  call_->write_next();
+}
+
+void OutgoingStream::cancel() {
+  call_->drop_unsent();
+  call_->context.TryCancel();
+}
+
+bool OutgoingStream::open() const { return call_->is_open; }
+bool OutgoingStream::ended() const { return call_->is_ended; }
+Bytes OutgoingStream::unsent() const { return {call_->unsent_bytes}; }
+
+bool OutgoingStream::idle() const {
+  return !call_->started.pending() && !call_->opened.pending() && !call_->wrote.pending() &&
+         !call_->closed.pending() && !call_->read.pending() && !call_->finished.pending();
+}
+
+}  // namespace collbench

@@ -1,0 +1,144 @@
+// The two ends of one gRPC stream: the opener sends elements, the accepter control messages.
+//
+// Both are state machines over tags of one completion queue. A stream may be destroyed only when it
+// is idle, that is when none of its tags is in the queue any more.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "transports/endpoint.h"
+
+namespace grpc {
+class AsyncGenericService;
+class Channel;
+class ServerCompletionQueue;
+}  // namespace grpc
+
+namespace collbench {
+
+/// What is put into the completion queue: run() is called when it comes out.
+class GrpcTag {
+ public:
+  explicit GrpcTag(std::function<void(bool ok)> action) : action_(std::move(action)) {}
+  /// Marks it as being in the queue, and gives what gRPC wants.
+  void* put() {
+    pending_ = true;
+    return this;
+  }
+  bool pending() const { return pending_; }
+  void run(bool ok) {
+    pending_ = false;
+    action_(ok);
+  }
+
+ private:
+  std::function<void(bool ok)> action_;
+  bool pending_ = false;
+};
+
+/// Who opens a stream, sent with it.
+struct GrpcIdentity {
+  Rank rank = -1;
+  int ranks = 0;
+  std::string job;
+};
+
+/// Names under which it is sent, and the method that is called.
+namespace grpc_names {
+constexpr const char* method = "/collbench.Transport/Exchange";
+constexpr const char* version = "collbench-protocol";
+constexpr const char* rank = "collbench-rank";
+constexpr const char* ranks = "collbench-ranks";
+constexpr const char* job = "collbench-job";
+/// Of the bytes on the wire; ranks of different versions refuse each other.
+constexpr const char* protocol = "1";
+}  // namespace grpc_names
+
+/// How a stream ended.
+struct StreamEnd {
+  enum class Kind { closed, aborted, refused, unreachable, lost };
+  Kind kind;
+  std::string text;
+};
+
+/// How many slices of a send gRPC still holds. Counted down on any of gRPC's threads.
+using SliceCount = std::atomic<std::int32_t>;
+
+class IncomingStream;
+
+/// Told by streams what happens, from within the polling of the completion queue.
+class StreamEvents {
+ public:
+  virtual ~StreamEvents() = default;
+  virtual void opened(Rank to) = 0;
+  /// Must accept or refuse; `unfit` says why it cannot be accepted, empty if it can.
+  virtual void arrived(IncomingStream& stream, const GrpcIdentity& who,
+                       const std::string& unfit) = 0;
+  /// The next read starts only with IncomingStream::read().
+  virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                        const std::shared_ptr<const void>& keeper) = 0;
+  virtual void control(Rank from, const std::string& message) = 0;
+  virtual void outgoing_ended(Rank to, const StreamEnd& end) = 0;
+  virtual void incoming_ended(Rank from, const StreamEnd& end) = 0;
+};
+
+class OutgoingStream {
+ public:
+  OutgoingStream(const std::shared_ptr<grpc::Channel>& channel, grpc::ServerCompletionQueue& queue,
+                 Rank to, const GrpcIdentity& self, std::int64_t piece, StreamEvents& events);
+  ~OutgoingStream();
+
+  /// Sends from the caller's memory. `slices` counts the parts that gRPC has not released; it is
+  /// positive until the last has been.
+  void send(std::span<const std::byte> bytes, SliceCount& slices);
+  /// Copies the bytes first.
+  void send_copy(std::span<const std::byte> bytes);
+  /// Says that no more will be sent, once all has been.
+  void close();
+  void cancel();
+
+  bool open() const;
+  bool ended() const;
+  Bytes unsent() const;  // what has not been handed to gRPC
+  bool idle() const;
+
+ private:
+  struct Call;
+  std::unique_ptr<Call> call_;
+};
+
+class IncomingStream {
+ public:
+  /// Waits for the next stream that anyone opens.
+  IncomingStream(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
+                 StreamEvents& events);
+  ~IncomingStream();
+
+  void accept(Rank from);
+  void refuse(const std::string& reason);
+  /// Lets the next message come, unless that is under way.
+  void read();
+  void write_control(const std::string& message);
+  /// Ends the stream in good order: this rank wants no more.
+  void close();
+  /// Ends the stream; the peer is told `reason` as the cause of an abort.
+  void abort(const std::string& reason);
+  /// From now on starts nothing new, for the queue is going to be shut down.
+  void stop();
+
+  bool ended() const;
+  bool idle() const;
+
+ private:
+  struct Call;
+  std::unique_ptr<Call> call_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,133 @@
+// One rank's connections to all others: who is there, who was lost and why, and a clean end.
+//
+// Every rank opens one stream to every other and accepts one from each. Failure: a stream that
+// breaks is a suspicion only, since the rank at its other end may have given up because of a third.
+// So a reason told by any peer within a short grace goes before it; then this rank tells all others
+// and throws. A rank that has finished closes its streams in order, which is an error only for one
+// that still needs it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transports/grpc_endpoint.h"
+#include "transports/grpc_stream.h"
+
+namespace grpc {
+class Server;
+class Service;
+}  // namespace grpc
+
+namespace collbench {
+
+/// Thread safety: belongs to the thread of its endpoint.
+class GrpcWire : private StreamEvents {
+ public:
+  /// Told what comes, from within poll().
+  class Client {
+   public:
+    virtual ~Client() = default;
+    virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                          const std::shared_ptr<const void>& keeper) = 0;
+    /// What this rank is waiting for, as others are told when they ask whether it lives.
+    virtual std::string occupation() const = 0;
+  };
+
+  /// Listens from now on. `service` is served beside the streams, if any.
+  GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service = nullptr);
+  ~GrpcWire() override;
+  GrpcWire(const GrpcWire&) = delete;
+  GrpcWire& operator=(const GrpcWire&) = delete;
+
+  const std::string& address() const { return address_; }
+  void connect(const std::vector<std::string>& addresses);
+
+  /// The stream to a peer. Throws TransportError if this rank has failed or the peer has closed.
+  OutgoingStream& to(Rank peer);
+  /// Lets the next bytes of a peer come.
+  void read(Rank from);
+  /// Whether the peer has ended in good order, so that no more bytes will come from it (will be
+  /// taken by it).
+  bool sent_all(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].sent_all; }
+  bool takes_none(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].takes_none; }
+
+  /// Handles one event, waiting for it at most `longest`; false if there was none.
+  /// Throws TransportError once a peer is lost or has given up.
+  bool poll(Seconds longest);
+  /// Tells every peer that this rank gives up, and throws TransportError(reason).
+  [[noreturn]] void fail(const std::string& reason);
+
+  /// Asks a peer whether it lives. If it does and polls, answers() grows and answer() is what it
+  /// is waiting for.
+  void ask(Rank peer);
+  std::uint64_t answers(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].answers; }
+  const std::string& answer(Rank peer) const {
+    return peers_[static_cast<std::size_t>(peer)].answer;
+  }
+
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
+  const std::shared_ptr<grpc::Channel>& channel(Rank peer) const {
+    return peers_[static_cast<std::size_t>(peer)].channel;
+  }
+  /// Nothing new may be put into the queue.
+  bool stopping() const { return phase_ == Phase::stopping; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase { listening, connected, closing, stopping };
+  struct Peer {
+    std::string address;
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<OutgoingStream> out;
+    std::unique_ptr<IncomingStream> in;
+    bool opened = false;
+    bool arrived() const { return in != nullptr && (sent_all || !in->ended()); }
+    bool sent_all = false;
+    bool takes_none = false;
+    bool retry = false;  // to be opened again
+    std::uint64_t answers = 0;
+    std::string answer;
+  };
+
+  void opened(Rank to) override;
+  void arrived(IncomingStream& stream, const GrpcIdentity& who, const std::string& unfit) override;
+  void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                const std::shared_ptr<const void>& keeper) override;
+  void control(Rank from, const std::string& message) override;
+  void outgoing_ended(Rank to, const StreamEnd& end) override;
+  void incoming_ended(Rank from, const StreamEnd& end) override;
+
+  std::string unfit_identity(const GrpcIdentity& who) const;
+  void listen_for_next();
+  void open_stream(Rank to);
+  bool everyone_joined() const;
+  std::string missing() const;
+  void suspect(const std::string& what, bool certain);
+  bool handle_one(Seconds longest);
+  void drain_until(Clock::time_point deadline, bool (GrpcWire::*enough)() const);
+  bool every_stream_to_peers_ended() const;
+  bool every_stream_ended() const;
+  void shut_down();
+
+  GrpcOptions options_;
+  Client& client_;
+  std::string address_;
+  std::unique_ptr<grpc::AsyncGenericService> generic_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<Peer> peers_;
+  std::unique_ptr<IncomingStream> next_;
+  std::vector<std::unique_ptr<IncomingStream>> refused_;
+  std::vector<std::unique_ptr<OutgoingStream>> abandoned_;
+  Phase phase_ = Phase::listening;
+  std::string failure_;      // why this rank has given up; empty while it has not
+  std::string trouble_;      // what went wrong first, not yet raised
+  bool certain_ = false;     // trouble_ is the cause itself, not perhaps its consequence
+  Clock::time_point since_;  // trouble_ is known
+};
+
+}  // namespace collbench
