@@ -18,7 +18,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::size_t heap_bytes = 4 << 20;
+constexpr std::size_t heap_bytes = 8 << 20;  // a staged segment and a plan's snapshot of it
 
 struct Mapping {
   explicit Mapping(int file, std::size_t size) : bytes(size) {
