@@ -1,0 +1,159 @@
+// MSCCL XML: what we write we read back as the same all-reduce; what cannot work is refused by
+// name.
+#include "algorithms/msccl_xml.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/instances.h"
+
+#include "algorithms/verify.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(MscclXml, RoundTripsEveryAlgorithm) {
+  for (const Instance& instance : instances({1, 2, 3, 5, 8, 12, 16, 24})) {
+    const Schedule schedule = make_schedule(instance.spec, instance.ranks);
+    const Schedule back = from_msccl_xml(to_msccl_xml(schedule));
+    EXPECT_EQ(back.name(), schedule.name());
+    EXPECT_EQ(back.ranks(), schedule.ranks());
+    EXPECT_EQ(back.chunks(), schedule.chunks());
+    EXPECT_LE(back.rounds(), schedule.rounds()) << instance.spec << instance.ranks;
+    const ScheduleCost before = count_cost(schedule);
+    const ScheduleCost after = count_cost(back);
+    EXPECT_EQ(after.total_messages, before.total_messages);
+    EXPECT_EQ(after.max_sent_chunks, before.max_sent_chunks);
+    EXPECT_EQ(after.max_reduced_chunks, before.max_reduced_chunks);
+    const Verification verification = verify_allreduce(back);
+    ASSERT_TRUE(verification.ok())
+        << instance.spec << instance.ranks << ": " << verification.violations[0].what;
+    // The format has no place for the own term of one-shot's folds.
+    if (instance.spec != "one-shot" && is_replica_consistent(parse_algorithm_spec(instance.spec))) {
+      EXPECT_TRUE(verification.replica_consistent) << instance.spec << instance.ranks;
+    }
+  }
+}
+
+TEST(MscclXml, RepeatsExactlyOnTheSecondTrip) {
+  for (const char* spec : {"ring", "double-tree", "circulant", "torus", "swing"}) {
+    const std::string once = to_msccl_xml(from_msccl_xml(to_msccl_xml(make_schedule(spec, 8))));
+    EXPECT_EQ(to_msccl_xml(from_msccl_xml(once)), once) << spec;
+  }
+}
+
+std::string read_file(const std::string& name) {
+  std::ifstream file(std::string(COLLBENCH_CORPUS) + "/" + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_FALSE(text.str().empty()) << name;
+  return text.str();
+}
+
+// One block per GPU that sends to the next and receives from the previous one, with fused steps:
+// s, rrs, rrcs, rcs, r, as the MSCCL tools write a ring.
+TEST(MscclXml, ReadsARingOfFusedSteps) {
+  const Schedule schedule = from_msccl_xml(read_file("fused_ring.xml"));
+  EXPECT_EQ(schedule.name(), "fused ring");
+  EXPECT_EQ(schedule.rounds(), 4);
+  const Verification verification = verify_allreduce(schedule);
+  ASSERT_TRUE(verification.ok()) << verification.violations[0].what;
+  EXPECT_TRUE(verification.replica_consistent);
+}
+
+TEST(MscclXml, LevelisesAnExchangeIntoOneRound) {
+  const Schedule schedule = from_msccl_xml(to_msccl_xml(make_schedule("recursive-doubling", 8)));
+  EXPECT_EQ(schedule.rounds(), 3);
+}
+
+TEST(MscclXml, ReadsAProgramThatIsNotAnAllReduceForTheVerifierToRefute) {
+  std::string xml = to_msccl_xml(make_schedule("ring", 2));
+  xml.replace(xml.find("rrc"), 3, "r");
+  EXPECT_FALSE(verify_allreduce(from_msccl_xml(xml)).ok());
+}
+
+// The export of a ring over 2 ranks with the first `from` replaced by `to`.
+std::string refusal_after(const std::string& from, const std::string& to) {
+  std::string xml = to_msccl_xml(make_schedule("ring", 2));
+  const std::size_t at = xml.find(from);
+  EXPECT_NE(at, xml.npos) << from;
+  xml.replace(at, from.size(), to);
+  try {
+    from_msccl_xml(xml);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(MscclXml, RefusesMalformedElementsByName) {
+  EXPECT_THAT(refusal_after("</algo>", ""), HasSubstr("MSCCL XML: not XML: "));
+  EXPECT_THAT(refusal_after("<algo", "<also"), HasSubstr("not XML"));
+  EXPECT_THAT(refusal_after("allreduce", "allgather"), HasSubstr("algo: coll must be 'allreduce'"));
+  EXPECT_THAT(refusal_after("inplace=\"1\"", "inplace=\"0\""), HasSubstr("only in-place"));
+  EXPECT_THAT(refusal_after("ngpus=\"2\"", "ngpus=\"3\""), HasSubstr("there are 2 gpu elements"));
+  EXPECT_THAT(refusal_after("ngpus=\"2\"", ""), HasSubstr("attribute 'ngpus' is missing"));
+  EXPECT_THAT(refusal_after("nchunksperloop=\"2\"", "nchunksperloop=\"2000000\""),
+              HasSubstr("algo: nchunksperloop must be a whole number from 1 to 1048576"));
+  EXPECT_THAT(refusal_after("gpu id=\"1\"", "gpu id=\"0\""), HasSubstr("id 0 is given twice"));
+  EXPECT_THAT(refusal_after("send=\"1\"", "send=\"0\""),
+              HasSubstr("gpu 0, tb 0: send must be another gpu or -1"));
+  EXPECT_THAT(refusal_after("send=\"1\"", "send=\"2\""), HasSubstr("send must be a whole number"));
+  EXPECT_THAT(refusal_after("tb id=\"1\"", "tb id=\"0\""), HasSubstr("its id is given twice"));
+  EXPECT_THAT(refusal_after("step s=\"0\"", "step s=\"1\""),
+              HasSubstr("gpu 0, tb 0, step 0: s must be a whole number from 0 to 0, not '1'"));
+  EXPECT_THAT(refusal_after("\"rrc\"", "\"add\""), HasSubstr("tb 1, step 0: type must be s, r,"));
+  EXPECT_THAT(refusal_after("\"rrc\"", "\"cpy\""), HasSubstr("second local buffer"));
+  EXPECT_THAT(refusal_after("\"rrc\"", "\"rrcs\""), HasSubstr("needs a tb with send >= 0"));
+  EXPECT_THAT(refusal_after("srcbuf=\"i\"", "srcbuf=\"s\""), HasSubstr("srcbuf is scratch"));
+  EXPECT_THAT(refusal_after("srcbuf=\"i\"", "srcbuf=\"x\""), HasSubstr("must be 'i' or 'o'"));
+  EXPECT_THAT(refusal_after("srcoff=\"1\"", "srcoff=\"2\""), HasSubstr("srcoff must be"));
+  EXPECT_THAT(refusal_after("cnt=\"1\"", "cnt=\"0\""), HasSubstr("cnt must be"));
+  EXPECT_THAT(refusal_after("cnt=\"1\"", "cnt=\"1x\""), HasSubstr("not '1x'"));
+  EXPECT_THAT(refusal_after("depid=\"1\"", "depid=\"7\""), HasSubstr("does not have"));
+  EXPECT_THAT(refusal_after("deps=\"0\"", "deps=\"9\""), HasSubstr("one of the 2 steps of tb 1"));
+}
+
+TEST(MscclXml, RefusesProgramsThatCannotEnd) {
+  // The first send waits for a step that waits for the peer's first send, and the other way round.
+  const std::string stuck = "depid=\"1\" deps=\"0\" hasdep=\"1\"";
+  std::string xml = to_msccl_xml(make_schedule("ring", 2));
+  const std::string free = "depid=\"-1\" deps=\"-1\" hasdep=\"1\"";
+  for (const char* gpu : {"gpu id=\"0\"", "gpu id=\"1\""}) {
+    xml.replace(xml.find(free, xml.find(gpu)), free.size(), stuck);
+  }
+  try {
+    from_msccl_xml(xml);
+    FAIL() << "accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("gpu 0, tb 0, step 0 waits for ever"));
+  }
+}
+
+TEST(MscclXml, RefusesUnmatchedMessages) {
+  EXPECT_THAT(refusal_after("\"rrc\"", "\"nop\""),
+              testing::AnyOf(HasSubstr("never received"), HasSubstr("both must be equal")));
+  EXPECT_THAT(refusal_after("\"s\" srcbuf", "\"nop\" srcbuf"),
+              testing::AnyOf(HasSubstr("waits for ever"), HasSubstr("both must be equal")));
+  EXPECT_THAT(refusal_after("srcoff=\"1\"", "srcoff=\"0\""), HasSubstr("both must be equal"));
+}
+
+TEST(MscclXml, RefusesASwapWithoutReduction) {
+  EXPECT_THAT([] { from_msccl_xml(read_file("swap.xml")); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("cannot be put into rounds")));
+}
+
+TEST(MscclXml, RefusesTextThatIsNotXml) {
+  for (const char* text : {"", " ", "<", "algo", "<algo/>", "<algo coll=\"allreduce\"/>"}) {
+    EXPECT_THROW(from_msccl_xml(text), InvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,39 @@
+// The MSCCL XML importer on any bytes: it refuses with InvalidArgument, or gives a schedule that
+// can be verified, costed and written again; what we write we must be able to read.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "algorithms/msccl_xml.h"
+#include "algorithms/verify.h"
+#include "core/error.h"
+
+namespace {
+
+// Throws what from_msccl_xml() throws; aborts where a property fails.
+void check(std::string_view xml) {
+  const collbench::Schedule schedule = collbench::from_msccl_xml(xml);
+  if (schedule.ranks() > 64 || schedule.chunks() > 256) return;
+  const bool is_all_reduce = collbench::verify_allreduce(schedule).ok();
+  const collbench::ScheduleCost cost = collbench::count_cost(schedule);
+  const std::string written = collbench::to_msccl_xml(schedule);
+  try {
+    const collbench::Schedule again = collbench::from_msccl_xml(written);
+    if (again.rounds() > schedule.rounds()) std::abort();
+    if (collbench::count_cost(again).total_messages != cost.total_messages) std::abort();
+    if (collbench::verify_allreduce(again).ok() != is_all_reduce) std::abort();
+  } catch (const collbench::InvalidArgument&) {
+    std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    check({reinterpret_cast<const char*>(data), size});
+  } catch (const collbench::InvalidArgument&) {
+    return 0;
+  }
+  return 0;
+}
