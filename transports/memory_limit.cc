@@ -4,11 +4,19 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <sys/mman.h>
+
 #include "core/error.h"
+#include "transports/kernels.h"
 
 namespace collbench {
 namespace {
@@ -38,35 +46,80 @@ class SpinBarrier {
   std::atomic<int> phase_{0};
 };
 
-// Eight running sums make the loads of every stream independent of each other.
+/// One array, on huge pages if it is large and the system offers them.
+class Array {
+ public:
+  explicit Array(std::size_t length) : length_(length) {
+    constexpr std::size_t huge_page = std::size_t{2} << 20;
+    const std::size_t page = length * sizeof(float) < huge_page ? 4096 : huge_page;
+    const std::size_t bytes = (length * sizeof(float) + page - 1) / page * page;
+    data_ = static_cast<float*>(std::aligned_alloc(page, bytes));
+    if (data_ == nullptr) throw std::bad_alloc();
+    if (page == huge_page) ::madvise(data_, bytes, MADV_HUGEPAGE);
+    std::fill_n(data_, length, 1.0F);
+  }
+  Array(Array&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), length_(other.length_) {}
+  ~Array() { std::free(data_); }
+
+  float* data() const { return data_; }
+  std::size_t length() const { return length_; }
+
+ private:
+  float* data_;
+  std::size_t length_;
+};
+
+// Reads and overwrites elements [begin, end) of every array; the sums stay finite.
+using Pass = void (*)(std::span<const Array> arrays, std::size_t begin, std::size_t end);
+
 template <int streams>
-void sum_and_overwrite(std::vector<std::vector<float>>& arrays, std::size_t begin,
-                       std::size_t end) {
+void plain_pass(std::span<const Array> arrays, std::size_t begin, std::size_t end) {
   constexpr std::size_t block = 64;
   float* stream[streams];
   for (int s = 0; s < streams; ++s) stream[s] = arrays[static_cast<std::size_t>(s)].data();
-  for (std::size_t i = begin; i < end; i += block) {
-    const std::size_t n = std::min(block, end - i);
-    float sum[block];
-    for (std::size_t j = 0; j < n; ++j) sum[j] = stream[0][i + j];
+  std::size_t i = begin;
+  float sum[block];
+  for (; i + block <= end; i += block) {
+    for (std::size_t j = 0; j < block; ++j) sum[j] = stream[0][i + j];
     for (int s = 1; s < streams; ++s) {
-      for (std::size_t j = 0; j < n; ++j) sum[j] += stream[s][i + j];
+      for (std::size_t j = 0; j < block; ++j) sum[j] += stream[s][i + j];
     }
-    for (int s = 0; s < streams; ++s) std::copy_n(sum, n, stream[s] + i);
+    for (int s = 0; s < streams; ++s) std::copy_n(sum, block, stream[s] + i);
   }
+  for (; i < end; ++i) {
+    sum[0] = stream[0][i];
+    for (int s = 1; s < streams; ++s) sum[0] += stream[s][i];
+    for (int s = 0; s < streams; ++s) stream[s][i] = sum[0];
+  }
+}
+
+template <int streams>
+void kernel_pass(std::span<const Array> arrays, std::size_t begin, std::size_t end) {
+  const std::byte* sources[streams];
+  std::byte* destinations[streams];
+  for (int s = 0; s < streams; ++s) {
+    float* slice = arrays[static_cast<std::size_t>(s)].data() + begin;
+    sources[s] = destinations[s] = reinterpret_cast<std::byte*>(slice);
+  }
+  reduce(DataType::f32, {ReduceOp::sum, 1}, sources, destinations,
+         static_cast<std::int64_t>(end - begin));
 }
 
 /// The streams of one measurement and what its threads agree on.
 struct Trial {
-  Trial(int thread_count, int stream_count, std::size_t length)
+  Trial(int thread_count, int streams, std::size_t length, Pass pass_to_time)
       : threads(thread_count),
-        arrays(static_cast<std::size_t>(stream_count), std::vector<float>(length, 1.0F)),
+        pass(pass_to_time),
         begins(static_cast<std::size_t>(thread_count)),
         ends(static_cast<std::size_t>(thread_count)),
-        barrier(thread_count) {}
+        barrier(thread_count) {
+    for (int s = 0; s < streams; ++s) arrays.emplace_back(length);
+  }
 
   int threads;
-  std::vector<std::vector<float>> arrays;
+  Pass pass;
+  std::vector<Array> arrays;
   std::vector<Clock::time_point> begins;
   std::vector<Clock::time_point> ends;
   SpinBarrier barrier;
@@ -74,9 +127,8 @@ struct Trial {
   bool finished = false;
 };
 
-template <int streams>
 void run_thread(Trial& trial, int thread, Clock::time_point deadline) {
-  const std::size_t length = trial.arrays[0].size();
+  const std::size_t length = trial.arrays[0].length();
   const auto slice = [&](int t) {
     const std::size_t even =
         length * static_cast<std::size_t>(t) / static_cast<std::size_t>(trial.threads);
@@ -84,12 +136,12 @@ void run_thread(Trial& trial, int thread, Clock::time_point deadline) {
   };
   const auto self = static_cast<std::size_t>(thread);
   while (!trial.finished) {
-    for (int s = thread; s < streams; s += trial.threads) {
-      std::fill_n(trial.arrays[static_cast<std::size_t>(s)].begin(), length, 1.0F);
+    for (std::size_t s = self; s < trial.arrays.size(); s += trial.begins.size()) {
+      std::fill_n(trial.arrays[s].data(), length, 1.0F);
     }
     trial.barrier.wait();
     trial.begins[self] = Clock::now();
-    sum_and_overwrite<streams>(trial.arrays, slice(thread), slice(thread + 1));
+    trial.pass(trial.arrays, slice(thread), slice(thread + 1));
     trial.ends[self] = Clock::now();
     trial.barrier.wait();
     if (thread == 0) {
@@ -102,19 +154,18 @@ void run_thread(Trial& trial, int thread, Clock::time_point deadline) {
   }
 }
 
-template <int streams>
-Bandwidth best_rate(int threads, Bytes working_set, Seconds budget) {
-  const std::size_t bytes = static_cast<std::size_t>(working_set.count);
-  const std::size_t length = std::max<std::size_t>(1, bytes / streams / sizeof(float));
+Bandwidth best_rate(int threads, int streams, Bytes working_set, Seconds budget, Pass pass) {
+  const std::int64_t floats = working_set.count / static_cast<std::int64_t>(sizeof(float));
+  const auto length = static_cast<std::size_t>(std::max<std::int64_t>(1, floats / streams));
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(budget);
-  Trial trial(threads, streams, length);
+  Trial trial(threads, streams, length, pass);
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) {
-    others.emplace_back(run_thread<streams>, std::ref(trial), t, deadline);
+    others.emplace_back(run_thread, std::ref(trial), t, deadline);
   }
-  run_thread<streams>(trial, 0, deadline);
+  run_thread(trial, 0, deadline);
   for (std::thread& other : others) other.join();
-  const Bytes traffic{static_cast<std::int64_t>(2 * streams * length * sizeof(float))};
+  const Bytes traffic = Bytes{static_cast<std::int64_t>(length * sizeof(float))} * (2 * streams);
   return traffic / std::max(Seconds(trial.best), Seconds(1e-9));
 }
 
@@ -128,10 +179,15 @@ Bandwidth measure_memory_bandwidth(int threads, Bytes working_set, Seconds budge
       "memory bandwidth: the working set must be at least 1 byte, not " + to_string(working_set));
   require(budget.count() > 0,
           "memory bandwidth: the time budget must be positive, not " + to_string(budget));
-  const Bandwidth two = best_rate<2>(threads, working_set, budget / 3);
-  const Bandwidth four = best_rate<4>(threads, working_set, budget / 3);
-  const Bandwidth eight = best_rate<8>(threads, working_set, budget / 3);
-  return std::max({two, four, eight});
+  constexpr std::pair<int, Pass> passes[] = {{2, plain_pass<2>}, {2, kernel_pass<2>},
+                                             {4, plain_pass<4>}, {4, kernel_pass<4>},
+                                             {8, plain_pass<8>}, {8, kernel_pass<8>}};
+  Bandwidth best;
+  for (const auto& [streams, pass] : passes) {
+    best =
+        std::max(best, best_rate(threads, streams, working_set, budget / std::size(passes), pass));
+  }
+  return best;
 }
 
 }  // namespace collbench
