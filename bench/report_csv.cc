@@ -61,9 +61,10 @@ class CsvReporter final : public Reporter {
   void write_samples(const Record& record) {
     const Measurement& measured = record.measurement;
     for (std::size_t i = 0; i < measured.latency_ns.size(); ++i) {
-      const std::string skew = i < measured.skew_ns.size()
-                                   ? fmt::format("{:.3f}", measured.skew_ns[i] / 1e3)
-                                   : std::string();
+      const std::string skew =
+          i < measured.skew_ns.size()
+              ? fmt::format("{:.3f}", static_cast<double>(measured.skew_ns[i]) / 1e3)
+              : std::string();
       out_ << fmt::format("{},{},{:.3f},{}\n", case_cells(record), i,
                           static_cast<double>(measured.latency_ns[i]) / 1e3, skew);
     }

@@ -22,11 +22,19 @@ struct Column {
   bool left = false;
 };
 
+/// The different values of a property of the cases, in order of appearance.
 template <typename Get>
 auto distinct(const std::vector<Case>& cases, Get get) {
-  std::set<decltype(get(cases.front()))> values;
-  for (const Case& which : cases) values.insert(get(which));
+  std::vector<decltype(get(cases.front()))> values;
+  for (const Case& which : cases) {
+    const auto value = get(which);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
   return values;
+}
+
+bool has_auto(const std::vector<std::string>& algorithms) {
+  return std::find(algorithms.begin(), algorithms.end(), "auto") != algorithms.end();
 }
 
 std::string backend_text(const Case& which) {
@@ -48,6 +56,8 @@ std::string environment_value(const Environment& environment, const std::string&
   const auto found = environment.find(key);
   return found == environment.end() ? "unknown" : found->second;
 }
+
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 
 class TableReporter final : public Reporter {
  public:
@@ -128,17 +138,17 @@ class TableReporter final : public Reporter {
   void choose_columns(const std::vector<Case>& cases) {
     const auto algorithms = distinct(cases, [](const Case& c) { return c.algorithm; });
     const auto backends = distinct(cases, backend_text);
-    show_algorithm_ = algorithms.size() > 1 || algorithms.count("auto") > 0;
+    show_algorithm_ = algorithms.size() > 1 || has_auto(algorithms);
     show_backend_ = backends.size() > 1;
     show_workers_ = distinct(cases, [](const Case& c) { return c.workers; }).size() > 1;
     show_place_ = distinct(cases, [](const Case& c) { return c.in_place; }).size() > 1;
-    const auto width_of = [](const std::set<std::string>& texts, std::size_t least) {
+    const auto width_of = [](const std::vector<std::string>& texts, std::size_t least) {
       for (const std::string& text : texts) least = std::max(least, text.size());
       return least;
     };
     const std::string micro = style_.unicode ? "(µs)" : "(us)";
     if (show_algorithm_) {
-      const std::size_t least = algorithms.count("auto") > 0 ? 22 : 9;
+      const std::size_t least = has_auto(algorithms) ? 22 : 9;
       columns_.push_back({"algorithm", "", width_of(algorithms, least), true});
     }
     if (show_backend_) columns_.push_back({"backend", "", width_of(backends, 7), true});
@@ -200,11 +210,11 @@ class TableReporter final : public Reporter {
         fmt::join(workers, ","), to_string(first.type), to_string(first.op),
         show_place_ ? "in and out of place" : (first.in_place ? "in place" : "out of place"));
     const std::string cores = environment_value(environment, "cores");
-    std::string host =
-        fmt::format("# host {}: {} x {}, load {}", environment_value(environment, "host"), cores,
-                    environment_value(environment, "cpu"), environment_value(environment, "load"));
+    std::string host = fmt::format(
+        "# host {}: {} x {}, load {}", environment_value(environment, "host"), cores,
+        environment_value(environment, "cpu"), first_word(environment_value(environment, "load")));
     out_ << host << '\n';
-    const int most = *workers.rbegin();
+    const int most = *std::max_element(workers.begin(), workers.end());
     if (std::all_of(cores.begin(), cores.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
         cores.size() < 9 && !cores.empty() && most > std::stoi(cores)) {
       out_ << fmt::format(

@@ -103,7 +103,8 @@ std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
     }
     exact = by_factor ? exact * sweep.factor : exact + static_cast<double>(sweep.step.count);
     if (exact > static_cast<double>(sweep.last.count)) break;
-    size = by_factor ? std::max(size + 1, std::llround(exact)) : size + sweep.step.count;
+    size =
+        by_factor ? std::max<std::int64_t>(size + 1, std::llround(exact)) : size + sweep.step.count;
   }
   return sizes;
 }

@@ -79,7 +79,10 @@ std::string help_of(const CLI::App& app) {
   for (const CLI::App* command : commands) {
     out += row(command->get_name() + positionals_usage(*command), command->get_description());
   }
-  for (const std::string& group : app.get_groups()) {
+  std::vector<std::string> groups = app.get_groups();
+  std::stable_partition(groups.begin(), groups.end(),
+                        [](const std::string& group) { return group == "Arguments"; });
+  for (const std::string& group : groups) {
     const auto options = app.get_options(
         [&](const CLI::Option* option) { return !group.empty() && option->get_group() == group; });
     if (!options.empty()) out += "\n" + group + ":\n";
@@ -145,7 +148,8 @@ void refuse_leftovers(const CLI::App& app) {
   const auto names = command_names(where);
   require(!names.empty() && app.get_subcommands().empty() == (&where == &app),
           fmt::format("unexpected argument '{}'", word));
-  throw InvalidArgument(fmt::format("unknown command '{}'.{}", word, did_you_mean(word, names)));
+  throw InvalidArgument(fmt::format("unknown command '{}'.{} Known are {}", word,
+                                    did_you_mean(word, names), fmt::join(names, ", ")));
 }
 
 void add_help(CLI::App& app, Action& action) {

@@ -46,7 +46,9 @@ int main(int argc, char** argv) {
   CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
   try {
     // Workers of a run are this same program; they print nothing and parse nothing of the above.
-    if (argc > 1 && std::strcmp(argv[1], "worker") == 0) return worker_main(argc - 1, argv + 1);
+    if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
+      return worker_main({argv + 2, argv + argc});
+    }
     const int code = dispatch(app, argc, argv);
     std::cout.flush();
     if (!std::cout) throw Error("could not write to standard output");

@@ -109,14 +109,29 @@ bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& 
 
 int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gates) {
   const RunSummary& summary = result.summary;
-  if (result.error) std::rethrow_exception(result.error);
-  if (!summary.stopped_by.empty()) return interrupt_exit_code();
   if (summary.wrong > 0) {
     throw WrongResult(
         fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
   }
+  if (result.error) std::rethrow_exception(result.error);
+  if (!summary.stopped_by.empty()) return interrupt_exit_code();
   if (summary.measured == 0 && summary.skipped > 0) return exit_skipped;
   return passes(gates, result.records) ? exit_ok : exit_gate_failed;
+}
+
+/// `--dry-run`: the cases exist, so flags, sizes and schedules are in order; back ends remain.
+int prove_runnable(const RunPlan& plan) {
+  for (const TeamInfo& team : team_infos()) {
+    const bool used = std::any_of(plan.cases.begin(), plan.cases.end(),
+                                  [&](const Case& which) { return which.backend == team.name; });
+    if (used && !team.unavailable.empty() && !plan.skip_unavailable) {
+      throw Unavailable(
+          fmt::format("back end '{}' is not usable: {}", team.name, team.unavailable));
+    }
+  }
+  std::cout << fmt::format("{} cases can run\n",
+                           plan.cases.size() * static_cast<std::size_t>(plan.cycles));
+  return exit_ok;
 }
 
 int measure(const Settings& settings, std::vector<Case> cases) {
@@ -134,11 +149,7 @@ int measure(const Settings& settings, std::vector<Case> cases) {
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
   };
   plan.on_measured = [&] { progress.clear(); };
-  if (settings.flag("dry-run")) {
-    std::cout << fmt::format("{} cases could run: {}\n", plan.cases.size() * plan.cycles,
-                             "flags, sizes, schedules and back ends are in order");
-    return exit_ok;
-  }
+  if (settings.flag("dry-run")) return prove_runnable(plan);
 
   Environment environment = collect_environment();
   environment["command"] = command_line();

@@ -48,6 +48,7 @@ constexpr OptionRow rows[] = {
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
+    {measuring, "pin", "", "HOW", "compact", "rank r on the r-th core (compact), or none"},
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
@@ -140,6 +141,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.check = count("check", 0, 1'000'000) > 0;
   sampling.seed =
       static_cast<std::uint64_t>(count("seed", 0, std::numeric_limits<std::int64_t>::max()));
+  sampling.pin = one_of(settings, "pin", {"compact", "none"}) == "compact";
   return sampling;
 }
 

@@ -61,12 +61,14 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
   for (const OptionRow& row : rows) {
     std::string names = row.letter.empty() ? "" : fmt::format("-{},", row.letter);
     names += fmt::format("--{}", row.name);
-    std::string help(row.help);
+    // CLI11 takes a mutable string for a variable to fill, hence const.
+    const std::string help = row.default_value.empty()
+                                 ? std::string(row.help)
+                                 : fmt::format("{} [{}]", row.help, row.default_value);
     if (row.metavar.empty()) {
       app.add_flag(names, help)->group(std::string(row.group));
       continue;
     }
-    if (!row.default_value.empty()) help += fmt::format(" [{}]", row.default_value);
     app.add_option(names, help)
         ->group(std::string(row.group))
         ->option_text(std::string(row.metavar))
@@ -164,7 +166,7 @@ std::string Settings::to_config() const {
   for (const OptionRow& row : rows_) {
     if (!is_configurable(row.name)) continue;
     const Setting& setting = at(row.name);
-    if (setting.value.empty()) continue;
+    if (setting.value.empty() || (setting.value == "false" && setting.priority == 0)) continue;
     const std::string value = row.metavar.empty() ? setting.value : quoted(setting.value);
     out += fmt::format("{:<36}# {}\n", fmt::format("{} = {}", row.name, value), setting.source);
   }

@@ -1,0 +1,147 @@
+// The formats for programs: CSV and Google Benchmark's JSON. The JSON of records has its own tests.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/report_records.h"
+
+#include "bench/record_file.h"
+#include "bench/report.h"
+
+namespace collbench {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+/// Splits a line of RFC 4180 into its fields.
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> out(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
+        out.back() += line[++i];
+      } else {
+        quoted = !quoted;
+      }
+    } else if (line[i] == ',' && !quoted) {
+      out.emplace_back();
+    } else {
+      out.back() += line[i];
+    }
+  }
+  return out;
+}
+
+std::vector<std::vector<std::string>> csv(const std::vector<Record>& records, bool raw_samples) {
+  std::ostringstream text;
+  play(*csv_reporter(text, raw_samples), records, {});
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream in(text.str());
+  for (std::string line; std::getline(in, line);) rows.push_back(fields(line));
+  return rows;
+}
+
+std::string column(const std::vector<std::vector<std::string>>& rows, std::size_t row,
+                   const std::string& name) {
+  for (std::size_t i = 0; i < rows[0].size(); ++i) {
+    if (rows[0][i] == name) return rows[row][i];
+  }
+  ADD_FAILURE() << "no column " << name;
+  return "";
+}
+
+TEST(CsvReporterTest, GivesEveryRowTheColumnsOfTheHeading) {
+  Record skipped = scripted_record("mpi", 2, {1024}, 1);
+  skipped.measurement = {};
+  skipped.skipped = "not here, \"mpirun\" is missing";
+  const auto rows = csv({scripted_record("ring", 8, {1 << 20}, 100'000), skipped}, false);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_THAT(rows, Each(SizeIs(rows[0].size())));
+  EXPECT_EQ(column(rows, 1, "algorithm"), "ring");
+  EXPECT_EQ(column(rows, 1, "median_us"), "100.000");
+  EXPECT_EQ(column(rows, 1, "busbw_GBps"), "18.3501");
+  EXPECT_EQ(column(rows, 1, "wrong"), "0");
+  EXPECT_EQ(column(rows, 2, "median_us"), "");
+  EXPECT_EQ(column(rows, 2, "n"), "0");
+  EXPECT_EQ(column(rows, 2, "skipped"), "not here, \"mpirun\" is missing");
+}
+
+TEST(CsvReporterTest, HasOneRowPerSampleWhenAsked) {
+  const auto rows = csv({scripted_record("ring", 8, {1 << 20}, 100'000)}, true);
+  ASSERT_EQ(rows.size(), 21U);
+  EXPECT_THAT(rows, Each(SizeIs(rows[0].size())));
+  EXPECT_EQ(column(rows, 20, "sample"), "19");
+  EXPECT_EQ(column(rows, 20, "latency_us"), "100.000");
+  EXPECT_EQ(column(rows, 20, "skew_us"), "0.010");
+}
+
+nlohmann::json gbench(const std::vector<Record>& records) {
+  std::ostringstream text;
+  play(*gbench_reporter(text), records, {});
+  return nlohmann::json::parse(text.str());
+}
+
+TEST(GbenchReporterTest, HasWhatComparePyReads) {
+  const auto document = gbench({scripted_record("ring", 8, {1 << 20}, 100'000)});
+  EXPECT_EQ(document["context"]["num_cpus"], 4);
+  ASSERT_EQ(document["benchmarks"].size(), 1U);
+  const auto& entry = document["benchmarks"][0];
+  EXPECT_EQ(entry["name"], "ring/shm/workers:8/1048576/f32/sum");
+  EXPECT_EQ(entry["run_type"], "iteration");
+  EXPECT_EQ(entry["real_time"], 100.0);
+  EXPECT_EQ(entry["cpu_time"], 100.0);
+  EXPECT_EQ(entry["time_unit"], "us");
+  EXPECT_EQ(entry["iterations"], 20);
+}
+
+TEST(GbenchReporterTest, LeavesOutSkippedCasesAndFlagsWrongOnes) {
+  Record skipped = scripted_record("mpi", 2, {1024}, 1);
+  skipped.measurement = {};
+  skipped.skipped = "not here";
+  Record wrong = scripted_record("ring", 2, {0}, 0);
+  wrong.measurement.wrong = 1;
+  const auto document = gbench({skipped, wrong});
+  ASSERT_EQ(document["benchmarks"].size(), 1U);
+  EXPECT_EQ(document["benchmarks"][0]["error_occurred"], true);
+  EXPECT_TRUE(document["benchmarks"][0]["bytes_per_second"].is_number());
+}
+
+TEST(JsonFileReporterTest, KeepsEveryRecordThatWasMadeBeforeTheEnd) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("collbench_report_" + std::to_string(getpid()) + ".json");
+  const Record record = scripted_record("ring", 2, {1024}, 5000);
+  const auto reporter = json_file_reporter(path.string());
+  reporter->begin(scripted_environment(), {record.which, record.which});
+  reporter->record(record);
+  const RecordFile early = read_records(path.string());
+  EXPECT_THAT(early.records, SizeIs(1));
+  reporter->record(record);
+  reporter->end({});
+  EXPECT_THAT(read_records(path.string()).records, SizeIs(2));
+  std::ifstream file(path);
+  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(file)));
+  std::filesystem::remove(path);
+}
+
+TEST(CaseNameTest, TellsApartCasesThatDiffer) {
+  Case one;
+  one.algorithm = "ring";
+  one.backend = "grpc";
+  one.bytes = {1024};
+  one.transport = "raw";
+  EXPECT_EQ(case_name(one), "ring/grpc/workers:2/1024/f32/sum");
+  Case other = one;
+  other.transport = "tf-recvbuf";
+  other.in_place = false;
+  EXPECT_EQ(case_name(other), "ring/grpc.tf-recvbuf/workers:2/1024/f32/sum/out-of-place");
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,41 @@
+// Records with scripted figures, for the tests of the writers.
+#pragma once
+
+#include "bench/record.h"
+#include "bench/report.h"
+
+namespace collbench {
+
+/// A record of `algorithm` on shm over `workers` workers whose every sample is `latency_ns`.
+inline Record scripted_record(const std::string& algorithm, int workers, Bytes bytes,
+                              std::int64_t latency_ns) {
+  Record record;
+  record.which.algorithm = algorithm;
+  record.which.backend = "shm";
+  record.which.workers = workers;
+  record.which.bytes = bytes;
+  record.algorithm_chosen = algorithm;
+  record.measurement.latency_ns.assign(20, latency_ns);
+  record.measurement.skew_ns.assign(20, 10);
+  record.measurement.wrong = 0;
+  record.started = "2026-01-02T03:04:05Z";
+  return record;
+}
+
+inline Environment scripted_environment() {
+  return {{"host", "box"},        {"cpu", "Test \"CPU\", 1 GHz"}, {"cores", "4"},
+          {"load", "0.50 0.4"},   {"version", "0.1.0"},           {"command", "collbench"},
+          {"git_revision", "abc"}};
+}
+
+/// What a reporter writes for a whole run.
+inline void play(Reporter& reporter, const std::vector<Record>& records,
+                 const RunSummary& summary) {
+  std::vector<Case> cases;
+  for (const Record& record : records) cases.push_back(record.which);
+  reporter.begin(scripted_environment(), cases);
+  for (const Record& record : records) reporter.record(record);
+  reporter.end(summary);
+}
+
+}  // namespace collbench

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/report_records.h"
+
+#include "bench/report.h"
+#include "bench/report_text.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string table(const std::vector<Record>& records, TableStyle style = {},
+                  const RunSummary& summary = {}) {
+  std::ostringstream out;
+  play(*table_reporter(out, style), records, summary);
+  return out.str();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> rows_of(const std::string& text) {
+  std::vector<std::string> rows = lines_of(text);
+  std::erase_if(rows, [](const std::string& line) { return line.empty() || line[0] == '#'; });
+  return rows;
+}
+
+TEST(TableReporterTest, ShowsTheFiguresOfNcclTestsDefinition) {
+  // 1 MiB in 100 us is 10.49 GB/s; times 2(8-1)/8 it is 18.35 GB/s on the bus.
+  const std::string text = table({scripted_record("ring", 8, {1 << 20}, 100'000)});
+  ASSERT_EQ(rows_of(text).size(), 1U);
+  std::istringstream row(rows_of(text)[0]);
+  std::string size, unit, count, median, interval, p95, algbw, busbw, bound, percent, wrong;
+  row >> size >> unit >> count >> median >> interval >> p95 >> algbw >> busbw >> bound >> percent >>
+      wrong;
+  EXPECT_EQ(size + unit, "1MiB");
+  EXPECT_EQ(count, "262144");
+  EXPECT_EQ(median, "100.0");
+  EXPECT_EQ(interval, "0.0");
+  EXPECT_EQ(algbw, "10.49");
+  EXPECT_EQ(busbw, "18.35");
+  EXPECT_EQ(bound, "-");
+  EXPECT_EQ(wrong, "0");
+}
+
+TEST(TableReporterTest, ShowsTheBoundAndThePercentageOfIt) {
+  Record record = scripted_record("ring", 8, {1 << 20}, 100'000);
+  record.bound = Bound{Seconds{80e-6}, "memory"};
+  const std::string row = rows_of(table({record}))[0];
+  EXPECT_THAT(row, HasSubstr("80.00"));
+  EXPECT_THAT(row, HasSubstr("   80 "));
+}
+
+TEST(TableReporterTest, AlignsEveryRowWithItsHeadings) {
+  const std::string text = table({scripted_record("ring", 2, {4}, 310),
+                                  scripted_record("double-tree", 64, {1 << 30}, 2'000'000'000)},
+                                 TableStyle{false, true, true});
+  const auto lines = lines_of(text);
+  ASSERT_EQ(lines.size(), 4U);
+  // Columns end where they end in every line; "±" and "µ" take two bytes and one column.
+  EXPECT_EQ(lines[0].size(), lines[2].size() + 1);
+  EXPECT_EQ(lines[2].size(), lines[3].size());
+}
+
+TEST(TableReporterTest, LeavesOutColumnsThatDoNotVary) {
+  const std::string one = table({scripted_record("ring", 8, {1024}, 5000)});
+  EXPECT_THAT(one, Not(HasSubstr("workers  ")));
+  EXPECT_THAT(one, HasSubstr("algo=ring"));
+  const std::string two =
+      table({scripted_record("ring", 2, {1024}, 5000), scripted_record("tree", 8, {1024}, 5000)});
+  EXPECT_THAT(two, HasSubstr("#algorithm  workers"));
+  EXPECT_THAT(two, HasSubstr("algo=ring,tree"));
+}
+
+TEST(TableReporterTest, SaysWhenWorkersOutnumberCores) {
+  EXPECT_THAT(table({scripted_record("ring", 8, {1024}, 5000)}), HasSubstr("8 workers on 4 cores"));
+  EXPECT_THAT(table({scripted_record("ring", 4, {1024}, 5000)}), Not(HasSubstr("# note")));
+}
+
+TEST(TableReporterTest, SaysWhatAutoChoseAndWhyOnce) {
+  Record record = scripted_record("auto", 8, {1024}, 5000);
+  record.algorithm_chosen = "direct";
+  record.choice_reason = "shared memory";
+  const std::string text = table({record, record});
+  const std::string reason = "auto on shm for 8 workers is direct: shared memory";
+  EXPECT_THAT(text, HasSubstr(reason));
+  EXPECT_EQ(text.find(reason), text.rfind(reason));
+  EXPECT_THAT(rows_of(text)[0], HasSubstr("auto: direct"));
+}
+
+TEST(TableReporterTest, NeverCallsAWrongResultCorrect) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.measurement.wrong = 17;
+  RunSummary summary;
+  summary.measured = 1;
+  summary.wrong = 1;
+  const std::string text = table({record}, {}, summary);
+  EXPECT_THAT(text, HasSubstr("17"));
+  EXPECT_THAT(text, HasSubstr("1 WRONG"));
+  EXPECT_THAT(text, Not(HasSubstr("correct")));
+}
+
+TEST(TableReporterTest, SaysThatResultsWereNotChecked) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.measurement.wrong = -1;
+  EXPECT_THAT(table({record}), HasSubstr("results not checked"));
+}
+
+TEST(TableReporterTest, SaysWhenReplicasDiffer) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.measurement.replicas_identical = false;
+  EXPECT_THAT(rows_of(table({record}))[0], HasSubstr("differ"));
+}
+
+TEST(TableReporterTest, ShowsTheReasonOfASkippedCase) {
+  Record record = scripted_record("mpi", 2, {1024}, 5000);
+  record.measurement = {};
+  record.skipped = "no Open MPI here";
+  EXPECT_THAT(rows_of(table({record}))[0], HasSubstr("skipped: no Open MPI here"));
+}
+
+TEST(TableReporterTest, MarksDisturbedRowsAndSaysWhatDisturbedThem) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.measurement.warnings = {"foreign load: 38 %"};
+  const std::string text = table({record});
+  EXPECT_EQ(rows_of(text)[0].back(), '!');
+  EXPECT_THAT(text, HasSubstr("# ! 1 KiB ring on shm: foreign load: 38 %"));
+}
+
+TEST(TableReporterTest, SaysWhatEndedARunEarly) {
+  RunSummary summary;
+  summary.planned = 9;
+  summary.measured = 2;
+  summary.stopped_by = "SIGINT";
+  EXPECT_THAT(table({scripted_record("ring", 2, {1024}, 5000)}, {}, summary),
+              HasSubstr("ended early after 2 of 9 cases: SIGINT"));
+}
+
+TEST(TableReporterTest, UsesOnlyAsciiAndNoColourUnlessTold) {
+  const std::string text = table({scripted_record("ring", 2, {1024}, 5000)});
+  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c == '\n' || c >= ' '; }));
+}
+
+TEST(SignificantTest, KeepsFourDigitsInPlainNotation) {
+  EXPECT_EQ(significant(0.0251234), "0.02512");
+  EXPECT_EQ(significant(402.61), "402.6");
+  EXPECT_EQ(significant(12345.6), "12346");
+  EXPECT_EQ(significant(0), "0");
+  EXPECT_EQ(significant(1e-12), "0.000000000");
+}
+
+}  // namespace
+}  // namespace collbench

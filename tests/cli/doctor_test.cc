@@ -1,0 +1,53 @@
+#include "cli/doctor.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace collbench {
+namespace {
+
+Finding finding(const Environment& environment, const std::string& what,
+                const std::string& smt = "off") {
+  const auto all = judge(environment, smt);
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Finding& f) { return f.what == what; });
+  return found == all.end() ? Finding{} : *found;
+}
+
+const Environment quiet = {{"cores", "8"},
+                           {"load", "0.30 0.2 0.1"},
+                           {"steal", "0.01 %"},
+                           {"governor", "none"},
+                           {"cgroup_quota", "none"},
+                           {"thp", "madvise"},
+                           {"build_flags", "RelWithDebInfo -O2"}};
+
+Environment with(const std::string& key, const std::string& value) {
+  Environment environment = quiet;
+  environment[key] = value;
+  return environment;
+}
+
+TEST(JudgeTest, FindsNothingToSayAboutAQuietMachine) {
+  for (const Finding& one : judge(quiet, "off")) {
+    EXPECT_EQ(one.health, Health::good) << one.what;
+    EXPECT_EQ(one.advice, "") << one.what;
+  }
+}
+
+TEST(JudgeTest, AdvisesAgainstWhatDisturbsMeasurements) {
+  EXPECT_EQ(finding(with("governor", "powersave"), "governor").health, Health::bad);
+  EXPECT_EQ(finding(with("cgroup_quota", "1.5 cores"), "CPU quota").health, Health::bad);
+  EXPECT_EQ(finding(with("load", "2.0 1 1"), "load").health, Health::note);
+  EXPECT_EQ(finding(with("load", "9.5 1 1"), "load").health, Health::bad);
+  EXPECT_EQ(finding(with("steal", "3.2 % since boot"), "steal").health, Health::note);
+  EXPECT_EQ(finding(with("thp", "never"), "huge pages").health, Health::note);
+  EXPECT_EQ(finding(with("build_flags", "Debug -g"), "build").health, Health::bad);
+  EXPECT_EQ(finding(quiet, "SMT", "on").health, Health::note);
+  EXPECT_NE(finding(with("governor", "powersave"), "governor").advice, "");
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,41 @@
+// Runs the `collbench` binary as a user would, in an empty folder with an environment of its own.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace collbench {
+
+struct Outcome {
+  int code = 0;  // exit code; 128 + signal if it was killed
+  std::string out;
+  std::string err;
+};
+
+/// A folder that is removed with its content.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+  void write(const std::string& name, const std::string& text) const;
+  std::string read(const std::string& name) const;
+
+ private:
+  std::string path_;
+};
+
+/// Runs collbench with `arguments` in `folder`; HOME is the folder too, and nothing else is
+/// inherited but PATH. With `signal`, sends it once standard output has shown a row (a line not led
+/// by '#').
+Outcome invoke(const ScratchFolder& folder, const std::vector<std::string>& arguments,
+               const std::map<std::string, std::string>& environment = {}, int signal = 0);
+
+/// Runs another program, found in PATH, in the same way.
+Outcome invoke_program(const ScratchFolder& folder, const std::string& program,
+                       const std::vector<std::string>& arguments);
+
+}  // namespace collbench

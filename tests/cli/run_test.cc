@@ -1,0 +1,134 @@
+// Real runs of the binary over shared memory, their output read by independent readers.
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class RunTest : public testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> arguments,
+              const std::map<std::string, std::string>& environment = {}, int signal = 0) {
+    for (const char* quick : {"-b", "1K", "-e", "4K", "-n", "10"}) arguments.emplace_back(quick);
+    return invoke(folder_, arguments, environment, signal);
+  }
+  /// What a Python program prints.
+  std::string python(const std::string& program) {
+    const Outcome outcome = invoke_program(folder_, "python3", {"-c", program});
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(RunTest, PrintsATableAndNothingElse) {
+  const Outcome outcome = run({"--algo", "ring", "--workers", "2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("# collbench 0."), HasSubstr("algo=ring"),
+                                 HasSubstr("all results correct")));
+}
+
+TEST_F(RunTest, EveryAlgorithmGivesCorrectResults) {
+  const Outcome outcome = run({"--algo", "all", "--workers", "3,4"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("all results correct"));
+}
+
+TEST_F(RunTest, JsonIsReadByPython) {
+  const Outcome outcome = run({"--algo", "ring,direct", "--json", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  folder_.write("out.json", outcome.out);
+  EXPECT_EQ(python("import json; d = json.load(open('out.json'), parse_constant=lambda c: 1/0); "
+                   "print(len(d['records']))"),
+            "4\n");
+}
+
+TEST_F(RunTest, CsvIsReadByPython) {
+  folder_.write("out.csv", run({"--algo", "ring,direct", "--format", "csv"}).out);
+  EXPECT_EQ(python("import csv; rows = list(csv.DictReader(open('out.csv'))); "
+                   "print(len(rows), rows[0]['algorithm'], rows[1]['bytes'], "
+                   "all(float(r['median_us']) > 0 and None not in r for r in rows))"),
+            "4 ring 1024 True\n");
+}
+
+TEST_F(RunTest, NcclTableIsReadByItsColumns) {
+  folder_.write("out.txt", run({"--algo", "ring", "--format", "nccl"}).out);
+  EXPECT_EQ(python("rows = [l.split() for l in open('out.txt') if l[0] != '#'];\n"
+                   "print(len(rows), all(len(r) == 13 for r in rows), "
+                   "[r[:5] for r in rows][0], all(float(r[5]) > 0 < float(r[9]) for r in rows))"),
+            "2 True ['1024', '256', 'float', 'sum', '-1'] True\n");
+}
+
+TEST_F(RunTest, GoogleBenchmarksOwnScriptComparesTwoRuns) {
+  const std::string script = "/usr/share/benchmark/compare.py";
+  ASSERT_EQ(run({"--algo", "ring", "--gbench", "one.json"}).code, 0);
+  EXPECT_EQ(python("import json; d = json.load(open('one.json')); "
+                   "print(sorted({'name', 'run_type', 'real_time', 'cpu_time', 'time_unit', "
+                   "'iterations'} - set(d['benchmarks'][0])), 'context' in d)"),
+            "[] True\n");
+  if (access(script.c_str(), R_OK) != 0) return;  // the structure is what it reads
+  const Outcome compared = invoke_program(
+      folder_, "python3", {script, "--no-color", "benchmarks", "one.json", "one.json"});
+  if (compared.err.find("ModuleNotFoundError") != std::string::npos) return;
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("ring/shm/workers:2/1024/f32/sum"));
+  EXPECT_THAT(compared.out, HasSubstr("+0.0000"));
+}
+
+TEST_F(RunTest, AGateThatIsMissedEndsWithOne) {
+  const Outcome missed = run({"--algo", "ring", "--min-busbw", "4K:100000GB/s"});
+  EXPECT_EQ(missed.code, 1);
+  EXPECT_THAT(missed.err, HasSubstr("gate failed: ring/shm/workers:2/4096/f32/sum"));
+  EXPECT_EQ(run({"--algo", "ring", "--min-busbw", "4K:0.000001"}).code, 0);
+  const Outcome absent = run({"--algo", "ring", "--min-busbw", "8K:1"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, HasSubstr("no case of 8 KiB was measured"));
+}
+
+TEST_F(RunTest, ProgressIsShownOnlyWhenAsked) {
+  EXPECT_THAT(run({"--progress", "on"}).err, HasSubstr("[1/2]"));
+  EXPECT_EQ(run({"--progress", "auto"}).err, "");
+}
+
+TEST_F(RunTest, ColourAndUnicodeAreUsedOnlyWhereTheyAreUnderstood) {
+  const std::string plain = run({"--color", "auto"}).out;
+  EXPECT_THAT(plain, Not(HasSubstr("\033")));
+  EXPECT_THAT(plain, HasSubstr("+-95%"));
+  EXPECT_THAT(run({}, {{"LANG", "C.UTF-8"}}).out, HasSubstr("±95%"));
+}
+
+TEST_F(RunTest, AFullDiskIsAnErrorAndNotASuccess) {
+  const Outcome outcome = invoke_program(
+      folder_, "sh", {"-c", std::string(COLLBENCH_BINARY) + " algos list > /dev/full"});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("standard output"));
+}
+
+class InterruptTest : public RunTest, public testing::WithParamInterface<int> {};
+
+TEST_P(InterruptTest, KeepsWhatWasMeasured) {
+  const Outcome outcome = invoke(folder_,
+                                 {"--algo", "ring", "-b", "1K", "-e", "1G", "--max-time", "0.2",
+                                  "-N", "1000", "--json", "kept.json"},
+                                 {}, GetParam());
+  EXPECT_EQ(outcome.code, 128 + GetParam());
+  EXPECT_THAT(outcome.out, HasSubstr("# ended early after "));
+  EXPECT_EQ(python("import json; d = json.load(open('kept.json')); "
+                   "print(len(d['records']) >= 1, d['records'][0]['measurement'] is not None)"),
+            "True True\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, InterruptTest, testing::Values(SIGINT, SIGTERM));
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,110 @@
+// Where settings come from, seen from outside: flag > environment > --config > files > default.
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// The line of --dump-config for a key, its blanks squeezed.
+std::string dumped(const Outcome& outcome, const std::string& key) {
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(key + " = ", 0) == 0) return std::regex_replace(line, std::regex(" +"), " ");
+  }
+  return "absent";
+}
+
+class PrecedenceTest : public testing::Test {
+ protected:
+  PrecedenceTest() { folder_.write(".config/collbench/config.toml", "workers = 3\nseed = 3\n"); }
+  std::string workers(std::vector<std::string> arguments,
+                      const std::map<std::string, std::string>& environment = {}) {
+    arguments.emplace_back("--dump-config");
+    const Outcome outcome = invoke(folder_, arguments, environment);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return dumped(outcome, "workers");
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(PrecedenceTest, EachSourceBeatsTheOnesBelowIt) {
+  EXPECT_EQ(workers({}),
+            "workers = \"3\" # " + folder_.path() + "/.config/collbench/config.toml:1");
+  folder_.write("collbench.toml", "# mine\nworkers = 4\n");
+  EXPECT_EQ(workers({}), "workers = \"4\" # ./collbench.toml:2");
+  folder_.write("given.toml", "workers = 5\n");
+  EXPECT_EQ(workers({"--config", "given.toml"}), "workers = \"5\" # given.toml:1");
+  const std::map<std::string, std::string> environment = {{"COLLBENCH_WORKERS", "6"}};
+  EXPECT_EQ(workers({"--config", "given.toml"}, environment),
+            "workers = \"6\" # COLLBENCH_WORKERS");
+  EXPECT_EQ(workers({"--config", "given.toml", "-W", "7"}, environment), "workers = \"7\" # flag");
+}
+
+TEST_F(PrecedenceTest, FilesAddUp) {
+  folder_.write("collbench.toml", "workers = 4\n");
+  const Outcome outcome = invoke(folder_, {"--dump-config"});
+  EXPECT_THAT(dumped(outcome, "seed"), HasSubstr("seed = \"3\""));
+  EXPECT_THAT(dumped(outcome, "workers"), HasSubstr("workers = \"4\""));
+  EXPECT_EQ(dumped(outcome, "algo"), "algo = \"auto\" # default");
+}
+
+TEST_F(PrecedenceTest, VerboseSaysWhereEachValueCameFrom) {
+  const Outcome outcome =
+      invoke(folder_, {"-v", "--list", "-b", "4K", "-e", "4K"}, {{"COLLBENCH_OP", "max"}});
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("op = max (COLLBENCH_OP)"),
+                                 HasSubstr("minbytes = 4K (flag)"), HasSubstr("config.toml:1)")));
+}
+
+TEST_F(PrecedenceTest, ADumpedConfigurationGivesTheSameSettings) {
+  const Outcome first =
+      invoke(folder_, {"--dump-config", "-A", "ring:segments=2,tree", "--isolate"});
+  folder_.write("again.toml", first.out);
+  const Outcome again = invoke(folder_, {"--dump-config", "--config", "again.toml"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  const std::regex source("#.*");
+  EXPECT_EQ(std::regex_replace(again.out, source, ""), std::regex_replace(first.out, source, ""));
+}
+
+TEST_F(PrecedenceTest, AFlagBeatsTheSettingThatItExcludes) {
+  folder_.write("collbench.toml", "stepbytes = \"4K\"\nout-of-place = true\n");
+  const Outcome outcome =
+      invoke(folder_, {"--list", "-b", "1K", "-e", "4K", "-f", "2", "--in-place"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("out of place")));
+}
+
+TEST(ConfigErrorTest, AMisspeltKeyIsNamedWithTheNearestOne) {
+  ScratchFolder folder;
+  folder.write("collbench.toml", "algo = \"ring\"\nworkes = 8\n");
+  const Outcome outcome = invoke(folder, {"--list"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("./collbench.toml:2: unknown key 'workes'. Did you mean "
+                                     "'workers'?"));
+}
+
+TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
+  ScratchFolder folder;
+  folder.write("collbench.toml", "\nworkers = 0\n");
+  EXPECT_THAT(invoke(folder, {"--list"}).err,
+              HasSubstr("--workers (from ./collbench.toml:2) must be at least 1 (got 0)"));
+  EXPECT_THAT(invoke(folder, {"--list", "-W2"}, {{"COLLBENCH_ISOLATE", "maybe"}}).err,
+              HasSubstr("COLLBENCH_ISOLATE: 'isolate' is a switch: true or false, not 'maybe'"));
+}
+
+TEST(ConfigErrorTest, SettingsAboutSettingsAreNoKeys) {
+  ScratchFolder folder;
+  folder.write("collbench.toml", "dump-config = true\n");
+  EXPECT_EQ(invoke(folder, {"--list"}).code, 2);
+}
+
+}  // namespace
+}  // namespace collbench

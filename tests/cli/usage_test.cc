@@ -1,0 +1,161 @@
+// What the command says to people: help, errors with their exit codes, suggestions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class UsageTest : public testing::Test {
+ protected:
+  Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
+  void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << message;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, StartsWith("collbench: error: "));
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+    EXPECT_THAT(outcome.err, EndsWith("try 'collbench --help'\n"));
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(UsageTest, HelpGroupsTheOptionsAndEndsWithExamplesAndExitCodes) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  for (const char* part :
+       {"usage: collbench [COMMAND] [OPTIONS]",
+        "Commands:", "What to run:", "Sizes:", "Measuring:", "Output:", "-A, --algo NAME[,..]",
+        "Examples:", "collbench --algo ring --workers 8", "Exit codes:", "[1K]"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+}
+
+TEST_F(UsageTest, EveryWayToAskForHelpOfRunGivesTheSame) {
+  const std::string help = run({"--help"}).out;
+  EXPECT_EQ(run({"run", "--help"}).out, help);
+  EXPECT_EQ(run({"help"}).out, help);
+  EXPECT_EQ(run({"help", "run"}).out, help);
+  EXPECT_EQ(run({"-h"}).out, help);
+}
+
+TEST_F(UsageTest, HelpOfASubcommandSpeaksOfIt) {
+  const std::string help = run({"help", "algos", "show"}).out;
+  EXPECT_THAT(help, HasSubstr("usage: collbench algos show NAME [OPTIONS]"));
+  EXPECT_EQ(run({"algos", "show", "--help"}).out, help);
+}
+
+TEST_F(UsageTest, NoLineOfHelpIsWiderThanATerminalOfAHundredColumns) {
+  std::istringstream lines(run({"--help"}).out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+TEST_F(UsageTest, UnknownNamesGetASuggestion) {
+  expect_usage_error({"rum"}, "unknown command 'rum'. Did you mean 'run'?");
+  expect_usage_error({"algos", "lst"}, "unknown command 'lst'. Did you mean 'list'?");
+  expect_usage_error({"--algoo", "ring"}, "unknown option '--algoo'. Did you mean '--algo'?");
+  expect_usage_error({"run", "--wokers=8"}, "unknown option '--wokers'. Did you mean '--workers'?");
+  expect_usage_error({"--algo", "rnig"}, "unknown algorithm 'rnig'. Did you mean 'ring'?");
+  expect_usage_error({"--backend", "grcp"}, "unknown back end 'grcp'. Did you mean 'grpc'?");
+  expect_usage_error({"--datatype", "f31"}, "Did you mean");
+  expect_usage_error({"--format", "tabel"}, "Did you mean 'table'?");
+  expect_usage_error({"algos", "show", "rnig"}, "Did you mean 'ring'?");
+  expect_usage_error({"help", "algo"}, "Did you mean 'algos'?");
+  expect_usage_error({"completion", "bsh"}, "Did you mean 'bash'?");
+}
+
+TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
+  expect_usage_error({"--workers", "0"}, "--workers must be at least 1 (got 0)");
+  expect_usage_error({"-b", "-5"}, "--minbytes: size '-5' is negative");
+  expect_usage_error({"-b", "10Mfoo"}, "10Mfoo");
+  expect_usage_error({"-e", "99999999999G"}, "--maxbytes");
+  expect_usage_error({"-f", "1"}, "--stepfactor must be above 1");
+  expect_usage_error({"-f", "2", "-i", "4K"}, "exclude each other");
+  expect_usage_error({"--in-place", "--out-of-place"}, "exclude each other");
+  expect_usage_error({"--algo", "swing", "-W", "6"}, "power of two");
+  expect_usage_error({"--algo", "torus:dims=3x3", "-W", "8"}, "8");
+  expect_usage_error({"--filter", "bytes>=1M", "-e", "1K"}, "--filter leaves no case");
+  expect_usage_error({"--json", "-", "--csv", "-"}, "standard output already carries");
+  expect_usage_error({"--workers"}, "--workers");
+  expect_usage_error({"algos", "show"}, "NAME");
+}
+
+TEST_F(UsageTest, WhatIsNotHereIsNotAUsageError) {
+  const Outcome nccl = run({"--algo", "nccl"});
+  EXPECT_EQ(nccl.code, 4);
+  EXPECT_THAT(nccl.err, HasSubstr("no CUDA support"));
+  EXPECT_THAT(nccl.err, HasSubstr("collbench doctor"));
+  EXPECT_EQ(run({"--config", "missing.toml"}).code, 4);
+  EXPECT_EQ(run({"-b", "1K", "-e", "1K", "--csv", "/nonexistent/x.csv"}).code, 4);
+}
+
+TEST_F(UsageTest, ListAndDryRunMeasureNothing) {
+  const Outcome list = run({"--list", "--algo", "ring,direct", "-b", "1K", "-e", "4K"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 4);
+  EXPECT_THAT(list.out, Not(HasSubstr("#")));
+  const Outcome dry =
+      run({"--dry-run", "--algo", "ring,direct", "-b", "1K", "-e", "4K", "-N", "3"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_EQ(dry.out, "12 cases can run\n");
+}
+
+TEST_F(UsageTest, VersionsAgree) {
+  EXPECT_THAT(run({"--version"}).out, StartsWith("collbench 0."));
+  EXPECT_EQ(run({"--version"}).out, run({"version"}).out);
+}
+
+TEST_F(UsageTest, AlgosShowsWhatEveryRankDoes) {
+  const Outcome shown = run({"algos", "show", "ring", "-W", "2"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, HasSubstr("round 0\n  rank   0: send"));
+  EXPECT_THAT(shown.out, HasSubstr("2 rounds, 2 chunks"));
+  EXPECT_THAT(run({"algos"}).out, HasSubstr("double-tree"));
+  EXPECT_EQ(run({"algos"}).out, run({"algos", "list"}).out);
+}
+
+TEST_F(UsageTest, AlgosVerifyProvesTheRegistry) {
+  const Outcome all = run({"algos", "verify", "--workers", "1:9"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.out, HasSubstr("ring                 proven for 9 worker counts"));
+  EXPECT_THAT(all.out, HasSubstr(" 0 wrong"));
+  EXPECT_THAT(run({"algos", "verify", "swing", "-W", "8"}).out, HasSubstr("proven for 1"));
+  EXPECT_EQ(run({"algos", "verify", "swing", "-W", "6"}).code, 2);
+}
+
+TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
+  folder_.write("completion.bash", run({"completion", "bash"}).out);
+  const auto complete = [&](const std::string& words, int at) {
+    return invoke_program(folder_, "bash",
+                          {"-c", "source ./completion.bash && COMP_WORDS=(" + words +
+                                     ") COMP_CWORD=" + std::to_string(at) +
+                                     " && _collbench && echo \"${COMPREPLY[@]}\""})
+        .out;
+  };
+  EXPECT_EQ(complete("collbench do", 1), "doctor\n");
+  EXPECT_EQ(complete("collbench --alg", 1), "--algo\n");
+  EXPECT_EQ(complete("collbench --algo double", 2), "double-tree\n");
+  EXPECT_EQ(complete("collbench algos ver", 2), "verify\n");
+  EXPECT_EQ(complete("collbench algos verify --wor", 3), "--workers\n");
+}
+
+TEST_F(UsageTest, DoctorSpeaksJsonToo) {
+  EXPECT_THAT(run({"doctor"}).out, HasSubstr("shm"));
+  folder_.write("doctor.json", run({"doctor", "--format", "json"}).out);
+  const Outcome read =
+      invoke_program(folder_, "python3",
+                     {"-c",
+                      "import json; d = json.load(open('doctor.json')); "
+                      "print(d['backends'][0]['name'], d['environment']['cores'].isdigit())"});
+  EXPECT_EQ(read.out, "shm True\n");
+}
+
+}  // namespace
+}  // namespace collbench
