@@ -107,8 +107,10 @@ class ScheduleCommunicator final : public Communicator {
   }
 
   void play_staged(Region in, Region out, ReduceOp op) {
-    const bool fused = bound(Use::all_reduce, 0, in, true, op).plan().fusion().has_value();
-    const std::int64_t most = (fused ? fused_segment_bytes : segment_bytes) / size_of(in.type);
+    BoundPlan& whole = bound(Use::all_reduce, 0, in, in.data == out.data, op);
+    const auto& fusion = whole.plan().fusion();
+    if (fusion && endpoint_->play(*fusion, in, out, whole.plan().reduction(true))) return;
+    const std::int64_t most = (fusion ? fused_segment_bytes : segment_bytes) / size_of(in.type);
     Region stage{nullptr, std::min(most, in.count), in.type};
     stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());
     for (std::int64_t first = 0; first < in.count; first += most) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "transports/fusion.h"
 #include "transports/kernels.h"
+#include "transports/shm_fused.h"
 #include "transports/shm_layout.h"
 #include "transports/shm_world.h"
 
@@ -30,13 +30,13 @@ class ShmEndpoint final : public Endpoint {
         rank_(rank),
         ranks_(lines_.header().ranks),
         sent_(static_cast<std::size_t>(ranks_), 0),
-        received_(static_cast<std::size_t>(ranks_), 0) {
+        received_(static_cast<std::size_t>(ranks_), 0),
+        fused_(view, rank) {
     require(rank >= 0 && rank < ranks_, "shared memory: rank " + std::to_string(rank) +
                                             " is not below " + std::to_string(ranks_));
     pending_.reserve(256);
     message_.reserve(256);
     sources_.reserve(static_cast<std::size_t>(ranks_) + 1);
-    destinations_.reserve(static_cast<std::size_t>(ranks_));
     resume();
   }
 
@@ -51,7 +51,9 @@ class ShmEndpoint final : public Endpoint {
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
-  bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override;
+  bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
+    return fused_.play(fusion, in, out, reduction, reaches(in) && reaches(out));
+  }
 
  private:
   // A receive that has been posted and not yet waited for.
@@ -64,30 +66,15 @@ class ShmEndpoint final : public Endpoint {
     Reduction reduction;
   };
 
-  // Integers, since the shared memory of threads begins at address 0.
-  std::uint64_t position(const std::byte* data) const {
-    return reinterpret_cast<std::uintptr_t>(data) -
-           reinterpret_cast<std::uintptr_t>(view_.shared_begin);
-  }
-  std::byte* at(std::uint64_t position) const {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(view_.shared_begin) +
-                                        position);
-  }
-
   void resume();
+  std::string late_receiver(Rank to) const {
+    return "rank " + std::to_string(to) + " did not take a message from rank " +
+           std::to_string(rank_) + " within the timeout";
+  }
   const std::byte* arrived(Rank from, std::uint64_t message);
   void take(Rank from, std::uint64_t message);
   void receive(const Pending& pending);
   void reduce_sources(const Pending& pending);
-
-  void play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction);
-  void arrive(Region in, Region out);
-  void await_arrivals();
-  void fold(const Fusion::Piece& piece, const Fusion& fusion, std::int64_t first,
-            std::int64_t count, const Region& like, Reduction reduction, Stores stores);
-  std::int64_t fold_claimed(const Fusion& fusion, const Region& in, Reduction reduction,
-                            Stores stores, std::int64_t unit);
-  std::string missing_arrival(std::string_view what, bool finished) const;
 
   ShmView view_;
   ShmLines lines_;
@@ -100,9 +87,7 @@ class ShmEndpoint final : public Endpoint {
   std::size_t open_receives_ = 0;
   std::vector<std::uint64_t> message_;  // scratch of receive(): message number per source
   std::vector<const std::byte*> sources_;
-  std::vector<std::byte*> destinations_;
-  std::uint64_t fused_ = 0;    // fused operations begun
-  std::uint64_t inlined_ = 0;  // in-line operations begun
+  ShmFused fused_;
 };
 
 // Takes up every count where an earlier endpoint of this rank left it.
@@ -113,10 +98,6 @@ void ShmEndpoint::resume() {
       sent = std::max(sent, lines_.slot(rank_, r, k).sequence.load());
     }
     received_[static_cast<std::size_t>(r)] = lines_.taken(r, rank_).value.load();
-  }
-  fused_ = lines_.arrival(rank_).sequence.load();
-  for (const std::uint64_t parity : {0U, 1U}) {
-    inlined_ = std::max(inlined_, lines_.inline_line(rank_, parity).sequence.load());
   }
 }
 
@@ -139,7 +120,7 @@ bool ShmEndpoint::reaches(Region region) const {
 // The heap of a process in an arena is cut in two, a half for each use.
 std::byte* ShmEndpoint::scratch(ScratchUse use, Bytes size) {
   if (view_.shared_bytes == 0) return Endpoint::scratch(use, size);
-  const std::size_t half = view_.heap_bytes / 128 * 64;
+  const std::size_t half = view_half_heap(view_);
   require(size.count <= static_cast<std::int64_t>(half),
           "shared memory: " + to_string(size) + " of scratch wanted, the arena has " +
               to_string(Bytes{static_cast<std::int64_t>(half)}));
@@ -151,11 +132,7 @@ Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   ShmCounter& taken = lines_.taken(rank_, to);
   if (k >= shm_slots) {  // The slot must have been read. Earlier rounds' messages always will be.
     waiter_.wait_until([&] { return taken.value.load(std::memory_order_acquire) + shm_slots > k; },
-                       [&] {
-                         return missing_arrival(
-                                    "took no message from rank " + std::to_string(rank_), false) +
-                                " (rank " + std::to_string(to) + ")";
-                       });
+                       [&] { return late_receiver(to); });
   }
   ShmSlot& slot = lines_.slot(rank_, to, k);
   const std::int64_t bytes = from.size().count;
@@ -166,7 +143,7 @@ Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   } else {
     require(reaches(from), "shared memory: rank " + std::to_string(rank_) +
                                " sends from memory that its peers cannot read");
-    slot.position = position(from.data);
+    slot.position = view_position(view_, from.data);
   }
   slot.sequence.store(k + 1);
   waiter_.notify();
@@ -214,10 +191,7 @@ void ShmEndpoint::wait(Ticket ticket) {
   const std::uint64_t messages = ticket & ((std::uint64_t{1} << peer_shift) - 1);
   ShmCounter& taken = lines_.taken(rank_, to);
   waiter_.wait_until([&] { return taken.value.load(std::memory_order_acquire) >= messages; },
-                     [&] {
-                       return "rank " + std::to_string(to) + " did not take a message from rank " +
-                              std::to_string(rank_) + " within the timeout";
-                     });
+                     [&] { return late_receiver(to); });
 }
 
 // Waits for a message; where its data lies.
@@ -228,7 +202,7 @@ const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message) {
                        return "rank " + std::to_string(from) + " sent nothing to rank " +
                               std::to_string(rank_) + " within the timeout";
                      });
-  return slot.position == 0 ? slot.payload : at(slot.position);
+  return slot.position == 0 ? slot.payload : view_data(view_, slot.position);
 }
 
 void ShmEndpoint::take(Rank from, std::uint64_t message) {
@@ -264,142 +238,6 @@ void ShmEndpoint::reduce_sources(const Pending& pending) {
   for (std::size_t i = 0; i < pending.sources.size(); ++i) {
     if (pending.sources[i] != rank_) take(pending.sources[i], message(i));
   }
-}
-
-// Names the ranks that have not begun (or not finished) the fused operation.
-std::string ShmEndpoint::missing_arrival(std::string_view what, bool finished) const {
-  std::string names;
-  for (Rank r = 0; r < ranks_; ++r) {
-    const ShmArrival& line = lines_.arrival(r);
-    const std::uint64_t reached = finished ? line.finished.load() : line.sequence.load();
-    if (reached < fused_) names += (names.empty() ? "" : ", ") + std::to_string(r);
-  }
-  return "rank " + names + " " + std::string(what) + " within the timeout";
-}
-
-void ShmEndpoint::arrive(Region in, Region out) {
-  ShmArrival& line = lines_.arrival(rank_);
-  line.in.store(position(in.data), std::memory_order_relaxed);
-  line.out.store(position(out.data), std::memory_order_relaxed);
-  line.sequence.store(fused_);
-  waiter_.notify();
-}
-
-void ShmEndpoint::await_arrivals() {
-  for (Rank r = 0; r < ranks_; ++r) {
-    ShmArrival& line = lines_.arrival(r);
-    waiter_.wait_until([&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
-                       [&] { return missing_arrival("did not arrive", false); });
-  }
-  // Everybody has left the previous operation, so its counters can serve the next one.
-  if (rank_ != 0) return;
-  ShmHeader& header = lines_.header();
-  header.claimed[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-  header.done[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-}
-
-// Folds elements [first, first + count) of all ranks' inputs into all ranks' outputs.
-void ShmEndpoint::fold(const Fusion::Piece& piece, const Fusion& fusion, std::int64_t first,
-                       std::int64_t count, const Region& like, Reduction reduction, Stores stores) {
-  const auto offset = static_cast<std::uint64_t>(first * size_of(like.type));
-  sources_.clear();
-  destinations_.clear();
-  for (const Rank r : fusion.sources(piece)) {
-    const ShmArrival& line = lines_.arrival(r);
-    sources_.push_back(at(line.in.load(std::memory_order_relaxed) + offset));
-    destinations_.push_back(at(line.out.load(std::memory_order_relaxed) + offset));
-  }
-  collbench::reduce(like.type, reduction, sources_, destinations_, count, stores);
-}
-
-// Folds pieces of `unit` elements until none is left; how many pieces there are in all. Claiming
-// them one by one keeps every running rank busy while others are descheduled.
-std::int64_t ShmEndpoint::fold_claimed(const Fusion& fusion, const Region& in, Reduction reduction,
-                                       Stores stores, std::int64_t unit) {
-  ShmHeader& header = lines_.header();
-  std::int64_t units = 0;
-  for (const Fusion::Piece& piece : fusion.pieces) units += (piece.count + unit - 1) / unit;
-  auto& claimed = header.claimed[fused_ % 2].value;
-  std::uint64_t folded = 0;
-  while (true) {
-    auto mine = static_cast<std::int64_t>(claimed.fetch_add(1, std::memory_order_relaxed));
-    if (mine >= units) break;
-    for (const Fusion::Piece& piece : fusion.pieces) {
-      const std::int64_t here = (piece.count + unit - 1) / unit;
-      if (mine < here) {
-        fold(piece, fusion, piece.first + mine * unit, std::min(unit, piece.count - mine * unit),
-             in, reduction, stores);
-        break;
-      }
-      mine -= here;
-    }
-    ++folded;
-  }
-  if (folded > 0) header.done[fused_ % 2].value.fetch_add(folded);
-  return units;
-}
-
-// A few bytes travel in the ranks' lines, and every rank folds them all by itself.
-void ShmEndpoint::play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  const std::uint64_t sequence = ++inlined_;
-  ShmInline& mine = lines_.inline_line(rank_, sequence % 2);
-  std::memcpy(mine.payload, in.data, static_cast<std::size_t>(in.size().count));
-  mine.sequence.store(sequence);
-  waiter_.notify();
-  for (Rank r = 0; r < ranks_; ++r) {
-    ShmInline& line = lines_.inline_line(r, sequence % 2);
-    waiter_.wait_until(
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        [&] { return "rank " + std::to_string(r) + " did not arrive within the timeout"; });
-  }
-  for (const Fusion::Piece& piece : fusion.pieces) {
-    const std::int64_t offset = piece.first * size_of(in.type);
-    sources_.clear();
-    for (const Rank r : fusion.sources(piece)) {
-      sources_.push_back(lines_.inline_line(r, sequence % 2).payload + offset);
-    }
-    std::byte* const into = out.data + offset;
-    collbench::reduce(in.type, reduction, sources_, {&into, 1}, piece.count);
-  }
-}
-
-bool ShmEndpoint::play(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  const std::int64_t bytes = in.size().count;
-  if (fusion.even && bytes <= shm_line_payload) {
-    if (bytes > 0) play_inline(fusion, in, out, reduction);
-    return true;
-  }
-  require(reaches(in) && reaches(out), "shared memory: rank " + std::to_string(rank_) +
-                                           " reduces memory that its peers cannot reach");
-  ++fused_;
-  arrive(in, out);
-  await_arrivals();
-  const int busy = std::min(ranks_, lines_.header().cores);
-  // Out of place the outputs' lines are nobody's: past the second-level cache, store around it.
-  constexpr std::int64_t second_level = 1 << 20;
-  const bool around = in.data != out.data && bytes >= second_level;
-  const Stores stores = around ? Stores::streaming : Stores::cached;
-  ShmHeader& header = lines_.header();
-  std::int64_t all = ranks_;
-  if (fusion.even) {
-    const std::int64_t least = ranks_ <= header.cores ? 4096 : 16384;
-    const std::int64_t unit_bytes = std::clamp<std::int64_t>(bytes / (2 * busy), least, 262144);
-    const std::int64_t unit = (unit_bytes / 64 * 64) / size_of(in.type);
-    all = fold_claimed(fusion, in, reduction, stores, unit);
-  } else {
-    for (const Fusion::Piece& piece : fusion.pieces) {
-      if (piece.owner != rank_) continue;
-      fold(piece, fusion, piece.first, piece.count, in, reduction, stores);
-    }
-    header.done[fused_ % 2].value.fetch_add(1);
-  }
-  lines_.arrival(rank_).finished.store(fused_, std::memory_order_relaxed);
-  waiter_.notify();
-  auto& done = header.done[fused_ % 2].value;
-  waiter_.wait_until(
-      [&] { return static_cast<std::int64_t>(done.load(std::memory_order_acquire)) == all; },
-      [&] { return missing_arrival("did not finish its part", true); });
-  return true;
 }
 
 }  // namespace

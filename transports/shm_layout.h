@@ -15,10 +15,22 @@
 
 namespace collbench {
 
-constexpr int shm_slots = 64;         // messages in flight per ordered pair of ranks
-constexpr int shm_inline_bytes = 48;  // payload that travels in the slot
-constexpr int shm_line_payload = 56;  // payload of a rank's line in the in-line protocol
+constexpr int shm_slots = 64;           // messages in flight per ordered pair of ranks
+constexpr int shm_inline_bytes = 48;    // payload that travels in the slot
+constexpr int shm_line_payload = 2040;  // payload of a rank in the in-line protocol
 constexpr std::size_t shm_message_bytes = 256;
+
+// Positions in a view, as integers, since the shared memory of threads begins at address 0.
+inline std::uint64_t view_position(const ShmView& view, const std::byte* data) {
+  return reinterpret_cast<std::uintptr_t>(data) -
+         reinterpret_cast<std::uintptr_t>(view.shared_begin);
+}
+inline std::byte* view_data(const ShmView& view, std::uint64_t position) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(view.shared_begin) +
+                                      position);
+}
+/// Bytes of the heap of a process for each use of scratch memory; the staging half comes second.
+inline std::size_t view_half_heap(const ShmView& view) { return view.heap_bytes / 128 * 64; }
 
 /// One message on its way. The k-th message of a pair uses slot k % shm_slots.
 struct alignas(64) ShmSlot {
@@ -39,7 +51,8 @@ struct alignas(64) ShmArrival {
   std::atomic<std::uint64_t> finished;  // last operation in which this rank found no more work
 };
 
-/// The same with the data itself, for a few bytes. Two per rank, used in turn.
+/// The same with the data itself, right behind the number, so that a few bytes arrive on one line.
+/// Two per rank, used in turn.
 struct alignas(64) ShmInline {
   std::atomic<std::uint64_t> sequence;
   std::byte payload[shm_line_payload];

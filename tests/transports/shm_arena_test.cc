@@ -35,7 +35,7 @@ struct Mapping {
 
 // body(communicator, data): `data` is room for heap_bytes / 2 bytes inside this rank's mapping.
 void on_mappings(int ranks, std::string_view algorithm,
-                 const std::function<void(Communicator&, std::byte*)>& body) {
+                 const std::function<void(Communicator&, std::byte*)>& body, int cores = 0) {
   const int file = memfd_create("collbench-test", MFD_CLOEXEC);
   ASSERT_GE(file, 0);
   const std::size_t world = (shm_world_footprint(ranks) + 4095) / 4096 * 4096;
@@ -43,7 +43,7 @@ void on_mappings(int ranks, std::string_view algorithm,
   const std::size_t bytes = world + per_rank * static_cast<std::size_t>(ranks);
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(bytes)), 0);
   const Mapping first(file, bytes);
-  create_shm_world(first.begin, ranks, {.timeout = Seconds{20.0}});
+  create_shm_world(first.begin, ranks, {.timeout = Seconds{20.0}, .cores = cores});
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (Rank r = 0; r < ranks; ++r) {
@@ -111,6 +111,21 @@ TEST_P(Arena, StagesPrivateBuffers) {
       expect_sums(communicator, in.data(), out.data(), count);
     }
   });
+}
+
+// With a core for every rank, parts are folded from and to private memory.
+TEST(SharedArena, FoldsPrivateBuffersInPartsWhenCoresSuffice) {
+  for (const int n : {2, 3, 5}) {
+    const auto sum_all = [](Communicator& communicator, std::byte*) {
+      std::vector<float> in(700001);
+      std::vector<float> out(700001);
+      for (const std::int64_t count : {1, 510, 511, 1000, 131072, 131073, 700001}) {
+        expect_sums(communicator, in.data(), in.data(), count);
+        expect_sums(communicator, in.data(), out.data(), count);
+      }
+    };
+    on_mappings(n, "direct", sum_all, n);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Arena,
