@@ -20,247 +20,263 @@ constexpr std::array<Phases (*)(int), 5> phase_makers{
 
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
+AlgorithmInfo ring_row() {
+  return {"ring",
+          "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
+          "any number of ranks",
+          "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "Patarasuk, Yuan 2009; Baidu 2017",
+          {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
+           {"bidirectional", "", "half of the data in each direction"},
+           {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            const bool both = flag_option(spec, "bidirectional");
+            const bool pincer = flag_option(spec, "pincer");
+            require(!both || !pincer, "ring: choose one of bidirectional and pincer");
+            const RingVariant variant = both     ? RingVariant::bidirectional
+                                        : pincer ? RingVariant::pincer
+                                                 : RingVariant::one_way;
+            return ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+          }};
+}
+
+AlgorithmInfo tree_row() {
+  return {"tree",
+          "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
+          "any number of ranks",
+          "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
+          true,
+          "textbook; rank r is the child of (r-1)/2",
+          {{"segments", "8", "parts of the vector that follow each other through the tree"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return tree(n, int_option(spec, "segments", 8, 1, most_segments));
+          }};
+}
+
+AlgorithmInfo double_tree_row() {
+  return {"double-tree",
+          "Two complementary binary trees, each for half of the vector, pipelined",
+          "any number of ranks",
+          "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
+          true,
+          "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
+          {{"segments", "8", "parts of each half that follow each other through its tree"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return double_tree(n, int_option(spec, "segments", 8, 1, most_segments));
+          }};
+}
+
+AlgorithmInfo recursive_doubling_row() {
+  return {"recursive-doubling",
+          "Partners exchange and add whole vectors: fewest rounds",
+          "any number of ranks; folded unless a power of two",
+          "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
+          true,
+          "Thakur, Rabenseifner, Gropp 2005",
+          {},
+          "",
+          [](int n, const AlgorithmSpec&) { return recursive_doubling(n); }};
+}
+
+AlgorithmInfo halving_doubling_row() {
+  return {"halving-doubling",
+          "Recursive halving reduce-scatter, recursive doubling all-gather",
+          "any number of ranks; folded unless a power of two",
+          "rounds 2*log2(p)+2*(n>p); sent 2*(p-1)/p+(n>p); reduced (p-1)/p+(n>p)",
+          true,
+          "Rabenseifner 2004",
+          {{"order", "near", "near or far: distance of the first, largest exchange"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return halving_doubling(n, choice_option(spec, "order", distance_orders) == 0
+                                           ? DistanceOrder::near
+                                           : DistanceOrder::far);
+          }};
+}
+
+AlgorithmInfo circulant_row() {
+  return {"circulant",
+          "Reduce-scatter and all-gather on a circulant graph: both lower bounds, any n",
+          "any number of ranks",
+          "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "Traeff 2023 (arXiv:2310.10178)",
+          {},
+          "",
+          [](int n, const AlgorithmSpec&) { return circulant(n); }};
+}
+
+AlgorithmInfo direct_row() {
+  return {"direct",
+          "Two-shot: every rank sums one chunk from all, then copies it to all",
+          "any number of ranks",
+          "rounds 2; sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "textbook; \"two-shot\" or \"all-pairs\" of GPU libraries; sums in rank order",
+          {},
+          "",
+          [](int n, const AlgorithmSpec&) { return direct(n); }};
+}
+
+AlgorithmInfo one_shot_row() {
+  return {"one-shot",
+          "Everybody sends everything to everybody and adds in rank order",
+          "any number of ranks",
+          "rounds 1; sent n-1; reduced n-1",
+          true,
+          "textbook; \"one-shot\" of GPU libraries",
+          {},
+          "",
+          [](int n, const AlgorithmSpec&) { return one_shot(n); }};
+}
+
+AlgorithmInfo hierarchical_row() {
+  return {"hierarchical",
+          "Reduce-scatter level by level outwards, all-gather back: BlueConnect",
+          "any number of ranks; dims must multiply to it",
+          "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "Cho et al., BlueConnect, MLSys 2019",
+          {{"dims", "auto", "sizes of the levels, innermost first: 8x4; auto is nearly square"},
+           {"inner", "ring",
+            "phases of the lower levels: ring, bidirectional, pincer, circulant, direct"},
+           {"outer", "ring", "phases of the top level, as for inner"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return hierarchical(dims_option(spec, "dims", n),
+                                phase_makers[choice_option(spec, "inner", phase_names)],
+                                phase_makers[choice_option(spec, "outer", phase_names)]);
+          }};
+}
+
+AlgorithmInfo torus_row() {
+  return {"torus",
+          "Concurrent streams, one per axis of a torus, in both directions of every link",
+          "any number of ranks; dims must multiply to it",
+          "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "multi-stream bucket algorithm of TPU pods; Jain, Sabharwal 2010",
+          {{"dims", "auto", "sizes of the axes, fastest first: 4x4x2; auto is nearly square"},
+           {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
+           {"pincer", "",
+            "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            const std::vector<int> dims = dims_option(spec, "dims", n);
+            return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"));
+          }};
+}
+
+AlgorithmInfo torus_2d_row() {
+  return {"torus-2d",
+          "One stream: reduce-scatter along rows, all-reduce along columns, all-gather",
+          "any number of ranks; dims must multiply to it",
+          "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "Mikami et al. (Sony) 2018; Ying et al. (Google) 2018",
+          {{"dims", "auto", "row length x column length: 8x4; auto is nearly square"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            const std::vector<int> dims = dims_option(spec, "dims", n);
+            require(dims.size() == 2, "torus-2d: option dims needs two sizes, as in 8x4, not " +
+                                          std::to_string(dims.size()));
+            return torus_2d(dims[0], dims[1]);
+          }};
+}
+
+AlgorithmInfo swing_row() {
+  return {"swing",
+          "Recursive halving whose partners stay close on a ring or torus",
+          "a power of two of ranks",
+          "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "De Sensi et al., NSDI 2024",
+          {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"}},
+          "latency",
+          [](int n, const AlgorithmSpec& spec) { return swing(n, flag_option(spec, "latency")); }};
+}
+
+AlgorithmInfo reduce_broadcast_row() {
+  return {"reduce-broadcast",
+          "One rank sums all vectors and copies the result to all",
+          "any number of ranks",
+          "rounds 2; sent n-1; reduced n-1",
+          true,
+          "tf.distribute CentralStorageStrategy, ReductionToOneDevice",
+          {{"root", "0", "the rank that sums"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return reduce_broadcast(n, int_option(spec, "root", 0, 0, n - 1));
+          }};
+}
+
+AlgorithmInfo parameter_server_row() {
+  return {"parameter-server",
+          "Some ranks each sum one shard and copy it to all, synchronously",
+          "any number of ranks",
+          "rounds 2; sent (n+k-2)/k; reduced (n-1)/k",
+          true,
+          "Li et al., OSDI 2014; BytePS, OSDI 2020 (co-located servers)",
+          {{"servers", "auto", "ranks k that own a shard; auto is half of them, at least 1"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return parameter_server(n, int_option(spec, "servers", std::max(1, n / 2), 1, n));
+          }};
+}
+
+AlgorithmInfo hierarchical_copy_row() {
+  return {"hierarchical-copy",
+          "Two halves of the ranks each collect on one, which exchange sums",
+          "any number of ranks",
+          "rounds 4; sent ceil(n/2); reduced floor(n/2)",
+          true,
+          "tf.distribute HierarchicalCopyAllReduce, repaired for odd n",
+          {{"packs", "1", "pieces of the vector that use different ranks as collecting points"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return hierarchical_copy(n, int_option(spec, "packs", 1, 1, most_segments));
+          }};
+}
+
+AlgorithmInfo tf_ring_row() {
+  return {"tf-ring",
+          "TensorFlow's ring bit by bit: its chunk table and order of additions",
+          "any number of ranks",
+          "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+          true,
+          "TensorFlow ring_reducer.cc, base_collective_executor.cc",
+          {{"subdivs", "1", "subdivisions of each chunk (max_subdivs_per_device)"}},
+          "",
+          [](int n, const AlgorithmSpec& spec) {
+            return tf_ring(n, int_option(spec, "subdivs", 1, 1, most_segments));
+          }};
+}
+
 const std::vector<AlgorithmInfo>& table() {
-  static const std::vector<AlgorithmInfo> rows{
-      {"ring",
-       "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
-       "any number of ranks",
-       "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "Patarasuk, Yuan 2009; Baidu 2017",
-       {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
-        {"bidirectional", "", "half of the data in each direction"},
-        {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         const bool both = flag_option(spec, "bidirectional");
-         const bool pincer = flag_option(spec, "pincer");
-         require(!both || !pincer, "ring: choose one of bidirectional and pincer");
-         const RingVariant variant = both     ? RingVariant::bidirectional
-                                     : pincer ? RingVariant::pincer
-                                              : RingVariant::one_way;
-         return ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
-       }},
-      {"tree",
-       "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
-       "any number of ranks",
-       "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
-       true,
-       "textbook; rank r is the child of (r-1)/2",
-       {{"segments", "8", "parts of the vector that follow each other through the tree"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return tree(n, int_option(spec, "segments", 8, 1, most_segments));
-       }},
-      {"double-tree",
-       "Two complementary binary trees, each for half of the vector, pipelined",
-       "any number of ranks",
-       "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
-       true,
-       "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
-       {{"segments", "8", "parts of each half that follow each other through its tree"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return double_tree(n, int_option(spec, "segments", 8, 1, most_segments));
-       }},
-      {"recursive-doubling",
-       "Partners exchange and add whole vectors: fewest rounds",
-       "any number of ranks; folded unless a power of two",
-       "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
-       true,
-       "Thakur, Rabenseifner, Gropp 2005",
-       {},
-       "",
-       [](int n, const AlgorithmSpec&) { return recursive_doubling(n); }},
-      {"halving-doubling",
-       "Recursive halving reduce-scatter, recursive doubling all-gather",
-       "any number of ranks; folded unless a power of two",
-       "rounds 2*log2(p)+2*(n>p); sent 2*(p-1)/p+(n>p); reduced (p-1)/p+(n>p)",
-       true,
-       "Rabenseifner 2004",
-       {{"order", "near", "near or far: distance of the first, largest exchange"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return halving_doubling(n, choice_option(spec, "order", distance_orders) == 0
-                                        ? DistanceOrder::near
-                                        : DistanceOrder::far);
-       }},
-      {"circulant",
-       "Reduce-scatter and all-gather on a circulant graph: both lower bounds, any n",
-       "any number of ranks",
-       "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "Traeff 2023 (arXiv:2310.10178)",
-       {},
-       "",
-       [](int n, const AlgorithmSpec&) { return circulant(n); }},
-      {"direct",
-       "Two-shot: every rank sums one chunk from all, then copies it to all",
-       "any number of ranks",
-       "rounds 2; sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "textbook; \"two-shot\" or \"all-pairs\" of GPU libraries; sums in rank order",
-       {},
-       "",
-       [](int n, const AlgorithmSpec&) { return direct(n); }},
-      {"one-shot",
-       "Everybody sends everything to everybody and adds in rank order",
-       "any number of ranks",
-       "rounds 1; sent n-1; reduced n-1",
-       true,
-       "textbook; \"one-shot\" of GPU libraries",
-       {},
-       "",
-       [](int n, const AlgorithmSpec&) { return one_shot(n); }},
-      {"hierarchical",
-       "Reduce-scatter level by level outwards, all-gather back: BlueConnect",
-       "any number of ranks; dims must multiply to it",
-       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "Cho et al., BlueConnect, MLSys 2019",
-       {{"dims", "auto", "sizes of the levels, innermost first: 8x4; auto is nearly square"},
-        {"inner", "ring",
-         "phases of the lower levels: ring, bidirectional, pincer, circulant, direct"},
-        {"outer", "ring", "phases of the top level, as for inner"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return hierarchical(dims_option(spec, "dims", n),
-                             phase_makers[choice_option(spec, "inner", phase_names)],
-                             phase_makers[choice_option(spec, "outer", phase_names)]);
-       }},
-      {"torus",
-       "Concurrent streams, one per axis of a torus, in both directions of every link",
-       "any number of ranks; dims must multiply to it",
-       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "multi-stream bucket algorithm of TPU pods; Jain, Sabharwal 2010",
-       {{"dims", "auto", "sizes of the axes, fastest first: 4x4x2; auto is nearly square"},
-        {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
-        {"pincer", "",
-         "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         const std::vector<int> dims = dims_option(spec, "dims", n);
-         return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"));
-       }},
-      {"torus-2d",
-       "One stream: reduce-scatter along rows, all-reduce along columns, all-gather",
-       "any number of ranks; dims must multiply to it",
-       "rounds 2*sum(d-1); sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "Mikami et al. (Sony) 2018; Ying et al. (Google) 2018",
-       {{"dims", "auto", "row length x column length: 8x4; auto is nearly square"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         const std::vector<int> dims = dims_option(spec, "dims", n);
-         require(dims.size() == 2, "torus-2d: option dims needs two sizes, as in 8x4, not " +
-                                       std::to_string(dims.size()));
-         return torus_2d(dims[0], dims[1]);
-       }},
-      {"swing",
-       "Recursive halving whose partners stay close on a ring or torus",
-       "a power of two of ranks",
-       "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "De Sensi et al., NSDI 2024",
-       {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"}},
-       "latency",
-       [](int n, const AlgorithmSpec& spec) { return swing(n, flag_option(spec, "latency")); }},
-      {"reduce-broadcast",
-       "One rank sums all vectors and copies the result to all",
-       "any number of ranks",
-       "rounds 2; sent n-1; reduced n-1",
-       true,
-       "tf.distribute CentralStorageStrategy, ReductionToOneDevice",
-       {{"root", "0", "the rank that sums"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return reduce_broadcast(n, int_option(spec, "root", 0, 0, n - 1));
-       }},
-      {"parameter-server",
-       "Some ranks each sum one shard and copy it to all, synchronously",
-       "any number of ranks",
-       "rounds 2; sent (n+k-2)/k; reduced (n-1)/k",
-       true,
-       "Li et al., OSDI 2014; BytePS, OSDI 2020 (co-located servers)",
-       {{"servers", "auto", "ranks k that own a shard; auto is half of them, at least 1"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return parameter_server(n, int_option(spec, "servers", std::max(1, n / 2), 1, n));
-       }},
-      {"hierarchical-copy",
-       "Two halves of the ranks each collect on one, which exchange sums",
-       "any number of ranks",
-       "rounds 4; sent ceil(n/2); reduced floor(n/2)",
-       true,
-       "tf.distribute HierarchicalCopyAllReduce, repaired for odd n",
-       {{"packs", "1", "pieces of the vector that use different ranks as collecting points"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return hierarchical_copy(n, int_option(spec, "packs", 1, 1, most_segments));
-       }},
-      {"tf-ring",
-       "TensorFlow's ring bit by bit: its chunk table and order of additions",
-       "any number of ranks",
-       "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
-       true,
-       "TensorFlow ring_reducer.cc, base_collective_executor.cc",
-       {{"subdivs", "1", "subdivisions of each chunk (max_subdivs_per_device)"}},
-       "",
-       [](int n, const AlgorithmSpec& spec) {
-         return tf_ring(n, int_option(spec, "subdivs", 1, 1, most_segments));
-       }},
-  };
+  static const std::vector<AlgorithmInfo> rows{ring_row(),
+                                               tree_row(),
+                                               double_tree_row(),
+                                               recursive_doubling_row(),
+                                               halving_doubling_row(),
+                                               circulant_row(),
+                                               direct_row(),
+                                               one_shot_row(),
+                                               hierarchical_row(),
+                                               torus_row(),
+                                               torus_2d_row(),
+                                               swing_row(),
+                                               reduce_broadcast_row(),
+                                               parameter_server_row(),
+                                               hierarchical_copy_row(),
+                                               tf_ring_row()};
   return rows;
 }
 
-bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
 }  // namespace
-
-AlgorithmSpec parse_algorithm_spec(std::string_view text) {
-  const auto refuse = [text](const std::string& why) {
-    throw InvalidArgument("algorithm '" + std::string(text) + "': " + why +
-                          "; write NAME or NAME:OPTION=VALUE, as in ring:segments=4");
-  };
-  AlgorithmSpec spec;
-  bool first = true;
-  for (std::size_t begin = 0; begin <= text.size(); first = false) {
-    const std::size_t end = std::min(text.find(':', begin), text.size());
-    const std::string_view part = text.substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t equals = part.find('=');
-    const std::string_view key = part.substr(0, equals);
-    if (key.empty()) refuse(first ? "the name is empty" : "an option is empty");
-    if (!std::all_of(key.begin(), key.end(), is_name_char)) {
-      refuse("'" + std::string(key) + "' may only have a-z, 0-9, - and _");
-    }
-    if (first) {
-      if (equals != part.npos) refuse("the name comes first, without '='");
-      spec.name = key;
-      continue;
-    }
-    if (equals != part.npos && equals + 1 == part.size()) {
-      refuse("option '" + std::string(key) + "' has no value after '='");
-    }
-    const std::string_view value = equals == part.npos ? "" : part.substr(equals + 1);
-    if (!spec.options.emplace(key, value).second) {
-      refuse("option '" + std::string(key) + "' is given twice");
-    }
-  }
-  return spec;
-}
-
-std::string to_string(const AlgorithmSpec& spec) {
-  std::string text = spec.name;
-  for (const auto& [key, value] : spec.options) {
-    text += ":" + key;
-    if (!value.empty()) text += "=" + value;
-  }
-  return text;
-}
 
 std::span<const AlgorithmInfo> algorithms() { return table(); }
 
