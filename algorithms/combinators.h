@@ -57,7 +57,7 @@ Schedule pipelined(const Schedule& schedule, int segments);
 
 /// Extends an all-reduce over the first inner.ranks() ranks to `ranks` ranks: each further rank p+i
 /// gives its vector to rank i before and gets the result after. Requires ranks < 2 inner.ranks().
-/// Source: Thakur, Rabenseifner, Gropp 2005, section 4.5 (there between neighbours).
+/// Source: Thakur, Rabenseifner, Gropp 2005 (there between neighbours).
 Schedule folded(const Schedule& inner, int ranks);
 
 /// The same schedule under another name.

@@ -104,7 +104,7 @@ AlgorithmInfo circulant_row() {
           "any number of ranks",
           "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
           true,
-          "Traeff 2023 (arXiv:2310.10178)",
+          "Traeff 2024 (arXiv:2410.14234)",
           {},
           "",
           [](int n, const AlgorithmSpec&) { return circulant(n); }};

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <iomanip>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -154,6 +155,31 @@ TEST(EverySchedule, EqualsTheIndependentlyComputedCosts) {
     ++rows;
   }
   EXPECT_EQ(rows, 202);
+}
+
+// "14, 1.75, 0.875": rounds, sent, reduced as docs/algorithms.md prints them.
+std::string documented_cost(std::string_view name, int n) {
+  if (!allows(std::string(name), n)) return "-";
+  const Schedule schedule = make_schedule(name, n);
+  const ScheduleCost cost = count_cost(schedule);
+  std::ostringstream text;
+  text << std::setprecision(4) << cost.rounds << ", " << in_vectors(cost.max_sent_chunks, schedule)
+       << ", " << in_vectors(cost.max_reduced_chunks, schedule);
+  return text.str();
+}
+
+TEST(Documentation, ShowsTheCountedCostsOfEveryAlgorithm) {
+  std::ifstream file(COLLBENCH_DOCUMENT);
+  std::stringstream document;
+  document << file.rdbuf();
+  for (const AlgorithmInfo& info : algorithms()) {
+    std::string line = "| `" + std::string(info.name) + "` |";
+    for (const int n : {8, 12, 64}) line += " " + documented_cost(info.name, n) + " |";
+    EXPECT_THAT(document.str(), testing::HasSubstr("\n" + line + "\n"));
+    for (const AlgorithmOption& option : info.options) {
+      EXPECT_THAT(document.str(), testing::HasSubstr("`" + std::string(option.name) + "`"));
+    }
+  }
 }
 
 TEST(Pincer, HalvesTheRoundsOfTheRing) {

@@ -11,7 +11,7 @@ namespace collbench {
 using Vectors = std::vector<std::vector<float>>;
 
 /// What the ranks hold after the schedule: sends carry the values from before their round, and
-/// every addition rounds to float. Requires a matched schedule without own-term marks.
+/// every addition rounds to float. Requires a schedule without violations.
 Vectors play(const Schedule& schedule, Vectors vectors);
 
 /// `count` numbers per rank whose sums round differently in different orders.
