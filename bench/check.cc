@@ -10,7 +10,7 @@ namespace collbench {
 namespace {
 
 // Blocks of a buffer are copies of stretches of a tile, each from its own place in it.
-constexpr std::int64_t block_elements = 4096;
+constexpr std::int64_t block_elements = 1024;
 constexpr std::int64_t tile_elements = 3 * block_elements;
 
 // Source: Steele, Lea and Flood 2014, "SplitMix", the finaliser.

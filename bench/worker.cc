@@ -67,15 +67,18 @@ class Commands {
 
  private:
   void read() {
-    for (;;) {
-      const bool open = socket_.receive();
-      const std::lock_guard lock(mutex_);
-      while (auto line = socket_.take_line()) lines_.push_back(std::move(*line));
-      ended_ = !open;
-      if (ended_ && busy_) _exit(EXIT_FAILURE);  // nobody wants the result, peers may hang
-      changed_.notify_all();
-      if (ended_) return;
-    }
+    for (bool open = true; open; open = socket_.receive()) take_lines();
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    if (busy_) _exit(EXIT_FAILURE);  // nobody wants the result, and peers may never answer
+    changed_.notify_all();
+  }
+
+  // Some may have come together with the welcome, before anything is received here.
+  void take_lines() {
+    const std::lock_guard lock(mutex_);
+    while (auto line = socket_.take_line()) lines_.push_back(std::move(*line));
+    changed_.notify_all();
   }
 
   LineSocket& socket_;

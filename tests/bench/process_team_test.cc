@@ -1,0 +1,188 @@
+#include "bench/process_team.h"
+
+#include <future>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/bench/team_cases.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Case isolated(const std::string& algorithm, int workers, std::int64_t bytes = 40'000) {
+  Case which = team_case("shm", algorithm, workers, bytes);
+  which.isolate = true;
+  return which;
+}
+
+// Runs a case without end, does `harm` to the workers meanwhile, and gives what the team says.
+std::string words_after(const Case& which, Seconds timeout,
+                        const std::function<void(const std::vector<pid_t>&)>& harm) {
+  Sampling sampling = quick(2'000'000'000);
+  sampling.timeout = timeout;
+  ProcessTeam team(find_backend(which.backend), which, sampling);
+  const std::vector<pid_t> processes = team.processes();
+  auto words = std::async(std::launch::async, [&]() -> std::string {
+    try {
+      team.measure(which, sampling);
+    } catch (const TransportError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  });
+  std::this_thread::sleep_for(300ms);
+  const auto harmed = std::chrono::steady_clock::now();
+  harm(processes);
+  const std::string said = words.get();
+  EXPECT_LT(std::chrono::steady_clock::now() - harmed, timeout + 10s);
+  for (const pid_t process : processes) EXPECT_FALSE(runs(process));
+  EXPECT_THROW(team.measure(which, sampling), TransportError);
+  return said;
+}
+
+TEST(ProcessTeamTest, IsolatedWorkersMeasureWithSharedAndWithPrivateBuffers) {
+  for (const bool private_buffers : {false, true}) {
+    Case first = isolated("direct", 3);
+    first.private_buffers = private_buffers;
+    const auto team = make_team(first, quick());
+    for (const char* algorithm : {"direct", "ring"}) {
+      for (const std::int64_t bytes : {0, 4, 40'000, 3'000'000}) {
+        Case which = isolated(algorithm, 3, bytes);
+        which.private_buffers = private_buffers;
+        which.in_place = bytes != 40'000;
+        const Measurement measured = team->measure(which, quick());
+        EXPECT_EQ(measured.wrong, 0) << algorithm << " " << bytes << " " << private_buffers;
+        EXPECT_TRUE(measured.replicas_identical);
+        EXPECT_THAT(measured.latency_ns, SizeIs(10));
+      }
+    }
+  }
+}
+
+TEST(ProcessTeamTest, LeavesNoProcessAndNoSegment) {
+  const std::set<std::string> before = shared_memory_files();
+  std::vector<pid_t> processes;
+  {
+    ProcessTeam team(find_backend("shm"), isolated("ring", 3), quick());
+    processes = team.processes();
+    EXPECT_EQ(shared_memory_files(), before);
+    team.measure(isolated("ring", 3), quick());
+    EXPECT_EQ(shared_memory_files(), before);
+  }
+  for (const pid_t process : processes) EXPECT_EQ(kill(process, 0), -1);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // nothing left to reap
+}
+
+TEST(ProcessTeamTest, AKilledWorkerIsNamedWithItsSignal) {
+  const std::set<std::string> before = shared_memory_files();
+  const auto said = words_after(isolated("ring", 4), 20s, [](const std::vector<pid_t>& processes) {
+    kill(processes[2], SIGKILL);
+  });
+  EXPECT_EQ(said, "rank 2 was killed by signal 9 (Killed)");
+  EXPECT_EQ(shared_memory_files(), before);
+}
+
+TEST(ProcessTeamTest, AStoppedWorkerIsNamedWithinTheTimeout) {
+  const auto said = words_after(isolated("direct", 4), 2s, [](const std::vector<pid_t>& processes) {
+    kill(processes[1], SIGSTOP);
+  });
+  EXPECT_THAT(said, HasSubstr("rank 1 did not answer within 2 s"));
+  EXPECT_THAT(said, HasSubstr("stopped"));
+}
+
+TEST(ProcessTeamTest, ARankWithAnotherTypeIsNamed) {
+  ProcessTeam team(find_backend("shm"), isolated("ring", 3), quick());
+  std::vector<Case> cases(3, isolated("ring", 3));
+  cases[1].type = DataType::i32;
+  try {
+    team.measure_each(cases, quick());
+    FAIL() << "the disagreement was not found";
+  } catch (const TransportError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 has data type i32 where rank 0 has f32"));
+  }
+  for (const pid_t process : team.processes()) EXPECT_FALSE(runs(process));
+}
+
+TEST(ProcessTeamTest, ACaseThatEveryRankRefusesLeavesTheTeamUsable) {
+  const auto team = make_team(isolated("direct", 2), quick());
+  EXPECT_THROW(team->measure(isolated("drect", 2), quick()), InvalidArgument);
+  EXPECT_EQ(team->measure(isolated("direct", 2), quick()).wrong, 0);
+}
+
+TEST(ProcessTeamTest, WorkersEndWithATeamThatIsKilled) {
+  int out[2];
+  ASSERT_EQ(pipe(out), 0);
+  const pid_t holder = fork();
+  ASSERT_GE(holder, 0);
+  if (holder == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    execl("/proc/self/exe", "team", "hold-team", nullptr);
+    _exit(127);
+  }
+  close(out[1]);
+  std::string text;
+  char byte = 0;
+  while (std::count(text.begin(), text.end(), '\n') < 3 && read(out[0], &byte, 1) == 1)
+    text += byte;
+  close(out[0]);
+  std::istringstream lines(text);
+  std::vector<pid_t> workers;
+  for (pid_t worker = 0; lines >> worker;) workers.push_back(worker);
+  ASSERT_THAT(workers, SizeIs(3));
+  for (const pid_t worker : workers) EXPECT_TRUE(runs(worker));
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  for (const pid_t worker : workers) {
+    for (int i = 0; i < 500 && runs(worker); ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_FALSE(runs(worker));
+  }
+}
+
+TEST(GrpcTeamTest, WorkersMeasureOverGrpcAndALostOneIsNamed) {
+  const Case which = team_case("grpc", "ring", 3);
+  if (!find_backend("grpc").unavailable.empty()) {
+    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    return;
+  }
+  {
+    const auto team = make_team(which, quick());
+    for (const char* algorithm : {"ring", "direct", "ring"}) {
+      const Measurement measured = team->measure(team_case("grpc", algorithm, 3), quick());
+      EXPECT_EQ(measured.wrong, 0);
+      EXPECT_TRUE(measured.replicas_identical);
+    }
+  }
+  const auto said = words_after(
+      which, 20s, [](const std::vector<pid_t>& processes) { kill(processes[2], SIGKILL); });
+  EXPECT_EQ(said, "rank 2 was killed by signal 9 (Killed)");
+}
+
+TEST(MpiTeamTest, LaunchedWorkersMeasureMpiAndALostOneEndsAll) {
+  const Case which = team_case("mpi", "mpi", 2);
+  if (!find_backend("mpi").unavailable.empty()) {
+    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    return;
+  }
+  {
+    const auto team = make_team(which, quick());
+    EXPECT_EQ(team->measure(which, quick()).wrong, 0);
+    EXPECT_EQ(team->measure(team_case("mpi", "mpi:ring", 2), quick()).wrong, 0);
+  }
+  const auto said = words_after(
+      which, 20s, [](const std::vector<pid_t>& processes) { kill(processes[1], SIGKILL); });
+  EXPECT_THAT(said, HasSubstr("ended"));
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,170 @@
+#include "bench/record_json.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "bench/record_file.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+Record full_record() {
+  Record record;
+  record.which.algorithm = "auto";
+  record.which.backend = "shm";
+  record.which.workers = 4;
+  record.which.bytes = Bytes{4096};
+  record.which.type = DataType::bf16;
+  record.which.op = ReduceOp::avg;
+  record.which.in_place = false;
+  record.which.buffers = Buffers::cold;
+  record.which.isolate = true;
+  record.which.private_buffers = true;
+  record.algorithm_chosen = "direct";
+  record.choice_reason = "because \"it\" is fastest";
+  record.started = "2026-01-02T03:04:05Z";
+  record.measurement.latency_ns = {5, 4, 6};
+  record.measurement.skew_ns = {1, 0, 2};
+  record.measurement.back_to_back_ns = {3, 3};
+  record.measurement.wrong = 0;
+  record.measurement.replicas_identical = false;
+  record.measurement.played = "direct (fused)";
+  record.measurement.warnings = {"foreign load: 38 %"};
+  record.bound = Bound{Seconds{2.5e-9}, "memory"};
+  return record;
+}
+
+Record skipped_record() {
+  Record record;
+  record.which.algorithm = "gloo";
+  record.which.backend = "gloo";
+  record.which.transport = "";
+  record.skipped = "Gloo has no bf16";
+  return record;
+}
+
+// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = testing::TempDir() + "/collbench-records-XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(RecordJsonTest, ReadsBackEverythingItWrites) {
+  for (const Record& record : {full_record(), skipped_record()}) {
+    const Record back = record_from_json(to_json(record));
+    EXPECT_EQ(to_json(back), to_json(record));
+    EXPECT_EQ(back.which.private_buffers, record.which.private_buffers);
+    EXPECT_EQ(back.measurement.latency_ns, record.measurement.latency_ns);
+    EXPECT_EQ(back.measurement.wrong, record.measurement.wrong);
+    EXPECT_EQ(back.skipped, record.skipped);
+  }
+}
+
+TEST(RecordJsonTest, UnknownValuesAreNullAndNeverNaN) {
+  Record record = skipped_record();
+  record.bound = Bound{Seconds{std::numeric_limits<double>::quiet_NaN()}, "unknown"};
+  const Json value = Json::parse(to_json(record));
+  EXPECT_TRUE(value.at("wrong_elements").is_null());
+  EXPECT_TRUE(value.at("summary").is_null());
+  EXPECT_TRUE(value.at("bound").at("time_ns").is_null());
+  Record instant = full_record();
+  instant.measurement.latency_ns = {0, 0};
+  EXPECT_TRUE(Json::parse(to_json(instant)).at("summary").at("busbw_GBps").is_null());
+}
+
+TEST(RecordJsonTest, SummaryStandsBesideTheSamples) {
+  const Json summary = Json::parse(to_json(full_record())).at("summary");
+  EXPECT_EQ(summary.at("samples"), 3);
+  EXPECT_EQ(summary.at("median_ns"), 5.0);
+  EXPECT_DOUBLE_EQ(summary.at("algbw_GBps").get<double>(), 4096 / 5.0);
+  EXPECT_DOUBLE_EQ(summary.at("busbw_GBps").get<double>(), 4096 / 5.0 * 1.5);
+}
+
+TEST(RecordJsonTest, ForeignTextIsRefusedWithAReason) {
+  EXPECT_THROW(record_from_json("{}"), InvalidArgument);
+  EXPECT_THROW(record_from_json("nonsense"), InvalidArgument);
+  EXPECT_THROW(records_from_json(""), InvalidArgument);
+  try {
+    records_from_json(R"({"schema_version": 7, "environment": {}, "records": []})");
+    FAIL() << "accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("schema version 7; this collbench reads 1"));
+  }
+}
+
+TEST(RecordFileTest, SingleObjectReplacesTheFileAndLeavesNoOther) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("out.json");
+  write_records(path, {{{"host", "a"}}, {skipped_record()}});
+  write_records(path, {{{"host", "b"}}, {full_record(), skipped_record()}});
+  const RecordFile back = read_records(path);
+  EXPECT_EQ(back.environment.at("host"), "b");
+  ASSERT_EQ(back.records.size(), 2U);
+  EXPECT_EQ(back.records[0].which.algorithm, "auto");
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+TEST(RecordFileTest, LinesAreReadableAfterEveryRecordEvenIfTheLastIsCutShort) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("out.jsonl");
+  RecordLog log(path, {{"host", "a"}});
+  EXPECT_TRUE(read_records(path).records.empty());
+  log.append(full_record());
+  EXPECT_EQ(read_records(path).records.size(), 1U);
+  log.append(skipped_record());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 20);
+  const RecordFile cut = read_records(path);
+  ASSERT_EQ(cut.records.size(), 1U);
+  EXPECT_EQ(to_json(cut.records[0]), to_json(full_record()));
+}
+
+TEST(RecordFileTest, PlacesThatCannotBeWrittenAreNamed) {
+  EXPECT_THROW(write_records("/nonexistent/out.json", {}), Unavailable);
+  EXPECT_THROW(RecordLog("/nonexistent/out.jsonl", {}), Unavailable);
+  EXPECT_THROW(read_records("/nonexistent/out.json"), Unavailable);
+}
+
+// The independent reader: python3 with jsonschema where it is installed, else Python's strict
+// parser and the names that the schema requires.
+TEST(RecordFileTest, AnIndependentReaderFindsTheSchemaKept) {
+  const TemporaryFolder folder;
+  write_records(folder.file("out.json"), {{{"host", "a"}}, {full_record(), skipped_record()}});
+  RecordLog log(folder.file("out.jsonl"), {{"host", "a"}});
+  log.append(full_record());
+  log.append(skipped_record());
+  const std::string command = "python3 " COLLBENCH_SOURCE_DIR "/tests/bench/validate_records.py " +
+                              std::string(COLLBENCH_SOURCE_DIR "/results/schema.json ") +
+                              folder.file("out.json") + " " + folder.file("out.jsonl");
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::ofstream(folder.file("bad.json"))
+      << R"({"schema_version":1,"environment":{},"records":[{}]})";
+  const std::string bad = "python3 " COLLBENCH_SOURCE_DIR "/tests/bench/validate_records.py " +
+                          std::string(COLLBENCH_SOURCE_DIR "/results/schema.json ") +
+                          folder.file("bad.json") + " 2>/dev/null";
+  EXPECT_NE(std::system(bad.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace collbench

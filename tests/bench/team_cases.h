@@ -1,0 +1,52 @@
+// Cases and questions that the tests of teams share.
+#pragma once
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <sys/types.h>
+
+#include "bench/case.h"
+
+namespace collbench {
+
+inline Case team_case(const std::string& backend, const std::string& algorithm, int workers,
+                      std::int64_t bytes = 40'000) {
+  Case which;
+  which.algorithm = algorithm;
+  which.backend = backend;
+  which.workers = workers;
+  which.bytes = Bytes{bytes};
+  return which;
+}
+
+inline Sampling quick(int iterations = 10) {
+  Sampling sampling;
+  sampling.iterations = iterations;
+  sampling.warmup = 1;
+  sampling.max_time = Seconds{0.02};
+  sampling.timeout = Seconds{30};
+  return sampling;
+}
+
+/// Runs, in the sense that matters to a user: neither gone nor waiting to be reaped.
+inline bool runs(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  return name_end != std::string::npos && line[name_end + 2] != 'Z';
+}
+
+inline std::set<std::string> shared_memory_files() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+}  // namespace collbench

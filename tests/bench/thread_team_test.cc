@@ -1,0 +1,104 @@
+#include "bench/thread_team.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/team_cases.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string words_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ThreadTeamTest, OneTeamMeasuresManyAlgorithmsTypesAndSizes) {
+  const auto team = make_team(team_case("shm", "direct", 4), quick());
+  for (const char* algorithm : {"direct", "ring", "tree", "halving-doubling"}) {
+    for (const DataType type : {DataType::f32, DataType::bf16, DataType::u8}) {
+      for (const std::int64_t bytes : {0, 8, 40'000}) {
+        Case which = team_case("shm", algorithm, 4, bytes);
+        which.type = type;
+        const Measurement measured = team->measure(which, quick());
+        EXPECT_EQ(measured.wrong, 0) << algorithm << " " << to_string(type) << " " << bytes;
+        EXPECT_TRUE(measured.replicas_identical);
+        EXPECT_THAT(measured.latency_ns, SizeIs(10));
+        EXPECT_THAT(measured.played, HasSubstr("threads"));
+      }
+    }
+  }
+}
+
+TEST(ThreadTeamTest, ACaseThatEveryRankRefusesLeavesTheTeamUsable) {
+  const auto team = make_team(team_case("shm", "direct", 3), quick());
+  EXPECT_THROW(team->measure(team_case("shm", "rnig", 3), quick()), InvalidArgument);
+  EXPECT_EQ(team->measure(team_case("shm", "ring", 3), quick()).wrong, 0);
+}
+
+TEST(ThreadTeamTest, MoreMemoryThanThereIsIsRefusedBeforeAnyIsTaken) {
+  const auto team = make_team(team_case("shm", "direct", 2), quick());
+  const Case huge = team_case("shm", "direct", 2, std::int64_t{1} << 50);
+  EXPECT_THAT(words_of([&] { team->measure(huge, quick()); }), HasSubstr("are available"));
+  EXPECT_EQ(team->measure(team_case("shm", "direct", 2), quick()).wrong, 0);
+}
+
+TEST(ThreadTeamTest, ARankThatDisagreesIsNamedAndEndsTheTeam) {
+  ThreadTeam team(find_backend("shm"), 3, Seconds{30});
+  std::vector<Case> cases(3, team_case("shm", "ring", 3));
+  cases[2].type = DataType::f64;
+  EXPECT_THAT(words_of([&] { team.measure_each(cases, quick()); }),
+              HasSubstr("rank 2 has data type f64 where rank 0 has f32"));
+  EXPECT_THROW(team.measure(cases[0], quick()), TransportError);
+}
+
+TEST(ThreadTeamTest, TeamsOfSeveralSizesTakeTurns) {
+  const auto two = make_team(team_case("shm", "direct", 2), quick());
+  const auto five = make_team(team_case("shm", "direct", 5), quick());
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(two->measure(team_case("shm", "ring", 2), quick()).wrong, 0);
+    EXPECT_EQ(five->measure(team_case("shm", "direct", 5), quick()).wrong, 0);
+  }
+}
+
+TEST(MakeTeamTest, ImpossibleTeamsAreRefusedWithWhatWouldBePossible) {
+  EXPECT_THAT(words_of([] { make_team(team_case("smh", "ring", 2), quick()); }),
+              HasSubstr("Did you mean 'shm'?"));
+  EXPECT_THAT(words_of([] { make_team(team_case("shm", "ring", 0), quick()); }),
+              HasSubstr("at least 1 worker, not 0"));
+  Case which = team_case("shm", "ring", 2);
+  which.private_buffers = true;
+  EXPECT_THAT(words_of([&] { make_team(which, quick()); }), HasSubstr("isolated"));
+}
+
+TEST(TeamInfosTest, EveryBackEndIsARow) {
+  std::vector<std::string> names;
+  for (const TeamInfo& info : team_infos()) names.push_back(info.name);
+  EXPECT_THAT(names, testing::ElementsAre("shm", "grpc", "gloo", "mpi"));
+}
+
+TEST(GlooTeamTest, ThreadsMeasureGloo) {
+  const Case which = team_case("gloo", "gloo", 3);
+  if (!find_backend("gloo").unavailable.empty()) {
+    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    return;
+  }
+  const auto team = make_team(which, quick());
+  EXPECT_EQ(team->measure(which, quick()).wrong, 0);
+  Case no_bf16 = which;
+  no_bf16.type = DataType::bf16;
+  EXPECT_THROW(team->measure(no_bf16, quick()), Unavailable);
+  EXPECT_EQ(team->measure(which, quick()).wrong, 0);
+}
+
+}  // namespace
+}  // namespace collbench

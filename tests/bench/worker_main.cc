@@ -1,0 +1,37 @@
+// main() of the tests of teams: the binary is also the worker that its teams start, and a process
+// that holds a team until it is killed.
+#include <cstdio>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "bench/process_team.h"
+#include "bench/worker.h"
+
+namespace {
+
+int hold_team() {
+  collbench::Case which;
+  which.algorithm = "direct";
+  which.backend = "shm";
+  which.workers = 3;
+  which.isolate = true;
+  const collbench::ProcessTeam team(collbench::find_backend("shm"), which, {});
+  for (const pid_t process : team.processes()) std::printf("%d\n", process);
+  std::fflush(stdout);
+  pause();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
+    return collbench::worker_main({argv + 2, argv + argc});
+  }
+  if (argc > 1 && std::strcmp(argv[1], "hold-team") == 0) return hold_team();
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}
