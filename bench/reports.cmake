@@ -1,11 +1,13 @@
 # What runs the cases of a sweep and shows their records.
 set(report_headers
+  bound.h
   case_filter.h
   report.h
   report_text.h
   run_cases.h
   sweep.h)
 set(report_sources
+  bound.cc
   case_filter.cc
   report.cc
   report_csv.cc

@@ -7,7 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "algorithms/goal.h"
+#include "algorithms/msccl_xml.h"
 #include "algorithms/registry.h"
+#include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -33,35 +36,6 @@ int list_algorithms() {
   return exit_ok;
 }
 
-std::string words_of(const Op& op) {
-  const int last = op.chunks.first + op.chunks.count - 1;
-  const std::string chunks = op.chunks.count == 1 ? fmt::format("{}", op.chunks.first)
-                                                  : fmt::format("{}-{}", op.chunks.first, last);
-  switch (op.kind) {
-    case OpKind::send:
-      return fmt::format("send {} to {}", chunks, op.peer);
-    case OpKind::recv:
-      return fmt::format("recv {} from {}", chunks, op.peer);
-    case OpKind::recv_reduce:
-      return fmt::format("add {} from {}", chunks, op.peer);
-  }
-  return "";
-}
-
-void print_rounds(const Schedule& schedule) {
-  Round round;
-  for (int t = 0; t < schedule.rounds(); ++t) {
-    std::cout << fmt::format("round {}\n", t);
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      schedule.round(rank, t, round);
-      if (round.ops().empty()) continue;
-      std::string line;
-      for (const Op& op : round.ops()) line += (line.empty() ? "" : ", ") + words_of(op);
-      std::cout << fmt::format("  rank {:>3}: {}\n", rank, line);
-    }
-  }
-}
-
 void print_description(const AlgorithmInfo& info, const Schedule& schedule) {
   const ScheduleCost cost = count_cost(schedule);
   const double chunks = schedule.chunks();
@@ -83,7 +57,42 @@ void print_description(const AlgorithmInfo& info, const Schedule& schedule) {
   std::cout << fmt::format("source   {}\n", info.source);
 }
 
-int show_algorithm(const std::string& text, const std::string& workers, const std::string& format) {
+std::string markdown_cell(const Round& round) {
+  std::string cell;
+  for (const Op& op : round.ops()) {
+    const std::string_view verb =
+        op.kind == OpKind::send ? "send" : (op.kind == OpKind::recv ? "recv" : "add");
+    const int last = op.chunks.first + op.chunks.count - 1;
+    const std::string chunks = op.chunks.count == 1 ? std::to_string(op.chunks.first)
+                                                    : fmt::format("{}-{}", op.chunks.first, last);
+    cell += fmt::format("{}{} {} {} {}", cell.empty() ? "" : "<br>", verb, chunks,
+                        op.kind == OpKind::send ? "to" : "from", op.peer);
+  }
+  return cell;
+}
+
+/// The schedule as a Markdown table: one row per rank, one column per round.
+void print_markdown(const Schedule& schedule) {
+  std::string heading = "| rank |";
+  std::string rule = "|---|";
+  for (int t = 0; t < schedule.rounds(); ++t) {
+    heading += fmt::format(" round {} |", t);
+    rule += "---|";
+  }
+  std::cout << heading << '\n' << rule << '\n';
+  Round round;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    std::cout << fmt::format("| {} |", rank);
+    for (int t = 0; t < schedule.rounds(); ++t) {
+      schedule.round(rank, t, round);
+      std::cout << ' ' << markdown_cell(round) << " |";
+    }
+    std::cout << '\n';
+  }
+}
+
+int show_algorithm(const std::string& text, const std::string& workers, const std::string& format,
+                   const std::string& bytes) {
   const std::vector<std::string> formats = {"table", "msccl", "goal", "markdown"};
   require(std::find(formats.begin(), formats.end(), format) != formats.end(),
           fmt::format("--format: unknown '{}'.{} Known are {}", format,
@@ -92,8 +101,13 @@ int show_algorithm(const std::string& text, const std::string& workers, const st
   const AlgorithmSpec spec = parse_algorithm_spec(text);
   const AlgorithmInfo& info = find_algorithm(spec.name);
   const Schedule schedule = make_schedule(spec, ranks);
+  if (format == "msccl") std::cout << to_msccl_xml(schedule);
+  if (format == "goal") std::cout << to_goal(schedule, parse_size_option("--bytes", bytes));
+  if (format == "markdown") print_markdown(schedule);
+  if (format != "table") return exit_ok;
   print_description(info, schedule);
-  print_rounds(schedule);
+  std::cout << "\n3>1 sends chunk 3 to rank 1, 3<1 stores it from there, 3+1 adds it\n"
+            << to_table(schedule);
   return exit_ok;
 }
 
@@ -105,6 +119,8 @@ struct Proof {
 };
 
 Proof prove(const AlgorithmInfo& info, const AlgorithmSpec& spec, const std::vector<int>& counts) {
+  const bool consistent =
+      info.replica_consistent && spec.options.count(std::string(info.inconsistent_option)) == 0;
   Proof proof;
   for (const int ranks : counts) {
     try {
@@ -114,7 +130,7 @@ Proof prove(const AlgorithmInfo& info, const AlgorithmSpec& spec, const std::vec
         proof.violation = fmt::format("{} ranks: {}", ranks, result.violations.front().what);
         return proof;
       }
-      if (info.replica_consistent && !result.replica_consistent) {
+      if (consistent && !result.replica_consistent) {
         proof.violation = fmt::format("{} ranks: replicas end with different sums", ranks);
         return proof;
       }
@@ -163,6 +179,7 @@ void add_algos(CLI::App& app, Action& action) {
     std::string name;
     std::string workers = "4";
     std::string format = "table";
+    std::string bytes = "1M";
     std::string verify_name;
     std::string verify_workers = "1:64";
   };
@@ -185,8 +202,11 @@ void add_algos(CLI::App& app, Action& action) {
   show->add_option("-W,--workers", values->workers, "number of workers [4]")->option_text("N");
   show->add_option("--format", values->format, "table, msccl, goal or markdown [table]")
       ->option_text("NAME");
+  show->add_option("--bytes", values->bytes, "goal: size of the vector [1M]")->option_text("SIZE");
   show->callback([&action, values] {
-    action = [values] { return show_algorithm(values->name, values->workers, values->format); };
+    action = [values] {
+      return show_algorithm(values->name, values->workers, values->format, values->bytes);
+    };
   });
 
   CLI::App* verify = algos->add_subcommand("verify", "prove that they are all-reduces");

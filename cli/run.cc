@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/bound.h"
 #include "bench/environment.h"
 #include "bench/run_cases.h"
 #include "cli/command.h"
@@ -149,6 +150,9 @@ int measure(const Settings& settings, std::vector<Case> cases) {
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
   };
   plan.on_measured = [&] { progress.clear(); };
+  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which) {
+    return (*bounds)(which);
+  };
   if (settings.flag("dry-run")) return prove_runnable(plan);
 
   Environment environment = collect_environment();

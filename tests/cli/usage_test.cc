@@ -115,10 +115,19 @@ TEST_F(UsageTest, VersionsAgree) {
 TEST_F(UsageTest, AlgosShowsWhatEveryRankDoes) {
   const Outcome shown = run({"algos", "show", "ring", "-W", "2"});
   EXPECT_EQ(shown.code, 0);
-  EXPECT_THAT(shown.out, HasSubstr("round 0\n  rank   0: send"));
+  EXPECT_THAT(shown.out, HasSubstr("3>1 sends chunk 3 to rank 1"));
   EXPECT_THAT(shown.out, HasSubstr("2 rounds, 2 chunks"));
   EXPECT_THAT(run({"algos"}).out, HasSubstr("double-tree"));
   EXPECT_EQ(run({"algos"}).out, run({"algos", "list"}).out);
+}
+
+TEST_F(UsageTest, AlgosExportsForOtherPrograms) {
+  EXPECT_THAT(run({"algos", "show", "ring", "-W", "4", "--format", "msccl"}).out,
+              StartsWith("<algo "));
+  EXPECT_THAT(run({"algos", "show", "ring", "-W", "4", "--format", "goal"}).out,
+              HasSubstr("num_ranks 4"));
+  EXPECT_THAT(run({"algos", "show", "ring", "-W", "2", "--format", "markdown"}).out,
+              StartsWith("| rank | round 0 | round 1 |\n|---|---|---|\n| 0 |"));
 }
 
 TEST_F(UsageTest, AlgosVerifyProvesTheRegistry) {
