@@ -1,7 +1,7 @@
 #include "transports/grpc_agreement.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <sstream>
 #include <vector>
 
@@ -18,12 +18,10 @@ Region region_of(void* data, std::size_t bytes) {
   return {static_cast<std::byte*>(data), static_cast<std::int64_t>(bytes), DataType::u8};
 }
 
-void send_text(Endpoint& endpoint, Rank to, const std::string& text) {
+void send_text(Endpoint& endpoint, Rank to, std::string text) {
   std::uint64_t length = text.size();
-  std::string message(sizeof(length), '\0');
-  std::memcpy(message.data(), &length, sizeof(length));
-  message += text;
-  endpoint.wait(endpoint.send(to, region_of(message.data(), message.size())));
+  endpoint.wait(endpoint.send(to, region_of(&length, sizeof(length))));
+  if (length > 0) endpoint.wait(endpoint.send(to, region_of(text.data(), text.size())));
 }
 
 std::string recv_text(Endpoint& endpoint, Rank from) {

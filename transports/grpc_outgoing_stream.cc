@@ -21,9 +21,7 @@ struct Unsent {
   grpc::Slice copied;
 };
 
-void count_down(void* slices) {
-  static_cast<SliceCount*>(slices)->fetch_sub(1, std::memory_order_release);
-}
+void drop_slice(void* slices) { static_cast<SliceCount*>(slices)->drop(); }
 
 StreamEnd end_of(const grpc::Status& status, bool was_open) {
   using Kind = StreamEnd::Kind;
@@ -110,7 +108,7 @@ struct OutgoingStream::Call {
 
   void drop_unsent() {
     for (const Unsent& part : unsent) {
-      if (part.slices != nullptr) count_down(part.slices);
+      if (part.slices != nullptr) part.slices->drop();
     }
     unsent.clear();
     unsent_bytes = 0;
@@ -134,14 +132,14 @@ struct OutgoingStream::Call {
       if (part.slices == nullptr) {
         slices.push_back(std::move(part.copied));
       } else {
-        part.slices->fetch_add(1, std::memory_order_relaxed);
+        part.slices->add();
         slices.emplace_back(const_cast<std::byte*>(part.data), static_cast<std::size_t>(n),
-                            count_down, part.slices);
+                            drop_slice, part.slices);
       }
       part.data += n;
       part.bytes -= n;
       if (part.bytes > 0) continue;
-      if (part.slices != nullptr) count_down(part.slices);
+      if (part.slices != nullptr) part.slices->drop();
       unsent.pop_front();
     }
     const grpc::ByteBuffer message(slices.data(), slices.size());
@@ -167,7 +165,7 @@ OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
 OutgoingStream::~OutgoingStream() = default;
 
 void OutgoingStream::send(std::span<const std::byte> bytes, SliceCount& slices) {
-  slices.store(1, std::memory_order_relaxed);
+  slices.add();  // until the last part of it has become a slice
   call_->unsent_bytes += std::ssize(bytes);
   call_->unsent.push_back({bytes.data(), static_cast<std::int64_t>(bytes.size()), &slices, {}});
   call_->write_next();

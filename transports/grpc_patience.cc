@@ -37,7 +37,8 @@ class Watch {
     if (lack.peer < 0) return;
     const std::string peer = "rank " + std::to_string(lack.peer);
     const std::string self = "rank " + std::to_string(rank_) + " " + describe(lack);
-    const bool gone = lack.sending ? wire_.takes_none(lack.peer) : wire_.sent_all(lack.peer);
+    const bool gone =
+        lack.sending ? wire_.takes_none(lack.peer) : lack.streamed && wire_.sent_all(lack.peer);
     if (gone) wire_.fail(peer + " has ended, but " + self);
     const Seconds silent = now - moved_;
     if (silent < timeout_) return;

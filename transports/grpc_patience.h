@@ -21,6 +21,7 @@ class GrpcAwaited {
     Rank peer = -1;
     Bytes bytes;
     bool sending = false;  // the peer must take the bytes; otherwise it must send them
+    bool streamed = true;  // the end of the peer's stream is the end of what it gives
   };
   virtual Lack lack() const = 0;
 };

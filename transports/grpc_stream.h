@@ -68,8 +68,27 @@ struct StreamEnd {
   std::string text;
 };
 
-/// How many slices of a send gRPC still holds. Counted down on any of gRPC's threads.
-using SliceCount = std::atomic<std::int32_t>;
+/// Counts the slices of a send that gRPC still holds. It lives until its owner and the last slice
+/// have let go of it, for gRPC may do so later than anyone waits, on a thread of its own.
+class SliceCount {
+ public:
+  struct Drop {
+    void operator()(SliceCount* count) const { count->drop(); }
+  };
+  using Owner = std::unique_ptr<SliceCount, Drop>;
+  static Owner make() { return Owner(new SliceCount); }
+
+  void add() { held_.fetch_add(1, std::memory_order_relaxed); }
+  void drop() {
+    if (held_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  /// Only the owner is left.
+  bool released() const { return held_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  SliceCount() = default;
+  std::atomic<std::int32_t> held_{1};
+};
 
 class IncomingStream;
 
@@ -95,8 +114,7 @@ class OutgoingStream {
                  Rank to, const GrpcIdentity& self, std::int64_t piece, StreamEvents& events);
   ~OutgoingStream();
 
-  /// Sends from the caller's memory. `slices` counts the parts that gRPC has not released; it is
-  /// positive until the last has been.
+  /// Sends from the caller's memory, which is free once `slices` is released.
   void send(std::span<const std::byte> bytes, SliceCount& slices);
   /// Copies the bytes first.
   void send_copy(std::span<const std::byte> bytes);

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds close_linger{2000};  // in which peers take what is still under way
 constexpr Seconds retry_pause{0.05};
-constexpr std::chrono::seconds report_period{3};
+constexpr std::chrono::seconds report_period{2};
 constexpr int metadata_limit = 8192;  // bytes
 
 struct Argument {
@@ -84,16 +84,21 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
   listen_for_next();
 }
 
-GrpcWire::~GrpcWire() {
-  if (failure_.empty() && phase_ == Phase::connected) {
-    phase_ = Phase::closing;
-    for (Peer& peer : peers_) {
-      if (peer.out != nullptr) peer.out->close();
-      if (peer.in != nullptr) peer.in->close();
-    }
-    drain_until(Clock::now() + close_linger, &GrpcWire::every_stream_ended);
-  }
+GrpcWire::~GrpcWire() { stop(); }
+
+void GrpcWire::stop() {
+  if (phase_ == Phase::stopping) return;
+  if (failure_.empty() && phase_ == Phase::connected) close_streams();
   shut_down();
+}
+
+void GrpcWire::close_streams() {
+  phase_ = Phase::closing;
+  for (Peer& peer : peers_) {
+    if (peer.out != nullptr) peer.out->close();
+    if (peer.in != nullptr) peer.in->close();
+  }
+  drain_until(Clock::now() + close_linger, &GrpcWire::every_stream_ended);
 }
 
 void GrpcWire::shut_down() {
@@ -110,6 +115,11 @@ void GrpcWire::shut_down() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) static_cast<GrpcTag*>(tag)->run(ok);
+  abandoned_.clear();
+  for (Peer& peer : peers_) {
+    peer.out.reset();
+    peer.channel.reset();
+  }
 }
 
 void GrpcWire::listen_for_next() {

@@ -46,6 +46,10 @@ class GrpcWire : private StreamEvents {
   const std::string& address() const { return address_; }
   void connect(const std::vector<std::string>& addresses);
 
+  /// Lets peers take what is under way, then ends every stream and empties the queue: nothing is
+  /// called back afterwards.
+  void stop();
+
   /// The stream to a peer. Throws TransportError if this rank has failed or the peer has closed.
   OutgoingStream& to(Rank peer);
   /// Lets the next bytes of a peer come.
@@ -58,6 +62,9 @@ class GrpcWire : private StreamEvents {
   /// Handles one event, waiting for it at most `longest`; false if there was none.
   /// Throws TransportError once a peer is lost or has given up.
   bool poll(Seconds longest);
+  /// Notes that something went wrong, for poll() to throw: at once if `certain`, otherwise after a
+  /// grace in which another peer may tell the cause.
+  void suspect(const std::string& what, bool certain);
   /// Tells every peer that this rank gives up, and throws TransportError(reason).
   [[noreturn]] void fail(const std::string& reason);
 
@@ -106,11 +113,11 @@ class GrpcWire : private StreamEvents {
   void open_stream(Rank to);
   bool everyone_joined() const;
   std::string missing() const;
-  void suspect(const std::string& what, bool certain);
   bool handle_one(Seconds longest);
   void drain_until(Clock::time_point deadline, bool (GrpcWire::*enough)() const);
   bool every_stream_to_peers_ended() const;
   bool every_stream_ended() const;
+  void close_streams();
   void shut_down();
 
   GrpcOptions options_;

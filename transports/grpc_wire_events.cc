@@ -95,10 +95,13 @@ void GrpcWire::fail(const std::string& reason) {
     if (peer.in != nullptr) peer.in->abort(failure_);
   }
   drain_until(Clock::now() + abort_linger, &GrpcWire::every_stream_to_peers_ended);
+  // Nothing may look at the caller's memory once this has been thrown.
+  shut_down();
   throw TransportError(failure_);
 }
 
 void GrpcWire::suspect(const std::string& what, bool certain) {
+  if (phase_ >= Phase::closing || !failure_.empty()) return;
   if (trouble_.empty()) since_ = Clock::now();
   if (trouble_.empty() || (certain && !certain_)) {
     trouble_ = what;
@@ -194,7 +197,7 @@ void GrpcWire::outgoing_ended(Rank to, const StreamEnd& end) {
 void GrpcWire::incoming_ended(Rank from, const StreamEnd& end) {
   if (end.kind == StreamEnd::Kind::closed) {
     peers_[static_cast<std::size_t>(from)].sent_all = true;
-  } else if (phase_ == Phase::connected && failure_.empty()) {
+  } else if (phase_ == Phase::connected) {
     suspect("rank " + std::to_string(from) + " was lost: " + end.text, false);
   }
 }

@@ -1,0 +1,130 @@
+// Joining: any order of starting works, the missing are named, strangers are refused.
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/transports/grpc/grpc_ranks.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GrpcJoiningTest, ALateRankIsWaitedFor) {
+  auto first = make_grpc_endpoint(grpc_test_options(0, 2));
+  GrpcOptions late = grpc_test_options(1, 2);
+  late.listen = make_grpc_endpoint(late)->address();  // free again: its endpoint is gone
+  const std::vector<std::string> addresses{first->address(), late.listen};
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    auto second = make_grpc_endpoint(late);
+    second->connect(addresses);
+    second->check_agreement("a=1\n");
+  });
+  EXPECT_EQ(failure_of([&] {
+              first->connect(addresses);
+              first->check_agreement("a=1\n");
+            }),
+            "");
+  other.join();
+}
+
+TEST(GrpcJoiningTest, MissingRanksAreNamedWhileWaitingAndAtTheEnd) {
+  GrpcOptions options = grpc_test_options(0, 3);
+  options.timeout = Seconds{5.0};
+  std::vector<std::string> told;
+  options.on_waiting = [&](const std::string& text) { told.push_back(text); };
+  auto endpoint = make_grpc_endpoint(options);
+  const std::string failure = failure_of([&] {
+    endpoint->connect({endpoint->address(), "127.0.0.1:9", "127.0.0.1:10"});
+  });
+  EXPECT_THAT(failure,
+              AllOf(HasSubstr("rank 1 at 127.0.0.1:9"), HasSubstr("rank 2 at 127.0.0.1:10")));
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told[0], HasSubstr("rank 2 at 127.0.0.1:10"));
+}
+
+TEST(GrpcJoiningTest, AStrangersStreamIsRefusedAndTheRunGoesOn) {
+  auto first = make_grpc_endpoint(grpc_test_options(0, 2));
+  auto second = make_grpc_endpoint(grpc_test_options(1, 2));
+  GrpcOptions wrong = grpc_test_options(1, 2);
+  wrong.job = "guess";
+  auto stranger = make_grpc_endpoint(wrong);
+  const std::vector<std::string> addresses{first->address(), second->address()};
+  std::string refused, failed[2];
+  std::thread zero([&] {
+    failed[0] = failure_of([&] {
+      first->connect(addresses);
+      first->check_agreement("");
+    });
+  });
+  std::thread strange([&] {
+    refused = failure_of([&] { stranger->connect({first->address(), stranger->address()}); });
+  });
+  strange.join();
+  failed[1] = failure_of([&] {
+    second->connect(addresses);
+    second->check_agreement("");
+  });
+  zero.join();
+  EXPECT_EQ(failed[0], "");
+  EXPECT_EQ(failed[1], "");
+  EXPECT_THAT(refused, AllOf(HasSubstr("rank 0 at "), HasSubstr("its job differs")));
+}
+
+TEST(GrpcJoiningTest, ARunOfAnotherSizeIsRefused) {
+  auto first = make_grpc_endpoint(grpc_test_options(0, 2));
+  auto other = make_grpc_endpoint(grpc_test_options(1, 3));
+  std::string told;
+  std::thread zero([&] {
+    told = failure_of([&] { first->connect({first->address(), other->address()}); });
+  });
+  EXPECT_THAT(failure_of([&] {
+                other->connect({first->address(), other->address(), first->address()});
+              }),
+              HasSubstr("was started for "));
+  zero.join();
+  EXPECT_THAT(told, HasSubstr("was started for "));
+}
+
+TEST(GrpcJoiningTest, ATakenPortIsRefusedByName) {
+  auto first = make_grpc_endpoint(grpc_test_options(0, 2));
+  GrpcOptions second = grpc_test_options(1, 2);
+  second.listen = first->address();
+  EXPECT_THAT(failure_of([&] { make_grpc_endpoint(second); }),
+              HasSubstr("cannot listen on " + first->address()));
+}
+
+TEST(GrpcJoiningTest, BadArgumentsAreNamed) {
+  EXPECT_THROW(make_grpc_endpoint(grpc_test_options(2, 2)), InvalidArgument);
+  GrpcOptions options = grpc_test_options(0, 2);
+  options.listen = "localhost";
+  EXPECT_THAT(failure_of([&] { make_grpc_endpoint(options); }), HasSubstr("not 'localhost'"));
+  auto endpoint = make_grpc_endpoint(grpc_test_options(0, 2));
+  EXPECT_THAT(failure_of([&] { endpoint->connect({endpoint->address()}); }),
+              HasSubstr("all 2 ranks, not 1"));
+}
+
+TEST(GrpcJoiningTest, AnEndpointThatNeverJoinedEndsAtOnce) {
+  const auto start = std::chrono::steady_clock::now();
+  make_grpc_endpoint(grpc_test_options(0, 4)).reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+}  // namespace
+}  // namespace collbench
