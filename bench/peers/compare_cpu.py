@@ -25,6 +25,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -93,23 +94,31 @@ class Harness:
 
 
 def run(command, environment, timeout):
-    """Standard output of a command. Ends a late one by SIGTERM, so that launchers clean up."""
+    """Standard output of a command, which never outlives this call."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         output, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        process.terminate()
-        try:
-            process.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        end(process)
         raise Failed(f"no end within {timeout} s") from None
+    except BaseException:  # this script was told to end
+        end(process)
+        raise
     if process.returncode != 0:
         lines = errors.strip().splitlines() or [f"exit status {process.returncode}"]
         raise Failed(lines[0])
     return output
+
+
+def end(process):
+    """Asks first, by SIGTERM: a launcher that is killed leaves ranks and files behind."""
+    process.terminate()
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 def parse_size(text):
@@ -313,6 +322,7 @@ def parse_options():
 
 def main():
     options = parse_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     Path(options.output).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
