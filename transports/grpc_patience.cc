@@ -14,8 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr microseconds spin_alone{200};   // at most one rank per core is waiting
-constexpr microseconds spin_crowded{20};  // others need the core
+constexpr microseconds spin_alone{20};   // at most one rank per core is waiting
+constexpr microseconds spin_crowded{2};  // others need the core
 constexpr microseconds yield_for{1000};
 constexpr Seconds sleep_at_most{0.02};
 constexpr Seconds answer_within{2.0};
