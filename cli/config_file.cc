@@ -1,5 +1,6 @@
 #include "cli/config_file.h"
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -129,9 +130,11 @@ std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& 
 std::string read_text_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  if (in) text << in.rdbuf();
-  // Reading a folder opens but yields nothing and sets the fail bit on either stream.
-  if (!in || in.bad()) throw Unavailable(fmt::format("cannot read the file '{}'", path));
+  // A folder can be opened, but not read.
+  if (!in || std::filesystem::is_directory(path)) {
+    throw Unavailable(fmt::format("cannot read the file '{}'", path));
+  }
+  text << in.rdbuf();
   return text.str();
 }
 
