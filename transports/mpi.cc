@@ -83,6 +83,12 @@ MPI_Op mpi_op(ReduceOp op) {
   throw Unavailable(fmt::format("MPI has no operator number {}", static_cast<int>(op)));
 }
 
+// Apart from the call, whose time is measured: a message is made only when it is needed.
+[[noreturn]] void refuse_unlike(Region in, Region out) {
+  throw InvalidArgument(fmt::format("all_reduce: in has {} {} and out {} {}; they must be alike",
+                                    in.count, to_string(in.type), out.count, to_string(out.type)));
+}
+
 class MpiCommunicator : public Communicator {
  public:
   explicit MpiCommunicator(std::string algorithm) : algorithm_(std::move(algorithm)) {
@@ -95,9 +101,7 @@ class MpiCommunicator : public Communicator {
   Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    require(in.count == out.count && in.type == out.type,
-            fmt::format("all_reduce: in has {} {} and out {} {}; they must be alike", in.count,
-                        to_string(in.type), out.count, to_string(out.type)));
+    if (in.count != out.count || in.type != out.type) refuse_unlike(in, out);
     const MPI_Datatype type = mpi_type(out.type);
     const MPI_Op operation = mpi_op(op);
     in_pieces(out, [&](Region to, std::int64_t first, int count) {
