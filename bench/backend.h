@@ -6,12 +6,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench/case.h"
+#include "bench/record.h"
 #include "bench/rendezvous.h"
 #include "transports/communicator.h"
 
@@ -28,6 +32,7 @@ struct WorkerContext {
   std::shared_ptr<void> shared;                // what Backend::share gave; threads only
   std::unique_ptr<Communicator> communicator;  // kept from the case before
   std::string communicator_key;                // what it was made for
+  std::map<std::int64_t, Bandwidth> exchange_rates;  // measured here, by bytes of a message
 };
 
 /// `launched` workers are started by a launcher of the back end (mpirun), `processes` by us.
@@ -52,6 +57,8 @@ struct Backend {
   std::shared_ptr<std::byte> (*user_memory)(const Case&, const WorkerContext&) = nullptr;
   /// What the threads of a case share, made before they start.
   std::shared_ptr<void> (*share)(const Case&) = nullptr;
+  /// What the transport allows, measured by all ranks together after the case.
+  std::optional<Bound> (*measure_bound)(const Case&, WorkerContext&) = nullptr;
   /// The command that starts launched workers, to be followed by the worker's own.
   std::vector<std::string> (*launcher)(const Case&) = nullptr;
 };

@@ -1,14 +1,19 @@
 // Ranks as processes joined by gRPC streams over the loopback interface.
+#include <algorithm>
+
 #include "algorithms/registry.h"
 #include "bench/agreement.h"
 #include "bench/backend.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/grpc_endpoint.h"
+#include "transports/grpc_exchange_rate.h"
 #include "transports/schedule_communicator.h"
 
 namespace collbench {
 namespace {
+
+using namespace literals;
 
 WorkerKind kind(const Case&) { return WorkerKind::processes; }
 
@@ -21,18 +26,52 @@ std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                         " Possible are raw and tf-recvbuf.");
 }
 
-std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext& context) {
-  const Schedule schedule = make_schedule(which.algorithm, which.workers);
+// An endpoint that all ranks have joined.
+std::unique_ptr<GrpcEndpoint> join(const std::string& transport, WorkerContext& context) {
   GrpcOptions options;
   options.rank = context.rank;
   options.ranks = context.ranks;
   options.job = context.job;
   options.timeout = context.timeout;
-  std::unique_ptr<GrpcEndpoint> endpoint = make_endpoint(which.transport, options);
+  std::unique_ptr<GrpcEndpoint> endpoint = make_endpoint(transport, options);
   endpoint->connect(gather_text(endpoint->address(), *context.rendezvous));
+  return endpoint;
+}
+
+std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext& context) {
+  const Schedule schedule = make_schedule(which.algorithm, which.workers);
   const std::string over = which.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
-  return make_schedule_communicator(schedule, std::move(endpoint),
+  return make_schedule_communicator(schedule, join(which.transport, context),
                                     schedule.name() + " over " + over);
+}
+
+// Of the slowest rank, in the best of three tries. Streams even where the case uses RecvBuf calls:
+// the bound is what gRPC could do.
+Bandwidth exchange_rate(Bytes message, WorkerContext& context) {
+  const auto [found, is_new] = context.exchange_rates.try_emplace(message.count);
+  if (!is_new) return found->second;
+  const auto iterations =
+      static_cast<int>(std::clamp<std::int64_t>((64_MiB).count / message.count, 3, 100));
+  const std::unique_ptr<GrpcEndpoint> endpoint = join("raw", context);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
+    const auto rate = static_cast<std::int64_t>(mine.bytes_per_second);
+    const std::vector<std::int64_t> all = context.rendezvous->gather(std::span(&rate, 1));
+    const auto slowest = static_cast<double>(*std::min_element(all.begin(), all.end()));
+    found->second = std::max(found->second, Bandwidth{slowest});
+  }
+  return found->second;
+}
+
+// What every rank must send and receive, at the rate at which neighbours exchange bytes. Nothing
+// below 64 KiB, where messages cost more than bytes.
+std::optional<Bound> measure_bound(const Case& which, WorkerContext& context) {
+  const int n = which.workers;
+  if (which.bytes < 64_KiB || n < 2) return std::nullopt;
+  const Bandwidth rate = exchange_rate(Bytes{which.bytes.count / n}, context);
+  const Bytes sent{which.bytes.count / n * 2 * (n - 1)};
+  return Bound{sent / rate, "gRPC: 2 (N-1)/N M bytes each way at " + to_string(rate) +
+                                ", measured here as bare exchange between neighbours"};
 }
 
 }  // namespace
@@ -44,6 +83,7 @@ Backend grpc_backend() {
   row.kind = kind;
   row.make_communicator = make_communicator;
   row.keeps_communicator = true;
+  row.measure_bound = measure_bound;
   return row;
 }
 

@@ -14,6 +14,12 @@
 
 namespace collbench {
 
+/// What physics allows for the case, and where the figure comes from.
+struct Bound {
+  Seconds time;        // no all-reduce of this kind can be faster
+  std::string reason;  // "memory: 2 N M bytes at 38.2 GB/s measured here"
+};
+
 /// The timings of one case. Latency of an iteration: from the last rank's arrival to the last
 /// rank's completion. Samples are in the order taken and none is ever removed.
 struct Measurement {
@@ -25,6 +31,7 @@ struct Measurement {
   bool replicas_identical = true;  // all ranks ended with the same bits
   std::string played;  // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
   std::vector<std::string> warnings;  // "foreign load: 38 % of the CPU time was not ours"
+  std::optional<Bound> bound;         // from what the team measured of its transport; else empty
 };
 
 /// Where and with what a record was made. Keys are stable; values are text.
@@ -32,12 +39,6 @@ struct Measurement {
 /// isa, thp, load, git_revision, version, command, seed, and the version of each back end in the
 /// record.
 using Environment = std::map<std::string, std::string>;
-
-/// What physics allows for the case, and where the figure comes from.
-struct Bound {
-  Seconds time;        // no all-reduce of this kind can be faster
-  std::string reason;  // "memory: 2 N M bytes at 38.2 GB/s measured here"
-};
 
 struct Record {
   Case which;

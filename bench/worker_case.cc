@@ -61,6 +61,7 @@ CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sam
                                          ? backend.user_memory(which, context)
                                          : allocate_pages(user_buffer_bytes(which)));
     Measurement measured = sample(which, sampling, *context.communicator, rendezvous, buffers);
+    if (backend.measure_bound != nullptr) measured.bound = backend.measure_bound(which, context);
     if (!backend.keeps_communicator) context.communicator.reset();
     return measured;
   } catch (...) {

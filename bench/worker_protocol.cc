@@ -72,6 +72,7 @@ std::string to_line(const CaseOutcome& outcome) {
   }
   Record record;
   record.measurement = std::get<Measurement>(outcome);
+  record.bound = record.measurement.bound;
   return dump({{"record", to_json(record)}});
 }
 
@@ -100,7 +101,9 @@ CaseOutcome read_outcome(const std::string& line) {
       return Fault{static_cast<FaultKind>(value.at("fault").get<std::uint32_t>()), value.at("rank"),
                    value.at("what")};
     }
-    return record_from_json(value.at("record")).measurement;
+    Record record = record_from_json(value.at("record"));
+    record.measurement.bound = record.bound;
+    return std::move(record.measurement);
   });
 }
 
