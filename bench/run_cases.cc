@@ -88,7 +88,7 @@ class Runner {
       std::unique_ptr<Team>& team = teams_[team_key(decided)];
       if (!team) team = plan_.make(decided, plan_.sampling);
       record.measurement = team->measure(decided, plan_.sampling);
-      record.bound = plan_.bound(decided);
+      record.bound = record.measurement.bound ? record.measurement.bound : plan_.bound(decided);
     } catch (const Unavailable& e) {
       if (!plan_.skip_unavailable) throw;
       record.skipped = e.what();
