@@ -24,7 +24,7 @@ std::string padding(std::string_view text, std::size_t width) {
 std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return "0";
   const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
-  return fmt::format("{:.{}f}", value, std::clamp(digits - before_point, 0, 9));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - before_point, 0, 6));
 }
 
 std::string align_right(std::string_view text, std::size_t width) {

@@ -8,7 +8,8 @@
 
 namespace collbench {
 
-/// A finite number with `digits` significant digits in plain notation: "0.0251", "402.6", "12346".
+/// A finite number with `digits` significant digits, but at most 6 after the point, in plain
+/// notation: "0.02512", "402.6", "12346".
 std::string significant(double value, int digits = 4);
 
 /// `text` with blanks before (right) or after it (left), to `width` characters; a UTF-8 sequence is

@@ -18,8 +18,7 @@ constexpr const char* output = "Output";
 constexpr const char* settings_group = "Settings";
 
 constexpr OptionRow rows[] = {
-    {what, "algo", "A", "NAME[,..]", "auto",
-     "algorithms, with options as in ring:segments=4; auto, all, gloo, mpi"},
+    {what, "algo", "A", "NAME[,..]", "auto", "ring, ring:segments=4, ...; auto, all, gloo, mpi"},
     {what, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
     {what, "backend", "B", "NAME[,..]", "auto",
      "auto, shm (threads of one process), grpc, gloo, mpi"},
@@ -32,7 +31,7 @@ constexpr OptionRow rows[] = {
     {what, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what, "out-of-place", "", "", "", "they are two"},
     {what, "buffers", "", "STATE", "produced",
-     "between iterations: hot (untouched), produced (rewritten), cold (out of cache)"},
+     "untouched (hot), rewritten (produced) or out of cache (cold)"},
     {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
 
     {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},

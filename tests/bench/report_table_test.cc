@@ -156,7 +156,7 @@ TEST(SignificantTest, KeepsFourDigitsInPlainNotation) {
   EXPECT_EQ(significant(402.61), "402.6");
   EXPECT_EQ(significant(12345.6), "12346");
   EXPECT_EQ(significant(0), "0");
-  EXPECT_EQ(significant(1e-12), "0.000000000");
+  EXPECT_EQ(significant(1e-12), "0.000000");
 }
 
 }  // namespace
