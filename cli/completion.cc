@@ -97,7 +97,8 @@ std::string bash_script(const std::vector<Node>& nodes) {
   }
   return fmt::format(R"(# bash completion for collbench: source <(collbench completion bash)
 _collbench() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path='' word words=''
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
+  local path='' word words=''
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     case "${{path:+$path }}$word" in
       {}) path="${{path:+$path }}$word" ;;

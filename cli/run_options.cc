@@ -31,7 +31,7 @@ constexpr OptionRow rows[] = {
     {what, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what, "out-of-place", "", "", "", "they are two"},
     {what, "buffers", "", "STATE", "produced",
-     "untouched (hot), rewritten (produced) or out of cache (cold)"},
+     "hot (untouched), produced (rewritten) or cold (uncached)"},
     {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
 
     {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
