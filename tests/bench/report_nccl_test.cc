@@ -71,6 +71,8 @@ TEST(NcclReporterTest, HasTheHeadingsThatParsersLookFor) {
   EXPECT_THAT(text,
               HasSubstr("#        (B)    (elements)                               (us)  (GB/s)"
                         "  (GB/s)            (us)  (GB/s)  (GB/s)"));
+  EXPECT_THAT(text, HasSubstr("#" + std::string(62, ' ') + "out-of-place" + std::string(23, ' ') +
+                              "in-place" + std::string(10, ' ') + "\n"));
   EXPECT_THAT(text, HasSubstr("# Out of bounds values : 0 OK\n"));
   EXPECT_THAT(text, HasSubstr("# Avg bus bandwidth    : 0.2048\n"));
 }
