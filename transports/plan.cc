@@ -35,8 +35,9 @@ class PlanBuilder {
   void build() {
     for (int t = 0; t < schedule_.rounds(); ++t) {
       schedule_.round(plan_.rank_, t, round_);
-      wait_for_overwritten_sends();
+      wait_for_old_snapshots();
       post_sends();
+      wait_for_overwritten_sends();
       post_receives(t);
       wait_for_receives();
     }
@@ -81,14 +82,18 @@ class PlanBuilder {
     in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), clash), in_flight_.end());
   }
 
-  void wait_for_overwritten_sends() {
+  // This round's snapshots will lie where earlier ones may still be read.
+  void wait_for_old_snapshots() {
     for (const Op& op : round_.ops()) {
       const Range r = range(op.chunks);
-      if (op.kind != OpKind::send) {
-        wait_for_sends(Place::output, r);
-      } else if (reduced_this_round(r)) {
-        wait_for_sends(Place::scratch, r);  // where this round's snapshot will lie
-      }
+      if (op.kind == OpKind::send && reduced_this_round(r)) wait_for_sends(Place::scratch, r);
+    }
+  }
+
+  // After this round's sends are on their way: peers need not wait for what this rank waits for.
+  void wait_for_overwritten_sends() {
+    for (const Op& op : round_.ops()) {
+      if (op.kind != OpKind::send) wait_for_sends(Place::output, range(op.chunks));
     }
   }
 

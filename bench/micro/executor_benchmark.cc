@@ -1,0 +1,175 @@
+// The executor against hand-written loops that make the same passes: what the interpreter costs.
+//
+// Both are timed in turn within one run, from the last arrival to the last completion, after every
+// rank has rewritten its buffer. Counters: the medians in microseconds, and `ratio`, hand-written
+// over executor (1: the executor costs nothing; the mark is 0.8).
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <sched.h>
+
+#include "algorithms/registry.h"
+#include "bench/micro/handwritten.h"
+#include "transports/schedule_communicator.h"
+#include "transports/shm_world.h"
+
+namespace collbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Samples = std::vector<double>;
+
+constexpr int warm_up = 4;
+
+struct Times {
+  Samples executor_us;
+  Samples handwritten_us;
+};
+
+double median(Samples samples) {
+  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
+  return samples[samples.size() / 2];
+}
+
+// A meeting of all ranks that yields, since std::barrier sleeps in the kernel.
+class Meeting {
+ public:
+  explicit Meeting(int ranks) : ranks_(ranks) {}
+  void wait() {
+    const int now = round_.load();
+    if (arrived_.fetch_add(1) + 1 == ranks_) {
+      arrived_.store(0);
+      round_.store(now + 1);
+      return;
+    }
+    while (round_.load() == now) sched_yield();
+  }
+
+ private:
+  int ranks_;
+  std::atomic<int> arrived_{0};
+  std::atomic<int> round_{0};
+};
+
+void pin(Rank rank) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(rank) % std::thread::hardware_concurrency(), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+// One all-reduce of all ranks: the latency is left in `samples` by the last to look.
+class Race {
+ public:
+  Race(const std::string& name, int ranks, std::int64_t count, int iterations)
+      : name_(name),
+        ranks_(ranks),
+        count_(count),
+        iterations_(iterations),
+        group_(ranks),
+        meeting_(ranks),
+        world_(allocate_shm_world(ranks, {})),
+        begin_(static_cast<std::size_t>(ranks)),
+        end_(static_cast<std::size_t>(ranks)) {}
+
+  Times run() {
+    std::vector<std::thread> threads;
+    for (Rank r = 0; r < ranks_; ++r) threads.emplace_back([this, r] { rank(r); });
+    for (std::thread& thread : threads) thread.join();
+    return times_;
+  }
+
+ private:
+  void rank(Rank r) {
+    pin(r);
+    std::vector<float> data(static_cast<std::size_t>(count_) + 16);
+    const auto address = reinterpret_cast<std::uintptr_t>(data.data());
+    const Region buffer{reinterpret_cast<std::byte*>((address + 63) / 64 * 64), count_,
+                        DataType::f32};
+    group_.flags[static_cast<std::size_t>(r)].data = buffer.data;
+    const auto communicator = make_schedule_communicator(
+        make_schedule(name_, ranks_), make_shm_endpoint({.world = world_.get()}, r), name_);
+    Handwritten handwritten(name_, group_, r);
+    for (int i = -warm_up; i < iterations_; ++i) {
+      const auto play = [&] { communicator->all_reduce(buffer, buffer, ReduceOp::sum); };
+      timed(r, i, buffer, times_.executor_us, play);
+      timed(r, i, buffer, times_.handwritten_us, [&] { handwritten.all_reduce(buffer); });
+    }
+    meeting_.wait();
+  }
+
+  template <class Play>
+  void timed(Rank r, int iteration, Region buffer, Samples& samples, Play play) {
+    auto* const values = reinterpret_cast<float*>(buffer.data);
+    std::fill_n(values, count_, static_cast<float>(r + 1));
+    meeting_.wait();
+    begin_[static_cast<std::size_t>(r)] = Clock::now();
+    play();
+    end_[static_cast<std::size_t>(r)] = Clock::now();
+    meeting_.wait();
+    const auto expected = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
+    if (std::count(values, values + count_, expected) != count_) wrong_.store(true);
+    if (r == 0 && iteration >= 0) {
+      const auto last_arrival = *std::max_element(begin_.begin(), begin_.end());
+      const auto last_completion = *std::max_element(end_.begin(), end_.end());
+      samples.push_back(
+          std::chrono::duration<double, std::micro>(last_completion - last_arrival).count());
+    }
+    meeting_.wait();
+  }
+
+  std::string name_;
+  int ranks_;
+  std::int64_t count_;
+  int iterations_;
+  HandwrittenGroup group_;
+  Meeting meeting_;
+  std::shared_ptr<std::byte> world_;
+  std::vector<Clock::time_point> begin_;
+  std::vector<Clock::time_point> end_;
+  Times times_;
+
+ public:
+  std::atomic<bool> wrong_{false};
+};
+
+void executor_against_handwritten(benchmark::State& state, const std::string& name) {
+  const auto ranks = static_cast<int>(state.range(0));
+  const std::int64_t bytes = state.range(1);
+  const auto iterations =
+      static_cast<int>(std::clamp<std::int64_t>(400'000'000 / (bytes * ranks + 20'000), 15, 500));
+  for (auto _ : state) {
+    Race race(name, ranks, bytes / 4, iterations);
+    const Times times = race.run();
+    if (race.wrong_) {
+      state.SkipWithError("a sum is wrong");
+      return;
+    }
+    const double executor = median(times.executor_us);
+    const double handwritten = median(times.handwritten_us);
+    state.SetIterationTime(executor * 1e-6);
+    state.counters["executor_us"] = executor;
+    state.counters["handwritten_us"] = handwritten;
+    state.counters["ratio"] = handwritten / executor;
+  }
+}
+
+[[maybe_unused]] const bool registered = [] {
+  for (const std::string name : {"ring", "tree", "halving-doubling"}) {
+    benchmark::RegisterBenchmark(("Executor/" + name).c_str(), executor_against_handwritten, name)
+        ->ArgsProduct({{4, 8}, {4 << 10, 64 << 10, 1 << 20, 16 << 20}})
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Repetitions(5)
+        ->ReportAggregatesOnly(true);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace collbench
