@@ -117,6 +117,9 @@ class Sampler {
     reduce(set);
     stamp.completion_ns = clock_();
     rendezvous_.note_progress();
+    // Where ranks share cores, one that began to prepare the next iteration would keep a neighbour
+    // from seeing that this one is complete, and its work would count as latency.
+    if (which_.buffers == Buffers::produced) rendezvous_.barrier();
     return stamp;
   }
 
