@@ -53,8 +53,8 @@ Bandwidth exchange_rate(Bytes message, WorkerContext& context) {
   const auto fitting = [](Bytes all, Bytes one, std::int64_t least, std::int64_t most) {
     return static_cast<int>(std::clamp(all.count / one.count, least, most));
   };
-  const int iterations = fitting(1_MiB, message, 1, 16);
-  const int attempts = fitting(256_MiB, message * iterations, 3, 60);
+  const int iterations = fitting(4_MiB, message, 2, 16);
+  const int attempts = fitting(512_MiB, message * iterations, 5, 60);
   const std::unique_ptr<GrpcEndpoint> endpoint = join("raw", context);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
