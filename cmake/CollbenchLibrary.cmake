@@ -33,7 +33,17 @@ function(collbench_library folder)
   install(TARGETS ${target} EXPORT collbench-targets
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collbench)
   set_property(GLOBAL APPEND PROPERTY COLLBENCH_COMPONENTS ${folder})
-  set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${arg_PACKAGES})
+  # What a user of this component needs: its own packages, and those of all it is linked with.
+  set(packages ${arg_PACKAGES})
+  set(linked ${arg_USES} ${arg_LINKS} ${arg_PRIVATE_LINKS})
+  list(FILTER linked INCLUDE REGEX "^collbench::")
+  foreach(floor IN LISTS linked)
+    string(REPLACE "collbench::" "" floor ${floor})
+    get_property(floor_packages GLOBAL PROPERTY COLLBENCH_PACKAGES_${floor})
+    list(APPEND packages ${floor_packages})
+  endforeach()
+  list(REMOVE_DUPLICATES packages)
+  set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${packages})
 endfunction()
 
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.

@@ -34,6 +34,7 @@ check_consumer() {
   [[ $said == *"$expected" ]] || fail "$name: expected '$expected', got '$said'"
 }
 check_consumer one '-DCOMPONENTS=COMPONENTS;algorithms'
+check_consumer bench '-DCOMPONENTS=COMPONENTS;algorithms;bench' '-DEXTRA_LINKS=collbench::bench'
 check_consumer all '-DEXTRA_LINKS=collbench::bench'
 
 if cmake -S "$source_dir/tests/install/consumer" -B "$lab/none" -DCMAKE_PREFIX_PATH="$lab/prefix" \

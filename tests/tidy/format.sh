@@ -14,6 +14,8 @@ if ! "$formatter" --version | grep -q 'version 14\.'; then
   exit 77
 fi
 cd "$root"
-find core topologies algorithms heuristics transports simulator training bench cli tests \
-  \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 2>/dev/null |
-  xargs -0 "$formatter" --dry-run -Werror
+mapfile -d '' -t sources < <(
+  find . \( -name .git -o -name 'build*' \) -prune -o -type f \
+    \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0)
+((${#sources[@]} >= 20)) || { echo "FAILED: the sources were not found"; exit 1; }
+"$formatter" --dry-run -Werror "${sources[@]}"

@@ -67,6 +67,14 @@ TEST(MachineryTest, KeepsThirdPartyHeadersInTheirFolder) {
               ElementsAre(HasSubstr("transports/sim.cc may not include")));
 }
 
+TEST(MachineryTest, TreatsWhatProtocWroteAsThirdParty) {
+  const std::string include = "#include \"recvbuf.grpc.pb.h\"\n";
+  EXPECT_THAT(complaints("floors", "transports/recvbuf.cc", include), IsEmpty());
+  EXPECT_THAT(complaints("machinery", "transports/recvbuf.cc", include), IsEmpty());
+  EXPECT_EQ(complaints("machinery", "transports/recvbuf.h", include).size(), 1U);
+  EXPECT_EQ(complaints("machinery", "bench/recvbuf.cc", include).size(), 1U);
+}
+
 TEST(MachineryTest, KeepsThirdPartyHeadersOutOfAllHeaders) {
   EXPECT_THAT(complaints("machinery", "transports/grpc.h", "#include <grpcpp/grpcpp.h>\n"),
               ElementsAre(HasSubstr("a header may not include")));

@@ -1,8 +1,8 @@
 // A program of someone else: proves a ring, with nothing but the installed library.
+#include <iostream>
+
 #include <collbench/algorithms/registry.h>
 #include <collbench/algorithms/verify.h>
-
-#include <iostream>
 
 int main() {
   const collbench::Schedule ring = collbench::make_schedule("ring", 8);
