@@ -1,6 +1,5 @@
 #include "transports/grpc_exchange_rate.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,18 +9,11 @@ namespace collbench {
 
 namespace {
 
-// What is received goes over the same few bytes again and again: they stay in the second-level
-// cache, so that only gRPC's own handling of a message counts and not what becomes of it.
-constexpr std::int64_t piece_bytes = 512 << 10;
-
 // Sends `bytes` to the next rank and receives as many from the previous one, at once.
 void exchange(Endpoint& endpoint, std::int64_t bytes, Region out, Region in) {
   const int n = endpoint.ranks();
   const Endpoint::Ticket sent = endpoint.send((endpoint.rank() + 1) % n, out.part(0, bytes));
-  for (std::int64_t first = 0; first < bytes; first += in.count) {
-    const std::int64_t count = std::min(in.count, bytes - first);
-    endpoint.wait(endpoint.recv((endpoint.rank() + n - 1) % n, in.part(0, count)));
-  }
+  endpoint.wait(endpoint.recv((endpoint.rank() + n - 1) % n, in.part(0, bytes)));
   endpoint.wait(sent);
 }
 
@@ -33,7 +25,7 @@ Bandwidth measure_exchange_rate(Endpoint& endpoint, Bytes message, int iteration
               std::to_string(message.count) + " bytes, " + std::to_string(iterations) +
               " iterations and " + std::to_string(endpoint.ranks()) + " ranks");
   std::vector<std::byte> out(static_cast<std::size_t>(message.count), std::byte{1});
-  std::vector<std::byte> in(static_cast<std::size_t>(std::min(message.count, piece_bytes)));
+  std::vector<std::byte> in(out.size());
   const Region from{out.data(), std::ssize(out), DataType::u8};
   const Region into{in.data(), std::ssize(in), DataType::u8};
   exchange(endpoint, message.count, from, into);
