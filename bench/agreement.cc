@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
-#include <utility>
 
 #include "core/error.h"
 
 namespace collbench {
 namespace {
 
-using Setting = std::pair<std::string, std::string>;
-
-std::vector<Setting> settings(const Case& which, const Sampling& sampling) {
+std::vector<NamedValue> settings(const Case& which, const Sampling& sampling) {
   const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
   return {{"algorithm", which.algorithm},
           {"back end", which.backend},
@@ -31,7 +28,7 @@ std::vector<Setting> settings(const Case& which, const Sampling& sampling) {
           {"seed", std::to_string(sampling.seed)}};
 }
 
-std::string joined(const std::vector<Setting>& settings) {
+std::string joined(const std::vector<NamedValue>& settings) {
   std::string text;
   for (const auto& [name, value] : settings) text += value + "\n";
   return text;
@@ -61,8 +58,7 @@ std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendez
   return texts;
 }
 
-void require_agreement(const Case& which, const Sampling& sampling, Rendezvous& rendezvous) {
-  const std::vector<Setting> mine = settings(which, sampling);
+void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous) {
   const std::vector<std::string> texts = gather_text(joined(mine), rendezvous);
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -73,6 +69,10 @@ void require_agreement(const Case& which, const Sampling& sampling, Rendezvous& 
                            " where rank 0 has " + first);
     }
   }
+}
+
+void require_agreement(const Case& which, const Sampling& sampling, Rendezvous& rendezvous) {
+  require_same(settings(which, sampling), rendezvous);
 }
 
 }  // namespace collbench

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/case.h"
@@ -13,8 +14,14 @@ namespace collbench {
 /// Every rank's text in rank order. Collective; texts may differ in length.
 std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous);
 
+/// A name and its value; neither holds a line break.
+using NamedValue = std::pair<std::string, std::string>;
+
 /// Throws TransportError on every rank, "rank 2 has data type f64 where rank 0 has f32", if a
-/// rank's case or sampling differs from rank 0's. Collective.
+/// rank's value differs from rank 0's. Collective; all ranks have the same names in one order.
+void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous);
+
+/// The same for a case and a sampling.
 void require_agreement(const Case& which, const Sampling& sampling, Rendezvous& rendezvous);
 
 }  // namespace collbench

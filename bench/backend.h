@@ -21,6 +21,8 @@
 
 namespace collbench {
 
+struct RemoteJob;  // bench/remote_team.h
+
 /// What one rank knows of its team. Lives as long as the worker.
 struct WorkerContext {
   Rank rank = 0;
@@ -30,6 +32,7 @@ struct WorkerContext {
   std::string job;                             // a secret of the team
   std::byte* arena = nullptr;                  // Backend::arena_bytes of memory that all ranks see
   std::shared_ptr<void> shared;                // what Backend::share gave; threads only
+  std::shared_ptr<Endpoint> endpoint;          // joined before; null: each communicator joins anew
   std::unique_ptr<Communicator> communicator;  // kept from the case before
   std::string communicator_key;                // what it was made for
   std::map<std::int64_t, Bandwidth> exchange_rates;  // measured here, by bytes of a message
@@ -59,6 +62,8 @@ struct Backend {
   std::shared_ptr<void> (*share)(const Case&) = nullptr;
   /// What the transport allows, measured by all ranks together after the case.
   std::optional<Bound> (*measure_bound)(const Case&, WorkerContext&) = nullptr;
+  /// Joins ranks that were started anywhere, this process being one of them. Throws as Endpoint.
+  std::shared_ptr<Endpoint> (*join_remote)(const RemoteJob&) = nullptr;
   /// The command that starts launched workers, to be followed by the worker's own.
   std::vector<std::string> (*launcher)(const Case&) = nullptr;
 };

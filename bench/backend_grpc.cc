@@ -1,9 +1,12 @@
-// Ranks as processes joined by gRPC streams over the loopback interface.
+// Ranks as processes joined by gRPC streams: over the loopback interface where we start them, over
+// any network where the user does.
 #include <algorithm>
 
 #include "algorithms/registry.h"
 #include "bench/agreement.h"
 #include "bench/backend.h"
+#include "bench/lent_endpoint.h"
+#include "bench/remote_team.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/grpc_endpoint.h"
@@ -26,8 +29,31 @@ std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                         " Possible are raw and tf-recvbuf.");
 }
 
+std::unique_ptr<GrpcEndpoint> listen_for(const RemoteJob& job, const GrpcOptions& options) {
+  try {
+    return make_endpoint(job.transport, options);
+  } catch (const TransportError& error) {
+    throw TransportError(std::string(error.what()) + "; is rank " + std::to_string(job.rank) +
+                         " started twice?");
+  }
+}
+
+std::shared_ptr<Endpoint> join_remote(const RemoteJob& job) {
+  GrpcOptions options;
+  options.rank = job.rank;
+  options.ranks = job.ranks();
+  options.job = job.token;
+  options.listen = job.listen;
+  options.timeout = job.timeout;
+  options.on_waiting = job.on_waiting;
+  std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
+  endpoint->connect(job.hosts);
+  return endpoint;
+}
+
 // An endpoint that all ranks have joined.
-std::unique_ptr<GrpcEndpoint> join(const std::string& transport, WorkerContext& context) {
+std::unique_ptr<Endpoint> join(const std::string& transport, WorkerContext& context) {
+  if (context.endpoint) return lend(context.endpoint);
   GrpcOptions options;
   options.rank = context.rank;
   options.ranks = context.ranks;
@@ -55,7 +81,7 @@ Bandwidth exchange_rate(Bytes message, WorkerContext& context) {
   };
   const int iterations = fitting(4_MiB, message, 2, 16);
   const int attempts = fitting(512_MiB, message * iterations, 5, 60);
-  const std::unique_ptr<GrpcEndpoint> endpoint = join("raw", context);
+  const std::unique_ptr<Endpoint> endpoint = join("raw", context);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
     const auto rate = static_cast<std::int64_t>(mine.bytes_per_second);
@@ -67,10 +93,12 @@ Bandwidth exchange_rate(Bytes message, WorkerContext& context) {
 }
 
 // What every rank must send and receive, at the rate at which neighbours exchange bytes. Nothing
-// below 64 KiB, where messages cost more than bytes.
+// below 64 KiB, where messages cost more than bytes, and nothing where the one endpoint that there
+// is has no streams.
 std::optional<Bound> measure_bound(const Case& which, WorkerContext& context) {
   const int n = which.workers;
   if (which.bytes < 64_KiB || n < 2) return std::nullopt;
+  if (context.endpoint && which.transport == "tf-recvbuf") return std::nullopt;
   const Bandwidth rate = exchange_rate(Bytes{which.bytes.count / n}, context);
   const Bytes sent{which.bytes.count / n * 2 * (n - 1)};
   return Bound{sent / rate, "gRPC: 2 (N-1)/N M bytes each way at " + to_string(rate) +
@@ -87,6 +115,7 @@ Backend grpc_backend() {
   row.make_communicator = make_communicator;
   row.keeps_communicator = true;
   row.measure_bound = measure_bound;
+  row.join_remote = join_remote;
   return row;
 }
 

@@ -29,11 +29,10 @@ std::string now_utc() {
 }
 
 /// The case with "auto" replaced by the choice, which is noted in the record.
-Case decide(const Case& which, Record& record) {
+Case decide(const Case& which, int cores, Record& record) {
   Case decided = which;
   if (which.algorithm == "auto") {
-    Choice choice =
-        choose(which.backend, which.workers, which.bytes, which.type, which.op, usable_cores());
+    Choice choice = choose(which.backend, which.workers, which.bytes, which.type, which.op, cores);
     decided.algorithm = choice.algorithm;
     record.choice_reason = std::move(choice.reason);
   }
@@ -73,7 +72,7 @@ class Runner {
     Record record;
     record.which = which;
     record.started = now_utc();
-    const Case decided = decide(which, record);
+    const Case decided = decide(which, plan_.cores > 0 ? plan_.cores : usable_cores(), record);
     measure(decided, record);
     RunSummary& summary = result_.summary;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
@@ -85,7 +84,7 @@ class Runner {
 
   void measure(const Case& decided, Record& record) {
     try {
-      std::unique_ptr<Team>& team = teams_[team_key(decided)];
+      std::shared_ptr<Team>& team = teams_[team_key(decided)];
       if (!team) team = plan_.make(decided, plan_.sampling);
       record.measurement = team->measure(decided, plan_.sampling);
       record.bound = record.measurement.bound ? record.measurement.bound : plan_.bound(decided);
@@ -97,7 +96,7 @@ class Runner {
 
   const RunPlan& plan_;
   const std::vector<Reporter*>& reporters_;
-  std::map<TeamKey, std::unique_ptr<Team>> teams_;
+  std::map<TeamKey, std::shared_ptr<Team>> teams_;
   RunResult result_;
   int place_ = 0;
 };

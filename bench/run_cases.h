@@ -33,8 +33,10 @@ struct RunPlan {
   std::function<std::optional<Bound>(const Case&)> bound = [](const Case&) {
     return std::optional<Bound>();
   };
-  /// How teams are made; tests put scripted ones here.
-  std::function<std::unique_ptr<Team>(const Case&, const Sampling&)> make = make_team;
+  /// Processors that `auto` may count on; 0 means those of this process.
+  int cores = 0;
+  /// How teams are made. A team that was joined before, and scripted ones of tests, are put here.
+  std::function<std::shared_ptr<Team>(const Case&, const Sampling&)> make = make_team;
 };
 
 /// How a run ended: the summary, and what ended it early for the caller to rethrow.

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include "bench/sampler.h"
-#include "bench/user_buffers.h"
 
 namespace collbench {
 namespace {
@@ -49,6 +48,21 @@ void pin_to_core(Rank rank) {
   }
 }
 
+UserBuffers prepare_case(const Backend& backend, const Case& which, WorkerContext& context) {
+  make_ready(backend, which, context);
+  return {which, backend.user_memory != nullptr ? backend.user_memory(which, context)
+                                                : allocate_pages(user_buffer_bytes(which))};
+}
+
+Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
+                             WorkerContext& context, const UserBuffers& buffers) {
+  Measurement measured =
+      sample(which, sampling, *context.communicator, *context.rendezvous, buffers);
+  if (backend.measure_bound != nullptr) measured.bound = backend.measure_bound(which, context);
+  if (!backend.keeps_communicator) context.communicator.reset();
+  return measured;
+}
+
 CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sampling& sampling,
                             Control control, WorkerContext& context) {
   SharedRendezvous rendezvous(control, context.rank, sampling.timeout);
@@ -56,14 +70,8 @@ CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sam
   context.timeout = sampling.timeout;
   try {
     if (sampling.pin) pin_to_core(context.rank);
-    make_ready(backend, which, context);
-    const UserBuffers buffers(which, backend.user_memory != nullptr
-                                         ? backend.user_memory(which, context)
-                                         : allocate_pages(user_buffer_bytes(which)));
-    Measurement measured = sample(which, sampling, *context.communicator, rendezvous, buffers);
-    if (backend.measure_bound != nullptr) measured.bound = backend.measure_bound(which, context);
-    if (!backend.keeps_communicator) context.communicator.reset();
-    return measured;
+    const UserBuffers buffers = prepare_case(backend, which, context);
+    return measure_prepared(backend, which, sampling, context, buffers);
   } catch (...) {
     Fault fault = current_fault(context.rank);
     control.abort(fault);

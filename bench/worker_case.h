@@ -7,6 +7,7 @@
 #include "bench/backend.h"
 #include "bench/record.h"
 #include "bench/shared_rendezvous.h"
+#include "bench/user_buffers.h"
 
 namespace collbench {
 
@@ -16,6 +17,12 @@ using CaseOutcome = std::variant<Measurement, Fault>;
 /// control block and in the arena, so no other rank goes on waiting.
 CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sampling& sampling,
                             Control control, WorkerContext& context);
+
+/// The two parts of it, for ranks that meet elsewhere than in a control block: what a rank does for
+/// itself, which leaves the communicator in the context, and what all ranks do together.
+UserBuffers prepare_case(const Backend& backend, const Case& which, WorkerContext& context);
+Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
+                             WorkerContext& context, const UserBuffers& buffers);
 
 /// Binds the calling thread to the `rank`-th core of those the process may use, round and round.
 /// Threads made later by this one inherit it.

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/remote.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -97,7 +99,7 @@ bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& 
       const Bandwidth rate = bus_bandwidth(record, Seconds{median_ns / 1e9});
       if (rate >= gate.least) continue;
       all_pass = false;
-      std::cerr << fmt::format("collbench: gate failed: {}: busbw {} is below {}\n",
+      std::cerr << fmt::format("{}collbench: gate failed: {}: busbw {} is below {}\n", speaker(),
                                case_name(record.which), to_string(rate), to_string(gate.least));
     }
     if (found > 0) continue;
@@ -115,7 +117,10 @@ int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gate
         fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
   }
   if (result.error) std::rethrow_exception(result.error);
-  if (!summary.stopped_by.empty()) return interrupt_exit_code();
+  if (!summary.stopped_by.empty()) {
+    if (interrupted_by().empty()) throw TransportError("stopped by " + summary.stopped_by);
+    return interrupt_exit_code();
+  }
   if (summary.measured == 0 && summary.skipped > 0) return exit_skipped;
   return passes(gates, result.records) ? exit_ok : exit_gate_failed;
 }
@@ -135,10 +140,7 @@ int prove_runnable(const RunPlan& plan) {
   return exit_ok;
 }
 
-int measure(const Settings& settings, std::vector<Case> cases) {
-  const std::vector<BandwidthGate> gates = gates_of(settings);
-  const Outputs outputs = outputs_of(settings);
-  ProgressLine progress(use_progress(settings.text("progress")));
+RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine& progress) {
   RunPlan plan;
   plan.cases = std::move(cases);
   plan.sampling = sampling_of(settings);
@@ -146,19 +148,50 @@ int measure(const Settings& settings, std::vector<Case> cases) {
       parse_count(settings.label("run-cycles"), settings.text("run-cycles"), 1, 1'000'000));
   plan.skip_unavailable = settings.flag("skip-unavailable");
   plan.stop_requested = interrupted_by;
-  plan.on_start = [&](const Case& which, int place, int total) {
+  plan.on_start = [&progress](const Case& which, int place, int total) {
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
   };
-  plan.on_measured = [&] { progress.clear(); };
+  plan.on_measured = [&progress] { progress.clear(); };
   plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which) {
     return (*bounds)(which);
   };
-  if (settings.flag("dry-run")) return prove_runnable(plan);
+  return plan;
+}
 
+/// One of the workers that the user starts: joins the others, measures with them; rank 0 reports.
+int measure_remotely(const Settings& settings, RunPlan plan, Environment environment,
+                     ProgressLine& progress) {
+  const std::vector<BandwidthGate> gates = gates_of(settings);
+  const Outputs outputs = outputs_of(settings);
+  const RemoteJob job = remote_job_of(settings, plan.sampling);
+  const bool reports = job.rank == 0;
+  watch_interrupts();
+  const std::shared_ptr<RemoteTeam> team = join(job, plan, environment);
+  std::optional<ReporterSet> reporters;
+  if (reports) reporters.emplace(settings, outputs, plan.sampling);
+  const RunResult result =
+      run_cases(plan, environment, reports ? reporters->pointers() : std::vector<Reporter*>());
+  progress.clear();
+  if (reports) reporters->close();
+  if (!reports && !result.error && !settings.flag("quiet")) {
+    std::cerr << fmt::format("{}{} cases measured; rank 0 has the figures\n", speaker(),
+                             result.summary.measured);
+  }
+  return exit_code_of(result, reports ? gates : std::vector<BandwidthGate>());
+}
+
+int measure(const Settings& settings, std::vector<Case> cases) {
+  ProgressLine progress(use_progress(settings.text("progress")));
+  RunPlan plan = plan_of(settings, std::move(cases), progress);
+  if (settings.flag("dry-run")) return prove_runnable(plan);
   Environment environment = collect_environment();
   environment["command"] = command_line();
   environment["seed"] = settings.text("seed");
-  ReporterSet reporters(settings, outputs, plan.sampling);
+  if (settings.given("hosts")) {
+    return measure_remotely(settings, std::move(plan), std::move(environment), progress);
+  }
+  const std::vector<BandwidthGate> gates = gates_of(settings);
+  ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
   watch_interrupts();
   const RunResult result = run_cases(plan, environment, reporters.pointers());
   progress.clear();
@@ -180,6 +213,7 @@ int run(const CLI::App& app) {
     std::cout << settings.to_config();
     return exit_ok;
   }
+  refuse_stray_remote_options(settings);
   std::vector<Case> cases = cases_of(settings);
   if (settings.flag("list")) return list_cases(cases);
   return measure(settings, std::move(cases));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/case_filter.h"
+#include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
@@ -12,6 +13,8 @@ namespace collbench {
 namespace {
 
 constexpr const char* what = "What to run";
+constexpr const char* anywhere =
+    "Workers on several machines (one command for each; docs/launching.md)";
 constexpr const char* sizes = "Sizes";
 constexpr const char* measuring = "Measuring";
 constexpr const char* output = "Output";
@@ -33,6 +36,12 @@ constexpr OptionRow rows[] = {
     {what, "buffers", "", "STATE", "produced",
      "hot (untouched), produced (rewritten) or cold (uncached)"},
     {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
+
+    {anywhere, "rank", "", "R", "", "this process is worker R of --hosts, counted from 0"},
+    {anywhere, "hosts", "", "H:PORT,..", "", "grpc: where every worker listens, by rank"},
+    {anywhere, "bind", "", "ADDRESS", "", "listen there instead of at the own host of --hosts"},
+    {anywhere, "token-file", "", "FILE", "",
+     "a secret that all workers share (or COLLBENCH_JOB_TOKEN)"},
 
     {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
     {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
@@ -84,6 +93,7 @@ Sweep sweep_of(const Settings& settings) {
   sweep.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
   sweep.backends = parse_list(settings.label("backend"), settings.text("backend"));
   sweep.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  if (settings.given("hosts")) fit_to_hosts(settings, sweep);
   sweep.first = size("minbytes");
   sweep.last = size("maxbytes");
   // A single bound of nccl-tests' habit "-b 128M" means that size alone, not an empty range.

@@ -36,12 +36,20 @@ std::size_t terminal_width() {
   return 80;
 }
 
+std::string& speaker_of_process() {
+  static std::string text;
+  return text;
+}
+
 }  // namespace
 
+void speak_as_rank(int rank) { speaker_of_process() = fmt::format("[rank {}] ", rank); }
+
+const std::string& speaker() { return speaker_of_process(); }
+
 std::string error_prefix() {
-  const std::string_view text = "collbench: error: ";
-  return automatic_colour(STDERR_FILENO) ? fmt::format("\033[1;31m{}\033[0m", text)
-                                         : std::string(text);
+  const std::string text = speaker() + "collbench: error: ";
+  return automatic_colour(STDERR_FILENO) ? fmt::format("\033[1;31m{}\033[0m", text) : text;
 }
 
 bool use_colour(const std::string& when, int descriptor) {
@@ -69,7 +77,7 @@ bool use_progress(const std::string& when) {
 
 void ProgressLine::show(const std::string& text) {
   if (!shown_) return;
-  std::cerr << "\r\033[K" << text.substr(0, terminal_width() - 1) << std::flush;
+  std::cerr << "\r\033[K" << (speaker() + text).substr(0, terminal_width() - 1) << std::flush;
   dirty_ = true;
 }
 

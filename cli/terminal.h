@@ -5,7 +5,13 @@
 
 namespace collbench {
 
-/// "collbench: error: ", in red when standard error is a terminal that takes colour.
+/// Leads every later line on standard error with "[rank 3] ".
+void speak_as_rank(int rank);
+/// "[rank 3] ", or "" if no rank was named.
+const std::string& speaker();
+
+/// "collbench: error: ", after the speaker, in red when standard error is a terminal that takes
+/// colour.
 std::string error_prefix();
 
 /// Whether to colour `descriptor` (1 or 2): `when` is "always", "never" or "auto". Auto colours a
