@@ -26,7 +26,7 @@ class ShmEndpoint final : public Endpoint {
   ShmEndpoint(const ShmView& view, Rank rank)
       : view_(view),
         lines_(view.world),
-        waiter_(view.world),
+        waiter_(view.world, rank),
         rank_(rank),
         ranks_(lines_.header().ranks),
         sent_(static_cast<std::size_t>(ranks_), 0),
@@ -131,8 +131,9 @@ Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   const std::uint64_t k = sent_[static_cast<std::size_t>(to)]++;
   ShmCounter& taken = lines_.taken(rank_, to);
   if (k >= shm_slots) {  // The slot must have been read. Earlier rounds' messages always will be.
-    waiter_.wait_until([&] { return taken.value.load(std::memory_order_acquire) + shm_slots > k; },
-                       [&] { return late_receiver(to); });
+    waiter_.wait_until(
+        to, [&] { return taken.value.load(std::memory_order_acquire) + shm_slots > k; },
+        [&] { return late_receiver(to); });
   }
   ShmSlot& slot = lines_.slot(rank_, to, k);
   const std::int64_t bytes = from.size().count;
@@ -190,18 +191,20 @@ void ShmEndpoint::wait(Ticket ticket) {
   const auto to = static_cast<Rank>((ticket & ~send_mark) >> peer_shift);
   const std::uint64_t messages = ticket & ((std::uint64_t{1} << peer_shift) - 1);
   ShmCounter& taken = lines_.taken(rank_, to);
-  waiter_.wait_until([&] { return taken.value.load(std::memory_order_acquire) >= messages; },
-                     [&] { return late_receiver(to); });
+  waiter_.wait_until(
+      to, [&] { return taken.value.load(std::memory_order_acquire) >= messages; },
+      [&] { return late_receiver(to); });
 }
 
 // Waits for a message; where its data lies.
 const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message) {
   ShmSlot& slot = lines_.slot(from, rank_, message);
-  waiter_.wait_until([&] { return slot.sequence.load(std::memory_order_acquire) == message + 1; },
-                     [&] {
-                       return "rank " + std::to_string(from) + " sent nothing to rank " +
-                              std::to_string(rank_) + " within the timeout";
-                     });
+  waiter_.wait_until(
+      from, [&] { return slot.sequence.load(std::memory_order_acquire) == message + 1; },
+      [&] {
+        return "rank " + std::to_string(from) + " sent nothing to rank " + std::to_string(rank_) +
+               " within the timeout";
+      });
   return slot.position == 0 ? slot.payload : view_data(view_, slot.position);
 }
 

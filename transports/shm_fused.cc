@@ -17,13 +17,14 @@ constexpr std::int64_t inline_limit = 504;
 constexpr std::int64_t private_segment_bytes = 512 << 10;
 // Out of place, outputs larger than a second-level cache are stored around the caches.
 constexpr std::int64_t streaming_bytes = 1 << 20;
+constexpr Rank no_one = -1;  // to wait for in particular
 
 }  // namespace
 
 ShmFused::ShmFused(const ShmView& view, Rank rank)
     : view_(view),
       lines_(view.world),
-      waiter_(view.world),
+      waiter_(view.world, rank),
       rank_(rank),
       ranks_(lines_.header().ranks),
       fused_(lines_.arrival(rank).sequence.load()),
@@ -70,7 +71,7 @@ void ShmFused::play_inline(const Fusion& fusion, Region in, Region out, Reductio
   for (Rank r = 0; r < ranks_; ++r) {
     ShmInline& line = lines_.inline_line(r, sequence % 2);
     waiter_.wait_until(
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+        r, [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
         [&] { return "rank " + std::to_string(r) + " did not arrive within the timeout"; });
   }
   for (const Fusion::Piece& piece : fusion.pieces) {
@@ -96,8 +97,9 @@ void ShmFused::arrive(const std::byte* in, const std::byte* out) {
 void ShmFused::await_arrivals() {
   for (Rank r = 0; r < ranks_; ++r) {
     ShmArrival& line = lines_.arrival(r);
-    waiter_.wait_until([&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
-                       [&] { return missing("did not arrive", false); });
+    waiter_.wait_until(
+        r, [&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
+        [&] { return missing("did not arrive", false); });
   }
   // Everybody has left the previous operation, so its counters can serve the next one.
   if (rank_ != 0) return;
@@ -111,6 +113,7 @@ void ShmFused::await_done(std::int64_t all) {
   waiter_.notify();
   auto& done = lines_.header().done[fused_ % 2].value;
   waiter_.wait_until(
+      no_one,
       [&] { return static_cast<std::int64_t>(done.load(std::memory_order_acquire)) == all; },
       [&] { return missing("did not finish its part", true); });
 }

@@ -58,6 +58,11 @@ struct alignas(64) ShmInline {
   std::byte payload[shm_line_payload];
 };
 
+/// Whom a rank has been waiting for, once the wait has become long: that rank + 1, or 0.
+struct alignas(64) ShmWaiting {
+  std::atomic<int> peer_plus_one;
+};
+
 struct alignas(64) ShmHeader {
   int ranks;
   int cores;
@@ -76,6 +81,7 @@ class ShmLines {
   explicit ShmLines(std::byte* world) : world_(world) {}
   ShmHeader& header() const { return *reinterpret_cast<ShmHeader*>(world_); }
   ShmArrival& arrival(Rank r) const { return at<ShmArrival>(arrivals_offset(), r); }
+  ShmWaiting& waiting(Rank r) const { return at<ShmWaiting>(waiting_offset(), r); }
   ShmInline& inline_line(Rank r, std::uint64_t parity) const {
     return at<ShmInline>(inlines_offset(), 2 * r + static_cast<int>(parity));
   }
@@ -99,8 +105,11 @@ class ShmLines {
   std::size_t inlines_offset() const {
     return arrivals_offset() + sizeof(ShmArrival) * static_cast<std::size_t>(header().ranks);
   }
-  std::size_t taken_offset() const {
+  std::size_t waiting_offset() const {
     return inlines_offset() + 2 * sizeof(ShmInline) * static_cast<std::size_t>(header().ranks);
+  }
+  std::size_t taken_offset() const {
+    return waiting_offset() + sizeof(ShmWaiting) * static_cast<std::size_t>(header().ranks);
   }
   std::size_t slots_offset() const {
     const auto n = static_cast<std::size_t>(header().ranks);
@@ -113,12 +122,13 @@ class ShmLines {
 /// Spinning is worth a microsecond or more only while every rank has a core of its own.
 class ShmWaiter {
  public:
-  explicit ShmWaiter(std::byte* world);
+  ShmWaiter(std::byte* world, Rank rank);
 
-  /// Returns once ready() is true. Throws TransportError if the world ends, or if the timeout
-  /// passes: then it ends the world for everybody, with `missing()` as the reason.
+  /// Returns once ready() is true, which `peer` must bring about. Throws TransportError if the
+  /// world ends, or if the timeout passes: then it ends the world for everybody, with `missing()`
+  /// as the reason and the rank named that `peer` waits for in its turn, if it does.
   template <class Ready, class Missing>
-  void wait_until(Ready ready, Missing missing) {
+  void wait_until(Rank peer, Ready ready, Missing missing) {
     for (int i = 0; i < spins_; ++i) {
       if (ready()) return;
       pause();
@@ -128,11 +138,13 @@ class ShmWaiter {
       yield();
     }
     const double deadline = seconds_now() + timeout_seconds_;
+    announce_wait(peer);
     while (!ready()) {
       throw_if_aborted();
-      if (seconds_now() > deadline) give_up(missing());
+      if (seconds_now() > deadline) give_up(peer, missing());
       sleep_until_notified(ready);
     }
+    announce_wait(-1);
   }
 
   /// Wakes every sleeper. Call after a sequentially consistent store that they may wait for: either
@@ -156,10 +168,13 @@ class ShmWaiter {
   std::uint32_t enlist();
   void sleep(std::uint32_t epoch);
   void wake();
-  [[noreturn]] void give_up(const std::string& reason);
+  void announce_wait(Rank peer);
+  [[noreturn]] void give_up(Rank peer, std::string reason);
 
   std::byte* world_;
+  ShmLines lines_;
   ShmHeader& header_;
+  Rank rank_;
   double timeout_seconds_;
   int spins_;
   int yields_;

@@ -39,7 +39,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 std::size_t ShmLines::footprint(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
-  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline)) * n +
+  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline) + sizeof(ShmWaiting)) * n +
          (sizeof(ShmCounter) + sizeof(ShmSlot) * shm_slots) * n * n;
 }
 
@@ -87,9 +87,11 @@ std::shared_ptr<std::byte> allocate_shm_world(int ranks, const ShmOptions& optio
   return {world, [bytes](std::byte* p) { munmap(p, bytes); }};
 }
 
-ShmWaiter::ShmWaiter(std::byte* world)
+ShmWaiter::ShmWaiter(std::byte* world, Rank rank)
     : world_(world),
-      header_(ShmLines(world).header()),
+      lines_(world),
+      header_(lines_.header()),
+      rank_(rank),
       timeout_seconds_(header_.timeout_seconds),
       spins_(header_.ranks <= header_.cores ? 2000 : 8),
       yields_(header_.ranks <= header_.cores ? 20 : 200) {}
@@ -131,7 +133,21 @@ void ShmWaiter::wake() {
   futex(header_.epoch, FUTEX_WAKE, 1 << 30, nullptr);
 }
 
-void ShmWaiter::give_up(const std::string& reason) {
+void ShmWaiter::announce_wait(Rank peer) {
+  lines_.waiting(rank_).peer_plus_one.store(peer + 1, std::memory_order_relaxed);
+}
+
+// Follows who waits for whom to the rank that waits for nobody, which is the one that is stuck.
+void ShmWaiter::give_up(Rank peer, std::string reason) {
+  Rank stuck = peer;
+  for (int hops = 0; stuck >= 0 && hops < header_.ranks; ++hops) {
+    const Rank next = lines_.waiting(stuck).peer_plus_one.load(std::memory_order_relaxed) - 1;
+    if (next < 0 || next == peer) break;
+    stuck = next;
+  }
+  if (stuck != peer) {
+    reason = "rank " + std::to_string(stuck) + " is stuck: others wait for it, and " + reason;
+  }
   abort_shm_world(world_, reason);
   throw_if_aborted();
   throw TransportError(reason);

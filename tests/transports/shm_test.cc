@@ -168,11 +168,12 @@ TEST(Fusion, GivesTheSameBitsAsTheRoundsItReplaces) {
 }
 
 TEST(ShmEndpoint, NamesTheRankThatNeverArrives) {
-  const Schedule schedule = make_schedule("ring", 3);
+  // A long ring: most ranks wait for one that is itself waiting.
+  const Schedule schedule = make_schedule("ring", 6);
   const ShmOptions options{.timeout = Seconds{0.3}};
   try {
     on_thread_ranks(
-        3,
+        6,
         [&](std::unique_ptr<Endpoint> endpoint) {
           if (endpoint->rank() == 2) return;  // never takes part
           std::vector<float> data(1000, 1.0F);
