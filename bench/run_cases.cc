@@ -87,7 +87,8 @@ class Runner {
       std::shared_ptr<Team>& team = teams_[team_key(decided)];
       if (!team) team = plan_.make(decided, plan_.sampling);
       record.measurement = team->measure(decided, plan_.sampling);
-      record.bound = record.measurement.bound ? record.measurement.bound : plan_.bound(decided);
+      record.bound = record.measurement.bound ? record.measurement.bound
+                                              : plan_.bound(decided, record.measurement);
     } catch (const Unavailable& e) {
       if (!plan_.skip_unavailable) throw;
       record.skipped = e.what();

@@ -29,10 +29,9 @@ struct RunPlan {
   std::function<void(const Case&, int place, int total)> on_start = [](const Case&, int, int) {};
   /// Told when a case is measured, before the reporters are.
   std::function<void()> on_measured = [] {};
-  /// The physical bound of a case with its algorithm decided, or nothing where none is known.
-  std::function<std::optional<Bound>(const Case&)> bound = [](const Case&) {
-    return std::optional<Bound>();
-  };
+  /// The physical bound of a measured case, its algorithm decided; nothing where none is known.
+  std::function<std::optional<Bound>(const Case&, const Measurement&)> bound =
+      [](const Case&, const Measurement&) { return std::optional<Bound>(); };
   /// Processors that `auto` may count on; 0 means those of this process.
   int cores = 0;
   /// How teams are made. A team that was joined before, and scripted ones of tests, are put here.

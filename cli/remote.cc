@@ -100,7 +100,7 @@ std::shared_ptr<RemoteTeam> join(const RemoteJob& job, RunPlan& plan, Environmen
   environment["hosts"] = fmt::format("{}", fmt::join(job.hosts, ","));
   environment["clock"] = team->one_machine() ? "one" : "one per machine";
   plan.cores = team->processors();
-  plan.bound = [](const Case&) { return std::optional<Bound>(); };
+  plan.bound = [](const Case&, const Measurement&) { return std::optional<Bound>(); };
   plan.make = [team](const Case&, const Sampling&) { return team; };
   plan.stop_requested = [team, asked = plan.stop_requested] {
     return team->agree_to_stop(asked());

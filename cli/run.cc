@@ -152,8 +152,9 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
-  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which) {
-    return (*bounds)(which);
+  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which,
+                                                           const Measurement& measured) {
+    return (*bounds)(which, measured);
   };
   return plan;
 }
