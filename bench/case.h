@@ -41,7 +41,8 @@ struct Sampling {
   Seconds timeout{60.0};          // a rank that does not answer for so long is lost
   bool check = true;              // compare with the exact result before and after timing
   std::uint64_t seed = 1;
-  bool pin = true;  // rank r runs on the r-th usable core, counted round and round
+  bool pin = true;        // rank r runs on the r-th of these processors, counted round and round
+  std::vector<int> cpus;  // by the kernel's numbers; empty: the usable ones in order
 };
 
 }  // namespace collbench

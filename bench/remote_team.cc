@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/agreement.h"
+#include "bench/core_order.h"
 #include "bench/environment.h"
 #include "bench/load_watch.h"
 #include "bench/user_buffers.h"
@@ -110,7 +111,7 @@ RemoteTeam::RemoteTeam(const RemoteJob& job) : backend_(find_backend(job.backend
   require(job.rank >= 0 && job.rank < job.ranks(),
           fmt::format("there is no rank {} among {} hosts", job.rank, job.ranks()));
   const int cores = usable_cores();  // a pinned thread cannot ask
-  if (job.pin) pin_to_core(place_at_host(job));
+  if (job.pin) pin_to_core(place_at_host(job), job.cpus);
   context_.rank = job.rank;
   context_.ranks = job.ranks();
   context_.timeout = job.timeout;

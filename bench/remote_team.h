@@ -28,7 +28,8 @@ struct RemoteJob {
   std::string transport;           // as Case::transport
   std::string token;               // a secret of the run; ranks with another one are refused
   Seconds timeout{60};
-  bool pin = true;
+  bool pin = true;  // as Sampling, but counting only the ranks at the same host
+  std::vector<int> cpus;
   std::function<void(const std::string&)> on_waiting;  // told which ranks are missing
 
   int ranks() const { return static_cast<int>(hosts.size()); }

@@ -1,22 +1,10 @@
 #include "bench/worker_case.h"
 
-#include <sched.h>
-
+#include "bench/core_order.h"
 #include "bench/sampler.h"
 
 namespace collbench {
 namespace {
-
-// The processors of the process before any of its threads was pinned.
-const cpu_set_t& usable_processors() {
-  static const cpu_set_t usable = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    return set;
-  }();
-  return usable;
-}
 
 std::string communicator_key(const Case& which) { return which.algorithm + " " + which.transport; }
 
@@ -32,21 +20,6 @@ void make_ready(const Backend& backend, const Case& which, WorkerContext& contex
 }
 
 }  // namespace
-
-void pin_to_core(Rank rank) {
-  const cpu_set_t& usable = usable_processors();
-  const int cores = CPU_COUNT(&usable);
-  if (cores == 0) return;
-  int left = rank % cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &usable) || left-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
-}
 
 UserBuffers prepare_case(const Backend& backend, const Case& which, WorkerContext& context) {
   make_ready(backend, which, context);
@@ -69,7 +42,7 @@ CaseOutcome run_worker_case(const Backend& backend, const Case& which, const Sam
   context.rendezvous = &rendezvous;
   context.timeout = sampling.timeout;
   try {
-    if (sampling.pin) pin_to_core(context.rank);
+    if (sampling.pin) pin_to_core(context.rank, sampling.cpus);
     const UserBuffers buffers = prepare_case(backend, which, context);
     return measure_prepared(backend, which, sampling, context, buffers);
   } catch (...) {

@@ -24,8 +24,4 @@ UserBuffers prepare_case(const Backend& backend, const Case& which, WorkerContex
 Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
                              WorkerContext& context, const UserBuffers& buffers);
 
-/// Binds the calling thread to the `rank`-th core of those the process may use, round and round.
-/// Threads made later by this one inherit it.
-void pin_to_core(Rank rank);
-
 }  // namespace collbench

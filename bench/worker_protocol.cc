@@ -32,7 +32,8 @@ Json sampling_value(const Sampling& sampling) {
           {"timeout_s", sampling.timeout.count()},
           {"check", sampling.check},
           {"seed", sampling.seed},
-          {"pin", sampling.pin}};
+          {"pin", sampling.pin},
+          {"cpus", sampling.cpus}};
 }
 
 Sampling sampling_of(const Json& value) {
@@ -45,6 +46,7 @@ Sampling sampling_of(const Json& value) {
   value.at("check").get_to(sampling.check);
   value.at("seed").get_to(sampling.seed);
   value.at("pin").get_to(sampling.pin);
+  value.at("cpus").get_to(sampling.cpus);
   return sampling;
 }
 

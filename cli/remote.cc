@@ -88,6 +88,7 @@ RemoteJob remote_job_of(const Settings& settings, const Sampling& sampling) {
   job.token = token_of(settings);
   job.timeout = sampling.timeout;
   job.pin = sampling.pin;
+  job.cpus = sampling.cpus;
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };

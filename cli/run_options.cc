@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/case_filter.h"
+#include "bench/core_order.h"
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -56,7 +57,8 @@ constexpr OptionRow rows[] = {
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
-    {measuring, "pin", "", "HOW", "compact", "rank r on the r-th core (compact), or none"},
+    {measuring, "pin", "", "HOW", "compact",
+     "rank r on the r-th core: compact, scatter, none or 0,2-5"},
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
@@ -83,6 +85,24 @@ std::string one_of(const Settings& settings, const std::string& name,
           fmt::format("{}: unknown '{}'.{} Known are {}", settings.label(name), value,
                       did_you_mean(value, known), fmt::join(known, ", ")));
   return value;
+}
+
+void pin_as_asked(const Settings& settings, Sampling& sampling) {
+  const std::string& how = settings.text("pin");
+  sampling.pin = how != "none";
+  if (how == "scatter") sampling.cpus = scattered(usable_core_sites());
+  // A word that does not begin like a list is a name, perhaps a misspelt one.
+  if (!how.empty() && how[0] >= '0' && how[0] <= '9') {
+    sampling.cpus = parse_cpu_list(settings.label("pin"), how);
+    for (const int cpu : sampling.cpus) {
+      const auto sites = usable_core_sites();
+      require(
+          std::any_of(sites.begin(), sites.end(), [&](auto site) { return site.cpu == cpu; }),
+          fmt::format("{}: this process may not run on processor {}", settings.label("pin"), cpu));
+    }
+  } else {
+    one_of(settings, "pin", {"compact", "scatter", "none"});
+  }
 }
 
 Sweep sweep_of(const Settings& settings) {
@@ -150,7 +170,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.check = count("check", 0, 1'000'000) > 0;
   sampling.seed =
       static_cast<std::uint64_t>(count("seed", 0, std::numeric_limits<std::int64_t>::max()));
-  sampling.pin = one_of(settings, "pin", {"compact", "none"}) == "compact";
+  pin_as_asked(settings, sampling);
   return sampling;
 }
 

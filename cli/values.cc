@@ -13,6 +13,7 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t most_workers = 65'536;
+constexpr std::int64_t most_cpus = 1024;  // that a set of the C library holds
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -132,6 +133,18 @@ std::vector<int> parse_worker_counts(const std::string& label, const std::string
     if (std::find(unique.begin(), unique.end(), n) == unique.end()) unique.push_back(n);
   }
   return unique;
+}
+
+std::vector<int> parse_cpu_list(const std::string& label, const std::string& text) {
+  std::vector<int> cpus;
+  for (const std::string& word : parse_list(label, text)) {
+    const std::size_t dash = word.find('-');
+    const auto first = parse_count(label, word.substr(0, dash), 0, most_cpus - 1);
+    const auto last =
+        dash == word.npos ? first : parse_count(label, word.substr(dash + 1), first, most_cpus - 1);
+    for (auto cpu = first; cpu <= last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  return cpus;
 }
 
 Bytes parse_size_option(const std::string& label, const std::string& text) {

@@ -31,6 +31,9 @@ std::vector<std::string> parse_list(const std::string& label, const std::string&
 /// Worker counts: a list of N, FIRST:LAST, or FIRST:LAST:xFACTOR; without repetition, as written.
 std::vector<int> parse_worker_counts(const std::string& label, const std::string& text);
 
+/// Numbers of processors as the kernel writes them: "0,2-5", in the order written.
+std::vector<int> parse_cpu_list(const std::string& label, const std::string& text);
+
 /// A size with parse_size, its message led by the label.
 Bytes parse_size_option(const std::string& label, const std::string& text);
 

@@ -44,6 +44,15 @@ TEST_F(RunTest, EveryAlgorithmGivesCorrectResults) {
   EXPECT_THAT(outcome.out, HasSubstr("all results correct"));
 }
 
+TEST_F(RunTest, WorkersArePinnedToTheListOnlyIfItIsPossible) {
+  const Outcome spread = run({"--algo", "ring", "--pin", "scatter"});
+  EXPECT_EQ(spread.code, 0) << spread.err;
+  const Outcome absent = run({"--pin", "1023"});
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_THAT(absent.err, HasSubstr("--pin: this process may not run on processor 1023"));
+  EXPECT_THAT(run({"--pin", "scater"}).err, HasSubstr("Did you mean 'scatter'?"));
+}
+
 TEST_F(RunTest, JsonIsReadByPython) {
   const Outcome outcome = run({"--algo", "ring,direct", "--json", "-"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -41,6 +41,14 @@ TEST(ParseCountTest, NamesTheOptionTheValueAndTheBound) {
   }
 }
 
+TEST(ParseCpuListTest, TakesNumbersAndRangesInTheOrderWritten) {
+  EXPECT_EQ(parse_cpu_list("--pin", "4,0-2"), (std::vector<int>{4, 0, 1, 2}));
+  EXPECT_EQ(refusal([] { parse_cpu_list("--pin", "3-1"); }), "--pin must be at least 3 (got 1)");
+  for (const char* text : {"", "0,", "-1", "0-", "1024", "0-99999999"}) {
+    EXPECT_NE(refusal([&] { parse_cpu_list("--pin", text); }), "accepted") << text;
+  }
+}
+
 TEST(ParseDurationTest, TakesUnitsAndPlainSeconds) {
   EXPECT_DOUBLE_EQ(parse_duration("-T", "60").count(), 60);
   EXPECT_DOUBLE_EQ(parse_duration("-T", "1.5s").count(), 1.5);
