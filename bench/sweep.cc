@@ -72,6 +72,9 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   which.backend = resolve_backend(backend, algorithm);
   which.workers = workers;
   which.transport = which.backend == "grpc" ? sweep.common.transport : "";
+  // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
+  // contradiction.
+  if (is_black_box(which.backend)) which.isolate = which.private_buffers = false;
   if (algorithm == "auto" && is_black_box(which.backend)) which.algorithm = which.backend;
   if (algorithm != "auto" && !is_black_box(base_name(which.algorithm))) {
     make_schedule(algorithm, workers);
