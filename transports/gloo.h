@@ -40,7 +40,8 @@ std::shared_ptr<GlooStore> make_gloo_memory_store();
 std::shared_ptr<GlooStore> make_gloo_folder_store(const std::string& folder);
 
 /// Joins rank `rank` of `ranks`; returns once every rank has joined. An operation that fails throws
-/// TransportError naming the peers whose connection broke, as far as Gloo knows them.
+/// TransportError naming the peers whose connection broke, as far as Gloo knows them. Ranks meet
+/// once more before they let it go: a rank that leaves closes connections others may still need.
 /// Throws InvalidArgument for an unknown algorithm or a rank out of range, TransportError naming
 /// the missing ranks after the timeout.
 std::unique_ptr<Communicator> make_gloo_communicator(Rank rank, int ranks,
