@@ -6,6 +6,7 @@
 
 #include "bench/environment.h"
 #include "transports/memory_limit.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <thread>
 
 #include <sched.h>
 #include <sys/utsname.h>
@@ -115,12 +114,6 @@ std::string steal() {
 }
 
 }  // namespace
-
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-}
 
 Bytes available_memory() {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();

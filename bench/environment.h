@@ -15,7 +15,4 @@ Environment collect_environment();
 /// what is left of this process's cgroup limit; the largest Bytes if neither can be read.
 Bytes available_memory();
 
-/// Processors this process may run on (its affinity mask), at least 1.
-int usable_cores();
-
 }  // namespace collbench

@@ -17,6 +17,7 @@
 #include "bench/user_buffers.h"
 #include "bench/worker_case.h"
 #include "core/error.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
-#include "bench/environment.h"
 #include "core/error.h"
 #include "heuristics/choose.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {

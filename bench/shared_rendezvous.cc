@@ -3,43 +3,20 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <new>
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "bench/environment.h"
 #include "core/error.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
-
-// Not the private forms: the words may be shared with other processes.
-void futex_sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::nanoseconds t) {
-  const timespec limit{.tv_sec = t.count() / 1'000'000'000, .tv_nsec = t.count() % 1'000'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
-}
-
-void futex_wake_all(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void pause_processor() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 

@@ -4,23 +4,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/mpi.h"
 #include "transports/mpi_algorithm.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
 namespace {
-
-int usable_cores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  return CPU_COUNT(&allowed);
-}
 
 void add_parameter(std::vector<std::string>& command, std::string_view name,
                    std::string_view value) {

@@ -6,34 +6,18 @@
 #include <new>
 #include <thread>
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "transports/shm_layout.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
 namespace {
 
 constexpr int most_ranks = 512;
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
-
-// A futex word in shared memory; not private, since ranks may be processes.
-void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
-           const timespec* timeout) {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr,
-          0);
-}
 
 }  // namespace
 
@@ -66,7 +50,7 @@ void abort_shm_world(std::byte* world, std::string_view message) {
   header.message[length] = '\0';
   header.aborted.store(2);
   header.epoch.fetch_add(1);
-  futex(header.epoch, FUTEX_WAKE, 1 << 30, nullptr);
+  futex_wake_all(header.epoch);
 }
 
 std::string shm_world_error(const std::byte* world) {
@@ -96,13 +80,7 @@ ShmWaiter::ShmWaiter(std::byte* world, Rank rank)
       spins_(header_.ranks <= header_.cores ? 2000 : 8),
       yields_(header_.ranks <= header_.cores ? 20 : 200) {}
 
-void ShmWaiter::pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#else
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-#endif
-}
+void ShmWaiter::pause() { pause_processor(); }
 
 void ShmWaiter::yield() { sched_yield(); }
 
@@ -124,13 +102,12 @@ std::uint32_t ShmWaiter::enlist() {
 
 void ShmWaiter::sleep(std::uint32_t epoch) {
   // The short timeout bounds what a missed wake-up can cost, and lets the deadline be looked at.
-  constexpr timespec nap{0, 20'000'000};
-  futex(header_.epoch, FUTEX_WAIT, epoch, &nap);
+  futex_sleep(header_.epoch, epoch, std::chrono::milliseconds(20));
 }
 
 void ShmWaiter::wake() {
   header_.epoch.fetch_add(1);
-  futex(header_.epoch, FUTEX_WAKE, 1 << 30, nullptr);
+  futex_wake_all(header_.epoch);
 }
 
 void ShmWaiter::announce_wait(Rank peer) {
