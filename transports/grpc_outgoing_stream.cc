@@ -135,8 +135,8 @@ struct OutgoingStream::Call {
         part.slices->add();
         slices.emplace_back(const_cast<std::byte*>(part.data), static_cast<std::size_t>(n),
                             drop_slice, part.slices);
+        part.data += n;
       }
-      part.data += n;
       part.bytes -= n;
       if (part.bytes > 0) continue;
       if (part.slices != nullptr) part.slices->drop();
