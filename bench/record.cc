@@ -25,13 +25,15 @@ std::size_t interval_rank(std::size_t n) {
     const double z = 1.959963984540054;  // 97.5 % of the normal distribution
     return static_cast<std::size_t>(std::floor(count / 2 - z * std::sqrt(count) / 2));
   }
-  const double log_all = count * std::log(2.0);
-  double below = 0;  // P(X < l)
+  // In logarithms, for 2^-n underflows; term by term, since lgamma() writes a global and ranks are
+  // threads.
+  double log_term = -count * std::log(2.0);  // of P(X = l)
+  double below = 0;                          // P(X < l + 1)
   for (std::size_t l = 0; l <= n; ++l) {
-    const auto k = static_cast<double>(l);
-    below += std::exp(std::lgamma(count + 1) - std::lgamma(k + 1) - std::lgamma(count - k + 1) -
-                      log_all);
+    below += std::exp(log_term);
     if (below > 0.025) return l;
+    const auto k = static_cast<double>(l);
+    log_term += std::log((count - k) / (k + 1));
   }
   return n;
 }
