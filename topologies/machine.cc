@@ -1,0 +1,55 @@
+#include "topologies/machine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+template <typename T>
+T at_level(const std::vector<T>& values, int level, T none) {
+  if (values.empty()) return none;
+  return values[std::min(static_cast<std::size_t>(level), values.size() - 1)];
+}
+
+}  // namespace
+
+MessageCost message_cost(const Costs& costs, const Protocol* protocol, double bytes, int level) {
+  MessageCost cost{.wire_factor = costs.wire_factor, .cap = costs.message_cap.bytes_per_second};
+  for (const LatencyStep& step : costs.message_latency) {
+    if (bytes >= static_cast<double>(step.from_bytes.count)) cost.latency = step.latency;
+  }
+  if (protocol != nullptr) {
+    cost.latency += at_level(protocol->message_latency, level, Seconds{0});
+    cost.wire_factor *= protocol->wire_factor;
+    const double cap = at_level(protocol->message_cap, level, Bandwidth{0}).bytes_per_second;
+    if (cap > 0 && (cost.cap == 0 || cap < cost.cap)) cost.cap = cap;
+  }
+  return cost;
+}
+
+std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks) {
+  std::vector<Seconds> starts(static_cast<std::size_t>(ranks), Seconds{0});
+  if (disturbance.jitter.count() > 0) {
+    RandomEngine random = random_engine(disturbance.seed, "start times");
+    for (Seconds& start : starts) {
+      // 53 random bits as a number in [0, 1), alike on every machine.
+      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
+      start = -std::log1p(-uniform) * disturbance.jitter;
+    }
+  }
+  for (const auto& [rank, delay] : disturbance.stragglers) {
+    require(rank >= 0 && rank < ranks,
+            fmt::format("straggler {} does not exist; ranks are 0 to {}", rank, ranks - 1));
+    require(delay.count() >= 0, fmt::format("straggler {}: the delay must not be negative", rank));
+    starts[static_cast<std::size_t>(rank)] += delay;
+  }
+  return starts;
+}
+
+}  // namespace collbench

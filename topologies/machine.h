@@ -1,0 +1,90 @@
+// A Machine is a topology with what messages and sums cost on it: one file topologies/*.toml.
+//
+// Time of one message of m bytes over a route of level l (0 inside a node, 1 between nodes):
+//
+//   route latency + message_latency(m, l)  and then  wire_factor * m  bytes flow, sharing links
+//   max-min fairly and never faster than `message_cap`.
+//
+// A rank that has all messages of a round adds reduced bytes / reduction_rate before its next
+// round; a collective adds `per_collective` once. Every engine uses these numbers alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "topologies/topology.h"
+
+namespace collbench {
+
+/// Latency that a message adds to that of its links, from `from_bytes` on. Ascending.
+struct LatencyStep {
+  Bytes from_bytes;
+  Seconds latency;
+};
+
+/// One way of sending, as NCCL's LL, LL128 and Simple. Vectors have an entry per link level; a
+/// level beyond the end takes the last.
+struct Protocol {
+  std::string name;
+  double wire_factor = 1;                // bytes on the wire per byte of payload, at least 1
+  std::vector<Seconds> message_latency;  // adds to that of the links
+  std::vector<Bandwidth> message_cap;    // of one message; 0 or empty: none
+  std::string source;
+};
+
+/// Switches that add: the vector goes up once and comes down once, as NVLS and SHARP do.
+struct InNetwork {
+  std::string name;   // "nvls", "sharp"
+  Seconds latency;    // of one collective
+  Bandwidth rate;     // bytes of the vector per second and rank
+  int max_ranks = 0;  // of one domain; 0: no limit
+  std::string source;
+};
+
+struct Costs {
+  std::vector<LatencyStep> message_latency;  // empty: none beyond the links
+  double wire_factor = 1;
+  Bandwidth message_cap{0};     // 0: none
+  Bandwidth reduction_rate{0};  // bytes reduced per second by one rank; 0: free
+  Seconds per_collective{0};
+  std::vector<Protocol> protocols;      // empty: one way of sending
+  std::optional<InNetwork> in_network;  // empty: switches only forward
+};
+
+/// What differs between otherwise equal runs, reproducible from the seed.
+struct Disturbance {
+  Seconds jitter{0};  // every rank starts late by an exponential time with this mean
+  std::uint64_t seed = 1;
+  std::vector<std::pair<int, Seconds>> stragglers;  // these ranks start later by so much
+};
+
+struct Machine {
+  Topology topology;
+  Costs costs;
+  std::string summary;
+  std::string source;
+};
+
+/// What one message costs, resolved from Costs and, where there is a ladder, one Protocol of it.
+struct MessageCost {
+  Seconds latency{0};  // beyond that of the links
+  double wire_factor = 1;
+  double cap = 0;  // bytes on the wire per second; 0: none
+};
+/// `protocol` may be null. `bytes` is the payload; an inflated message keeps to the cap on the
+/// wire.
+MessageCost message_cost(const Costs& costs, const Protocol* protocol, double bytes, int level);
+
+/// Start of each rank, all at least 0.
+std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks);
+
+/// Which host each rank sits on: "row-major" (rank = host), "snake" (consecutive ranks are
+/// neighbours on the grid), "rail" (consecutive ranks are the same device of consecutive nodes), or
+/// a list "3,1,0,2" of as many distinct hosts as ranks. Throws InvalidArgument for another name,
+/// more ranks than hosts, or an order that the layout does not have.
+std::vector<Host> place(const std::string& order, int ranks, const Topology& topology);
+
+}  // namespace collbench

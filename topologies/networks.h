@@ -1,0 +1,71 @@
+// The shapes networks come in, as functions that give Topologies.
+//
+// Vertices 0 .. hosts-1 are hosts; switches follow. Every cable is a pair of links. All routes are
+// static and shortest; where several are, the rule is stated, so that SimGrid's zones of the same
+// name (3.32) and these agree.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/topology.h"
+
+namespace collbench {
+
+/// Hosts on one non-blocking switch: a link up and a link down each. Half of the class's latency is
+/// on each, so that a route costs link.latency.
+Topology star(int hosts, const LinkClass& link);
+
+/// A cable between every pair of hosts.
+Topology fully_connected(int hosts, const LinkClass& link);
+
+/// A grid of any number of axes; wrap[i] says whether axis i closes to a ring (axes of length 2
+/// never get a second cable). `axes` has one class for all axes, or one each. Dimension-order
+/// routing from the innermost axis on; half-way ties go up.
+Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
+               const std::vector<LinkClass>& axes);
+
+/// A k-ary n-tree as SimGrid's FatTreeZone: down[i] children and up[i] parents per level, lanes[i]
+/// parallel cables, levels from the hosts up; d-mod-k routing.
+Topology fat_tree(const std::vector<int>& down, const std::vector<int>& up,
+                  const std::vector<int>& lanes, const std::vector<LinkClass>& levels);
+
+/// Groups x chassis x routers x hosts per router as SimGrid's DragonflyZone: all-to-all black links
+/// in a chassis' column, green links in a chassis, one blue link per group pair; minimal routing.
+struct DragonflyLinks {
+  int lanes = 1;
+  LinkClass link;
+};
+Topology dragonfly(int groups, int chassis, int routers, int hosts_per_router,
+                   const DragonflyLinks& blue, const DragonflyLinks& black,
+                   const DragonflyLinks& green, const LinkClass& local);
+
+/// A cable of a graph given link by link.
+struct Cable {
+  Vertex a = 0;
+  Vertex b = 0;
+  std::int32_t link_class = 0;
+  float lanes = 1;
+  bool one_way = false;  // only a to b
+};
+/// Any graph. Shortest paths by number of links, then by the widest narrowest link, then by the
+/// smaller vertex; one breadth-first search per source, kept.
+Topology graph(std::string name, int hosts, int vertices, Layout layout,
+               std::vector<LinkClass> classes, const std::vector<Cable>& cables,
+               Topology::NameFunction vertex_name = {});
+
+/// `nodes` copies of `node` joined by a fabric. Each host reaches the fabric through
+/// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order; with `rails`
+/// adapter k of all nodes meets at switch k and rails meet at a spine, otherwise all meet at one
+/// switch. `spine` is null where the spine never limits.
+struct Fabric {
+  LinkClass adapter;
+  int adapters_per_node = 1;
+  bool rails = false;
+  const LinkClass* spine = nullptr;  // one link per rail (or node) to the spine, `spine_lanes` wide
+  float spine_lanes = 1;
+};
+Topology cluster(const Topology& node, int nodes, const Fabric& fabric);
+
+}  // namespace collbench

@@ -1,0 +1,126 @@
+#include "topologies/topology.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+void check_layout(const std::string& name, int hosts, const Layout& layout) {
+  std::int64_t product = 1;
+  for (const int d : layout.dims) {
+    require(d >= 1, fmt::format("topology {}: axis lengths must be at least 1, not {}", name, d));
+    product *= d;
+  }
+  require(product == hosts, fmt::format("topology {}: the axes {} multiply to {}, not to its {} "
+                                        "hosts",
+                                        name, fmt::join(layout.dims, "x"), product, hosts));
+  const std::size_t wraps = layout.kind == Layout::Kind::grid ? layout.dims.size() : 0;
+  require(layout.wraps.size() == wraps,
+          fmt::format("topology {}: {} axes need as many wraps, not {}", name, wraps,
+                      layout.wraps.size()));
+}
+
+void check_class(const std::string& name, const LinkClass& link_class) {
+  const auto& [class_name, nominal, efficiency, latency, level, source] = link_class;
+  require(nominal.bytes_per_second > 0,
+          fmt::format("topology {}: link '{}' needs a bandwidth above 0", name, class_name));
+  require(efficiency > 0 && efficiency <= 1,
+          fmt::format("topology {}: efficiency of link '{}' must be in (0, 1], not {}", name,
+                      class_name, efficiency));
+  require(latency.count() >= 0,
+          fmt::format("topology {}: latency of link '{}' must not be negative", name, class_name));
+}
+
+}  // namespace
+
+Topology::Topology(std::string name, int hosts, int vertices, Layout layout,
+                   std::vector<LinkClass> classes, std::vector<Link> links, RouteFunction route,
+                   NameFunction vertex_name) {
+  require(hosts >= 1, fmt::format("topology {}: needs at least 1 host, not {}", name, hosts));
+  require(vertices >= hosts,
+          fmt::format("topology {}: {} vertices cannot hold {} hosts", name, vertices, hosts));
+  check_layout(name, hosts, layout);
+  for (const LinkClass& link_class : classes) check_class(name, link_class);
+  std::vector<double> capacity;
+  capacity.reserve(links.size());
+  for (const Link& link : links) {
+    const auto valid = [&](Vertex v) { return v >= 0 && v < vertices; };
+    require(valid(link.from) && valid(link.to) && link.link_class >= 0 &&
+                link.link_class < static_cast<std::int32_t>(classes.size()) && link.lanes > 0,
+            fmt::format("topology {}: link {} -> {} names a vertex or class that does not exist, "
+                        "or no lanes",
+                        name, link.from, link.to));
+    const LinkClass& c = classes[static_cast<std::size_t>(link.link_class)];
+    capacity.push_back(c.nominal.bytes_per_second * c.efficiency * static_cast<double>(link.lanes));
+  }
+  data_ = std::make_shared<const Data>(Data{std::move(name), hosts, vertices, std::move(layout),
+                                            std::move(classes), std::move(links), std::move(route),
+                                            std::move(vertex_name), std::move(capacity)});
+}
+
+const LinkClass& Topology::link_class(LinkId link) const {
+  return data_
+      ->classes[static_cast<std::size_t>(data_->links[static_cast<std::size_t>(link)].link_class)];
+}
+
+void Topology::route(Host from, Host to, std::vector<LinkId>& out) const {
+  assert(from >= 0 && from < hosts() && to >= 0 && to < hosts());
+  out.clear();
+  if (from == to) return;
+  data_->route(from, to, out);
+  require(!out.empty(), fmt::format("topology {}: no path leads from {} to {}", name(),
+                                    this->vertex_name(from), this->vertex_name(to)));
+}
+
+std::string Topology::vertex_name(Vertex vertex) const {
+  if (data_->vertex_name) return data_->vertex_name(vertex);
+  if (vertex < hosts()) return fmt::format("host {}", vertex);
+  return fmt::format("switch {}", vertex - hosts());
+}
+
+std::string Topology::link_name(LinkId link) const {
+  const Link& ends = data_->links[static_cast<std::size_t>(link)];
+  return fmt::format("{} -> {} ({})", vertex_name(ends.from), vertex_name(ends.to),
+                     link_class(link).name);
+}
+
+Topology Topology::named(std::string name) const {
+  Data data = *data_;
+  data.name = std::move(name);
+  return Topology(std::make_shared<const Data>(std::move(data)));
+}
+
+Topology Topology::slowed(std::span<const Host> hosts, std::span<const double> factor) const {
+  require(hosts.size() == factor.size(), "slowed: one factor per host is needed");
+  Data data = *data_;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    require(hosts[i] >= 0 && hosts[i] < data.hosts,
+            fmt::format("slow host {} does not exist; {} has hosts 0 to {}", hosts[i], data.name,
+                        data.hosts - 1));
+    require(factor[i] > 0,
+            fmt::format("slow host {}: the factor must be above 0, not {}", hosts[i], factor[i]));
+    for (std::size_t l = 0; l < data.links.size(); ++l) {
+      const bool touches = data.links[l].from == hosts[i] || data.links[l].to == hosts[i];
+      if (touches) data.capacity[l] *= factor[i];
+    }
+  }
+  return Topology(std::make_shared<const Data>(std::move(data)));
+}
+
+RouteSummary summarize(const Topology& topology, std::span<const LinkId> route) {
+  RouteSummary summary;
+  for (const LinkId link : route) {
+    const LinkClass& link_class = topology.link_class(link);
+    summary.latency += link_class.latency;
+    summary.level = std::max(summary.level, link_class.level);
+  }
+  return summary;
+}
+
+}  // namespace collbench

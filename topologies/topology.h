@@ -1,0 +1,113 @@
+// A Topology is a network as a value: hosts, directed links, and a function that routes.
+//
+// Vertices 0 .. hosts()-1 are hosts (devices that hold a rank), the others switches. A link carries
+// bytes in one direction; a cable is two links. A route is the list of links that a message from
+// one host to another occupies all at once (cut-through), so that its rate is that of the tightest
+// link and its latency the sum of theirs. Routes are computed when asked: 262,144 hosts cost their
+// links and nothing more.
+//
+// Nominal bandwidth and the share of it that large transfers reach are separate numbers, and both
+// name their source.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace collbench {
+
+using Host = int;
+using Vertex = int;
+using LinkId = std::int32_t;
+
+/// What links of one kind have in common. `level` 0 is inside a node, 1 between nodes.
+struct LinkClass {
+  std::string name;       // "nvlink", "ici x", "nic"
+  Bandwidth nominal;      // of one lane in one direction, as the vendor states it
+  double efficiency = 1;  // share of it that a large transfer reaches, in (0, 1]
+  Seconds latency{0};
+  int level = 0;
+  std::string source;
+};
+
+struct Link {
+  Vertex from = 0;
+  Vertex to = 0;
+  std::int32_t link_class = 0;
+  float lanes = 1;  // parallel cables used as one
+};
+
+/// How hosts are numbered, for placements and for algorithms that follow the machine.
+/// host = i0 + dims[0] * (i1 + dims[1] * ...), innermost axis first; the dims multiply to hosts().
+struct Layout {
+  enum class Kind : std::uint8_t { flat, grid, hierarchy };
+  Kind kind = Kind::flat;
+  std::vector<int> dims;    // flat: {hosts}; hierarchy: {hosts per node, nodes, ...}
+  std::vector<bool> wraps;  // grid: whether the axis closes to a ring; empty otherwise
+};
+
+/// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
+class Topology {
+ public:
+  /// Appends the links from `from` to `to`, in the order travelled; nothing if they are equal.
+  using RouteFunction = std::function<void(Host from, Host to, std::vector<LinkId>& out)>;
+  using NameFunction = std::function<std::string(Vertex)>;
+
+  /// Requires hosts >= 1, dims that multiply to the hosts, positive bandwidths and efficiencies,
+  /// and links between vertices that exist. Throws InvalidArgument, naming what is wrong.
+  /// `vertex_name` empty means "host 3" and "switch 0".
+  Topology(std::string name, int hosts, int vertices, Layout layout, std::vector<LinkClass> classes,
+           std::vector<Link> links, RouteFunction route, NameFunction vertex_name = {});
+
+  const std::string& name() const { return data_->name; }
+  int hosts() const { return data_->hosts; }
+  int vertices() const { return data_->vertices; }
+  const Layout& layout() const { return data_->layout; }
+  std::span<const LinkClass> classes() const { return data_->classes; }
+  std::span<const Link> links() const { return data_->links; }
+
+  const LinkClass& link_class(LinkId link) const;
+  /// lanes * nominal * efficiency, in bytes per second.
+  double capacity(LinkId link) const { return data_->capacity[static_cast<std::size_t>(link)]; }
+
+  /// Replaces `out` by the links from one host to another. Requires hosts in range.
+  /// Throws InvalidArgument if no path leads there.
+  void route(Host from, Host to, std::vector<LinkId>& out) const;
+  std::string vertex_name(Vertex vertex) const;
+  /// "host 3 -> switch 0 (nvlink)".
+  std::string link_name(LinkId link) const;
+
+  /// The same network under another name, or with some links' capacity multiplied: factor[i] > 0
+  /// applies to every link that touches hosts[i] (a slow adapter).
+  Topology named(std::string name) const;
+  Topology slowed(std::span<const Host> hosts, std::span<const double> factor) const;
+
+ private:
+  struct Data {
+    std::string name;
+    int hosts;
+    int vertices;
+    Layout layout;
+    std::vector<LinkClass> classes;
+    std::vector<Link> links;
+    RouteFunction route;
+    NameFunction vertex_name;
+    std::vector<double> capacity;
+  };
+  explicit Topology(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<const Data> data_;
+};
+
+/// Sum of the latencies of the links of a route, and the highest level among them.
+struct RouteSummary {
+  Seconds latency{0};
+  int level = 0;
+};
+RouteSummary summarize(const Topology& topology, std::span<const LinkId> route);
+
+}  // namespace collbench
