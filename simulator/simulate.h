@@ -40,7 +40,7 @@ struct Scenario {
   bool equal_chunks = false;  // sizes are real numbers: every chunk is 1/chunks of the vector
   Disturbance disturbance;
   bool real_data = false;        // simgrid: move and check real values
-  std::int64_t trace_limit = 0;  // transfers to keep for a trace, the earliest; 0: none
+  std::int64_t trace_limit = 0;  // transfers to keep for a trace, the first to arrive; 0: none
 };
 
 /// One message, when it became ready, when its bytes began to flow and when it arrived.
@@ -64,8 +64,9 @@ struct Outcome {
   Engine engine = Engine::fluid;
   std::string why;  // this engine, in words; empty if it was asked for
   Seconds time{0};  // of the last rank, from the first start; per-collective cost included
-  std::vector<Seconds> rank_end;  // by rank
-  std::vector<LinkUse> links;     // by LinkId; empty for engines that do not know
+  std::vector<Seconds> rank_end;   // by rank
+  std::vector<Seconds> round_end;  // by round, of the last rank; empty for engines without rounds
+  std::vector<LinkUse> links;      // by LinkId; empty for engines that do not know
   std::vector<Transfer> transfers;
   std::int64_t messages = 0;         // of all ranks
   std::int64_t messages_played = 0;  // that the engine really handled

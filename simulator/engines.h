@@ -1,0 +1,24 @@
+// The engines behind simulate(), one function each. They check their scenario themselves.
+//
+// Every one throws InvalidArgument for a scenario that is wrong or does not fit it, and Unavailable
+// if this build lacks it. All are reentrant but simgrid: a process has one SimGrid.
+#pragma once
+
+#include "simulator/simulate.h"
+
+namespace collbench {
+
+Outcome simulate_fluid(const Scenario& scenario);
+Outcome simulate_quotient(const Scenario& scenario);
+Outcome simulate_model(const Scenario& scenario);
+Outcome simulate_simgrid(const Scenario& scenario);
+
+/// Whether this build has SimGrid.
+bool simgrid_available();
+
+/// Throws InvalidArgument unless the scenario hangs together: as many placed ranks as the schedule
+/// has, hosts that exist, a count of at least 0, a protocol of the machine's ladder, stragglers
+/// that exist.
+void check(const Scenario& scenario);
+
+}  // namespace collbench

@@ -1,0 +1,53 @@
+// Plays a Program: flows share links max-min fairly, in simulated time, without actors.
+//
+// Progressive filling (Bertsekas, Gallager: Data Networks, section 6.5.2): all rates rise together,
+// and a flow stops rising at its own limit or when a link it crosses is full, where a flow counts
+// as often as its path says. The allocation is unique, and only changes among flows that are joined
+// by links that can be full: those alone are solved again when a flow starts or ends. A flow
+// whose links cannot be full even if everyone on them went as fast as it may runs at its limit; it
+// costs no solving.
+//
+// Events come in the order of (time, sequence); those within 4 units in the last place of the
+// earliest are one moment. Memory grows with positions, links, paths and flows in flight.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "simulator/program.h"
+#include "simulator/simulate.h"
+
+namespace collbench {
+
+/// Is told when positions go on; may end the play.
+class RoundWatch {
+ public:
+  virtual ~RoundWatch() = default;
+  /// `position` enters `round`, or ends if `round` is rounds(). In order of time; false ends all.
+  virtual bool enters(int position, int round, Seconds time) = 0;
+};
+
+struct FlowOptions {
+  Posting posting = Posting::eager;
+  bool link_use = false;         // fill FlowReport::links
+  bool round_end = false;        // fill FlowReport::round_end
+  std::int64_t trace_limit = 0;  // transfers to keep, the first to arrive
+  RoundWatch* watch = nullptr;   // null: nobody watches
+};
+
+struct FlowReport {
+  std::vector<Seconds> end;         // by position: when it leaves its last round
+  std::vector<Seconds> round_end;   // by round: when the last position leaves it
+  std::vector<LinkUse> links;       // by link
+  std::vector<Transfer> transfers;  // ranks are positions
+  std::int64_t flows = 0;           // that arrived
+  bool stopped = false;             // by the watch; then `end` holds only who ended
+};
+
+/// Plays all rounds. Reentrant. Throws InvalidArgument if a position waits for flows that nobody
+/// sends, if a flow reaches a position that does not wait for it, or if the flows in flight would
+/// not fit into memory.
+FlowReport play(Program& program, const FlowOptions& options);
+
+}  // namespace collbench
