@@ -1,6 +1,5 @@
 // `collbench run`: settings in, records out.
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -15,66 +14,13 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/remote.h"
+#include "cli/reporters.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
-
-/// The reporters of a run and the files they write.
-class ReporterSet {
- public:
-  ReporterSet(const Settings& settings, const Outputs& outputs, const Sampling& sampling) {
-    if (outputs.console == "table") {
-      const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
-                             settings.flag("quiet")};
-      add(table_reporter(std::cout, style));
-    }
-    if (outputs.console == "nccl") add(nccl_reporter(std::cout, sampling));
-    if (outputs.console == "csv") add(csv_reporter(std::cout, outputs.raw_samples));
-    if (outputs.console == "json") add(json_reporter(std::cout));
-    if (outputs.console == "gbench") add(gbench_reporter(std::cout));
-    if (!outputs.json.empty()) add(json_file_reporter(outputs.json));
-    if (!outputs.csv.empty()) add(csv_reporter(open(outputs.csv), outputs.raw_samples));
-    if (!outputs.gbench.empty()) add(gbench_reporter(open(outputs.gbench)));
-  }
-
-  std::vector<Reporter*> pointers() const {
-    std::vector<Reporter*> all;
-    for (const auto& reporter : reporters_) all.push_back(reporter.get());
-    return all;
-  }
-
-  /// Throws Error naming a file that could not be written to its end.
-  void close() {
-    for (auto& [path, file] : files_) {
-      file->close();
-      if (!*file) throw Error(fmt::format("could not write '{}'", path));
-    }
-  }
-
- private:
-  void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
-
-  std::ostream& open(const std::string& path) {
-    auto file = std::make_unique<std::ofstream>(path);
-    if (!*file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-    files_.emplace_back(path, std::move(file));
-    return *files_.back().second;
-  }
-
-  std::vector<std::pair<std::string, std::unique_ptr<std::ofstream>>> files_;
-  std::vector<std::unique_ptr<Reporter>> reporters_;
-};
-
-/// The command line as it was typed, words separated by blanks.
-std::string command_line() {
-  std::string text = read_text_file("/proc/self/cmdline");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
-}
 
 std::string describe(const Case& which) {
   return fmt::format("{:<24} {:<6} workers={:<3} {:>10}  {} {} {}", which.algorithm, which.backend,
