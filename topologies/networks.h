@@ -22,17 +22,22 @@ Topology fully_connected(int hosts, const LinkClass& link);
 
 /// A grid of any number of axes; wrap[i] says whether axis i closes to a ring (axes of length 2
 /// never get a second cable). `axes` has one class for all axes, or one each. Dimension-order
-/// routing from the innermost axis on; half-way ties go up.
+/// routing from the innermost axis on. Half-way ties go up, also from the middle to coordinate 0 of
+/// an even axis (SimGrid's TorusZone goes down there, which breaks the symmetry of the torus).
 Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
                const std::vector<LinkClass>& axes);
 
 /// A k-ary n-tree as SimGrid's FatTreeZone: down[i] children and up[i] parents per level, lanes[i]
-/// parallel cables, levels from the hosts up; d-mod-k routing.
+/// parallel cables (links of their own), levels from the hosts up; d-mod-k routing. `levels` has
+/// one class for all levels, or one each.
 Topology fat_tree(const std::vector<int>& down, const std::vector<int>& up,
                   const std::vector<int>& lanes, const std::vector<LinkClass>& levels);
 
-/// Groups x chassis x routers x hosts per router as SimGrid's DragonflyZone: all-to-all black links
-/// in a chassis' column, green links in a chassis, one blue link per group pair; minimal routing.
+/// Groups x chassis x routers x hosts per router as SimGrid's DragonflyZone: all-to-all green links
+/// in a chassis, black links between the routers of one number in all chassis of a group, one blue
+/// link per group pair, `lanes` wide; minimal routing, green before black. Requires as many routers
+/// per chassis as groups. (Inside a group SimGrid 3.32 forgets that a source is not in chassis 0,
+/// so its routes there are broken ones; ours are continuous.)
 struct DragonflyLinks {
   int lanes = 1;
   LinkClass link;
@@ -56,9 +61,10 @@ Topology graph(std::string name, int hosts, int vertices, Layout layout,
                Topology::NameFunction vertex_name = {});
 
 /// `nodes` copies of `node` joined by a fabric. Each host reaches the fabric through
-/// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order; with `rails`
-/// adapter k of all nodes meets at switch k and rails meet at a spine, otherwise all meet at one
-/// switch. `spine` is null where the spine never limits.
+/// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order (several
+/// adapters of one host act as one link); with `rails` adapter k of all nodes meets at switch k and
+/// rails meet at a spine, otherwise all meet at one switch. `spine` is null where the spine never
+/// limits. As on a star, half of the adapter's latency is at each end of a route.
 struct Fabric {
   LinkClass adapter;
   int adapters_per_node = 1;
