@@ -23,6 +23,60 @@ void require_equal_shapes(const std::string& name, const std::vector<Schedule>& 
   }
 }
 
+// Runs of stages that follow each other.
+std::vector<int> joined_runs(const std::vector<Schedule>& stages, const std::vector<int>& first) {
+  std::vector<int> runs;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const int begin : stages[i].runs()) runs.push_back(first[i] + begin);
+  }
+  return runs;
+}
+
+// Rounds are alike where those of all parts are, and no part ends between them.
+std::vector<int> common_runs(const std::vector<Schedule>& parts) {
+  std::vector<int> runs{0};
+  for (const Schedule& part : parts) {
+    const std::vector<int> own = part.runs();
+    runs.insert(runs.end(), own.begin(), own.end());
+    runs.push_back(part.rounds());
+  }
+  std::sort(runs.begin(), runs.end());
+  runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
+  return runs;
+}
+
+std::vector<int> reversed_runs(const Schedule& schedule) {
+  std::vector<int> runs;
+  int end = schedule.rounds();
+  const std::vector<int> own = schedule.runs();
+  for (auto begin = own.rbegin(); begin != own.rend(); end = *begin++) {
+    runs.push_back(schedule.rounds() - end);
+  }
+  return runs;
+}
+
+// Round t of a train plays the inner rounds of a window that grows, slides and shrinks. Rounds are
+// alike while the window stays, or slides within one run.
+std::vector<int> train_runs(const Schedule& inner, int segments) {
+  struct Window {
+    int first;
+    int last;
+  };
+  const auto window = [&](int t) {
+    return Window{std::max(0, t - segments + 1), std::min(t, inner.rounds() - 1)};
+  };
+  std::vector<int> runs{0};
+  for (int t = 1; t < inner.rounds() + segments - 1; ++t) {
+    const Window before = window(t - 1);
+    const Window now = window(t);
+    const bool stays = before.first == now.first && before.last == now.last;
+    const bool slides = before.first + 1 == now.first && before.last + 1 == now.last &&
+                        inner.pattern(before.first) == inner.pattern(now.last);
+    if (!stays && !slides) runs.push_back(t);
+  }
+  return runs;
+}
+
 }  // namespace
 
 Schedule sequence(std::string name, std::vector<Schedule> stages) {
@@ -31,13 +85,14 @@ Schedule sequence(std::string name, std::vector<Schedule> stages) {
   for (const Schedule& stage : stages) first.push_back(first.back() + stage.rounds());
   const Shape shape{stages[0].ranks(), stages[0].chunks(), first.back()};
   const Partition partition = stages[0].partition();
+  std::vector<int> runs = joined_runs(stages, first);
   const auto play = [stages = std::move(stages), first = std::move(first)](Rank r, int t,
                                                                            Round& out) {
     const auto after = std::upper_bound(first.begin(), first.end(), t);
     const auto i = static_cast<std::size_t>(after - first.begin() - 1);
     stages[i].round(r, t - first[i], out);
   };
-  return {std::move(name), shape, play, partition};
+  return {std::move(name), shape, play, partition, std::move(runs)};
 }
 
 Schedule concurrent(std::string name, std::vector<Schedule> parts) {
@@ -45,6 +100,7 @@ Schedule concurrent(std::string name, std::vector<Schedule> parts) {
   Shape shape{parts[0].ranks(), parts[0].chunks(), 0};
   for (const Schedule& part : parts) shape.rounds = std::max(shape.rounds, part.rounds());
   const Partition partition = parts[0].partition();
+  std::vector<int> runs = common_runs(parts);
   const auto play = [parts = std::move(parts)](Rank r, int t, Round& out) {
     Round round;
     for (const Schedule& part : parts) {
@@ -53,7 +109,7 @@ Schedule concurrent(std::string name, std::vector<Schedule> parts) {
       for (const Op& op : round.ops()) out.push(op);
     }
   };
-  return {std::move(name), shape, play, partition};
+  return {std::move(name), shape, play, partition, std::move(runs)};
 }
 
 Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating) {
@@ -70,7 +126,7 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating) {
                 {seat->target.first + op.chunks.first * size, op.chunks.count * size}});
     }
   };
-  return {inner.name(), {ranks, chunks, inner.rounds()}, play};
+  return {inner.name(), {ranks, chunks, inner.rounds()}, play, {}, inner.runs()};
 }
 
 Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<Rank>& members,
@@ -97,7 +153,7 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<R
                 {target.first + op.chunks.first * size, op.chunks.count * size}});
     }
   };
-  return {inner.name(), {ranks, chunks, inner.rounds()}, play};
+  return {inner.name(), {ranks, chunks, inner.rounds()}, play, {}, inner.runs()};
 }
 
 Schedule mirrored(const Schedule& schedule) {
@@ -109,7 +165,11 @@ Schedule mirrored(const Schedule& schedule) {
       out.push({op.kind == OpKind::send ? OpKind::recv : OpKind::send, op.peer, op.chunks});
     }
   };
-  return {schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()}, play};
+  return {schedule.name(),
+          {schedule.ranks(), schedule.chunks(), schedule.rounds()},
+          play,
+          {},
+          reversed_runs(schedule)};
 }
 
 Schedule split(const Schedule& schedule, int pieces) {
@@ -129,7 +189,7 @@ Schedule split(const Schedule& schedule, int pieces) {
     }
   };
   const Shape shape{schedule.ranks(), schedule.chunks() * pieces, schedule.rounds()};
-  return {schedule.name(), shape, play};
+  return {schedule.name(), shape, play, {}, schedule.runs()};
 }
 
 Schedule pipelined(const Schedule& schedule, int segments) {
@@ -149,7 +209,9 @@ Schedule pipelined(const Schedule& schedule, int segments) {
   };
   return {schedule.name(),
           {schedule.ranks(), chunks * segments, schedule.rounds() + segments - 1},
-          play};
+          play,
+          {},
+          train_runs(schedule, segments)};
 }
 
 Schedule folded(const Schedule& inner, int ranks) {
@@ -178,7 +240,8 @@ Schedule named(std::string name, const Schedule& schedule) {
   return {std::move(name),
           {schedule.ranks(), schedule.chunks(), schedule.rounds()},
           play,
-          schedule.partition()};
+          schedule.partition(),
+          schedule.runs()};
 }
 
 }  // namespace collbench

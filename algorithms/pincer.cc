@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "algorithms/combinators.h"
 #include "algorithms/reduce_scatter.h"
 
@@ -20,7 +22,9 @@ Phases pincer_phases(int ranks) {
     out.send(previous, {(r + n - j) % n});
     out.recv_reduce(next, {(next + n - j) % n});
   };
-  const Schedule scatter("pincer ring", {n, n, before}, play);
+  // With even n the first round serves one side only.
+  const std::vector<int> runs = before == after ? std::vector<int>{0} : std::vector<int>{0, 1};
+  const Schedule scatter("pincer ring", {n, n, before}, play, {}, runs);
   return {scatter, mirrored(scatter)};
 }
 

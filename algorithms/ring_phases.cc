@@ -27,7 +27,7 @@ Phases ring_phases(int ranks) {
   const auto gather = [n](Rank r, int t, Round& out) {
     ring_step(r, n, 1, t, OpKind::recv, 1, 0, out);
   };
-  return {{"ring", {n, n, n - 1}, scatter}, {"ring", {n, n, n - 1}, gather}};
+  return {{"ring", {n, n, n - 1}, scatter, {}, {0}}, {"ring", {n, n, n - 1}, gather, {}, {0}}};
 }
 
 Phases bidirectional_phases(int ranks) {
@@ -40,8 +40,8 @@ Phases bidirectional_phases(int ranks) {
     ring_step(r, n, 1, t, OpKind::recv, 2, 0, out);
     ring_step(r, n, -1, t, OpKind::recv, 2, 1, out);
   };
-  return {{"bidirectional ring", {n, 2 * n, n - 1}, scatter},
-          {"bidirectional ring", {n, 2 * n, n - 1}, gather}};
+  return {{"bidirectional ring", {n, 2 * n, n - 1}, scatter, {}, {0}},
+          {"bidirectional ring", {n, 2 * n, n - 1}, gather, {}, {0}}};
 }
 
 }  // namespace collbench

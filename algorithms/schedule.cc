@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
@@ -22,16 +24,21 @@ Partition near_equal_partition(int chunks) {
   };
 }
 
-Schedule::Schedule(std::string name, Shape shape, Function function, Partition partition)
+Schedule::Schedule(std::string name, Shape shape, Function function, Partition partition,
+                   std::vector<int> runs)
     : name_(std::move(name)),
       shape_(shape),
       function_(std::move(function)),
-      partition_(partition ? std::move(partition) : near_equal_partition(shape.chunks)) {
+      partition_(partition ? std::move(partition) : near_equal_partition(shape.chunks)),
+      runs_(std::move(runs)) {
   require(shape.ranks >= 1,
           name_ + ": ranks must be at least 1, not " + std::to_string(shape.ranks));
   require(shape.chunks >= 1,
           name_ + ": chunks must be at least 1, not " + std::to_string(shape.chunks));
   require(shape.rounds >= 0, name_ + ": rounds must not be negative");
+  assert(runs_.empty() || runs_[0] == 0);
+  assert(std::is_sorted(runs_.begin(), runs_.end(), std::less_equal<>()));
+  while (!runs_.empty() && runs_.back() >= shape.rounds) runs_.pop_back();
 }
 
 void Schedule::round(Rank rank, int round, Round& out) const {
@@ -39,6 +46,18 @@ void Schedule::round(Rank rank, int round, Round& out) const {
   assert(round >= 0 && round < shape_.rounds);
   out.clear();
   function_(rank, round, out);
+}
+
+std::vector<int> Schedule::runs() const {
+  if (!runs_.empty()) return runs_;
+  std::vector<int> all(static_cast<std::size_t>(shape_.rounds));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+int Schedule::pattern(int round) const {
+  assert(round >= 0 && round < shape_.rounds);
+  return runs_.empty() ? round : *(std::upper_bound(runs_.begin(), runs_.end(), round) - 1);
 }
 
 Schedule tabulate(const Schedule& schedule) {
@@ -62,8 +81,11 @@ Schedule tabulate(const Schedule& schedule) {
                      static_cast<std::size_t>(t);
     for (std::size_t i = table->begin[row]; i < table->begin[row + 1]; ++i) out.push(table->ops[i]);
   };
-  return {
-      schedule.name(), {schedule.ranks(), schedule.chunks(), rounds}, play, schedule.partition()};
+  return {schedule.name(),
+          {schedule.ranks(), schedule.chunks(), rounds},
+          play,
+          schedule.partition(),
+          schedule.runs()};
 }
 
 }  // namespace collbench

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
@@ -35,10 +37,16 @@ Schedule tf_ring(int ranks, int subdivisions) {
     out.push(
         {reducing ? OpKind::recv_reduce : OpKind::recv, (r + n - 1) % n, {(sent + n - 1) % n}});
   };
-  const Schedule around = split({"tf-ring", {n, n, 2 * (n - 1)}, play}, subdivisions);
+  std::vector<int> laps{0};
+  if (n > 1) laps.push_back(n - 1);
+  const Schedule around =
+      split({"tf-ring", {n, n, 2 * (n - 1)}, play, {}, std::move(laps)}, subdivisions);
   const auto same = [around](Rank r, int t, Round& out) { around.round(r, t, out); };
-  return {
-      "tf-ring", {n, around.chunks(), around.rounds()}, same, tf_ring_partition(around.chunks())};
+  return {"tf-ring",
+          {n, around.chunks(), around.rounds()},
+          same,
+          tf_ring_partition(around.chunks()),
+          around.runs()};
 }
 
 }  // namespace collbench
