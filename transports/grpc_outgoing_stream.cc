@@ -7,6 +7,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "transports/grpc_handover.h"
 #include "transports/grpc_stream.h"
 
 namespace collbench {
@@ -21,7 +22,10 @@ struct Unsent {
   grpc::Slice copied;
 };
 
-void drop_slice(void* slices) { static_cast<SliceCount*>(slices)->drop(); }
+void drop_slice(void* slices) {
+  take_from_grpc(slices);
+  static_cast<SliceCount*>(slices)->drop();
+}
 
 StreamEnd end_of(const grpc::Status& status, bool was_open) {
   using Kind = StreamEnd::Kind;
@@ -133,6 +137,7 @@ struct OutgoingStream::Call {
         slices.push_back(std::move(part.copied));
       } else {
         part.slices->add();
+        hand_to_grpc(part.slices);
         slices.emplace_back(const_cast<std::byte*>(part.data), static_cast<std::size_t>(n),
                             drop_slice, part.slices);
         part.data += n;
