@@ -14,11 +14,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/error.h"
 #include "core/units.h"
 #include "simulator/program.h"
 #include "simulator/simulate.h"
 
 namespace collbench {
+
+/// A position waits for flows that nobody sends, or gets one that it does not wait for.
+class UnmatchedFlows : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
 
 /// Is told when positions go on; may end the play.
 class RoundWatch {
@@ -45,9 +52,8 @@ struct FlowReport {
   bool stopped = false;             // by the watch; then `end` holds only who ended
 };
 
-/// Plays all rounds. Reentrant. Throws InvalidArgument if a position waits for flows that nobody
-/// sends, if a flow reaches a position that does not wait for it, or if the flows in flight would
-/// not fit into memory.
+/// Plays all rounds. Reentrant. Throws UnmatchedFlows, and InvalidArgument if the flows in flight
+/// would not fit into memory.
 FlowReport play(Program& program, const FlowOptions& options);
 
 }  // namespace collbench

@@ -41,6 +41,7 @@ struct Scenario {
   Disturbance disturbance;
   bool real_data = false;        // simgrid: move and check real values
   std::int64_t trace_limit = 0;  // transfers to keep for a trace, the first to arrive; 0: none
+  bool link_use = true;          // fill Outcome::links
 };
 
 /// One message, when it became ready, when its bytes began to flow and when it arrived.

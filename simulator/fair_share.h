@@ -1,0 +1,120 @@
+// Max-min fair rates of the flows that are on the links now, kept up to date as flows come and go.
+//
+// A link is tight if its flows, each at its own limit, would ask for more than it has. Only tight
+// links bind flows together. A change is followed from the links it touched through tight ones, and
+// the flows reached are filled anew (progressive filling); all others keep their rates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/event_queue.h"
+#include "simulator/program.h"
+#include "simulator/simulate.h"
+
+namespace collbench {
+
+/// Flows are known by small numbers that the caller gives. Thread safety: belongs to one thread.
+class FairShare {
+ public:
+  /// Flow f waits for its end in `queue` as id first_id + f. Both referred to must live on.
+  FairShare(const std::vector<double>& capacities, EventQueue& queue, std::int32_t first_id,
+            bool link_use);
+
+  /// Makes room for flows 0 .. flows-1.
+  void resize(std::size_t flows) { flows_.resize(flows); }
+  /// Takes over paths that were added since the last call.
+  void learn(const std::vector<Path>& paths);
+
+  /// `flow` begins now to move `bytes` along `path`, no faster than `cap` (0: none).
+  void start(std::int32_t flow, std::int32_t path, double bytes, double cap, double now);
+  /// `flow` has moved all its bytes.
+  void end(std::int32_t flow, double now);
+  /// Gives all flows their rates from `now` on and queues the ends of those that changed.
+  /// To be called after the starts and ends of each moment.
+  void settle(double now);
+
+  /// What links carried so far; their bytes count when a flow starts.
+  const std::vector<LinkUse>& link_use() const { return used_; }
+
+ private:
+  struct Use {
+    LinkId link;
+    double uses;
+  };
+  struct Route {  // of a path: uses_[first .. first + length)
+    std::int32_t first;
+    std::int32_t length;
+    double limit;
+  };
+  struct Active {
+    double left = 0;     // bytes to move, at `updated`
+    double rate = 0;     // 0: not yet known
+    double updated = 0;  // time
+    double limit = 0;
+    double filled = 0;  // rate while filling; 0: still rising
+    std::int32_t path = 0;
+    std::int32_t hop = -1;  // first of its hops, as many as its path has links
+    std::uint32_t seen = 0;
+  };
+  struct Hop {  // of a flow on a link, in the list of that link
+    std::int32_t flow = -1;
+    std::int32_t next = -1;
+    std::int32_t previous = -1;
+  };
+  struct Channel {
+    double capacity = 0;
+    double demand = 0;  // of all flows on it, each at its limit
+    std::int32_t head = -1;
+    std::uint32_t seen = 0;
+    bool touched = false;
+    // While filling:
+    std::int32_t rising = 0;  // flows whose rate is not known yet
+    double weight = 0;        // their uses
+    double rest = 0;          // capacity that the others leave
+  };
+  struct Bound {  // a link and the share at which it is full
+    double share;
+    LinkId link;
+  };
+
+  // Rounding must not make links tight that are exactly full.
+  static bool tight(const Channel& link) { return link.demand > link.capacity * (1 + 1e-12); }
+  std::span<const Use> uses(const Active& flow) const {
+    const Route& route = routes_[static_cast<std::size_t>(flow.path)];
+    return {uses_.data() + route.first, static_cast<std::size_t>(route.length)};
+  }
+  Channel& channel(LinkId link) { return links_[static_cast<std::size_t>(link)]; }
+  Active& active(std::int32_t flow) { return flows_[static_cast<std::size_t>(flow)]; }
+  void touch(LinkId link);
+  std::int32_t take_hops(std::int32_t length);
+  void insert(LinkId link, std::int32_t hop, double now);
+  void erase(LinkId link, std::int32_t hop, double now);
+  void collect();
+  void weigh();
+  void fill();
+  void freeze(Active& flow, double rate);
+  void apply(std::int32_t flow, double rate, double now);
+
+  EventQueue& queue_;
+  std::int32_t first_id_;
+  bool link_use_;
+  std::vector<Route> routes_;
+  std::vector<Use> uses_;
+  std::vector<Active> flows_;
+  std::vector<Channel> links_;
+  std::vector<Hop> hops_;
+  std::vector<std::int32_t> free_hops_;  // by length: first of a list through Hop::next
+  std::vector<LinkUse> used_;
+  std::vector<double> busy_since_;
+  std::vector<std::int32_t> started_;  // since the last settle()
+  std::vector<LinkId> touched_;        // since the last settle()
+  std::vector<LinkId> bounds_;         // tight links that a solve looks at
+  std::vector<std::int32_t> members_;  // flows that a solve looks at
+  std::vector<std::int32_t> by_limit_;
+  std::vector<Bound> heap_;
+  std::uint32_t epoch_ = 0;
+};
+
+}  // namespace collbench

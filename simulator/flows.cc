@@ -1,0 +1,260 @@
+#include "simulator/flows.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "simulator/event_queue.h"
+#include "simulator/fair_share.h"
+#include "simulator/memory_budget.h"
+#include "simulator/pair_table.h"
+
+namespace collbench {
+namespace {
+
+class Player {
+ public:
+  Player(Program& program, const FlowOptions& options)
+      : program_(program),
+        options_(options),
+        positions_(static_cast<std::size_t>(program.positions())),
+        links_(program.capacities(), queue_, program.positions(), options.link_use) {
+    queue_.resize(positions_.size());
+    report_.end.resize(positions_.size(), Seconds{0});
+    if (options.round_end) {
+      report_.round_end.resize(static_cast<std::size_t>(program.rounds()), Seconds{0});
+    }
+  }
+
+  FlowReport play();
+
+ private:
+  struct Position {
+    std::int32_t round = -1;  // not started
+    std::int32_t awaited = 0;
+    double reduction = 0;
+  };
+  struct Message {  // a flow from its sender's entering the round to its arrival
+    double wire_bytes = 0;
+    double cap = 0;
+    double latency = 0;
+    std::int32_t path = 0;
+    std::int32_t to = 0;
+    std::int32_t round = 0;
+    std::int32_t next = -1;  // that waits for the same receiver, or free message
+    bool flows = false;      // its latency is over
+  };
+  struct Stamp {  // what only a trace needs
+    Rank from = 0;
+    double bytes = 0;
+    double ready = 0;
+    double start = 0;
+  };
+  struct Ahead {  // what a position finds on entering a later round
+    std::int32_t arrived = 0;
+    std::int32_t waiting = -1;  // first message that waits for the position to be there
+  };
+
+  Message& message(std::int32_t flow) { return messages_[static_cast<std::size_t>(flow)]; }
+  std::int32_t new_message();
+  void more_messages();
+  void advance(std::int32_t position);
+  void take_turn(std::int32_t position);
+  void send(std::int32_t from, std::int32_t round, const Flow& flow);
+  void make_ready(std::int32_t flow);
+  void handle(std::int32_t event);
+  void arrive(std::int32_t flow);
+  void keep_transfer(std::int32_t flow);
+  [[noreturn]] void report_stuck() const;
+
+  Program& program_;
+  const FlowOptions& options_;
+  std::vector<Position> positions_;
+  EventQueue queue_;  // ids: positions, then messages
+  FairShare links_;
+  std::vector<Message> messages_;
+  std::vector<Stamp> stamps_;  // by message, while transfers are kept
+  std::int32_t free_message_ = -1;
+  PairTable<Ahead> ahead_;  // by position and round
+  Turn turn_;
+  std::size_t ended_ = 0;
+  double now_ = 0;
+  FlowReport report_;
+};
+
+FlowReport Player::play() {
+  for (std::int32_t p = 0; p < program_.positions(); ++p) {
+    queue_.push(p, program_.start(p).count());
+  }
+  while (!queue_.empty() && !report_.stopped) {
+    now_ = queue_.next_time();
+    const double end = EventQueue::moment_end(now_);
+    while (!queue_.empty() && queue_.next_time() <= end) handle(queue_.pop());
+    links_.settle(now_);
+  }
+  if (ended_ < positions_.size() && !report_.stopped) report_stuck();
+  if (options_.link_use) report_.links = links_.link_use();
+  return std::move(report_);
+}
+
+void Player::handle(std::int32_t event) {
+  const auto positions = static_cast<std::int32_t>(positions_.size());
+  if (event < positions) return advance(event);
+  const std::int32_t flow = event - positions;
+  Message& moved = message(flow);
+  if (moved.flows) {
+    links_.end(flow, now_);
+    arrive(flow);
+    return;
+  }
+  moved.flows = true;
+  if (!stamps_.empty()) stamps_[static_cast<std::size_t>(flow)].start = now_;
+  links_.start(flow, moved.path, moved.wire_bytes, moved.cap, now_);
+}
+
+// Leaves the round the position is in, and those after it that wait for nothing.
+void Player::advance(std::int32_t position) {
+  Position& here = positions_[static_cast<std::size_t>(position)];
+  const int rounds = program_.rounds();
+  do {
+    if (options_.round_end && here.round >= 0) {
+      Seconds& last = report_.round_end[static_cast<std::size_t>(here.round)];
+      last = std::max(last, Seconds{now_});
+    }
+    ++here.round;
+    if (options_.watch != nullptr && !options_.watch->enters(position, here.round, Seconds{now_})) {
+      report_.stopped = true;
+    }
+    if (here.round == rounds) {
+      report_.end[static_cast<std::size_t>(position)] = Seconds{now_};
+      ++ended_;
+      return;
+    }
+    take_turn(position);
+  } while (here.awaited == 0 && here.reduction == 0);
+  if (here.awaited == 0) queue_.push(position, now_ + here.reduction);
+}
+
+void Player::take_turn(std::int32_t position) {
+  Position& here = positions_[static_cast<std::size_t>(position)];
+  program_.turn(position, here.round, turn_);
+  here.awaited = turn_.arrivals;
+  here.reduction = turn_.reduction.count();
+  if (!turn_.sends.empty()) links_.learn(program_.paths());
+  for (const Flow& flow : turn_.sends) send(position, here.round, flow);
+  const Ahead* found = ahead_.find(position, here.round);
+  if (found == nullptr) return;
+  const Ahead early = *found;
+  ahead_.erase(position, here.round);
+  here.awaited -= early.arrived;
+  if (here.awaited < 0) {
+    throw UnmatchedFlows(fmt::format("position {} gets {} messages in round {} and expects {}",
+                                     position, early.arrived, here.round, turn_.arrivals));
+  }
+  for (std::int32_t flow = early.waiting; flow >= 0;) {
+    const std::int32_t next = message(flow).next;
+    make_ready(flow);
+    flow = next;
+  }
+}
+
+void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
+  const std::int32_t id = new_message();
+  message(id) = {.wire_bytes = flow.wire_bytes,
+                 .cap = flow.cap,
+                 .latency = flow.latency.count(),
+                 .path = flow.path,
+                 .to = flow.to,
+                 .round = round};
+  if (!stamps_.empty()) stamps_[static_cast<std::size_t>(id)] = {.from = from, .bytes = flow.bytes};
+  // Whoever entered a later round cannot expect it any more: arrive() will say so.
+  if (options_.posting == Posting::rendezvous &&
+      positions_[static_cast<std::size_t>(flow.to)].round < round) {
+    Ahead& ahead = ahead_(flow.to, round);
+    message(id).next = ahead.waiting;
+    ahead.waiting = id;
+    return;
+  }
+  make_ready(id);
+}
+
+void Player::make_ready(std::int32_t flow) {
+  if (!stamps_.empty()) stamps_[static_cast<std::size_t>(flow)].ready = now_;
+  queue_.push(static_cast<std::int32_t>(positions_.size()) + flow, now_ + message(flow).latency);
+}
+
+void Player::arrive(std::int32_t flow) {
+  const std::int32_t to = message(flow).to;
+  const std::int32_t round = message(flow).round;
+  if (!stamps_.empty()) keep_transfer(flow);
+  message(flow).next = free_message_;
+  free_message_ = flow;
+  ++report_.flows;
+  Position& receiver = positions_[static_cast<std::size_t>(to)];
+  if (round > receiver.round) {
+    ++ahead_(to, round).arrived;
+    return;
+  }
+  if (round < receiver.round || receiver.awaited == 0) {
+    throw UnmatchedFlows(
+        fmt::format("position {} gets a message of round {} that it does not expect", to, round));
+  }
+  if (--receiver.awaited > 0) return;
+  if (receiver.reduction > 0) {
+    queue_.push(to, now_ + receiver.reduction);
+  } else {
+    advance(to);
+  }
+}
+
+void Player::keep_transfer(std::int32_t flow) {
+  if (static_cast<std::int64_t>(report_.transfers.size()) == options_.trace_limit) return;
+  const Stamp& stamp = stamps_[static_cast<std::size_t>(flow)];
+  report_.transfers.push_back({.from = stamp.from,
+                               .to = message(flow).to,
+                               .round = message(flow).round,
+                               .bytes = stamp.bytes,
+                               .ready = Seconds{stamp.ready},
+                               .start = Seconds{stamp.start},
+                               .arrival = Seconds{now_}});
+}
+
+std::int32_t Player::new_message() {
+  if (free_message_ < 0) more_messages();
+  const std::int32_t flow = free_message_;
+  free_message_ = message(flow).next;
+  return flow;
+}
+
+void Player::more_messages() {
+  const std::size_t old = messages_.size();
+  const std::size_t all = std::max<std::size_t>(256, 2 * old);
+  // A route is seldom longer than eight links; the old block lives until the new one is filled.
+  require_memory(all * (sizeof(Message) + 8 * 12 + 96), fmt::format("{} messages at once", all));
+  messages_.resize(all);
+  queue_.resize(positions_.size() + all);
+  links_.resize(all);
+  if (options_.trace_limit > 0) stamps_.resize(all);
+  for (std::size_t i = all; i-- > old;) {
+    messages_[i].next = free_message_;
+    free_message_ = static_cast<std::int32_t>(i);
+  }
+}
+
+void Player::report_stuck() const {
+  const auto waits = [](const Position& p) { return p.awaited > 0; };
+  const auto first = std::find_if(positions_.begin(), positions_.end(), waits);
+  throw UnmatchedFlows(fmt::format(
+      "position {} waits in round {} for {} messages that nobody sends; {} of {} do not end",
+      first - positions_.begin(), first->round, first->awaited, positions_.size() - ended_,
+      positions_.size()));
+}
+
+}  // namespace
+
+FlowReport play(Program& program, const FlowOptions& options) {
+  return Player(program, options).play();
+}
+
+}  // namespace collbench

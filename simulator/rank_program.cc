@@ -1,0 +1,233 @@
+#include "simulator/rank_program.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "simulator/engines.h"
+#include "simulator/memory_budget.h"
+#include "simulator/pair_table.h"
+
+namespace collbench {
+namespace {
+
+// A number that sends add and receives subtract; pseudo-random, so that only partners cancel.
+std::uint64_t message_code(Rank from, Rank to, int round, Chunks chunks) {
+  const auto word = [](int high, int low) {
+    return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low);
+  };
+  std::uint64_t x = word(from, to) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 29) ^ word(round, chunks.first)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 32) ^ static_cast<std::uint32_t>(chunks.count)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+class PlainRanks final : public RankProgram {
+ public:
+  explicit PlainRanks(const Scenario& scenario);
+
+  int positions() const override { return scenario_.schedule.ranks(); }
+  int rounds() const override { return scenario_.schedule.rounds(); }
+  const std::vector<double>& capacities() const override { return capacities_; }
+  const std::vector<Path>& paths() const override { return paths_; }
+  void turn(int position, int round, Turn& out) override;
+  Seconds start(int position) const override { return starts_[static_cast<std::size_t>(position)]; }
+  std::int64_t pattern(int round) const override { return round; }
+  bool matched() const override { return open_ == 0; }
+
+ private:
+  struct Known {  // a path to a peer
+    Rank peer = -1;
+    std::int32_t path = 0;
+  };
+  double size(Chunks chunks) const {
+    if (offsets_.empty()) return chunk_bytes_ * chunks.count;
+    const auto first = static_cast<std::size_t>(chunks.first);
+    return static_cast<double>(offsets_[first + static_cast<std::size_t>(chunks.count)] -
+                               offsets_[first]);
+  }
+  void check_op(Rank rank, int round, const Op& op) const;
+  const MessageCost& cost(double bytes, int level);
+  std::int32_t path(Rank from, Rank to);
+  std::int32_t new_path(Rank from, Rank to);
+
+  const Scenario& scenario_;
+  const Protocol* protocol_ = nullptr;
+  std::vector<double> capacities_;
+  std::vector<Seconds> starts_;
+  std::vector<std::int64_t> offsets_;  // of chunks, in bytes; empty if all are equal
+  double chunk_bytes_ = 0;
+  double reduction_seconds_ = 0;  // per byte
+  std::vector<Path> paths_;
+  std::vector<std::array<Known, 4>> known_;  // by rank, the peers it talked to last
+  PairTable<std::int32_t> path_of_;
+  MessageCost cost_;  // of messages like the last one
+  double cost_bytes_ = -1;
+  int cost_level_ = -1;
+  bool one_cost_ = false;  // all messages cost the same
+  std::uint64_t open_ = 0;
+  Round round_;
+  std::vector<LinkId> route_;
+};
+
+PlainRanks::PlainRanks(const Scenario& scenario)
+    : scenario_(scenario), known_(static_cast<std::size_t>(scenario.schedule.ranks())) {
+  check(scenario);
+  const Schedule& schedule = scenario.schedule;
+  const Machine& machine = scenario.machine;
+  for (const Protocol& protocol : machine.costs.protocols) {
+    if (protocol.name == scenario.protocol) protocol_ = &protocol;
+  }
+  one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
+  const double rate = machine.costs.reduction_rate.bytes_per_second;
+  reduction_seconds_ = rate > 0 ? 1 / rate : 0;
+  for (std::size_t l = 0; l < machine.topology.links().size(); ++l) {
+    capacities_.push_back(machine.topology.capacity(static_cast<LinkId>(l)));
+  }
+  starts_ = start_times(scenario.disturbance, schedule.ranks());
+  const int element = size_of(scenario.type);
+  chunk_bytes_ = static_cast<double>(scenario.count) * element / schedule.chunks();
+  if (scenario.equal_chunks) return;
+  for (int chunk = 0; chunk <= schedule.chunks(); ++chunk) {
+    offsets_.push_back(schedule.partition()(chunk, scenario.count, element) * element);
+  }
+}
+
+void PlainRanks::check_op(Rank rank, int round, const Op& op) const {
+  const Schedule& schedule = scenario_.schedule;
+  require(op.peer >= 0 && op.peer < schedule.ranks(),
+          fmt::format("{}: rank {} names rank {} in round {}; ranks are 0 to {}", schedule.name(),
+                      rank, op.peer, round, schedule.ranks() - 1));
+  require(op.chunks.first >= 0 && op.chunks.count >= 1 &&
+              op.chunks.count <= schedule.chunks() - op.chunks.first,
+          fmt::format("{}: rank {} names {} chunks from {} on in round {}; chunks are 0 to {}",
+                      schedule.name(), rank, op.chunks.count, op.chunks.first, round,
+                      schedule.chunks() - 1));
+  require(op.peer != rank || op.kind == OpKind::recv_reduce,
+          fmt::format("{}: rank {} sends to itself in round {}", schedule.name(), rank, round));
+}
+
+const MessageCost& PlainRanks::cost(double bytes, int level) {
+  const bool known =
+      cost_level_ >= 0 && (one_cost_ || (bytes == cost_bytes_ && level == cost_level_));
+  if (!known) {
+    cost_ = message_cost(scenario_.machine.costs, protocol_, bytes, level);
+    cost_bytes_ = bytes;
+    cost_level_ = level;
+  }
+  return cost_;
+}
+
+std::int32_t PlainRanks::path(Rank from, Rank to) {
+  Known& known = known_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to) % 4];
+  if (known.peer != to) {
+    const std::int32_t* old = path_of_.find(from, to);
+    known = {to, old != nullptr ? *old : new_path(from, to)};
+  }
+  return known.path;
+}
+
+std::int32_t PlainRanks::new_path(Rank from, Rank to) {
+  const auto host = [this](Rank rank) {
+    return scenario_.placement[static_cast<std::size_t>(rank)];
+  };
+  const Topology& topology = scenario_.machine.topology;
+  topology.route(host(from), host(to), route_);
+  if (paths_.size() == paths_.capacity()) {
+    const std::size_t most = std::max<std::size_t>(1024, 2 * paths_.size());
+    require_memory(most * (sizeof(Path) + (route_.size() + 4) * sizeof(Path::Use)),
+                   fmt::format("{} routes of {}", most, scenario_.schedule.name()));
+    paths_.reserve(most);
+  }
+  const RouteSummary summary = summarize(topology, route_);
+  Path path{.links = {}, .latency = summary.latency, .level = summary.level};
+  path.links.reserve(route_.size());
+  for (const LinkId link : route_) path.links.push_back({link, 1});
+  const auto index = static_cast<std::int32_t>(paths_.size());
+  paths_.push_back(std::move(path));
+  path_of_(from, to) = index;
+  return index;
+}
+
+void PlainRanks::turn(int position, int round, Turn& out) {
+  out.clear();
+  scenario_.schedule.round(position, round, round_);
+  double reduced = 0;
+  for (const Op& op : round_.ops()) {
+    const bool valid = op.peer >= 0 && op.peer < positions() && op.peer != position &&
+                       op.chunks.first >= 0 && op.chunks.count >= 1 &&
+                       op.chunks.count <= scenario_.schedule.chunks() - op.chunks.first;
+    if (!valid) {
+      check_op(position, round, op);
+      continue;  // the mark of the own term
+    }
+    const double bytes = size(op.chunks);
+    if (bytes == 0) continue;
+    if (op.kind == OpKind::send) {
+      const std::int32_t route = path(position, op.peer);
+      const Path& on = paths_[static_cast<std::size_t>(route)];
+      const MessageCost& message = cost(bytes, on.level);
+      out.sends.push_back({op.peer, route, bytes * message.wire_factor,
+                           on.latency + message.latency, message.cap, bytes});
+      open_ += message_code(position, op.peer, round, op.chunks);
+    } else {
+      ++out.arrivals;
+      if (op.kind == OpKind::recv_reduce) reduced += bytes;
+      open_ -= message_code(op.peer, position, round, op.chunks);
+    }
+  }
+  out.reduction = Seconds{reduced * reduction_seconds_};
+}
+
+struct Half {  // a send or a receive, as its partner knows it
+  Rank from;
+  Rank to;
+  Chunks chunks;
+  auto key() const { return std::tuple(from, to, chunks.first, chunks.count); }
+  bool operator<(const Half& other) const { return key() < other.key(); }
+};
+
+std::string describe(const Half& half, int round, bool sent) {
+  return fmt::format("in round {} rank {} {} chunks {} to {} {} rank {}, which does not {} them",
+                     round, sent ? half.from : half.to, sent ? "sends" : "expects",
+                     half.chunks.first, half.chunks.first + half.chunks.count - 1,
+                     sent ? "to" : "from", sent ? half.to : half.from, sent ? "expect" : "send");
+}
+
+}  // namespace
+
+std::unique_ptr<RankProgram> rank_program(const Scenario& scenario) {
+  return std::make_unique<PlainRanks>(scenario);
+}
+
+std::string first_mismatch(const Schedule& schedule) {
+  std::vector<Half> sends;
+  std::vector<Half> receives;
+  Round round;
+  for (int t = 0; t < schedule.rounds(); ++t) {
+    sends.clear();
+    receives.clear();
+    for (Rank r = 0; r < schedule.ranks(); ++r) {
+      schedule.round(r, t, round);
+      for (const Op& op : round.ops()) {
+        if (op.kind == OpKind::send) sends.push_back({r, op.peer, op.chunks});
+        if (op.kind != OpKind::send && op.peer != r) receives.push_back({op.peer, r, op.chunks});
+      }
+    }
+    std::sort(sends.begin(), sends.end());
+    std::sort(receives.begin(), receives.end());
+    const std::size_t both = std::min(sends.size(), receives.size());
+    for (std::size_t i = 0; i < both; ++i) {
+      if (sends[i] < receives[i]) return describe(sends[i], t, true);
+      if (receives[i] < sends[i]) return describe(receives[i], t, false);
+    }
+    if (sends.size() > both) return describe(sends[both], t, true);
+    if (receives.size() > both) return describe(receives[both], t, false);
+  }
+  return {};
+}
+
+}  // namespace collbench
