@@ -17,9 +17,26 @@ enum class Buffers : std::uint8_t { hot, produced, cold };
 std::string_view to_string(Buffers buffers);
 Buffers parse_buffers(std::string_view name);  // throws InvalidArgument
 
+/// Where and how a simulated case is played, as the user wrote it; a real case has no topology.
+struct Simulated {
+  std::string topology;                   // as machine() reads it: "cluster:4xdgx-h100"
+  std::string engine = "auto";            // auto, model, quotient, fluid, simgrid
+  std::string posting = "eager";          // eager, rendezvous
+  std::string mapping = "row-major";      // of ranks to hosts, as place() reads it
+  std::string protocol = "auto";          // of the machine's ladder; auto is the fastest
+  std::string collective = "all-reduce";  // or reduce-scatter, all-gather: one half of it
+  bool equal_chunks = false;              // chunks are real shares, not whole elements
+  bool real_data = false;                 // simgrid: move, add and check values
+  Seconds jitter{0};                      // mean of the exponential delay of each rank's start
+  std::string stragglers;                 // "3:10us,7:1ms": these ranks start later
+  std::string slow_hosts;                 // "3:0.5": links of host 3 reach half their bandwidth
+  std::uint64_t seed = 1;                 // of the jitter
+  bool operator==(const Simulated&) const = default;
+};
+
 struct Case {
   std::string algorithm;  // as the user wrote it: "ring:segments=4", "auto", "gloo", "mpi"
-  std::string backend;    // "shm", "grpc", "gloo", "mpi"
+  std::string backend;    // "shm", "grpc", "gloo", "mpi"; "sim" for a simulated case
   int workers = 2;
   Bytes bytes;  // vector size of one rank
   DataType type = DataType::f32;
@@ -29,6 +46,7 @@ struct Case {
   bool isolate = false;          // shm: workers are processes over a shared arena, not threads
   bool private_buffers = false;  // shm with isolate: user buffers are private to each process
   std::string transport;         // grpc: "raw" or "tf-recvbuf"; empty elsewhere
+  Simulated simulated;
 };
 
 /// How long and how often to measure.

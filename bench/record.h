@@ -20,6 +20,20 @@ struct Bound {
   std::string reason;  // "memory: 2 N M bytes at 38.2 GB/s measured here"
 };
 
+/// What a simulation knows exactly: equal on every machine and in every run, so that two versions
+/// are compared for equality.
+struct Exact {
+  Seconds time{0};
+  std::string engine;                // that played it: "fluid"
+  std::string why;                   // this engine; empty if it was asked for
+  std::int64_t messages = 0;         // of all ranks
+  std::int64_t messages_played = 0;  // that the engine really handled
+  int rounds = 0;
+  int rank_classes = 0;           // quotient: classes of ranks that behave alike; else 0
+  double busiest_link_bytes = 0;  // on the wire; 0 where the engine does not know
+  std::string bottleneck;         // in words; empty where the engine does not know
+};
+
 /// The timings of one case. Latency of an iteration: from the last rank's arrival to the last
 /// rank's completion. Samples are in the order taken and none is ever removed.
 struct Measurement {
@@ -32,6 +46,7 @@ struct Measurement {
   std::string played;  // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
   std::vector<std::string> warnings;  // "foreign load: 38 % of the CPU time was not ours"
   std::optional<Bound> bound;         // from what the team measured of its transport; else empty
+  std::optional<Exact> exact;         // of a simulated case; latency_ns is its time in whole ns
 };
 
 /// Where and with what a record was made. Keys are stable; values are text.

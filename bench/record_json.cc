@@ -11,13 +11,50 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json simulated_value(const Simulated& simulated) {
+  if (simulated.topology.empty()) return nullptr;
+  return {{"topology", simulated.topology},
+          {"engine", simulated.engine},
+          {"posting", simulated.posting},
+          {"mapping", simulated.mapping},
+          {"protocol", simulated.protocol},
+          {"collective", simulated.collective},
+          {"equal_chunks", simulated.equal_chunks},
+          {"real_data", simulated.real_data},
+          {"jitter_us", simulated.jitter.count() * 1e6},
+          {"stragglers", simulated.stragglers},
+          {"slow_hosts", simulated.slow_hosts},
+          {"seed", simulated.seed}};
+}
+
+Simulated simulated_of(const Json& value) {
+  Simulated simulated;
+  value.at("topology").get_to(simulated.topology);
+  value.at("engine").get_to(simulated.engine);
+  value.at("posting").get_to(simulated.posting);
+  value.at("mapping").get_to(simulated.mapping);
+  value.at("protocol").get_to(simulated.protocol);
+  value.at("collective").get_to(simulated.collective);
+  value.at("equal_chunks").get_to(simulated.equal_chunks);
+  value.at("real_data").get_to(simulated.real_data);
+  simulated.jitter = Seconds{value.at("jitter_us").get<double>() * 1e-6};
+  value.at("stragglers").get_to(simulated.stragglers);
+  value.at("slow_hosts").get_to(simulated.slow_hosts);
+  value.at("seed").get_to(simulated.seed);
+  return simulated;
+}
+
 Json case_value(const Case& which) {
-  return {{"algorithm", which.algorithm},       {"backend", which.backend},
-          {"workers", which.workers},           {"size_bytes", which.bytes.count},
-          {"data_type", to_string(which.type)}, {"op", to_string(which.op)},
-          {"in_place", which.in_place},         {"buffers", to_string(which.buffers)},
-          {"isolate", which.isolate},           {"private_buffers", which.private_buffers},
-          {"transport", which.transport}};
+  Json value = {{"algorithm", which.algorithm},       {"backend", which.backend},
+                {"workers", which.workers},           {"size_bytes", which.bytes.count},
+                {"data_type", to_string(which.type)}, {"op", to_string(which.op)},
+                {"in_place", which.in_place},         {"buffers", to_string(which.buffers)},
+                {"isolate", which.isolate},           {"private_buffers", which.private_buffers},
+                {"transport", which.transport}};
+  if (const Json simulated = simulated_value(which.simulated); !simulated.is_null()) {
+    value["simulated"] = simulated;
+  }
+  return value;
 }
 
 Case case_of(const Json& value) {
@@ -33,6 +70,7 @@ Case case_of(const Json& value) {
   value.at("isolate").get_to(which.isolate);
   value.at("private_buffers").get_to(which.private_buffers);
   value.at("transport").get_to(which.transport);
+  if (value.contains("simulated")) which.simulated = simulated_of(value["simulated"]);
   return which;
 }
 
@@ -60,6 +98,32 @@ Json summary_value(const Record& record) {
   return value;
 }
 
+Json exact_value(const Exact& exact) {
+  return {{"time_s", finite(exact.time.count())},
+          {"engine", exact.engine},
+          {"why", exact.why},
+          {"messages", exact.messages},
+          {"messages_played", exact.messages_played},
+          {"rounds", exact.rounds},
+          {"rank_classes", exact.rank_classes},
+          {"busiest_link_bytes", finite(exact.busiest_link_bytes)},
+          {"bottleneck", exact.bottleneck}};
+}
+
+Exact exact_of(const Json& value) {
+  Exact exact;
+  exact.time = Seconds{value.at("time_s").get<double>()};
+  value.at("engine").get_to(exact.engine);
+  value.at("why").get_to(exact.why);
+  value.at("messages").get_to(exact.messages);
+  value.at("messages_played").get_to(exact.messages_played);
+  value.at("rounds").get_to(exact.rounds);
+  value.at("rank_classes").get_to(exact.rank_classes);
+  value.at("busiest_link_bytes").get_to(exact.busiest_link_bytes);
+  value.at("bottleneck").get_to(exact.bottleneck);
+  return exact;
+}
+
 Json record_value(const Record& record) {
   const Measurement& measured = record.measurement;
   Json value = {{"case", case_value(record.which)},
@@ -80,6 +144,7 @@ Json record_value(const Record& record) {
     value["bound"] = {{"time_ns", finite(record.bound->time.count() * 1e9)},
                       {"reason", record.bound->reason}};
   }
+  if (measured.exact) value["exact"] = exact_value(*measured.exact);
   return value;
 }
 
@@ -98,6 +163,7 @@ Record record_of(const Json& value) {
   value.at("latency_ns").get_to(measured.latency_ns);
   value.at("skew_ns").get_to(measured.skew_ns);
   value.at("back_to_back_ns").get_to(measured.back_to_back_ns);
+  if (value.contains("exact")) measured.exact = exact_of(value["exact"]);
   const Json& bound = value.at("bound");
   if (!bound.is_null() && !bound.at("time_ns").is_null()) {
     record.bound = Bound{Seconds{bound.at("time_ns").get<double>() * 1e-9},

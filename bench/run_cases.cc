@@ -29,10 +29,10 @@ std::string now_utc() {
 }
 
 /// The case with "auto" replaced by the choice, which is noted in the record.
-Case decide(const Case& which, int cores, Record& record) {
+Case decide(const Case& which, const RunPlan& plan, Record& record) {
   Case decided = which;
   if (which.algorithm == "auto") {
-    Choice choice = choose(which.backend, which.workers, which.bytes, which.type, which.op, cores);
+    Choice choice = plan.choose(which, plan.cores > 0 ? plan.cores : usable_cores());
     decided.algorithm = choice.algorithm;
     record.choice_reason = std::move(choice.reason);
   }
@@ -72,7 +72,7 @@ class Runner {
     Record record;
     record.which = which;
     record.started = now_utc();
-    const Case decided = decide(which, plan_.cores > 0 ? plan_.cores : usable_cores(), record);
+    const Case decided = decide(which, plan_, record);
     measure(decided, record);
     RunSummary& summary = result_.summary;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
@@ -103,6 +103,10 @@ class Runner {
 };
 
 }  // namespace
+
+Choice choose_for(const Case& which, int cores) {
+  return choose(which.backend, which.workers, which.bytes, which.type, which.op, cores);
+}
 
 RunResult run_cases(const RunPlan& plan, const Environment& environment,
                     const std::vector<Reporter*>& reporters) {

@@ -15,8 +15,12 @@
 #include "bench/case.h"
 #include "bench/report.h"
 #include "bench/team.h"
+#include "heuristics/choose.h"
 
 namespace collbench {
+
+/// choose() of heuristics/choose.h for a real case.
+Choice choose_for(const Case& which, int cores);
 
 struct RunPlan {
   std::vector<Case> cases;
@@ -34,6 +38,8 @@ struct RunPlan {
       [](const Case&, const Measurement&) { return std::optional<Bound>(); };
   /// Processors that `auto` may count on; 0 means those of this process.
   int cores = 0;
+  /// What `auto` means for a case, on so many cores.
+  std::function<Choice(const Case&, int cores)> choose = choose_for;
   /// How teams are made. A team that was joined before, and scripted ones of tests, are put here.
   std::function<std::shared_ptr<Team>(const Case&, const Sampling&)> make = make_team;
 };

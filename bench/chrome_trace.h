@@ -1,0 +1,19 @@
+// One simulated iteration as a trace for ui.perfetto.dev, chrome://tracing and speedscope.
+#pragma once
+
+#include <iosfwd>
+
+#include "simulator/simulate.h"
+
+namespace collbench {
+
+/// Messages a trace may have: beyond some hundred megabytes viewers fail.
+inline constexpr std::int64_t most_traced_transfers = 200'000;
+
+/// Writes the Chrome trace event format (JSON): a process per rank; each message is an asynchronous
+/// slice of its sender, from ready to arrival, whose nested slice "flows" is the time after its
+/// latency. Times are microseconds. Says in its metadata how many messages were left out.
+/// Source: Trace Event Format, Google 2016, events "b", "e", "M".
+void write_chrome_trace(std::ostream& out, const Scenario& scenario, const Outcome& outcome);
+
+}  // namespace collbench

@@ -1,0 +1,154 @@
+// `collbench simulate`: the same cases as `run`, on a network from a file or a name.
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/chrome_trace.h"
+#include "bench/environment.h"
+#include "bench/report_explain.h"
+#include "bench/run_cases.h"
+#include "bench/simulated_files.h"
+#include "bench/simulated_team.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/reporters.h"
+#include "cli/simulate_options.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::string describe(const Case& which) {
+  return fmt::format("{:<24} {:<32} workers={:<6} {:>10}  {}", which.algorithm,
+                     which.simulated.topology, which.workers, to_string(which.bytes),
+                     to_string(which.type));
+}
+
+RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
+                ProgressLine& progress) {
+  RunPlan plan;
+  plan.cases = std::move(cases);
+  plan.stop_requested = interrupted_by;
+  plan.on_start = [&progress](const Case& which, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
+  };
+  plan.on_measured = [&progress] { progress.clear(); };
+  plan.choose = [binder](const Case& which, int /*cores*/) -> Choice {
+    const Decided decided = binder->decide_algorithm(which);
+    return {decided.name, decided.reason};
+  };
+  plan.make = [team = std::make_shared<SimulatedTeam>(binder)](const Case&, const Sampling&) {
+    return team;
+  };
+  return plan;
+}
+
+/// Files about one case alone: trace, links, ranks.
+void write_details(const Settings& settings, const std::vector<Record>& records,
+                   CaseBinder& binder) {
+  const auto wanted = [&](const char* name) { return !settings.text(name).empty(); };
+  if (!wanted("trace") && !wanted("links") && !wanted("ranks")) return;
+  Case which = records.front().which;
+  which.algorithm = records.front().algorithm_chosen;
+  const auto [scenario, outcome] =
+      play_case(which, binder, wanted("trace") ? most_traced_transfers : 0);
+  const auto write = [&](const char* name, const auto& writer) {
+    if (!wanted(name)) return;
+    const std::string& path = settings.text(name);
+    std::ofstream file(path);
+    if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+    writer(file, scenario, outcome);
+    file.close();
+    if (!file) throw Error(fmt::format("could not write '{}'", path));
+  };
+  write("trace", write_chrome_trace);
+  write("links", write_link_csv);
+  write("ranks", write_rank_csv);
+}
+
+void check_details(const Settings& settings, const std::vector<Case>& cases) {
+  for (const char* name : {"trace", "links", "ranks"}) {
+    require(settings.text(name).empty() || cases.size() == 1,
+            fmt::format("{} shows one case; these are {} (choose with -b, --algo, --filter)",
+                        settings.label(name), cases.size()));
+  }
+}
+
+int exit_code_of(const RunResult& result) {
+  if (result.summary.wrong > 0) {
+    throw WrongResult(fmt::format("{} of {} cases gave a wrong result", result.summary.wrong,
+                                  result.summary.measured));
+  }
+  if (result.error) std::rethrow_exception(result.error);
+  return result.summary.stopped_by.empty() ? exit_ok : interrupt_exit_code();
+}
+
+int simulate_cases(const Settings& settings, std::vector<Case> cases) {
+  check_details(settings, cases);
+  ProgressLine progress(use_progress(settings.text("progress")));
+  const auto binder = std::make_shared<CaseBinder>();
+  const RunPlan plan = plan_of(std::move(cases), binder, progress);
+  Environment environment = collect_environment();
+  environment["command"] = command_line();
+  environment["seed"] = settings.text("seed");
+  ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
+  if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
+  watch_interrupts();
+  const RunResult result = run_cases(plan, environment, reporters.pointers());
+  progress.clear();
+  reporters.close();
+  const int code = exit_code_of(result);
+  if (code == exit_ok) write_details(settings, result.records, *binder);
+  if (settings.flag("check")) {
+    for (const Record& record : result.records) {
+      Case which = record.which;
+      which.algorithm = record.algorithm_chosen;
+      std::cerr << fmt::format("collbench: {}: {}\n", case_name(which),
+                               check_engines(which, *binder));
+    }
+  }
+  return code;
+}
+
+/// The file of --config alone: those found by themselves hold the settings of `run`.
+std::vector<ConfigLayer> explicit_layers(const std::string& file) {
+  if (file.empty()) return {};
+  return {{file, parse_config(read_text_file(file), file)}};
+}
+
+int simulate_command(const CLI::App& app) {
+  const std::string file = app.get_option("--config")->count() > 0
+                               ? app.get_option("--config")->as<std::string>()
+                               : std::string();
+  const Settings settings(app, simulate_option_rows(), explicit_layers(file));
+  if (settings.flag("verbose")) {
+    for (const std::string& line : settings.provenance()) {
+      std::cerr << "collbench: " << line << '\n';
+    }
+  }
+  if (settings.flag("dump-config")) {
+    std::cout << settings.to_config();
+    return exit_ok;
+  }
+  std::vector<Case> cases = simulated_cases_of(settings);
+  if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
+  for (const Case& which : cases) std::cout << describe(which) << '\n';
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("simulate", "play it on a simulated network");
+  declare_options(*command, simulate_option_rows());
+  command->allow_extras();
+  command->callback(
+      [command, &action] { action = [command] { return simulate_command(*command); }; });
+}
+
+}  // namespace collbench

@@ -1,0 +1,172 @@
+#include "cli/simulate_options.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "bench/case_filter.h"
+#include "bench/simulated_sweep.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "simulator/simulate.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* what = "What to simulate";
+constexpr const char* network = "Network";
+constexpr const char* sizes = "Sizes";
+constexpr const char* disturbance = "Disturbances";
+constexpr const char* output = "Output";
+constexpr const char* spread = "Spreading and keeping";
+constexpr const char* settings_group = "Settings";
+
+// The rows of sweep come first, so that those of simulate are the end of the same table.
+constexpr OptionRow rows[] = {
+    {spread, "out", "o", "FILE", "",
+     "JSON Lines, one record as each case ends; goes on if it exists"},
+    {spread, "jobs", "j", "N", "auto", "processes; auto is one per core"},
+    {spread, "shard", "", "I/N", "auto",
+     "only every N-th case, from I = 0; auto asks Slurm, Kubernetes or MPI"},
+    {spread, "fresh", "", "", "", "forget what FILE holds and start anew"},
+
+    {what, "algo", "A", "NAME[,..]", "auto", "ring, torus:pincer, ...; auto (by prediction), all"},
+    {what, "workers", "W", "N[,..]", "", "ranks; 8,64 or 8:64:x2; one per device by default"},
+    {what, "collective", "", "NAME", "all-reduce", "all-reduce, reduce-scatter or all-gather"},
+    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what, "engine", "E", "NAME", "auto",
+     "model, quotient, fluid, simgrid; auto is the cheapest exact one"},
+    {what, "check", "c", "", "", "play on two engines; exit 3 if they differ by more than 1e-9"},
+    {what, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
+    {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M algo:ring' holds"},
+
+    {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
+     "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},
+    {network, "mapping", "", "NAME[,..]", "row-major", "ranks to hosts: row-major, snake, rail"},
+    {network, "posting", "", "NAME[,..]", "eager",
+     "bytes start when the sender is there (eager) or both are (rendezvous)"},
+    {network, "protocol", "", "NAME[,..]", "auto",
+     "of the machine's ladder: auto, LL, Simple, ..."},
+    {network, "equal-chunks", "", "", "", "chunks are real shares instead of whole elements"},
+
+    {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
+    {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
+    {sizes, "stepfactor", "f", "X", "4", "each size is X times the one before"},
+    {sizes, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
+
+    {disturbance, "jitter", "", "TIME", "0", "mean of the exponential delay of each rank's start"},
+    {disturbance, "stragglers", "", "R:TIME,..", "", "these ranks start later"},
+    {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
+    {disturbance, "seed", "", "N", "1", "of the jitter"},
+
+    {output, "format", "", "NAME", "table", "on standard output: table, nccl, csv, json"},
+    {output, "json", "J", "FILE", "", "records with the exact time; - is standard output"},
+    {output, "csv", "", "FILE", "", "one row per case"},
+    {output, "raw-samples", "", "", "", "CSV: one row per sample instead"},
+    {output, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
+    {output, "explain", "x", "", "", "say what bounds each case, and show its busiest links"},
+    {output, "links", "", "FILE", "", "CSV of bytes and utilisation of every link, one case"},
+    {output, "ranks", "", "FILE", "", "CSV of the end of every rank and round, one case"},
+    {output, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
+    {output, "color", "", "WHEN", "auto", "auto, always, never"},
+    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {output, "quiet", "q", "", "", "only the rows"},
+    {output, "verbose", "v", "", "", "say where settings came from"},
+    {output, "list", "l", "", "", "list the cases, simulate nothing"},
+
+    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
+    {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
+};
+constexpr std::size_t sweep_rows = 4;
+
+/// Words separated by ';', so that specifications may hold commas.
+std::vector<std::string> topologies_of(const Settings& settings) {
+  const std::string label = settings.label("topo");
+  const std::string& text = settings.text("topo");
+  std::vector<std::string> topologies;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(';', start), text.size());
+    std::string word = text.substr(start, end - start);
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    require(!word.empty(), fmt::format("{}: '{}' has an empty specification", label, text));
+    const auto read_range = [&](const std::string& range) {
+      return parse_worker_counts(label, range);
+    };
+    for (std::string& one : expand_braces(word, read_range)) topologies.push_back(std::move(one));
+    start = end + 1;
+  }
+  return topologies;
+}
+
+Sweep axes_of(const Settings& settings) {
+  const auto size = [&](const char* name) {
+    return parse_size_option(settings.label(name), settings.text(name));
+  };
+  Sweep axes;
+  axes.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
+  axes.workers.clear();
+  if (!settings.text("workers").empty()) {
+    axes.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  }
+  axes.first = size("minbytes");
+  axes.last = size("maxbytes");
+  if (axes.first > axes.last && !settings.given("maxbytes")) axes.last = axes.first;
+  if (axes.first > axes.last && !settings.given("minbytes")) axes.first = axes.last;
+  if (settings.pick("stepfactor", "stepbytes") == "stepbytes") {
+    axes.step = size("stepbytes");
+    require(axes.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
+  } else {
+    axes.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
+  }
+  axes.common.type = parse_data_type(settings.text("datatype"));
+  axes.common.op = parse_reduce_op(settings.text("op"));
+  axes.common.buffers = Buffers::hot;
+  return axes;
+}
+
+Simulated simulated_of(const Settings& settings) {
+  Simulated simulated;
+  simulated.engine = std::string(to_string(parse_engine(settings.text("engine"))));
+  simulated.collective = settings.text("collective");
+  simulated.equal_chunks = settings.flag("equal-chunks");
+  simulated.real_data = settings.flag("real-data");
+  if (settings.text("jitter") != "0") {
+    simulated.jitter = parse_duration(settings.label("jitter"), settings.text("jitter"));
+  }
+  simulated.stragglers = settings.text("stragglers");
+  simulated.slow_hosts = settings.text("slow-hosts");
+  simulated.seed = static_cast<std::uint64_t>(parse_count(
+      settings.label("seed"), settings.text("seed"), 0, std::numeric_limits<std::int64_t>::max()));
+  return simulated;
+}
+
+}  // namespace
+
+std::span<const OptionRow> simulate_option_rows() {
+  return std::span<const OptionRow>(rows).subspan(sweep_rows);
+}
+
+std::span<const OptionRow> sweep_option_rows() { return rows; }
+
+std::vector<Case> simulated_cases_of(const Settings& settings) {
+  const auto list = [&](const char* name) {
+    return parse_list(settings.label(name), settings.text(name));
+  };
+  SimulatedSweep sweep;
+  sweep.topologies = topologies_of(settings);
+  sweep.mappings = list("mapping");
+  sweep.postings = list("posting");
+  sweep.protocols = list("protocol");
+  sweep.axes = axes_of(settings);
+  sweep.axes.common.simulated = simulated_of(settings);
+  for (const std::string& posting : sweep.postings) parse_posting(posting);
+  const auto filter = parse_filter(settings.text("filter"));
+  std::vector<Case> cases = simulated_cases(sweep);
+  std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
+  require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
+  return cases;
+}
+
+}  // namespace collbench

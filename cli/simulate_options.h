@@ -1,0 +1,20 @@
+// The options of `collbench simulate` and `collbench sweep`, and the cases they ask for.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "bench/case.h"
+#include "cli/settings.h"
+
+namespace collbench {
+
+std::span<const OptionRow> simulate_option_rows();
+/// Those of simulate, and how a sweep is spread and kept.
+std::span<const OptionRow> sweep_option_rows();
+
+/// The cases, filtered. Throws as simulated_cases and parse_filter do, and InvalidArgument, naming
+/// the option and where it was set, for a value that is wrong.
+std::vector<Case> simulated_cases_of(const Settings& settings);
+
+}  // namespace collbench

@@ -1,0 +1,15 @@
+// Options that a machine suggests to an algorithm: a torus all-reduce follows the axes of the
+// torus it runs on, a hierarchical one the levels of the cluster.
+#pragma once
+
+#include "algorithms/registry.h"
+#include "topologies/topology.h"
+
+namespace collbench {
+
+/// `spec` with the options `dims` and `wrap` of torus, torus-2d and hierarchical taken from the
+/// layout where the user left them open and the layout fits: the ranks fill whole inner axes, in
+/// row-major order. Otherwise `spec` as it is.
+AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);
+
+}  // namespace collbench
