@@ -127,6 +127,48 @@ TEST(ToStringTest, RatesAreDecimalAndTimesScaled) {
   EXPECT_EQ(to_string(Seconds{0}), "0 ns");
 }
 
+template <typename Parse>
+std::string refusal_of(Parse parse, const std::string& text) {
+  try {
+    parse(text);
+    return "not refused";
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+}
+
+TEST(ParseBandwidthTest, ACapitalBIsAByteAndASmallOneABit) {
+  for (const char* text : {"50GBps", "50 GBps", "50GB/s", "0.05 TB/s", "400Gbps", "400 Gb/s",
+                           "400000Mbit/s", "5e10 Bps", "50000000kBps"}) {
+    EXPECT_DOUBLE_EQ(parse_bandwidth(text).bytes_per_second, 50e9) << text;
+  }
+  EXPECT_EQ(parse_bandwidth("0Gbps"), Bandwidth{0});
+}
+
+TEST(ParseBandwidthTest, RefusesWhatHasNoUnitNoNumberOrNoEnd) {
+  for (const char* text : {"", "50", "GBps", "-1GBps", "50GiBps", "50 G", "50gbps", "infGBps",
+                           "nan Gbps", "50GBps ", "1e308GBps"}) {
+    const std::string why = refusal_of(parse_bandwidth, text);
+    EXPECT_THAT(why, HasSubstr("bandwidth '" + std::string(text) + "'")) << text;
+  }
+  EXPECT_THAT(refusal_of(parse_bandwidth, "50"), HasSubstr("as in 50GBps (bytes) or 100Gbps"));
+}
+
+TEST(ParseDurationTest, KnowsTheFourUnitsAndZero) {
+  EXPECT_DOUBLE_EQ(parse_duration("1.5us").count(), 1.5e-6);
+  EXPECT_DOUBLE_EQ(parse_duration("200 ns").count(), 2e-7);
+  EXPECT_DOUBLE_EQ(parse_duration("3ms").count(), 3e-3);
+  EXPECT_DOUBLE_EQ(parse_duration("2s").count(), 2);
+  EXPECT_EQ(parse_duration("0"), Seconds{0});
+}
+
+TEST(ParseDurationTest, RefusesOtherUnitsAndNegativeTimes) {
+  for (const char* text : {"", "5", "us", "-5us", "5 minutes", "5us,", "5 US"}) {
+    EXPECT_THAT(refusal_of(parse_duration, text), HasSubstr("time '" + std::string(text) + "'"))
+        << text;
+  }
+}
+
 TEST(QuantityTest, SizeOverRateIsTimeAndSizeOverTimeIsRate) {
   EXPECT_DOUBLE_EQ((125_MiB / Bandwidth{125.0 * (1 << 20)}).count(), 1.0);
   EXPECT_DOUBLE_EQ((100_B / Seconds{0.5}).bytes_per_second, 200.0);
