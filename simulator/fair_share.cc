@@ -82,6 +82,14 @@ void FairShare::erase(LinkId link, std::int32_t hop, double now) {
   }
 }
 
+std::vector<LinkUse> FairShare::link_use(double now) const {
+  std::vector<LinkUse> used = used_;
+  for (std::size_t l = 0; l < used.size(); ++l) {
+    if (links_[l].head >= 0) used[l].busy += Seconds{now - busy_since_[l]};
+  }
+  return used;
+}
+
 void FairShare::start(std::int32_t flow, std::int32_t path, double bytes, double cap, double now) {
   Active& begun = active(flow);
   const Route& route = routes_[static_cast<std::size_t>(path)];

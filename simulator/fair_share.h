@@ -35,8 +35,8 @@ class FairShare {
   /// To be called after the starts and ends of each moment.
   void settle(double now);
 
-  /// What links carried so far; their bytes count when a flow starts.
-  const std::vector<LinkUse>& link_use() const { return used_; }
+  /// What links carried until `now`; their bytes count when a flow starts.
+  std::vector<LinkUse> link_use(double now) const;
 
  private:
   struct Use {

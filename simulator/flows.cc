@@ -84,6 +84,7 @@ class Player {
 };
 
 FlowReport Player::play() {
+  if (options_.watch != nullptr) options_.watch->begins(links_);
   for (std::int32_t p = 0; p < program_.positions(); ++p) {
     queue_.push(p, program_.start(p).count());
   }
@@ -94,7 +95,7 @@ FlowReport Player::play() {
     links_.settle(now_);
   }
   if (ended_ < positions_.size() && !report_.stopped) report_stuck();
-  if (options_.link_use) report_.links = links_.link_use();
+  if (options_.link_use) report_.links = links_.link_use(now_);
   return std::move(report_);
 }
 
@@ -116,7 +117,6 @@ void Player::handle(std::int32_t event) {
 // Leaves the round the position is in, and those after it that wait for nothing.
 void Player::advance(std::int32_t position) {
   Position& here = positions_[static_cast<std::size_t>(position)];
-  const int rounds = program_.rounds();
   do {
     if (options_.round_end && here.round >= 0) {
       Seconds& last = report_.round_end[static_cast<std::size_t>(here.round)];
@@ -126,7 +126,7 @@ void Player::advance(std::int32_t position) {
     if (options_.watch != nullptr && !options_.watch->enters(position, here.round, Seconds{now_})) {
       report_.stopped = true;
     }
-    if (here.round == rounds) {
+    if (here.round == program_.rounds()) {
       report_.end[static_cast<std::size_t>(position)] = Seconds{now_};
       ++ended_;
       return;

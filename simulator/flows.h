@@ -27,10 +27,15 @@ class UnmatchedFlows : public InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
-/// Is told when positions go on; may end the play.
+class FairShare;
+
+/// Is told when positions go on; may end the play, or shorten the program by rounds that nobody has
+/// entered.
 class RoundWatch {
  public:
   virtual ~RoundWatch() = default;
+  /// The play begins; `links` live as long as it does.
+  virtual void begins(const FairShare& /*links*/) {}
   /// `position` enters `round`, or ends if `round` is rounds(). In order of time; false ends all.
   virtual bool enters(int position, int round, Seconds time) = 0;
 };

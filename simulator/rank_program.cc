@@ -35,7 +35,9 @@ class PlainRanks final : public RankProgram {
   const std::vector<Path>& paths() const override { return paths_; }
   void turn(int position, int round, Turn& out) override;
   Seconds start(int position) const override { return starts_[static_cast<std::size_t>(position)]; }
-  std::int64_t pattern(int round) const override { return round; }
+  std::int64_t pattern(int round) const override {
+    return one_size_ ? scenario_.schedule.pattern(round) : round;
+  }
   bool matched() const override { return open_ == 0; }
 
  private:
@@ -68,6 +70,7 @@ class PlainRanks final : public RankProgram {
   double cost_bytes_ = -1;
   int cost_level_ = -1;
   bool one_cost_ = false;  // all messages cost the same
+  bool one_size_ = true;   // chunks are equal, so that alike rounds have equal turns
   std::uint64_t open_ = 0;
   Round round_;
   std::vector<LinkId> route_;
@@ -93,6 +96,9 @@ PlainRanks::PlainRanks(const Scenario& scenario)
   if (scenario.equal_chunks) return;
   for (int chunk = 0; chunk <= schedule.chunks(); ++chunk) {
     offsets_.push_back(schedule.partition()(chunk, scenario.count, element) * element);
+  }
+  for (std::size_t chunk = 1; chunk < offsets_.size(); ++chunk) {
+    one_size_ = one_size_ && offsets_[chunk] - offsets_[chunk - 1] == offsets_[1];
   }
 }
 
