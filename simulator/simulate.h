@@ -31,14 +31,14 @@ Posting parse_posting(std::string_view name);  // throws InvalidArgument
 struct Scenario {
   Schedule schedule;
   Machine machine;
-  std::vector<Host> placement;  // host of each rank
-  std::int64_t count = 0;       // elements of the vector of one rank
+  std::vector<Host> placement = {};  // host of each rank
+  std::int64_t count = 0;            // elements of the vector of one rank
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   Posting posting = Posting::eager;
-  std::string protocol;       // of the machine's ladder; empty: none
+  std::string protocol = {};  // of the machine's ladder; empty: none
   bool equal_chunks = false;  // sizes are real numbers: every chunk is 1/chunks of the vector
-  Disturbance disturbance;
+  Disturbance disturbance = {};
   bool real_data = false;        // simgrid: move and check real values
   std::int64_t trace_limit = 0;  // transfers to keep for a trace, the first to arrive; 0: none
   bool link_use = true;          // fill Outcome::links

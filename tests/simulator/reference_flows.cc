@@ -1,0 +1,223 @@
+#include "reference_flows.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace collbench {
+namespace {
+
+enum class State { unsent, latent, flowing, arrived };
+
+struct Message {
+  Rank from = 0;
+  Rank to = 0;
+  int round = 0;
+  double left = 0;
+  double limit = 0;
+  double latency = 0;
+  std::vector<LinkId> route;
+  State state = State::unsent;
+  double begins = 0;
+  double rate = 0;
+};
+
+struct RankState {
+  int round = -1;
+  double entered = 0;
+  double last_arrival = 0;
+  std::vector<double> reduction;  // seconds, by round
+};
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+class Reference {
+ public:
+  explicit Reference(const Scenario& scenario)
+      : scenario_(scenario), ranks_(static_cast<std::size_t>(scenario.schedule.ranks())) {
+    const auto links = scenario.machine.topology.links().size();
+    result_.link_bytes.resize(links);
+    result_.link_busy.resize(links);
+    result_.rank_end.resize(ranks_.size(), never);
+    const auto starts = start_times(scenario.disturbance, scenario.schedule.ranks());
+    for (const Seconds start : starts) starts_.push_back(start.count());
+    for (Rank r = 0; r < scenario.schedule.ranks(); ++r) {
+      for (int t = 0; t < scenario.schedule.rounds(); ++t) tabulate_turn(r, t);
+    }
+  }
+
+  ReferenceResult run() {
+    for (;;) {
+      while (react()) {
+      }
+      share();
+      const double next = next_event();
+      if (next == never) return result_;
+      pass(next);
+    }
+  }
+
+ private:
+  double bytes(Chunks chunks) const {
+    const int element = size_of(scenario_.type);
+    const Schedule& schedule = scenario_.schedule;
+    if (scenario_.equal_chunks) {
+      return static_cast<double>(scenario_.count * element) * chunks.count / schedule.chunks();
+    }
+    const auto at = [&](int chunk) {
+      return schedule.partition()(chunk, scenario_.count, element);
+    };
+    return static_cast<double>((at(chunks.first + chunks.count) - at(chunks.first)) * element);
+  }
+
+  void tabulate_turn(Rank r, int t) {
+    Round round;
+    scenario_.schedule.round(r, t, round);
+    const Costs& costs = scenario_.machine.costs;
+    double reduced = 0;
+    for (const Op& op : round.ops()) {
+      const double size = bytes(op.chunks);
+      if (op.kind == OpKind::recv_reduce && op.peer != r) reduced += size;
+      if (op.kind != OpKind::send || size == 0) continue;
+      Message message;
+      message.from = r;
+      message.to = op.peer;
+      message.round = t;
+      const Topology& topology = scenario_.machine.topology;
+      topology.route(scenario_.placement[r], scenario_.placement[op.peer], message.route);
+      const RouteSummary summary = summarize(topology, message.route);
+      const Protocol* protocol = nullptr;
+      for (const Protocol& p : costs.protocols) {
+        if (p.name == scenario_.protocol) protocol = &p;
+      }
+      const MessageCost cost = message_cost(costs, protocol, size, summary.level);
+      message.left = size * cost.wire_factor;
+      message.limit = cost.cap > 0 ? cost.cap : 1e300;
+      message.latency = (summary.latency + cost.latency).count();
+      for (const LinkId link : message.route) result_.link_bytes[link] += message.left;
+      messages_.push_back(message);
+    }
+    const double rate = costs.reduction_rate.bytes_per_second;
+    ranks_[r].reduction.push_back(rate > 0 ? reduced / rate : 0);
+  }
+
+  bool due(double time) const { return time <= now_ + 1e-13 * now_; }
+
+  // One pass over everything that may happen now; whether something did.
+  bool react() {
+    bool changed = false;
+    for (Rank r = 0; r < static_cast<Rank>(ranks_.size()); ++r) {
+      if (!due(leaves(r))) continue;
+      RankState& rank = ranks_[r];
+      ++rank.round;
+      rank.entered = rank.last_arrival = now_;
+      if (rank.round == scenario_.schedule.rounds()) {
+        result_.rank_end[r] = now_ + scenario_.machine.costs.per_collective.count();
+      }
+      changed = true;
+    }
+    for (Message& m : messages_) {
+      const bool receiver_there =
+          scenario_.posting == Posting::eager || ranks_[m.to].round >= m.round;
+      if (m.state == State::unsent && ranks_[m.from].round >= m.round && receiver_there) {
+        m.state = State::latent;
+        m.begins = now_ + m.latency;
+        changed = true;
+      }
+      if (m.state == State::latent && due(m.begins)) {
+        m.state = State::flowing;
+        changed = true;
+      }
+      if (m.state == State::flowing && m.left <= 0) {
+        m.state = State::arrived;
+        if (ranks_[m.to].round == m.round) ranks_[m.to].last_arrival = now_;
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  double leaves(Rank r) const {
+    const RankState& rank = ranks_[r];
+    if (rank.round < 0) return starts_[r];
+    if (rank.round == scenario_.schedule.rounds()) return never;
+    for (const Message& m : messages_) {
+      if (m.to == r && m.round == rank.round && m.state != State::arrived) return never;
+    }
+    return rank.last_arrival + rank.reduction[rank.round];
+  }
+
+  // Progressive filling by its definition: all rise by equal steps until something is full.
+  void share() {
+    std::vector<Message*> rising;
+    for (Message& m : messages_) {
+      m.rate = 0;
+      if (m.state == State::flowing) rising.push_back(&m);
+    }
+    const auto links = scenario_.machine.topology.links().size();
+    while (!rising.empty()) {
+      std::vector<double> rest(links), weight(links);
+      for (std::size_t l = 0; l < links; ++l) {
+        rest[l] = scenario_.machine.topology.capacity(static_cast<LinkId>(l));
+      }
+      for (const Message& m : messages_) {
+        for (const LinkId link : m.route) rest[link] -= m.rate;
+      }
+      for (const Message* m : rising) {
+        for (const LinkId link : m->route) ++weight[link];
+      }
+      double step = never;
+      for (std::size_t l = 0; l < links; ++l) {
+        if (weight[l] > 0) step = std::min(step, std::max(0.0, rest[l]) / weight[l]);
+      }
+      for (const Message* m : rising) step = std::min(step, m->limit - m->rate);
+      for (Message* m : rising) m->rate += step;
+      const auto full = [&](const Message* m) {
+        if (m->limit - m->rate <= 1e-12 * m->limit) return true;
+        return std::any_of(m->route.begin(), m->route.end(), [&](LinkId l) {
+          const double capacity = scenario_.machine.topology.capacity(l);
+          return rest[l] - weight[l] * step <= 1e-12 * capacity;
+        });
+      };
+      std::erase_if(rising, full);
+    }
+  }
+
+  double next_event() const {
+    double next = never;
+    for (Rank r = 0; r < static_cast<Rank>(ranks_.size()); ++r) {
+      next = std::min(next, leaves(r));
+    }
+    for (const Message& m : messages_) {
+      if (m.state == State::latent) next = std::min(next, m.begins);
+      if (m.state == State::flowing) next = std::min(next, now_ + m.left / m.rate);
+    }
+    return next;
+  }
+
+  void pass(double next) {
+    std::vector<bool> busy(result_.link_busy.size(), false);
+    for (Message& m : messages_) {
+      if (m.state != State::flowing) continue;
+      for (const LinkId link : m.route) busy[link] = true;
+      const bool ends = now_ + m.left / m.rate <= next + 1e-13 * next;
+      m.left = ends ? 0 : m.left - m.rate * (next - now_);
+    }
+    for (std::size_t l = 0; l < busy.size(); ++l) {
+      if (busy[l]) result_.link_busy[l] += next - now_;
+    }
+    now_ = next;
+  }
+
+  const Scenario& scenario_;
+  std::vector<RankState> ranks_;
+  std::vector<double> starts_;
+  std::vector<Message> messages_;
+  double now_ = 0;
+  ReferenceResult result_;
+};
+
+}  // namespace
+
+ReferenceResult reference_flows(const Scenario& scenario) { return Reference(scenario).run(); }
+
+}  // namespace collbench
