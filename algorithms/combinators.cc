@@ -235,6 +235,15 @@ Schedule folded(const Schedule& inner, int ranks) {
                   {before, embed(inner, ranks, inner.chunks(), seating), mirrored(before)});
 }
 
+Schedule with_partition(const Schedule& schedule, Partition partition) {
+  const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
+  return {schedule.name(),
+          {schedule.ranks(), schedule.chunks(), schedule.rounds()},
+          play,
+          std::move(partition),
+          schedule.runs()};
+}
+
 Schedule named(std::string name, const Schedule& schedule) {
   const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
   return {std::move(name),

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int most_segments = 4096;
 constexpr std::array<std::string_view, 2> distance_orders{"near", "far"};
+constexpr std::array<std::string_view, 2> share_names{"equal", "balanced"};
 constexpr std::array<std::string_view, 5> phase_names{"ring", "bidirectional", "pincer",
                                                       "circulant", "direct"};
 constexpr std::array<Phases (*)(int), 5> phase_makers{
@@ -163,11 +164,14 @@ AlgorithmInfo torus_row() {
           {{"dims", "auto", "sizes of the axes, fastest first: 4x4x2; auto is nearly square"},
            {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
            {"pincer", "",
-            "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"}},
+            "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"},
+           {"shares", "equal", "of the streams: equal, or balanced for axes of unequal length"}},
           "",
           [](int n, const AlgorithmSpec& spec) {
             const std::vector<int> dims = dims_option(spec, "dims", n);
-            return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"));
+            const bool balanced = choice_option(spec, "shares", share_names) == 1;
+            return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"),
+                         balanced ? StreamShares::balanced : StreamShares::equal);
           }};
 }
 

@@ -1,13 +1,90 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
 #include "algorithms/levels.h"
 #include "core/error.h"
 
 namespace collbench {
+namespace {
+
+// Solves a x = b by Gaussian elimination with partial pivoting; a has n rows of n + 1 numbers, the
+// last being b. Requires a regular matrix.
+std::vector<double> solve(std::vector<std::vector<double>> a) {
+  const std::size_t n = a.size();
+  for (std::size_t c = 0; c < n; ++c) {
+    std::size_t pivot = c;
+    for (std::size_t r = c + 1; r < n; ++r) {
+      if (std::abs(a[r][c]) > std::abs(a[pivot][c])) pivot = r;
+    }
+    std::swap(a[c], a[pivot]);
+    for (std::size_t r = 0; r < n; ++r) {
+      if (r == c) continue;
+      const double factor = a[r][c] / a[c][c];
+      for (std::size_t k = c; k <= n; ++k) a[r][k] -= factor * a[c][k];
+    }
+  }
+  std::vector<double> x(n);
+  for (std::size_t r = 0; r < n; ++r) x[r] = a[r][n] / a[r][r];
+  return x;
+}
+
+// Stream s has share[s] of the vector, cut into `chunks_per_stream` near-equal chunks.
+Partition streams_partition(std::vector<double> shares, int chunks_per_stream) {
+  std::vector<double> before{0};
+  for (const double share : shares) before.push_back(before.back() + share);
+  before.back() = 1;
+  const Partition within = near_equal_partition(chunks_per_stream);
+  return [before, within, chunks_per_stream](int chunk, std::int64_t count, int element_bytes) {
+    const auto stream_first = [&](std::size_t stream) {
+      if (stream + 1 == before.size()) return count;
+      const auto first = static_cast<std::int64_t>(static_cast<double>(count) * before[stream]);
+      const std::int64_t line = std::max(1, 64 / element_bytes);
+      return first / line * line;
+    };
+    const auto stream = static_cast<std::size_t>(chunk / chunks_per_stream);
+    const std::int64_t first = stream_first(stream);
+    if (stream + 1 == before.size()) return first;
+    return first +
+           within(chunk % chunks_per_stream, stream_first(stream + 1) - first, element_bytes);
+  };
+}
+
+}  // namespace
+
+// Stream s plays axis s + k in stage k, on what the stages before left of its share. With x_s the
+// share of stream s, axis a carries sum_s x_s c(s, a) bytes per link; equal sums for all axes and
+// sum x = 1 are a linear system.
+std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vector<bool>& wrap) {
+  const std::size_t n = dims.size();
+  std::vector<std::vector<double>> system(n + 1, std::vector<double>(n + 2, 0.0));
+  for (std::size_t s = 0; s < n; ++s) {
+    double left = 1;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t a = (s + k) % n;
+      const double d = dims[a];
+      // A link of a line carries what both directions of a ring share.
+      system[a][s] = left * (d - 1) / d * (wrap[a] ? 1 : 2);
+      left /= d;
+    }
+    system[n][s] = 1;
+  }
+  for (std::size_t a = 0; a < n; ++a) system[a][n] = -1;  // the load of every axis
+  system[n][n + 1] = 1;
+  std::vector<double> shares = solve(std::move(system));
+  shares.pop_back();
+  double sum = 0;
+  for (double& share : shares) sum += share = std::max(share, 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
 
 // D streams, one per axis longer than 1, each with 1/D of the data. Stream s starts on axis s and
 // goes on with s+1, s+2, ... modulo D, so that at any time all axes are busy, in both directions.
-Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer) {
+Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer,
+               StreamShares shares) {
   require(!dims.empty() && dims.size() == wrap.size(), "torus: needs one wrap per axis, not " +
                                                            std::to_string(wrap.size()) + " for " +
                                                            std::to_string(dims.size()) + " axes");
@@ -16,10 +93,16 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
     return pincer ? pincer_phases(size) : bidirectional_phases(size);
   };
   std::vector<Level> axes;
+  std::vector<int> lengths;
+  std::vector<bool> wraps;
   int ranks = 1;
-  for (const Level& level : grid_levels(dims, phases)) {
-    ranks *= level.size;
-    if (level.size > 1) axes.push_back(level);
+  const std::vector<Level> levels = grid_levels(dims, phases);
+  for (std::size_t a = 0; a < levels.size(); ++a) {
+    ranks *= levels[a].size;
+    if (levels[a].size == 1) continue;
+    axes.push_back(levels[a]);
+    lengths.push_back(levels[a].size);
+    wraps.push_back(wrap[a]);
   }
   if (axes.empty()) return {"torus", {1, 1, 0}, [](Rank, int, Round&) {}};
   const int share = ranks * pieces_per_rank(axes);
@@ -30,7 +113,9 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
     order.insert(order.end(), axes.begin(), axes.begin() + s);
     parts.push_back(all_reduce_over(order, ranks, streams * share, {s * share, share}));
   }
-  return concurrent("torus", parts);
+  const Schedule together = concurrent("torus", parts);
+  if (shares == StreamShares::equal) return together;
+  return with_partition(together, streams_partition(balanced_shares(lengths, wraps), share));
 }
 
 }  // namespace collbench

@@ -1,6 +1,6 @@
 #include "heuristics/fit.h"
 
-#include <numeric>
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,6 +46,9 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
     std::string wrap;
     for (const bool wraps : axes.wraps) wrap += wraps ? 't' : 'm';
     fitted.options["wrap"] = wrap;
+    const bool alike = std::all_of(axes.dims.begin(), axes.dims.end(),
+                                   [&](int length) { return length == axes.dims.front(); });
+    if (!alike) fitted.options.try_emplace("shares", "balanced");
   }
   return fitted;
 }
