@@ -1,5 +1,4 @@
 #include "algorithms/allreduce.h"
-#include "algorithms/combinators.h"
 #include "algorithms/tree.h"
 
 namespace collbench {
@@ -32,17 +31,7 @@ std::vector<std::vector<Rank>> double_tree_parents(int ranks) {
 }
 
 Schedule double_tree(int ranks, int segments) {
-  std::vector<Schedule> halves;
-  for (const std::vector<Rank>& parents : double_tree_parents(ranks)) {
-    const Schedule half = pipelined(tree_all_reduce(parents), segments);
-    const int count = half.chunks();
-    const int first = static_cast<int>(halves.size()) * count;
-    const auto seating = [first, count](Rank r) {
-      return std::optional<Seat>({r, 0, 1, {first, count}});
-    };
-    halves.push_back(embed(half, ranks, 2 * count, seating));
-  }
-  return concurrent("double-tree", halves);
+  return tree_all_reduce("double-tree", double_tree_parents(ranks), segments);
 }
 
 }  // namespace collbench

@@ -1,15 +1,21 @@
-// All-reduce along a given tree of ranks: sums flow to the root, the result flows back.
+// All-reduce along given trees of ranks: sums flow to the root, the result flows back.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "algorithms/schedule.h"
 
 namespace collbench {
 
-/// Reduces the whole vector (1 chunk) to the root and broadcasts it, in 2 * height rounds.
-/// parents[r] is the parent of rank r, -1 for the root. Children are added in rank order.
-Schedule tree_all_reduce(const std::vector<Rank>& parents);
+/// Cuts the vector into as many equal parts as there are trees. Each part is reduced to the root of
+/// its tree and broadcast, in `segments` equal pieces that follow each other as a train: as
+/// concurrent() and pipelined() would compose it, with less to do per round.
+/// trees[i][r] is the parent of rank r in tree i, -1 for the root. Children are added in rank
+/// order. 2 * height + segments - 1 rounds. Requires trees over equally many ranks, and segments
+/// >= 1.
+Schedule tree_all_reduce(std::string name, const std::vector<std::vector<Rank>>& trees,
+                         int segments);
 
 /// The parents of both trees of a double binary tree over `ranks` ranks: every rank is a leaf of
 /// one of them (for even n) and has at most two children in the other.

@@ -14,9 +14,7 @@ class Partition {
  public:
   explicit Partition(std::span<const std::int32_t> colours)
       : order_(colours.size()), place_(colours.size()), class_of_(colours.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::int32_t a, std::int32_t b) { return colours[a] < colours[b]; });
+    sort_by(colours);
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const std::int32_t v = order_[i];
       place_[v] = static_cast<std::int32_t>(i);
@@ -73,6 +71,18 @@ class Partition {
     std::int32_t size;
     std::int32_t marked;
   };
+
+  // Colours are few and small, or as many as vertices at worst.
+  void sort_by(std::span<const std::int32_t> colours) {
+    const std::int32_t most =
+        colours.empty() ? 0 : *std::max_element(colours.begin(), colours.end());
+    std::vector<std::int32_t> next(static_cast<std::size_t>(most) + 2, 0);
+    for (const std::int32_t c : colours) ++next[c + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t v = 0; v < colours.size(); ++v) {
+      order_[next[colours[v]]++] = static_cast<std::int32_t>(v);
+    }
+  }
 
   void number_parts(int c, bool moved) {
     const auto smaller = [](const Range& a, const Range& b) { return a.size < b.size; };

@@ -31,9 +31,9 @@ struct Classes {
   int count() const { return static_cast<int>(first.size()); }
 };
 
-/// The coarsest equitable partition that is finer than the colours. Time is edges times the
-/// logarithm of vertices: a class that was split off is only looked at again if it is the smaller
-/// part (Hopcroft 1971; Cardon, Crochemore 1982).
+/// The coarsest equitable partition that is finer than the colours, which are numbers from 0 on.
+/// Time is edges times the logarithm of vertices: a class that was split off is only looked at
+/// again if it is the smaller part (Hopcroft 1971; Cardon, Crochemore 1982).
 Classes equitable_partition(std::span<const std::int32_t> colours,
                             std::span<const Adjacency> kinds_of_edges);
 

@@ -115,21 +115,27 @@ class Survey {
     }
     const std::int32_t pair = pair_to_[flow.to];
     assert(out_.pairs_[pair].path == flow.path);
-    pair_colour_[pair] = pair_chain_(pair_colour_[pair], item_(kind, load_of(flow, kind, index)));
+    pair_colour_[pair] = colour_after(pair_colour_[pair], flow, kind, index);
   }
 
-  // A number for what the flow carries. The k-th flow of a round mostly carries what it did for the
-  // position before.
-  std::int32_t load_of(const Flow& flow, std::int32_t kind, std::size_t index) {
+  // The colour of a pair of colour `before` that also carries `flow`. The k-th flow of a round is
+  // mostly what it was for the position before.
+  std::int32_t colour_after(std::int32_t before, const Flow& flow, std::int32_t kind,
+                            std::size_t index) {
     std::vector<Slot>& slots = slots_[kind];
     if (index >= slots.size()) slots.resize(index + 1);
     Slot& slot = slots[index];
     const std::array<double, 4> load{flow.wire_bytes, flow.bytes, flow.latency.count(), flow.cap};
-    if (slot.number == 0 || slot.load != load) {
+    if (slot.item == 0 || slot.load != load) {
       const std::int32_t sizes = load_(real_(load[0]), real_(load[1]));
-      slot = {load, load_(-sizes, load_(real_(load[2]), real_(load[3])))};
+      const std::int32_t limits = load_(real_(load[2]), real_(load[3]));
+      slot = {load, item_(kind, load_(-sizes, limits)), -1, 0};
     }
-    return slot.number;
+    if (slot.before != before) {
+      slot.before = before;
+      slot.after = pair_chain_(before, slot.item);
+    }
+    return slot.after;
   }
 
   std::int32_t position_chain_size() const { return largest_position_colour_ + 1; }
@@ -175,7 +181,9 @@ class Survey {
 
   struct Slot {
     std::array<double, 4> load{};
-    std::int32_t number = 0;
+    std::int32_t item = 0;  // number of the load in this kind of round
+    std::int32_t before = -1;
+    std::int32_t after = 0;
   };
 
   Program& program_;

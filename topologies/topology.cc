@@ -74,7 +74,8 @@ void Topology::route(Host from, Host to, std::vector<LinkId>& out) const {
   out.clear();
   if (from == to) return;
   data_->route(from, to, out);
-  require(!out.empty(), fmt::format("topology {}: no path leads from {} to {}", name(),
+  if (!out.empty()) return;
+  throw InvalidArgument(fmt::format("topology {}: no path leads from {} to {}", name(),
                                     this->vertex_name(from), this->vertex_name(to)));
 }
 
