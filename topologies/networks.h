@@ -5,13 +5,18 @@
 // name (3.32) and these agree.
 #pragma once
 
-#include <span>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "topologies/topology.h"
 
 namespace collbench {
+
+/// What a topology may have: 24 bytes each, so 0.8 GB. More is refused before memory runs out.
+constexpr std::int64_t most_links = std::int64_t{1} << 25;
+/// Throws InvalidArgument if `links` exceeds it.
+void require_links(const std::string& name, std::int64_t links);
 
 /// Hosts on one non-blocking switch: a link up and a link down each. Half of the class's latency is
 /// on each, so that a route costs link.latency.
@@ -73,5 +78,10 @@ struct Fabric {
   float spine_lanes = 1;
 };
 Topology cluster(const Topology& node, int nodes, const Fabric& fabric);
+
+/// Every host of `chips` turned into a chip with `cores` hosts on it, which share its links and
+/// reach it over a link of class `core` each (half of its latency at each end of a route). The
+/// cores are the innermost axis of the layout.
+Topology chips_with_cores(const Topology& chips, int cores, const LinkClass& core);
 
 }  // namespace collbench

@@ -150,9 +150,9 @@ class Cluster {
       const int port = v - first_port();
       return fmt::format("node {} adapter {}", port / ports_, port % ports_);
     }
-    if (v == spine() && spined_) return "the spine";
+    if (v == spine() && spined_) return "spine";
     if (rails_) return fmt::format("rail switch {}", v - first_meeting());
-    return spined_ ? fmt::format("leaf switch {}", v - first_meeting()) : "the switch";
+    return spined_ ? fmt::format("leaf switch {}", v - first_meeting()) : "fabric switch";
   }
 
   Topology node_;

@@ -124,11 +124,12 @@ Topology dragonfly(int groups, int chassis, int routers, int hosts_per_router,
       fmt::format("dragonfly:{}x{}x{}x{}", groups, chassis, routers, hosts_per_router);
   std::int64_t links = 2;
   for (const int n : {groups, chassis, routers, hosts_per_router}) {
-    require(n >= 1, fmt::format("{}: groups, chassis, routers and hosts are at least 1", name));
+    require(n >= 1 && n <= 1 << 20,
+            fmt::format("{}: groups, chassis, routers and hosts are 1 to {}", name, 1 << 20));
     links *= n;
-    require(links * (chassis + routers) <= std::int64_t{1} << 28,
-            fmt::format("{}: more than {} links", name, 1 << 28));
+    require_links(name, links);
   }
+  require_links(name, links / hosts_per_router * (chassis + routers));
   require(groups <= routers,
           fmt::format("{}: router g of chassis 0 is the way to group g, so {} groups need at least "
                       "as many routers per chassis, not {}",

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,7 +38,10 @@ class FatTree {
  public:
   FatTree(const std::vector<int>& down, const std::vector<int>& up, const std::vector<int>& lanes) {
     std::int64_t hosts = 1;
-    for (const int d : down) hosts *= d;
+    for (const int d : down) {
+      hosts *= d;
+      require_links(fmt::format("fat tree {}", fmt::join(down, "x")), hosts);
+    }
     std::int64_t vertices = hosts, first = 0, links = 0, parents = 1;
     int stride = 1, block = 1;
     for (std::size_t l = 0; l < down.size(); ++l) {
@@ -50,8 +54,8 @@ class FatTree {
       links += 2 * vertices * up[l] * lanes[l];
       stride *= up[l];
       vertices = vertices / down[l] * up[l];
-      require(first + vertices < 1 << 28 && links < 1 << 28 && parents < 1 << 28,
-              fmt::format("fat tree {}: more than {} links", fmt::join(down, "x"), 1 << 28));
+      require_links(fmt::format("fat tree {}", fmt::join(down, "x")),
+                    std::max({first + vertices, links, parents}));
     }
     hosts_ = static_cast<int>(hosts);
     top_ = {static_cast<Vertex>(first), static_cast<int>(vertices)};
@@ -145,8 +149,8 @@ void check(const std::vector<int>& down, const std::vector<int>& up, const std::
             fmt::format("fat tree: level {} needs children, parents and lanes of at least 1, not "
                         "{}, {} and {}",
                         i + 1, down[i], up[i], lanes[i]));
-    require(down[i] < 1 << 20 && up[i] < 1 << 20 && lanes[i] < 1 << 20,
-            fmt::format("fat tree: level {} is wider than {}", i + 1, 1 << 20));
+    require(up[i] <= 1024 && lanes[i] <= 1024,
+            fmt::format("fat tree: level {} has more than 1024 parents or lanes", i + 1));
   }
 }
 

@@ -85,6 +85,7 @@ class PathTrees {
 Topology graph(std::string name, int hosts, int vertices, Layout layout,
                std::vector<LinkClass> classes, const std::vector<Cable>& cables,
                Topology::NameFunction vertex_name) {
+  require_links(name, 2 * static_cast<std::int64_t>(cables.size()));
   std::vector<Link> links;
   for (const Cable& cable : cables) {
     require(cable.a != cable.b,

@@ -55,8 +55,7 @@ void check(const std::vector<int>& dims, const std::vector<bool>& wraps,
   for (const int d : dims) {
     require(d >= 1, fmt::format("torus {}: every axis is at least 1 long", fmt::join(dims, "x")));
     links *= d;
-    require(links <= std::int64_t{1} << 28,
-            fmt::format("torus {}: more than {} links", fmt::join(dims, "x"), 1 << 28));
+    require_links(fmt::format("torus {}", fmt::join(dims, "x")), links);
   }
 }
 

@@ -1,0 +1,142 @@
+#include "topologies/machine_file.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "topologies/machine_structure.h"
+#include "topologies/networks.h"
+#include "topologies/toml_table.h"
+
+namespace collbench {
+namespace {
+
+constexpr double largest = std::numeric_limits<double>::max();
+
+LinkClasses read_links(const TomlTable& root) {
+  LinkClasses classes;
+  for (const auto& [name, table] : root.table("link").named_tables()) {
+    LinkClass link_class{
+        .name = name,
+        .nominal = table.bandwidth("bandwidth"),
+        .efficiency = table.has("efficiency") ? table.number("efficiency", 1e-6, 1) : 1,
+        .latency = table.duration("latency"),
+        .level = table.has("level") ? table.integer("level", 0, 7) : 0,
+        .source = table.text("source")};
+    table.finish();
+    classes.emplace(name, std::move(link_class));
+  }
+  return classes;
+}
+
+Costs read_costs(const TomlTable& table) {
+  Costs costs;
+  for (const TomlTable& step : table.tables("message_latency")) {
+    costs.message_latency.push_back({step.size("from"), step.duration("latency")});
+    step.finish();
+    const std::size_t n = costs.message_latency.size();
+    if (n > 1 &&
+        costs.message_latency[n - 1].from_bytes <= costs.message_latency[n - 2].from_bytes) {
+      step.refuse("from", "the sizes of `message_latency` must ascend");
+    }
+  }
+  if (table.has("wire_factor")) costs.wire_factor = table.number("wire_factor", 1, 1e3);
+  if (table.has("message_cap")) costs.message_cap = table.bandwidth("message_cap");
+  if (table.has("reduction_rate")) costs.reduction_rate = table.bandwidth("reduction_rate");
+  if (table.has("per_collective")) costs.per_collective = table.duration("per_collective");
+  table.text("source");
+  table.finish();
+  return costs;
+}
+
+// Rates in the file are of payload and of one channel; a Protocol's cap is of the wire.
+Protocol read_protocol(const TomlTable& table) {
+  Protocol protocol{.name = table.text("name"),
+                    .message_latency = {},
+                    .message_cap = {},
+                    .source = table.text("source")};
+  if (table.has("wire_factor")) protocol.wire_factor = table.number("wire_factor", 1, 1e3);
+  const auto each = [&table](const std::string& key, const auto& read) {
+    for (const std::string& entry : table.texts(key)) {
+      try {
+        read(entry);
+      } catch (const InvalidArgument& e) {
+        table.refuse(key, e.what());
+      }
+    }
+  };
+  if (table.has("message_latency")) {
+    each("message_latency", [&protocol](const std::string& entry) {
+      protocol.message_latency.push_back(parse_duration(entry));
+    });
+  }
+  std::vector<int> channels{1};
+  if (table.has("channels")) channels = table.integers("channels", 1, 1024);
+  if (table.has("message_cap")) {
+    each("message_cap", [&](const std::string& entry) {
+      const std::size_t level = std::min(protocol.message_cap.size(), channels.size() - 1);
+      const double rate = entry == "none" ? 0 : parse_bandwidth(entry).bytes_per_second;
+      require(entry == "none" || rate > 0, "`message_cap` must be above 0, or \"none\"");
+      protocol.message_cap.push_back({rate * channels[level] * protocol.wire_factor});
+    });
+  }
+  table.finish();
+  return protocol;
+}
+
+InNetwork read_in_network(const TomlTable& table) {
+  InNetwork in_network{
+      .name = table.text("name"),
+      .latency = table.duration("latency"),
+      .rate = table.bandwidth("rate"),
+      .max_ranks = table.has("max_ranks") ? table.integer("max_ranks", 2, 1 << 24) : 0,
+      .source = table.text("source")};
+  table.finish();
+  return in_network;
+}
+
+// What the file does not say of costs, a cluster has from its nodes.
+Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_node) {
+  Costs costs = of_node.value_or(Costs{});
+  if (root.has("costs")) {
+    Costs own = read_costs(root.table("costs"));
+    own.protocols = std::move(costs.protocols);
+    own.in_network = std::move(costs.in_network);
+    costs = std::move(own);
+  }
+  const std::vector<TomlTable> protocols = root.tables("protocol");
+  if (!protocols.empty()) costs.protocols.clear();
+  for (const TomlTable& protocol : protocols) costs.protocols.push_back(read_protocol(protocol));
+  if (root.has("in_network")) costs.in_network = read_in_network(root.table("in_network"));
+  return costs;
+}
+
+}  // namespace
+
+DescribedMachine machine_from_toml(std::string_view text, const std::string& file,
+                                   const MachineSize& size) {
+  const TomlTable root = TomlTable::parse(text, file);
+  std::string summary = root.text("summary");
+  std::string source = root.text("source");
+  const LinkClasses classes = root.has("link") ? read_links(root) : LinkClasses{};
+  std::optional<NodeFabric> fabric;
+  if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
+  Structure structure = read_structure(root.table("structure"), classes, fabric, size);
+  Costs costs = read_all_costs(root, structure.node_costs);
+  root.finish();
+  return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),
+                  std::move(source)},
+          std::move(fabric)};
+}
+
+Topology cluster(const Topology& node, int nodes, const NodeFabric& fabric) {
+  return cluster(node, nodes,
+                 Fabric{.adapter = fabric.adapter,
+                        .adapters_per_node = fabric.adapters_per_node,
+                        .rails = fabric.rails,
+                        .spine = fabric.spine ? &*fabric.spine : nullptr,
+                        .spine_lanes = fabric.spine_lanes});
+}
+
+}  // namespace collbench

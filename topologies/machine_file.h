@@ -1,0 +1,55 @@
+// Machine files: one machine in TOML, as shipped in topologies/*.toml. docs/topologies.md has every
+// key.
+//
+// Besides its own structure a file says how copies of the machine are joined ([fabric]), so that
+// any machine with adapters can be the node of a cluster. Some files describe machines that come in
+// many sizes; their size is given with their name ("tpu-v5e:4x4").
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topologies/machine.h"
+
+namespace collbench {
+
+/// Fabric of networks.h as a value.
+struct NodeFabric {
+  LinkClass adapter;
+  int adapters_per_node = 1;
+  bool rails = false;
+  std::optional<LinkClass> spine;
+  float spine_lanes = 1;
+};
+
+struct DescribedMachine {
+  Machine machine;
+  std::optional<NodeFabric> fabric;  // of copies of it
+};
+
+/// The size wanted: lengths as "4x4", "8" or "", and how many ranks to seat where it is empty (0:
+/// unknown).
+struct MachineSize {
+  std::string lengths{};
+  int workers = 0;
+  int depth = 0;  // of nodes in nodes
+};
+
+/// Reads the text of `file`. Throws InvalidArgument as FILE:LINE: for what is no such machine.
+DescribedMachine machine_from_toml(std::string_view text, const std::string& file,
+                                   const MachineSize& size = {});
+
+/// What a specification names (topologies/specification.h). `folder` is where paths start.
+DescribedMachine describe(const std::string& spec, const MachineSize& size,
+                          const std::string& folder = {});
+
+/// `nodes` copies of a machine in its fabric.
+Topology cluster(const Topology& node, int nodes, const NodeFabric& fabric);
+
+/// "4x4x2" as numbers of at least 1; `where` leads the message of the InvalidArgument.
+std::vector<int> parse_lengths(const std::string& text, const std::string& where);
+
+}  // namespace collbench

@@ -1,0 +1,341 @@
+#include "topologies/specification.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "topologies/machine_file.h"
+#include "topologies/networks.h"
+#include "topologies/shipped_files.h"
+#include "topologies/toml_table.h"
+
+namespace collbench {
+namespace {
+
+// "torus:8x16:wrap=0x1,50GBps,1us,efficiency=0.9" in its parts.
+struct Specification {
+  std::string text;
+  std::vector<std::string> head;  // "torus", "8x16", "wrap=0x1"
+  std::optional<Bandwidth> bandwidth;
+  std::optional<Seconds> latency;
+  double efficiency = 1;
+  int adapters = 0;  // 0: not said
+  bool rails = false;
+  MachineSize size;
+  std::string folder;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InvalidArgument(fmt::format("topology '{}': {}", text, why));
+  }
+  const std::string& part(std::size_t i, const char* what) const {
+    if (i >= head.size() || head[i].empty()) refuse(what);
+    return head[i];
+  }
+  std::vector<int> lengths(std::size_t i, const char* what) const {
+    return parse_lengths(part(i, what), fmt::format("topology '{}'", text));
+  }
+  void parts_at_most(std::size_t n) const {
+    if (head.size() > n) refuse(fmt::format("nothing is known of ':{}'", head[n]));
+  }
+  // Given, or as many as seat the workers.
+  int hosts() const {
+    parts_at_most(2);
+    if (head.size() > 1) {
+      const std::vector<int> given = lengths(1, "needs a number of hosts");
+      if (given.size() != 1) refuse("has one number of hosts");
+      return given.front();
+    }
+    if (size.workers <= 0) refuse(fmt::format("needs a number of hosts, as in {}:8,...", head[0]));
+    return size.workers;
+  }
+  LinkClass link(const char* name) const {
+    if (!bandwidth || !latency) {
+      refuse(fmt::format("needs bandwidth and latency of a link, as in {}:{},100Gbps,5us", head[0],
+                         head.size() > 1 ? head[1] : "8"));
+    }
+    if (bandwidth->bytes_per_second <= 0) refuse("the bandwidth must be above 0");
+    return {.name = name,
+            .nominal = *bandwidth,
+            .efficiency = efficiency,
+            .latency = *latency,
+            .source = "given on the command line"};
+  }
+};
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(at);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <typename T>
+T number(const Specification& spec, const std::string& option, std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    spec.refuse(fmt::format("'{}' needs a number", option));
+  }
+  return value;
+}
+
+void read_option(Specification& spec, const std::string& option) {
+  const std::size_t equals = option.find('=');
+  const std::string key = option.substr(0, equals);
+  if (equals == std::string::npos && option != "rails") {
+    if (!spec.bandwidth) {
+      spec.bandwidth = parse_bandwidth(option);
+    } else if (!spec.latency) {
+      spec.latency = parse_duration(option);
+    } else {
+      spec.refuse(
+          fmt::format("'{}' comes after bandwidth and latency, and is no option; options "
+                      "are efficiency=, adapters= and rails",
+                      option));
+    }
+  } else if (option == "rails") {
+    spec.rails = true;
+  } else if (key == "efficiency") {
+    spec.efficiency = number<double>(spec, option, std::string_view(option).substr(equals + 1));
+  } else if (key == "adapters") {
+    spec.adapters = number<int>(spec, option, std::string_view(option).substr(equals + 1));
+    if (spec.adapters < 1) spec.refuse("a node has at least 1 adapter");
+  } else {
+    spec.refuse(fmt::format("unknown option '{}='; options are efficiency=, adapters= and rails.{}",
+                            key, did_you_mean(key, {"efficiency", "adapters", "rails"})));
+  }
+}
+
+Machine composed(const Specification& spec, Topology topology) {
+  return {std::move(topology), {}, spec.text, "given on the command line"};
+}
+
+DescribedMachine make_star(const Specification& spec) {
+  return {composed(spec, star(spec.hosts(), spec.link("link"))), {}};
+}
+
+DescribedMachine make_full(const Specification& spec) {
+  return {composed(spec, fully_connected(spec.hosts(), spec.link("cable"))), {}};
+}
+
+DescribedMachine make_torus(const Specification& spec) {
+  const std::vector<int> dims = spec.lengths(1, "needs lengths of its axes, as in torus:4x4x4,...");
+  std::vector<bool> wraps(dims.size(), spec.head[0] == "torus");
+  spec.parts_at_most(3);
+  if (spec.head.size() == 3) {
+    if (spec.head[2].rfind("wrap=", 0) != 0) {
+      spec.refuse(fmt::format("':{}' should be wrap= with 0 or 1 for each axis, as in wrap=0x1",
+                              spec.head[2]));
+    }
+    const std::vector<std::string> closed = split(std::string_view(spec.head[2]).substr(5), 'x');
+    if (closed.size() != dims.size()) {
+      spec.refuse(fmt::format("{} axes need as many wraps", dims.size()));
+    }
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (closed[i] != "0" && closed[i] != "1") spec.refuse("a wrap is 0 or 1");
+      wraps[i] = closed[i] == "1";
+      if (wraps[i] && dims[i] <= 2) {
+        spec.refuse(fmt::format("axis {} is {} long and cannot wrap; its ends are joined already",
+                                i, dims[i]));
+      }
+    }
+  }
+  return {composed(spec, torus(dims, wraps, {spec.link("link")})), {}};
+}
+
+DescribedMachine make_fat_tree(const Specification& spec) {
+  const char* const shape =
+      "needs children, parents and cables of each level, as in fat-tree:4x4:1x4:1x1,...";
+  spec.parts_at_most(4);
+  return {composed(spec, fat_tree(spec.lengths(1, shape), spec.lengths(2, shape),
+                                  spec.lengths(3, shape), {spec.link("link")})),
+          {}};
+}
+
+DescribedMachine make_dragonfly(const Specification& spec) {
+  const char* const shape =
+      "needs groups, chassis, routers and hosts per router, as in dragonfly:3x4x5x2,...";
+  spec.parts_at_most(3);
+  const std::vector<int> n = spec.lengths(1, shape);
+  if (n.size() != 4) spec.refuse(shape);
+  std::vector<int> lanes{1, 1, 1};
+  if (spec.head.size() == 3) lanes = spec.lengths(2, shape);
+  if (lanes.size() != 3) spec.refuse("lanes are those of blue, black and green links: 1x1x1");
+  const auto colored = [&](const char* color, std::size_t i) {
+    return DragonflyLinks{lanes[i], spec.link(color)};
+  };
+  return {composed(spec, dragonfly(n[0], n[1], n[2], n[3], colored("blue", 0), colored("black", 1),
+                                   colored("green", 2), spec.link("local"))),
+          {}};
+}
+
+DescribedMachine make_cluster(const Specification& spec) {
+  std::string node = spec.text.substr(0, spec.text.find(',')).substr(spec.head[0].size());
+  if (node.size() < 2) spec.refuse("needs nodes, as in cluster:8xdgx-h100");
+  node.erase(0, 1);
+  const std::size_t digits = node.find_first_not_of("0123456789");
+  int nodes = 0;
+  if (digits > 0 && digits != std::string::npos && node[digits] == 'x') {
+    nodes = parse_lengths(node.substr(0, digits), fmt::format("topology '{}'", spec.text)).front();
+    node.erase(0, digits + 1);
+  }
+  if (spec.size.depth >= 4) spec.refuse("nodes are nested more than 4 deep");
+  DescribedMachine inner = describe(node, {.depth = spec.size.depth + 1}, spec.folder);
+  const int seats = inner.machine.topology.hosts();
+  if (nodes == 0) nodes = spec.size.workers > 0 ? (spec.size.workers - 1) / seats + 1 : 0;
+  if (nodes == 0) spec.refuse(fmt::format("needs a number of nodes, as in cluster:8x{}", node));
+  std::optional<NodeFabric> fabric = inner.fabric;
+  if (spec.bandwidth) {
+    fabric = NodeFabric{.adapter = spec.link("adapter"),
+                        .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
+                        .rails = spec.rails,
+                        .spine = std::nullopt};
+  }
+  if (!fabric) {
+    spec.refuse(
+        fmt::format("{} has no adapters of its own; give them bandwidth and latency, as in "
+                    "cluster:{}x{},400Gbps,5us",
+                    node, nodes, node));
+  }
+  if (spec.rails) fabric->rails = true;
+  if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
+  inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
+  inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
+  return {std::move(inner.machine), {}};
+}
+
+struct Shape {
+  const char* name;
+  DescribedMachine (*make)(const Specification&);
+};
+constexpr std::array<Shape, 7> shapes{{{"cluster", make_cluster},
+                                       {"dragonfly", make_dragonfly},
+                                       {"fat-tree", make_fat_tree},
+                                       {"full", make_full},
+                                       {"mesh", make_torus},
+                                       {"star", make_star},
+                                       {"torus", make_torus}}};
+
+std::string read_file(const std::string& path) {
+  constexpr std::uintmax_t most = 16 << 20;
+  std::error_code error;
+  const bool regular = std::filesystem::is_regular_file(path, error);
+  std::ifstream in(path, std::ios::binary);
+  require(regular && in.good(),
+          fmt::format("machine file '{}' cannot be read; does it exist?", path));
+  require(std::filesystem::file_size(path) <= most,
+          fmt::format("machine file '{}' is larger than {} bytes", path, most));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+DescribedMachine from_path(const Specification& spec, std::size_t end) {
+  std::string rest = spec.text.substr(end);
+  if (!rest.empty() && rest.front() != ':') spec.refuse("a size follows a file as FILE.toml:4x4");
+  if (!rest.empty()) rest.erase(0, 1);
+  const std::filesystem::path path = std::filesystem::path(spec.folder) / spec.text.substr(0, end);
+  MachineSize size = spec.size;
+  size.lengths = rest;
+  return machine_from_toml(read_file(path.string()), path.string(), size);
+}
+
+DescribedMachine from_name(const Specification& spec, const std::vector<std::string>& options) {
+  std::vector<std::string> known;
+  for (const Shape& shape : shapes) known.emplace_back(shape.name);
+  for (const ShippedFile& file : shipped_files()) {
+    known.emplace_back(file.name);
+    if (file.name != spec.head[0]) continue;
+    spec.parts_at_most(2);
+    if (!options.empty()) {
+      spec.refuse(fmt::format("{} has its own links, so ',{}' says nothing", spec.head[0],
+                              options.front()));
+    }
+    MachineSize size = spec.size;
+    size.lengths = spec.head.size() > 1 ? spec.head[1] : "";
+    return machine_from_toml(file.text, fmt::format("topologies/{}.toml", file.name), size);
+  }
+  spec.refuse(
+      fmt::format("unknown name '{}'; `collbench topo list` shows all, a file ends in "
+                  ".toml.{}",
+                  spec.head[0], did_you_mean(spec.head[0], known)));
+}
+
+}  // namespace
+
+std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
+  std::vector<int> lengths;
+  for (const std::string& part : split(text, 'x')) {
+    int length = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), length);
+    require(error == std::errc() && end == part.data() + part.size() && length >= 1,
+            fmt::format("{}: '{}' should be numbers of at least 1 joined by x, as in 4x4x2", where,
+                        text));
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+DescribedMachine describe(const std::string& text, const MachineSize& size,
+                          const std::string& folder) {
+  Specification spec{
+      .text = text, .head = {}, .bandwidth = {}, .latency = {}, .size = size, .folder = folder};
+  const std::size_t file_end = text.find(".toml");
+  if (file_end != std::string::npos && text.rfind("cluster:", 0) != 0) {
+    return from_path(spec, file_end + 5);
+  }
+  std::vector<std::string> options = split(text, ',');
+  spec.head = split(options.front(), ':');
+  options.erase(options.begin());
+  for (const std::string& option : options) {
+    try {
+      read_option(spec, option);
+    } catch (const InvalidArgument& e) {
+      if (std::string_view(e.what()).rfind("topology '", 0) == 0) throw;
+      spec.refuse(e.what());
+    }
+  }
+  for (const Shape& shape : shapes) {
+    if (spec.head[0] == shape.name) return shape.make(spec);
+  }
+  return from_name(spec, options);
+}
+
+Machine machine(const std::string& spec, int workers) {
+  DescribedMachine described = describe(spec, {.workers = workers});
+  Machine& made = described.machine;
+  const int hosts = made.topology.hosts();
+  if (workers > hosts) {
+    const std::string remedy = described.fabric ? fmt::format("join several: cluster:{}x{}",
+                                                              (workers - 1) / hosts + 1, spec)
+                                                : "give it a larger size";
+    throw InvalidArgument(fmt::format("topology '{}' has {} hosts and cannot seat {} workers; {}",
+                                      spec, hosts, workers, remedy));
+  }
+  made.topology = made.topology.named(spec);
+  return std::move(made);
+}
+
+std::vector<ShippedMachine> shipped_machines() {
+  std::vector<ShippedMachine> machines;
+  for (const ShippedFile& file : shipped_files()) {
+    const TomlTable root =
+        TomlTable::parse(file.text, fmt::format("topologies/{}.toml", file.name));
+    machines.push_back({std::string(file.name), root.text("summary"), root.text("source")});
+  }
+  return machines;
+}
+
+}  // namespace collbench

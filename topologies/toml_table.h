@@ -1,0 +1,68 @@
+// A table of a TOML file that knows where it stands, so that every complaint begins FILE:LINE and a
+// key that nobody asked for is a complaint too.
+//
+// Getters without a default require the key. All throw InvalidArgument for a value of another kind
+// or out of range, naming the key, the value and what would be right.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+
+namespace collbench {
+
+struct TomlNode;  // one value of the file and its line; defined by the parser
+
+/// Cheap to copy; copies share which keys were asked for. Not for several threads.
+class TomlTable {
+ public:
+  /// Throws InvalidArgument, naming file, line and column, if `text` is no TOML.
+  static TomlTable parse(std::string_view text, const std::string& file);
+
+  bool has(const std::string& key) const;
+  std::string text(const std::string& key) const;
+  bool flag(const std::string& key, bool otherwise) const;
+  int integer(const std::string& key, int least, int most) const;
+  /// In [least, most].
+  double number(const std::string& key, double least, double most) const;
+  Bandwidth bandwidth(const std::string& key) const;  // "50 GBps", above 0
+  Seconds duration(const std::string& key) const;     // "5 us"
+  Bytes size(const std::string& key) const;           // "64 KiB"
+
+  std::vector<int> integers(const std::string& key, int least, int most) const;
+  std::vector<bool> flags(const std::string& key) const;
+  std::vector<std::string> texts(const std::string& key) const;  // one text is a list of one
+  TomlTable table(const std::string& key) const;
+  std::vector<TomlTable> tables(const std::string& key) const;  // none if the key is missing
+  /// The tables in this one by name, in the order of their names: [link.a] and [link.b] in `link`.
+  std::vector<std::pair<std::string, TomlTable>> named_tables() const;
+
+  /// Throws InvalidArgument for the first key that was never asked for, with the nearest one.
+  void finish() const;
+  /// Throws InvalidArgument("FILE:LINE: what"), with the line of `key` or else of the table.
+  [[noreturn]] void refuse(const std::string& key, const std::string& what) const;
+  std::string place() const;  // "FILE:LINE" of the table
+  const std::string& file() const { return *file_; }
+
+ private:
+  TomlTable(std::shared_ptr<const std::string> file, std::shared_ptr<const TomlNode> node,
+            std::string name);
+  const TomlNode* find(const std::string& key) const;
+  const TomlNode& need(const std::string& key) const;
+  template <typename T>
+  T value(const TomlNode& node, const std::string& key, std::string_view kind) const;
+  template <typename T, typename Read>
+  T parsed(const std::string& key, Read read) const;
+
+  std::shared_ptr<const std::string> file_;
+  std::shared_ptr<const TomlNode> node_;
+  std::string name_;  // "[link.nic]", for messages
+  std::shared_ptr<std::vector<std::string>> asked_;
+};
+
+}  // namespace collbench
