@@ -1,0 +1,317 @@
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "simulator/engines.h"
+#include "simulator/memory_budget.h"
+#include "simulator/rank_program.h"
+#include "simulator/simgrid_check.h"
+#include "simulator/simgrid_child.h"
+#include "simulator/simgrid_endpoint.h"
+#include "simulator/simgrid_kernel.h"
+#include "simulator/simgrid_world.h"
+#include "transports/execute.h"
+
+namespace collbench {
+namespace {
+
+// Pairs of ranks that talk, and what all rounds together may take.
+struct Survey {
+  std::vector<std::vector<std::pair<Rank, std::int32_t>>> routes;  // by sender: receiver, path
+  std::int64_t messages = 0;
+  double seconds = 0;  // the order of magnitude
+};
+
+// Adds the rounds up as if ranks waited for each other after each: its longest latency, its
+// busiest link and its longest message.
+class Rounds {
+ public:
+  explicit Rounds(const Program& program) : program_(program), load_(program.capacities().size()) {}
+
+  void add(const Flow& flow) {
+    latency_ = std::max(latency_, flow.latency.count());
+    if (flow.cap > 0) longest_ = std::max(longest_, flow.wire_bytes / flow.cap);
+    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(flow.path)].links) {
+      const auto link = static_cast<std::size_t>(use.link);
+      if (load_[link] == 0) touched_.push_back(link);
+      load_[link] += flow.wire_bytes;
+    }
+  }
+  double end_round() {
+    for (const std::size_t link : touched_) {
+      longest_ = std::max(longest_, load_[link] / program_.capacities()[link]);
+      load_[link] = 0;
+    }
+    touched_.clear();
+    return std::exchange(latency_, 0) + std::exchange(longest_, 0);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<double> load_;
+  std::vector<std::size_t> touched_;
+  double latency_ = 0;
+  double longest_ = 0;
+};
+
+Survey survey(RankProgram& program, const Schedule& schedule) {
+  Survey survey;
+  survey.routes.resize(static_cast<std::size_t>(program.positions()));
+  std::vector<bool> known;
+  Rounds rounds(program);
+  Turn turn;
+  for (int t = 0; t < program.rounds(); ++t) {
+    double reduction = 0;
+    for (Rank r = 0; r < program.positions(); ++r) {
+      program.turn(r, t, turn);
+      reduction = std::max(reduction, turn.reduction.count());
+      survey.messages += static_cast<std::int64_t>(turn.sends.size());
+      for (const Flow& flow : turn.sends) {
+        const auto path = static_cast<std::size_t>(flow.path);
+        require(!program.paths()[path].links.empty(),
+                fmt::format("simgrid needs links between ranks, but {} and {} share a host", r,
+                            flow.to));
+        if (known.size() <= path) known.resize(path + 1);
+        if (!known[path]) survey.routes[static_cast<std::size_t>(r)].emplace_back(flow.to, path);
+        known[path] = true;
+        rounds.add(flow);
+      }
+    }
+    survey.seconds += rounds.end_round() + reduction;
+  }
+  if (!program.matched()) {
+    throw InvalidArgument(
+        fmt::format("{} cannot be played: {}", schedule.name(), first_mismatch(schedule)));
+  }
+  for (Rank r = 0; r < program.positions(); ++r) {
+    survey.seconds = std::max(survey.seconds, program.start(r).count());
+  }
+  return survey;
+}
+
+// Measured at 1,024 ranks (ring, 64 bytes per step of a plan) and rounded up.
+void require_room(const Scenario& scenario, const Survey& survey) {
+  constexpr double bytes_per_message = 4 * sizeof(Step) + 64;
+  constexpr double bytes_per_actor = 64 << 10;
+  const double ranks = scenario.schedule.ranks();
+  double bytes = static_cast<double>(survey.messages) * bytes_per_message +
+                 ranks * (ranks * sizeof(void*) + bytes_per_actor);
+  if (scenario.real_data) {
+    bytes += 3 * ranks * static_cast<double>(scenario.count) * size_of(scenario.type);
+  }
+  require_memory(static_cast<std::size_t>(bytes),
+                 fmt::format("simgrid with {} ranks and {} messages (fluid needs far less)",
+                             scenario.schedule.ranks(), survey.messages));
+}
+
+// The module stands where it was built or where it was installed.
+std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settings) {
+  std::string path = COLLBENCH_SIMGRID_BUILT;
+  if (!std::filesystem::exists(path)) path = COLLBENCH_SIMGRID_INSTALLED;
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr) {
+    throw Unavailable(fmt::format("engine simgrid cannot be loaded: {}", dlerror()));
+  }
+  void* const make = dlsym(module, simgrid_kernel_function);
+  if (make == nullptr) throw Unavailable(fmt::format("{} is not an engine of ours", path));
+  return std::unique_ptr<SimgridKernel>(reinterpret_cast<MakeSimgridKernel*>(make)(&settings));
+}
+
+// What the child sends back: an Outcome's numbers, one after the other.
+class Packer {
+ public:
+  template <typename T>
+  void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto* at = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), at, at + sizeof value);
+  }
+  template <typename T>
+  void put(const std::vector<T>& values) {
+    put(values.size());
+    for (const T& value : values) put(value);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  template <typename T>
+  void get(T& value) {
+    if (bytes_.size() - at_ < sizeof value) {
+      throw TransportError("simgrid: the result of the simulation ends too early");
+    }
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
+  }
+  template <typename T>
+  void get(std::vector<T>& values) {
+    std::size_t size = 0;
+    get(size);
+    values.clear();
+    for (std::size_t i = 0; i < size; ++i) get(values.emplace_back());
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+// One simulation, in the child.
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, RankProgram& program, const Survey& survey, Child& child)
+      : scenario_(scenario),
+        program_(program),
+        kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
+        world_(scenario, program, *kernel_, child),
+        child_(child),
+        schedule_(played_schedule()),
+        ends_(static_cast<std::size_t>(program.positions())) {
+    for (const double capacity : program.capacities()) kernel_->add_link(capacity);
+    for (std::size_t from = 0; from < survey.routes.size(); ++from) {
+      for (const auto& [to, path] : survey.routes[from])
+        add_route(static_cast<int>(from), to, path);
+    }
+    if (scenario.real_data) {
+      exact_ = exact_reduction(scenario.type, scenario.op, program.positions(), scenario.count);
+    }
+  }
+
+  std::vector<std::byte> run() {
+    for (Rank rank = 0; rank < program_.positions(); ++rank) {
+      kernel_->spawn(rank, [this, rank] { act(rank); });
+    }
+    kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
+    Packer packer;
+    packer.put(ends_);
+    packer.put(world_.round_end());
+    packer.put(world_.links());
+    packer.put(world_.transfers());
+    packer.put(world_.messages());
+    packer.put(scenario_.real_data ? wrong_ : std::int64_t{-1});
+    // SimGrid's own end is as slow as its beginning, and this process ends anyway.
+    kernel_.release();
+    return packer.take();
+  }
+
+ private:
+  // Moments are sums of few numbers: far apart compared to their rounding, close compared to all.
+  static double precision(double seconds) { return seconds > 0 ? 3e-14 * seconds : 1e-18; }
+
+  void add_route(int from, int to, std::int32_t path) {
+    std::vector<int> links;
+    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(path)].links) {
+      links.push_back(use.link);
+    }
+    kernel_->add_route(from, to, links);
+  }
+
+  // Equal chunks are played as one element each, which stands for a real number of bytes.
+  Schedule played_schedule() const {
+    const Schedule& s = scenario_.schedule;
+    if (!scenario_.equal_chunks) return s;
+    return Schedule(
+        s.name(), {s.ranks(), s.chunks(), s.rounds()},
+        [s](Rank rank, int round, Round& out) { s.round(rank, round, out); },
+        [](int chunk, std::int64_t count, int) { return count == 0 ? 0 : chunk; });
+  }
+  std::int64_t played_count() const {
+    return scenario_.equal_chunks && scenario_.count > 0 ? schedule_.chunks() : scenario_.count;
+  }
+  double element_bytes() const {
+    const double all = static_cast<double>(scenario_.count) * size_of(scenario_.type);
+    return played_count() > 0 ? all / static_cast<double>(played_count()) : 0;
+  }
+
+  void act(Rank rank) {
+    try {
+      kernel_->sleep_until(program_.start(rank).count());
+      play(rank);
+    } catch (const std::exception& error) {  // but not what SimGrid throws to end an actor
+      child_.give_up(error.what());
+    }
+  }
+
+  void play(Rank rank) {
+    const std::int64_t count = played_count();
+    SimulatedEndpoint endpoint(world_, schedule_, rank, element_bytes());
+    BoundPlan plan(Plan(schedule_, rank, count, scenario_.type, scenario_.op, true), endpoint);
+    std::vector<std::byte> memory;
+    Region vector{nullptr, count, scenario_.type};
+    if (scenario_.real_data) {
+      memory.resize(static_cast<std::size_t>(vector.size().count));
+      vector.data = memory.data();
+      fill_exact(vector, scenario_.op, program_.positions(), rank);
+    }
+    execute(plan, vector, vector);
+    ends_[static_cast<std::size_t>(rank)] = Seconds{endpoint.finish()};
+    if (scenario_.real_data) wrong_ += count_inexact(vector, exact_);
+  }
+
+  const Scenario& scenario_;
+  RankProgram& program_;
+  std::unique_ptr<SimgridKernel> kernel_;
+  SimgridWorld world_;
+  Child& child_;
+  Schedule schedule_;
+  std::vector<Seconds> ends_;
+  std::vector<double> exact_;
+  std::int64_t wrong_ = 0;
+};
+
+void set_time(Outcome& outcome, const Scenario& scenario, const Program& program) {
+  Seconds first = program.start(0);
+  Seconds last{0};
+  for (int r = 0; r < program.positions(); ++r) {
+    Seconds& end = outcome.rank_end[static_cast<std::size_t>(r)];
+    end += scenario.machine.costs.per_collective;
+    first = std::min(first, program.start(r));
+    last = std::max(last, end);
+  }
+  outcome.time = last - first;
+}
+
+}  // namespace
+
+bool simgrid_available() { return true; }
+
+Outcome simulate_simgrid(const Scenario& scenario) {
+  const auto program = rank_program(scenario);
+  if (scenario.real_data) {
+    require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
+    require_exact_sums(scenario.type, scenario.op, program->positions());
+  }
+  // All routes are asked for here: a topology may keep them under a lock.
+  const Survey known = survey(*program, scenario.schedule);
+  require_room(scenario, known);
+  Unpacker result(
+      run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
+                   {.name = "simgrid"}));
+  Outcome outcome;
+  outcome.engine = Engine::simgrid;
+  result.get(outcome.rank_end);
+  result.get(outcome.round_end);
+  result.get(outcome.links);
+  result.get(outcome.transfers);
+  result.get(outcome.messages);
+  result.get(outcome.wrong);
+  outcome.messages_played = outcome.messages;
+  set_time(outcome, scenario, *program);
+  return outcome;
+}
+
+}  // namespace collbench

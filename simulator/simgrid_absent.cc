@@ -1,0 +1,15 @@
+#include "core/error.h"
+#include "simulator/engines.h"
+
+namespace collbench {
+
+bool simgrid_available() { return false; }
+
+Outcome simulate_simgrid(const Scenario&) {
+  throw Unavailable(
+      "engine simgrid: this build lacks SimGrid 3.32 (package libsimgrid-dev); fluid gives the "
+      "same "
+      "times");
+}
+
+}  // namespace collbench
