@@ -1,0 +1,59 @@
+// Machines from the topology files of other tools, so that a network that is described somewhere
+// need not be described again.
+//
+// Every importer takes the text and the name it goes by ("cluster.xml"), which leads its messages
+// as FILE:LINE and stands in Machine::source. What a format does not say (the generation of an
+// NVLink, the rate of a cache) is taken from the sources named in import_rates.h, and the class of
+// such links says so. All throw InvalidArgument; none reads another file. Pure, so safe on threads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topologies/machine.h"
+
+namespace collbench {
+
+enum class TopologyFormat { automatic, toml, simgrid, nccl, nvidia_smi, astra, hwloc };
+
+/// Names as on the command line: "auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra", "hwloc".
+std::vector<std::string> topology_format_names();
+/// Throws InvalidArgument with the nearest name.
+TopologyFormat topology_format(const std::string& name);
+
+/// The format that `text` is written in, by what it begins with and the keys it has, never by the
+/// name of the file. Throws InvalidArgument, naming what was looked for, if it is none.
+TopologyFormat detect_topology_format(std::string_view text, const std::string& file);
+
+/// Reads `text` in `format`.
+Machine import_topology(std::string_view text, const std::string& file,
+                        TopologyFormat format = TopologyFormat::automatic);
+/// The same from a file. Throws InvalidArgument too if it cannot be read or exceeds 64 MiB.
+Machine import_topology_file(const std::string& path,
+                             TopologyFormat format = TopologyFormat::automatic);
+
+/// SimGrid's platform XML, DTD 4.1 of SimGrid 3.32: zones with Full, Floyd, Dijkstra and Cluster
+/// routing, zoneRoutes, clusters (FLAT, TORUS, FAT_TREE, DRAGONFLY), cabinets. Hosts in the order
+/// of the file, rates as written: the factors of SimGrid's models are not applied. A SHARED link is
+/// one link for both directions; of a FATPIPE link each sending host has its own.
+Machine from_simgrid_xml(std::string_view text, const std::string& file);
+
+/// The XML of NCCL_TOPO_DUMP_FILE: one node, GPUs as hosts in the order of their ranks. As in NCCL
+/// all NVSwitches are one. Adapters are leaves: what lies between nodes is not in the file.
+Machine from_nccl_xml(std::string_view text, const std::string& file);
+
+/// The matrix of `nvidia-smi topo -m`. Generations are not in it: NVLinks count as 25 GB/s each, as
+/// NVLink 2 to 4 have, PCIe as Gen3 x16. NV counts that exceed what a GPU has mean an NVSwitch.
+Machine from_nvidia_smi(std::string_view text, const std::string& file);
+
+/// ASTRA-sim's analytical network YAML: the product of rings, switches and full connections, first
+/// dimension innermost. Bandwidth in ASTRA-sim's GB of 2^30 bytes per second and direction of a
+/// link, latency in ns per link (a switch is two). Routes go dimension by dimension.
+Machine from_astra_yaml(std::string_view text, const std::string& file);
+
+/// hwloc's XML (`lstopo --of xml`), versions 1 and 2: GPUs as hosts where there are any, otherwise
+/// cores, below caches, NUMA nodes and PCI bridges.
+Machine from_hwloc_xml(std::string_view text, const std::string& file);
+
+}  // namespace collbench
