@@ -2,6 +2,7 @@
 find_package(pugixml REQUIRED)
 find_package(yaml-cpp REQUIRED)
 set(exchange_headers
+  bounds.h
   draw.h
   draw_outline.h
   import_graph.h
@@ -10,6 +11,7 @@ set(exchange_headers
   import_topology.h
   import_xml.h)
 set(exchange_sources
+  bounds.cc
   draw_arrange.cc
   draw_outline.cc
   draw_svg.cc

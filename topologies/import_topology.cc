@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "topologies/import_graph.h"
+#include "topologies/machine_file.h"
 
 namespace collbench {
 namespace {
@@ -47,6 +49,11 @@ bool has_line_starting(std::string_view text, std::string_view word) {
   return false;
 }
 
+Machine named(Machine machine, const std::string& file) {
+  machine.topology = machine.topology.named(machine_name(file));
+  return machine;
+}
+
 }  // namespace
 
 std::vector<std::string> topology_format_names() {
@@ -80,7 +87,8 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
   if (text.find("GPU0") != std::string_view::npos && text.find(" X ") != std::string_view::npos) {
     return TopologyFormat::nvidia_smi;
   }
-  if (has_line_starting(text, "[") || has_line_starting(text, "name")) return TopologyFormat::toml;
+  if (has_line_starting(text, "[") || has_line_starting(text, "summary"))
+    return TopologyFormat::toml;
   throw InvalidArgument(
       fmt::format("{}: no topology format recognised: neither XML, nor a line "
                   "with GPU0 (nvidia-smi topo -m), nor npus_count (ASTRA-sim), "
@@ -102,10 +110,11 @@ Machine import_topology(std::string_view text, const std::string& file, Topology
     case TopologyFormat::hwloc:
       return from_hwloc_xml(text, file);
     case TopologyFormat::toml:
+      return named(machine_from_toml(text, file).machine, file);
     case TopologyFormat::automatic:
       break;
   }
-  throw InvalidArgument(file + ": TOML machine files are read by machine()");
+  throw InvalidArgument(file + ": the format is still unknown");
 }
 
 Machine import_topology_file(const std::string& path, TopologyFormat format) {
