@@ -4,6 +4,7 @@
 #include <cassert>
 #include <deque>
 #include <numeric>
+#include <utility>
 
 namespace collbench {
 namespace {
@@ -26,43 +27,38 @@ class Partition {
 
   int count() const { return static_cast<int>(classes_.size()); }
   int class_of(std::int32_t vertex) const { return class_of_[vertex]; }
+  int size(int c) const { return classes_[c].size; }
   std::span<const std::int32_t> members(int c) const {
     return {order_.data() + classes_[c].begin, static_cast<std::size_t>(classes_[c].size)};
   }
 
-  /// Brings `vertex` to the marked members at the front of its class; true for the first of them.
-  bool mark(std::int32_t vertex) {
+  /// Brings `vertex` to the marked members at the front of its class.
+  void mark(std::int32_t vertex) {
     Range& range = classes_[class_of_[vertex]];
     const std::int32_t target = range.begin + range.marked;
     const std::int32_t other = order_[target];
     std::swap(order_[target], order_[place_[vertex]]);
     place_[other] = place_[vertex];
     place_[vertex] = target;
-    return range.marked++ == 0;
+    ++range.marked;
   }
 
-  /// Splits class `c` into its unmarked members and the marked ones by `counts`, and unmarks all.
-  /// The largest part keeps the number; the others get new ones, from the old count() on.
-  void split(int c, const std::vector<std::int32_t>& counts) {
+  /// Splits class `c` into its unmarked members and the marked ones by `counts`, which are from
+  /// `least` to `most`, and unmarks all. The largest part keeps the number; the others get new
+  /// ones, from the old count() on.
+  void split(int c, const std::vector<std::int32_t>& counts, std::int32_t least,
+             std::int32_t most) {
     const Range whole = classes_[c];
     classes_[c].marked = 0;
-    const auto begin = order_.begin() + whole.begin;
-    const auto end = begin + whole.marked;
-    const auto less = [&](std::int32_t a, std::int32_t b) { return counts[a] < counts[b]; };
-    const auto [least, most] = std::minmax_element(begin, end, less);
-    const bool differ = counts[*least] != counts[*most];
-    if (!differ && whole.marked == whole.size) return;
-    if (differ) std::sort(begin, end, less);
     parts_.clear();
-    for (auto from = begin; from != end;) {
-      const auto to = differ ? std::upper_bound(from, end, *from, less) : end;
-      parts_.push_back({static_cast<std::int32_t>(from - order_.begin()),
-                        static_cast<std::int32_t>(to - from), 0});
-      from = to;
+    if (least == most) {
+      parts_.push_back({whole.begin, whole.marked, 0});
+    } else {
+      sort_marked(whole, counts, least, most);
     }
     const std::int32_t rest = whole.size - whole.marked;
     if (rest > 0) parts_.push_back({whole.begin + whole.marked, rest, 0});
-    number_parts(c, differ);
+    number_parts(c, least != most);
   }
 
  private:
@@ -71,6 +67,29 @@ class Partition {
     std::int32_t size;
     std::int32_t marked;
   };
+
+  // Makes a part of the marked members of each count.
+  void sort_marked(const Range& whole, const std::vector<std::int32_t>& counts, std::int32_t least,
+                   std::int32_t most) {
+    const auto begin = order_.begin() + whole.begin;
+    const auto end = begin + whole.marked;
+    if (most - least > 4 * whole.marked) {
+      std::sort(begin, end, [&](std::int32_t a, std::int32_t b) { return counts[a] < counts[b]; });
+    } else {
+      next_.assign(static_cast<std::size_t>(most - least) + 2, 0);
+      sorted_.resize(static_cast<std::size_t>(whole.marked));
+      for (auto v = begin; v != end; ++v) ++next_[counts[*v] - least + 1];
+      std::partial_sum(next_.begin(), next_.end(), next_.begin());
+      for (auto v = begin; v != end; ++v) sorted_[next_[counts[*v] - least]++] = *v;
+      std::copy(sorted_.begin(), sorted_.end(), begin);
+    }
+    for (auto v = begin; v != end; ++v) {
+      if (v == begin || counts[*v] != counts[*(v - 1)]) {
+        parts_.push_back({static_cast<std::int32_t>(v - order_.begin()), 0, 0});
+      }
+      ++parts_.back().size;
+    }
+  }
 
   // Colours are few and small, or as many as vertices at worst.
   void sort_by(std::span<const std::int32_t> colours) {
@@ -106,6 +125,8 @@ class Partition {
   std::vector<std::int32_t> class_of_;
   std::vector<Range> classes_;
   std::vector<Range> parts_;
+  std::vector<std::int32_t> next_;
+  std::vector<std::int32_t> sorted_;
 };
 
 // Splits by classes that wait until none does.
@@ -144,13 +165,15 @@ class Refiner {
         if (counts_[edges.to[i]]++ == 0) touched_.push_back(edges.to[i]);
       }
     }
-    split_.clear();
+    tally();
     for (const std::int32_t u : touched_) {
-      if (partition_.mark(u)) split_.push_back(partition_.class_of(u));
+      if (tallies_[partition_.class_of(u)].splits) partition_.mark(u);
     }
-    for (const int c : split_) {
+    for (const int c : reached_) {
+      const Tally reached = std::exchange(tallies_[c], {});
+      if (!reached.splits) continue;
       const int before = partition_.count();
-      partition_.split(c, counts_);
+      partition_.split(c, counts_, reached.least, reached.most);
       // A class that waits still waits as its largest part; if it does not, that part, the largest,
       // can tell nothing that the others do not.
       for (int part = before; part < partition_.count(); ++part) enqueue(part);
@@ -158,12 +181,40 @@ class Refiner {
     for (const std::int32_t u : touched_) counts_[u] = 0;
   }
 
+  // Finds the classes that the splitter reaches, and which of them are not all alike.
+  void tally() {
+    reached_.clear();
+    tallies_.resize(static_cast<std::size_t>(partition_.count()));
+    for (const std::int32_t u : touched_) {
+      const std::int32_t count = counts_[u];
+      Tally& of = tallies_[partition_.class_of(u)];
+      if (of.members++ == 0) {
+        reached_.push_back(partition_.class_of(u));
+        of.least = of.most = count;
+      }
+      of.least = std::min(of.least, count);
+      of.most = std::max(of.most, count);
+    }
+    for (const int c : reached_) {
+      Tally& of = tallies_[c];
+      of.splits = of.members < partition_.size(c) || of.least < of.most;
+    }
+  }
+
+  struct Tally {  // of the members of a class that the splitter reaches
+    std::int32_t members = 0;
+    std::int32_t least = 0;  // edges into the splitter
+    std::int32_t most = 0;
+    bool splits = false;
+  };
+
   std::span<const Adjacency> kinds_;
   Partition partition_;
   std::vector<std::int32_t> counts_;  // edges into the splitter, by vertex
   std::vector<std::int32_t> splitter_;
   std::vector<std::int32_t> touched_;
-  std::vector<int> split_;
+  std::vector<Tally> tallies_;  // by class, all zero between uses
+  std::vector<int> reached_;
   std::vector<bool> is_waiting_;
   std::deque<int> waiting_;
 };
