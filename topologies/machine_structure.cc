@@ -56,6 +56,10 @@ struct Reader {
       if (given.size() != 1) {
         table.refuse(key, fmt::format("its size is one number, not {}", size.lengths));
       }
+      if (in_file && key == "hosts" && given.front() > table.integer(key, 1, most)) {
+        table.refuse(key, fmt::format("it has {} hosts, of which fewer may be taken but not {}",
+                                      table.integer(key, 1, most), given.front()));
+      }
       return given.front();
     }
     if (in_file) return table.integer(key, 1, most);

@@ -23,11 +23,9 @@ class Cluster {
         shared_(fabric.adapters_per_node < node.hosts()),
         rails_(fabric.rails),
         spined_(fabric.spine != nullptr || (fabric.rails && ports_ > 1)) {
-    require(
-        static_cast<std::int64_t>(nodes) *
-                (static_cast<std::int64_t>(node.links().size()) + node.vertices() + 4) <
-            1 << 28,
-        fmt::format("cluster: {} nodes of {} are more than {} links", nodes, node.name(), 1 << 28));
+    require_links(fmt::format("cluster of {} {}", nodes, node.name()),
+                  static_cast<std::int64_t>(nodes) *
+                      (static_cast<std::int64_t>(node.links().size()) + 2 * node.vertices() + 4));
     const auto node_classes = node.classes();
     classes_.assign(node_classes.begin(), node_classes.end());
     add_classes(fabric);

@@ -1,0 +1,49 @@
+// Fuzzes machine files: any text is either a machine whose routes are paths, or an InvalidArgument
+// that names a line.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "topologies/machine_file.h"
+
+namespace {
+
+void check(const collbench::Topology& topology) {
+  std::vector<collbench::LinkId> route;
+  const int hosts = std::min(topology.hosts(), 4);
+  for (int k = 0; k < hosts * hosts; ++k) {
+    const collbench::Host from = topology.hosts() - 1 - k / hosts;
+    const collbench::Host to = k % hosts;
+    topology.route(from, to, route);
+    collbench::Vertex at = from;
+    for (const collbench::LinkId link : route) {
+      const collbench::Link& ends = topology.links()[static_cast<std::size_t>(link)];
+      if (ends.from != at || !(topology.capacity(link) > 0)) std::abort();
+      at = ends.to;
+    }
+    if (at != to) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  // Six digits make networks that are only large: not worth their time here.
+  std::size_t digits = 0;
+  for (const char c : text) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (digits >= 6 || c == '/') return 0;
+  }
+  try {
+    check(collbench::machine_from_toml(text, "fuzz.toml", {.workers = 5}).machine.topology);
+  } catch (const collbench::InvalidArgument& e) {
+    if (std::string_view(e.what()).rfind("fuzz.toml:", 0) != 0) std::abort();
+  }
+  return 0;
+}

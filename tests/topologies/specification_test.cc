@@ -1,0 +1,146 @@
+#include "topologies/specification.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/topologies/routes.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string why(const std::string& spec, int workers = 0) {
+  return refusal([&] { machine(spec, workers); });
+}
+
+TEST(SpecificationTest, CompositionsHaveTheShapeTheySay) {
+  EXPECT_EQ(machine("star:8,100Gbps,5us").topology.hosts(), 8);
+  EXPECT_EQ(machine("full:5,64GBps,1us").topology.links().size(), 20U);
+  EXPECT_THAT(machine("torus:4x4x4,50GBps,1us").topology.layout().wraps,
+              ElementsAre(true, true, true));
+  EXPECT_THAT(machine("mesh:4x4,50GBps,1us").topology.layout().wraps, ElementsAre(false, false));
+  EXPECT_THAT(machine("torus:8x16:wrap=0x1,50GBps,1us").topology.layout().wraps,
+              ElementsAre(false, true));
+  EXPECT_EQ(machine("fat-tree:4x4:1x4:1x2,100Gbps,1us").topology.hosts(), 16);
+  EXPECT_EQ(machine("dragonfly:3x4x5x2:2x1x1,200Gbps,1us").topology.hosts(), 120);
+}
+
+TEST(SpecificationTest, RatesLatenciesAndEfficiencyReachTheLinks) {
+  const Topology t = machine("star:4,100Gbps,5us,efficiency=0.8").topology;
+  EXPECT_DOUBLE_EQ(t.capacity(0), 10e9);
+  EXPECT_DOUBLE_EQ(summarize(t, route(t, 0, 1)).latency.count(), 5e-6);
+  EXPECT_EQ(t.name(), "star:4,100Gbps,5us,efficiency=0.8");
+}
+
+TEST(SpecificationTest, AClusterJoinsItsNodesByTheirOwnAdapters) {
+  const Machine joined = machine("cluster:8xdgx-h100");
+  EXPECT_THAT(joined.topology.layout().dims, ElementsAre(8, 8));
+  EXPECT_DOUBLE_EQ(joined.topology.capacity(route(joined.topology, 0, 63).front()), 47e9);
+  EXPECT_EQ(joined.costs.protocols.size(), 3U);
+}
+
+TEST(SpecificationTest, AClusterMayBeGivenAdapters) {
+  const Topology each = machine("cluster:4xmi300x,400Gbps,5us").topology;
+  EXPECT_DOUBLE_EQ(each.capacity(route(each, 0, 8).front()), 50e9);
+  const Topology two = machine("cluster:2xtpu-v5e:4x4,25GBps,10us,adapters=2").topology;
+  EXPECT_EQ(route(two, 0, 16).at(1), route(two, 7, 16).at(1));
+  EXPECT_NE(route(two, 0, 16).at(1), route(two, 8, 16).at(1));
+  const Topology rails = machine("cluster:3xdgx-h100,rails").topology;
+  EXPECT_EQ(route(rails, 0, 9).size(), 4U);
+}
+
+TEST(SpecificationTest, WhatHasNoSizeSeatsTheWorkers) {
+  EXPECT_EQ(machine("star,100Gbps,5us", 12).topology.hosts(), 12);
+  EXPECT_EQ(machine("ethernet-100g", 12).topology.hosts(), 12);
+  EXPECT_EQ(machine("cluster:dgx-a100", 20).topology.hosts(), 24);
+  EXPECT_EQ(machine("dgx-a100", 3).topology.hosts(), 8);
+}
+
+TEST(SpecificationTest, TooSmallAMachineNamesALargerOne) {
+  EXPECT_THAT(why("dgx-h100", 20),
+              HasSubstr("8 hosts and cannot seat 20 workers; join several: cluster:3xdgx-h100"));
+  EXPECT_THAT(why("star:4,1Gbps,1us", 5), HasSubstr("give it a larger size"));
+  EXPECT_THAT(why("star,1Gbps,1us"), HasSubstr("needs a number of hosts, as in star:8"));
+  EXPECT_THAT(why("ethernet-10g"), HasSubstr("must be given: ethernet-10g:8"));
+}
+
+TEST(SpecificationTest, MisspeltNamesAreAnsweredWithTheNearest) {
+  EXPECT_THAT(why("dgx-h10"), HasSubstr("unknown name 'dgx-h10'"));
+  EXPECT_THAT(why("dgx-h10"), HasSubstr("Did you mean 'dgx-h100'?"));
+  EXPECT_THAT(why("torsu:4,1Gbps,1us"), HasSubstr("Did you mean 'torus'?"));
+  EXPECT_THAT(why("cluster:4xdgx_h100"), HasSubstr("Did you mean 'dgx-h100'?"));
+  EXPECT_THAT(why("star:4,1Gbps,1us,eficiency=1"), HasSubstr("Did you mean 'efficiency'?"));
+}
+
+TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
+  EXPECT_THAT(why("star:8"), HasSubstr("needs bandwidth and latency of a link"));
+  EXPECT_THAT(why("star:8,5us"), AllOf(HasSubstr("topology 'star:8,5us'"),
+                                       HasSubstr("'5us' has the unknown unit 'us'")));
+  EXPECT_THAT(why("star:8,0Gbps,5us"), HasSubstr("bandwidth must be above 0"));
+  EXPECT_THAT(why("star:8:9,1Gbps,5us"), HasSubstr("nothing is known of ':9'"));
+  EXPECT_THAT(why("star:0,1Gbps,5us"), HasSubstr("numbers of at least 1"));
+  EXPECT_THAT(why("torus:4x2:wrap=1x1,1Gbps,1us"), HasSubstr("axis 1 is 2 long and cannot wrap"));
+  EXPECT_THAT(why("torus:4x4:wrap=1,1Gbps,1us"), HasSubstr("2 axes need as many wraps"));
+  EXPECT_THAT(why("dgx-h100,1Gbps,1us"), HasSubstr("has its own links"));
+  EXPECT_EQ(machine("dgx-h100:4").topology.hosts(), 4);
+  EXPECT_THAT(why("dgx-h100:16"), HasSubstr("it has 8 hosts"));
+  EXPECT_THAT(why("example-dragonfly:4"), HasSubstr("comes in one size only"));
+  EXPECT_THAT(why("cluster:4xmi300x"), HasSubstr("cluster:4xmi300x,400Gbps,5us"));
+  EXPECT_THAT(why("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
+  EXPECT_THAT(why(""), HasSubstr("unknown name ''"));
+  EXPECT_THAT(why("nowhere.toml"), HasSubstr("'nowhere.toml' cannot be read"));
+}
+
+TEST(SpecificationTest, AFileIsReadFromItsPathAndItsNodesFromBesideIt) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / "collbench_specification";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "node.toml") << R"(
+summary = "a node"
+source = "a test"
+[link.wire]
+bandwidth = "10 GBps"
+latency = "1 us"
+source = "a test"
+[structure]
+kind = "star"
+link = "wire"
+hosts = 4
+source = "a test"
+[fabric]
+adapter = "wire"
+adapters_per_node = 1
+source = "a test"
+)";
+  std::ofstream(folder / "pair.toml") << R"(
+summary = "nodes"
+source = "a test"
+[structure]
+kind = "cluster"
+node = "node.toml"
+source = "a test"
+)";
+  std::ofstream(folder / "loop.toml") << R"(
+summary = "itself"
+source = "a test"
+[structure]
+kind = "cluster"
+node = "loop.toml"
+nodes = 2
+source = "a test"
+)";
+  EXPECT_THAT(why((folder / "loop.toml").string()), HasSubstr("nested more than 4 deep"));
+  EXPECT_EQ(machine((folder / "node.toml").string()).topology.hosts(), 4);
+  EXPECT_EQ(machine((folder / "pair.toml").string() + ":3").topology.hosts(), 12);
+  EXPECT_EQ(machine((folder / "pair.toml").string(), 5).topology.hosts(), 8);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace collbench
