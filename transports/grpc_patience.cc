@@ -14,9 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr microseconds spin_alone{20};   // at most one rank per core is waiting
-constexpr microseconds spin_crowded{2};  // others need the core
-constexpr microseconds yield_for{1000};
 constexpr Seconds sleep_at_most{0.02};
 constexpr Seconds answer_within{2.0};
 
@@ -70,9 +67,17 @@ class Watch {
   std::uint64_t answers_ = 0;
 };
 
-microseconds spin_time(int ranks) {
-  static const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(ranks) <= cores ? spin_alone : spin_crowded;
+// How long to poll, and how long to poll and yield after that, before sleeping.
+struct Patience {
+  microseconds spin;
+  microseconds yield;
+};
+
+Patience patience_of(int ranks_here) {
+  static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (ranks_here <= cores) return {microseconds(20), microseconds(1000)};
+  if (ranks_here <= 3 * cores) return {microseconds(10), microseconds(100)};
+  return {microseconds(0), microseconds(0)};
 }
 
 }  // namespace
@@ -83,9 +88,9 @@ std::string describe(const GrpcAwaited::Lack& lack) {
          (lack.sending ? " bytes to rank " : " bytes from rank ") + std::to_string(lack.peer);
 }
 
-void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, int ranks, Seconds timeout) {
+void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, Seconds timeout) {
   if (awaited.done()) return;
-  const microseconds spin = spin_time(ranks);
+  const Patience patience = patience_of(wire.ranks_here());
   Watch watch(wire, awaited, rank, timeout);
   Clock::time_point idle_since = Clock::now();
   Seconds sleep{0};
@@ -99,8 +104,8 @@ void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, int ranks, Seconds
     // gRPC's own threads may have released the last slice, which is no event.
     if (awaited.done()) return;
     const auto idle = Clock::now() - idle_since;
-    if (idle < spin) continue;
-    if (idle < spin + yield_for) {
+    if (idle < patience.spin) continue;
+    if (idle < patience.spin + patience.yield) {
       sched_yield();
       continue;
     }

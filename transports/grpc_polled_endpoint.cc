@@ -116,7 +116,7 @@ void PolledEndpoint::wait(Ticket ticket) {
 
 void PolledEndpoint::await(GrpcAwaited& awaited) {
   awaited_ = &awaited;
-  wait_on(*wire_, awaited, rank(), ranks(), options_.timeout);
+  wait_on(*wire_, awaited, rank(), options_.timeout);
   awaited_ = nullptr;
 }
 

@@ -49,6 +49,8 @@ constexpr Argument arguments[] = {
     {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
 };
 
+std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
 std::string name_of(Rank rank) { return "rank " + std::to_string(rank); }
 
 // What gRPC would print is told by our errors; only who asks for its log gets it.
@@ -167,6 +169,10 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
           "grpc: connect() needs the addresses of all " + std::to_string(options_.ranks) +
               " ranks, not " + std::to_string(addresses.size()));
   require(phase_ == Phase::listening, "grpc: connect() must be called only once");
+  const std::string here = host_of(addresses[static_cast<std::size_t>(options_.rank)]);
+  ranks_here_ =
+      static_cast<int>(std::count_if(addresses.begin(), addresses.end(),
+                                     [&](const auto& there) { return host_of(there) == here; }));
   for (Rank r = 0; r < options_.ranks; ++r) {
     if (r == options_.rank) continue;
     peers_[static_cast<std::size_t>(r)].address = addresses[static_cast<std::size_t>(r)];

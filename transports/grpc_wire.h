@@ -45,6 +45,8 @@ class GrpcWire : private StreamEvents {
 
   const std::string& address() const { return address_; }
   void connect(const std::vector<std::string>& addresses);
+  /// How many ranks, this one included, are on this rank's host as far as their addresses tell.
+  int ranks_here() const { return ranks_here_; }
 
   /// Lets peers take what is under way, then ends every stream and empties the queue: nothing is
   /// called back afterwards.
@@ -130,6 +132,7 @@ class GrpcWire : private StreamEvents {
   std::unique_ptr<IncomingStream> next_;
   std::vector<std::unique_ptr<IncomingStream>> refused_;
   std::vector<std::unique_ptr<OutgoingStream>> abandoned_;
+  int ranks_here_ = 1;
   Phase phase_ = Phase::listening;
   std::string failure_;      // why this rank has given up; empty while it has not
   std::string trouble_;      // what went wrong first, not yet raised
