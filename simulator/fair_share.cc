@@ -10,7 +10,8 @@ namespace {
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 // Shares that differ by rounding only are one level, so that flows of equal fate end together.
-bool same_level(double share, double level) { return share <= level * (1 + 64 * epsilon); }
+// A share is what is left of a capacity after thousands of subtractions.
+bool same_level(double share, double level) { return share <= level * (1 + 1e-12); }
 
 }  // namespace
 
@@ -48,34 +49,23 @@ std::int32_t FairShare::take_hops(std::int32_t length) {
   if (kind >= free_hops_.size()) free_hops_.resize(kind + 1, -1);
   const std::int32_t first = free_hops_[kind];
   if (first < 0) {
-    const auto fresh = static_cast<std::int32_t>(hops_.size());
-    hops_.resize(hops_.size() + kind);
+    const auto fresh = static_cast<std::int32_t>(places_.size());
+    places_.resize(places_.size() + kind);
     return fresh;
   }
-  free_hops_[kind] = hops_[static_cast<std::size_t>(first)].next;
+  free_hops_[kind] = places_[static_cast<std::size_t>(first)];
   return first;
-}
-
-void FairShare::insert(LinkId link, std::int32_t hop, double now) {
-  Channel& on = channel(link);
-  Hop& own = hops_[static_cast<std::size_t>(hop)];
-  own.next = on.head;
-  own.previous = -1;
-  if (on.head >= 0) {
-    hops_[static_cast<std::size_t>(on.head)].previous = hop;
-  } else if (link_use_) {
-    busy_since_[static_cast<std::size_t>(link)] = now;
-  }
-  on.head = hop;
 }
 
 void FairShare::erase(LinkId link, std::int32_t hop, double now) {
   Channel& on = channel(link);
-  const Hop& own = hops_[static_cast<std::size_t>(hop)];
-  (own.previous >= 0 ? hops_[static_cast<std::size_t>(own.previous)].next : on.head) = own.next;
-  if (own.next >= 0) hops_[static_cast<std::size_t>(own.next)].previous = own.previous;
-  if (on.head >= 0) return;
-  on.demand = 0;  // what rounding left
+  const std::int32_t place = places_[static_cast<std::size_t>(hop)];
+  const Crossing last = on.flows.back();
+  on.flows[static_cast<std::size_t>(place)] = last;
+  places_[static_cast<std::size_t>(last.hop)] = place;
+  on.flows.pop_back();
+  if (!on.flows.empty()) return;
+  on.demand = on.uses = 0;  // what rounding left
   if (link_use_) {
     const auto l = static_cast<std::size_t>(link);
     used_[l].busy += Seconds{now - busy_since_[l]};
@@ -85,7 +75,7 @@ void FairShare::erase(LinkId link, std::int32_t hop, double now) {
 std::vector<LinkUse> FairShare::link_use(double now) const {
   std::vector<LinkUse> used = used_;
   for (std::size_t l = 0; l < used.size(); ++l) {
-    if (links_[l].head >= 0) used[l].busy += Seconds{now - busy_since_[l]};
+    if (!links_[l].flows.empty()) used[l].busy += Seconds{now - busy_since_[l]};
   }
   return used;
 }
@@ -103,9 +93,11 @@ void FairShare::start(std::int32_t flow, std::int32_t path, double bytes, double
   std::int32_t hop = begun.hop;
   for (const Use& use : uses(begun)) {
     Channel& link = channel(use.link);
-    hops_[static_cast<std::size_t>(hop)].flow = flow;
-    insert(use.link, hop++, now);
+    if (link_use_ && link.flows.empty()) busy_since_[static_cast<std::size_t>(use.link)] = now;
+    places_[static_cast<std::size_t>(hop)] = static_cast<std::int32_t>(link.flows.size());
+    link.flows.push_back({use.uses, flow, hop++});
     link.demand += use.uses * begun.limit;
+    link.uses += use.uses;
     if (tight(link)) touch(use.link);
     if (link_use_) used_[static_cast<std::size_t>(use.link)].bytes += use.uses * bytes;
   }
@@ -117,25 +109,31 @@ void FairShare::end(std::int32_t flow, double now) {
   std::int32_t hop = ended.hop;
   for (const Use& use : uses(ended)) {
     Channel& link = channel(use.link);
-    if (tight(link)) touch(use.link);
+    if (tight(link)) {
+      touch(use.link);
+      level_ = std::min(level_, ended.rate);
+    }
     link.demand -= use.uses * ended.limit;
+    link.uses -= use.uses;
     erase(use.link, hop++, now);
   }
   if (ended.hop < 0) return;
   std::int32_t& free =
       free_hops_[static_cast<std::size_t>(routes_[static_cast<std::size_t>(ended.path)].length)];
-  hops_[static_cast<std::size_t>(ended.hop)].next = free;
+  places_[static_cast<std::size_t>(ended.hop)] = free;
   free = ended.hop;
 }
 
 void FairShare::settle(double now) {
   if (!touched_.empty()) {
+    for (const std::int32_t flow : started_) level_ = std::min(level_, start_level(active(flow)));
     collect();
     weigh();
     fill();
     for (const std::int32_t flow : members_) apply(flow, active(flow).filled, now);
     for (const LinkId link : touched_) channel(link).touched = false;
     touched_.clear();
+    level_ = infinity;
   }
   for (const std::int32_t flow : started_) {
     if (active(flow).rate == 0) apply(flow, active(flow).limit, now);
@@ -143,39 +141,61 @@ void FairShare::settle(double now) {
   started_.clear();
 }
 
+// The least rate a flow can get that has just started.
+double FairShare::start_level(const Active& flow) {
+  double level = flow.limit;
+  for (const Use& use : uses(flow)) {
+    level = std::min(level, channel(use.link).capacity / channel(use.link).uses);
+  }
+  return level;
+}
+
 // Finds the flows that the touched links can have changed, and the tight links that bind them.
 void FairShare::collect() {
   ++epoch_;
   members_.clear();
   bounds_.clear();
-  const auto bind = [this](LinkId link) {
-    Channel& found = channel(link);
-    if (found.seen == epoch_ || !tight(found)) return;
-    found.seen = epoch_;
-    bounds_.push_back(link);
-  };
-  const auto visit = [&](LinkId link) {
-    for (std::int32_t hop = channel(link).head; hop >= 0;) {
-      const auto [flow, next, previous] = hops_[static_cast<std::size_t>(hop)];
-      hop = next;
-      if (active(flow).seen == epoch_) continue;
-      active(flow).seen = epoch_;
-      members_.push_back(flow);
-      for (const Use& use : uses(active(flow))) bind(use.link);
+  const double slow = level_ * (1 - 1e-9);
+  for (const LinkId link : touched_) {
+    if (!bind(link)) visit(link, slow);
+  }
+  for (std::size_t i = 0; i < bounds_.size(); ++i) visit(bounds_[i], slow);
+}
+
+// Whether the link is among those to look at; its counts then begin.
+bool FairShare::bind(LinkId link) {
+  Channel& bound = channel(link);
+  if (bound.seen == epoch_) return true;
+  if (!tight(bound)) return false;
+  bound.seen = epoch_;
+  bound.rising = 0;
+  bound.weight = 0;
+  bound.rest = bound.capacity;
+  bound.demand = 0;  // anew, without what rounding added up
+  bounds_.push_back(link);
+  return true;
+}
+
+// Makes the flows of a link members, but for those slower than what changes.
+void FairShare::visit(LinkId link, double slow) {
+  Channel& on = channel(link);
+  const bool bound = on.seen == epoch_;
+  for (const Crossing& here : on.flows) {
+    Active& flow = active(here.flow);
+    if (flow.seen == epoch_) continue;
+    if (flow.rate > 0 && flow.rate < slow) {
+      if (!bound) continue;
+      on.rest -= here.uses * flow.rate;
+      on.demand += here.uses * flow.limit;
+      continue;
     }
-  };
-  for (const LinkId link : touched_) visit(link);
-  for (std::size_t i = 0; i < bounds_.size(); ++i) visit(bounds_[i]);
+    flow.seen = epoch_;
+    members_.push_back(here.flow);
+    for (const Use& use : uses(flow)) bind(use.link);
+  }
 }
 
 void FairShare::weigh() {
-  for (const LinkId link : bounds_) {
-    Channel& bound = channel(link);
-    bound.rising = 0;
-    bound.weight = 0;
-    bound.demand = 0;
-    bound.rest = bound.capacity;
-  }
   for (const std::int32_t flow : members_) {
     Active& member = active(flow);
     member.filled = 0;
@@ -184,7 +204,7 @@ void FairShare::weigh() {
       if (link.seen != epoch_) continue;
       ++link.rising;
       link.weight += use.uses;
-      link.demand += use.uses * member.limit;  // anew, without what rounding added up
+      link.demand += use.uses * member.limit;
     }
   }
 }
@@ -206,7 +226,9 @@ void FairShare::fill() {
   const auto later = [](const Bound& a, const Bound& b) { return a.share > b.share; };
   heap_.clear();
   for (const LinkId link : bounds_) {
-    heap_.push_back({channel(link).rest / channel(link).weight, link});
+    if (channel(link).rising > 0) {
+      heap_.push_back({channel(link).rest / channel(link).weight, link});
+    }
   }
   std::make_heap(heap_.begin(), heap_.end(), later);
   by_limit_ = members_;
@@ -241,9 +263,9 @@ void FairShare::fill() {
       continue;
     }
     if (!same_level(share, level)) level = share;
-    for (std::int32_t hop = link.head; hop >= 0; hop = hops_[static_cast<std::size_t>(hop)].next) {
-      Active& flow = active(hops_[static_cast<std::size_t>(hop)].flow);
-      if (flow.filled == 0) freeze(flow, std::min(level, flow.limit));
+    for (const Crossing& crossing : link.flows) {
+      Active& flow = active(crossing.flow);
+      if (flow.seen == epoch_ && flow.filled == 0) freeze(flow, std::min(level, flow.limit));
     }
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -58,15 +59,16 @@ class FairShare {
     std::int32_t hop = -1;  // first of its hops, as many as its path has links
     std::uint32_t seen = 0;
   };
-  struct Hop {  // of a flow on a link, in the list of that link
-    std::int32_t flow = -1;
-    std::int32_t next = -1;
-    std::int32_t previous = -1;
+  struct Crossing {  // of a flow and a link
+    double uses;
+    std::int32_t flow;
+    std::int32_t hop;  // of the flow: index into places_
   };
   struct Channel {
     double capacity = 0;
     double demand = 0;  // of all flows on it, each at its limit
-    std::int32_t head = -1;
+    double uses = 0;    // of all flows on it
+    std::vector<Crossing> flows;
     std::uint32_t seen = 0;
     bool touched = false;
     // While filling:
@@ -79,6 +81,7 @@ class FairShare {
     LinkId link;
   };
 
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
   // Rounding must not make links tight that are exactly full.
   static bool tight(const Channel& link) { return link.demand > link.capacity * (1 + 1e-12); }
   std::span<const Use> uses(const Active& flow) const {
@@ -89,9 +92,11 @@ class FairShare {
   Active& active(std::int32_t flow) { return flows_[static_cast<std::size_t>(flow)]; }
   void touch(LinkId link);
   std::int32_t take_hops(std::int32_t length);
-  void insert(LinkId link, std::int32_t hop, double now);
   void erase(LinkId link, std::int32_t hop, double now);
+  double start_level(const Active& flow);
   void collect();
+  bool bind(LinkId link);
+  void visit(LinkId link, double slow);
   void weigh();
   void fill();
   void freeze(Active& flow, double rate);
@@ -104,12 +109,13 @@ class FairShare {
   std::vector<Use> uses_;
   std::vector<Active> flows_;
   std::vector<Channel> links_;
-  std::vector<Hop> hops_;
-  std::vector<std::int32_t> free_hops_;  // by length: first of a list through Hop::next
+  std::vector<std::int32_t> places_;     // of each hop: its place in Channel::flows
+  std::vector<std::int32_t> free_hops_;  // by length: first of a list through places_
   std::vector<LinkUse> used_;
   std::vector<double> busy_since_;
   std::vector<std::int32_t> started_;  // since the last settle()
   std::vector<LinkId> touched_;        // since the last settle()
+  double level_ = infinity;            // of the slowest flow that changed anything since then
   std::vector<LinkId> bounds_;         // tight links that a solve looks at
   std::vector<std::int32_t> members_;  // flows that a solve looks at
   std::vector<std::int32_t> by_limit_;
