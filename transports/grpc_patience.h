@@ -4,16 +4,16 @@
 // a virtual Xeon, `collbench -B grpc -A auto`, spin/yield in microseconds interleaved over 3 to 5
 // runs, medians of their medians in microseconds:
 //
-//   ranks  bytes    0/0   20/100  50/1000  10/100  20/1000 or, above 2 ranks, 2/1000
-//     2     1 MiB   433     306      302      -      313   spinning alone does nothing, yielding
-//     does 4     1 KiB    84      59       93*    49       57 4     1 MiB  1194    1597     1597
-//     1256     1279 8     1 KiB   162     149      199*   245      200 8     1 MiB  3725    4389
-//     4522   4306     4150
-//   * at 256 bytes
+//   ranks  bytes   0/0  10/100  20/100  50/1000   20/1000, above 2 ranks 2/1000
+//     2    1 MiB   433       -     306      302    313
+//     4    1 KiB    84      49      59        -     57
+//     4    1 MiB  1194    1256    1597     1597   1279
+//     8    1 KiB   162     245     149        -    200
+//     8    1 MiB  3725    4306    4389     4522   4150
 //
 // So a rank with a core to itself waits long before it sleeps; with up to three on a core it waits
 // briefly, since what it waits for needs the core too; with more it sleeps at once. For 2 ranks and
-// up to 16 KiB all of them lie within 5 %.
+// up to 16 KiB all lie within 6 %: spinning alone does nothing, yielding helps long messages.
 //
 // When nothing has come for the timeout, the peer is asked whether it lives. One that is itself
 // waiting answers, so the blame goes down the chain to the rank that is really stuck: that one's
