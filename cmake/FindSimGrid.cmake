@@ -5,7 +5,7 @@
 include(FindPackageHandleStandardArgs)
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
-  pkg_check_modules(SimGrid QUIET IMPORTED_TARGET simgrid)
+  pkg_check_modules(SimGrid QUIET IMPORTED_TARGET GLOBAL simgrid)
 endif()
 if(SimGrid_VERSION VERSION_GREATER_EQUAL 3.32 AND SimGrid_VERSION VERSION_LESS 3.34)
   set(SimGrid_VERSION_SERVES TRUE)

@@ -63,8 +63,25 @@ class Rounds {
   double longest_ = 0;
 };
 
-Survey survey(RankProgram& program, const Schedule& schedule) {
+// Measured at 1,024 ranks (ring, 64 bytes per step of a plan) and rounded up.
+void require_room(const Scenario& scenario, std::int64_t messages) {
+  constexpr double bytes_per_message = 4 * sizeof(Step) + 64;
+  constexpr double bytes_per_actor = 64 << 10;
+  const double ranks = scenario.schedule.ranks();
+  double bytes = static_cast<double>(messages) * bytes_per_message +
+                 ranks * (ranks * sizeof(void*) + bytes_per_actor);
+  if (scenario.real_data) {
+    bytes += 3 * ranks * static_cast<double>(scenario.count) * size_of(scenario.type);
+  }
+  require_memory(static_cast<std::size_t>(bytes),
+                 fmt::format("simgrid with {} ranks and {} messages (fluid needs far less)",
+                             scenario.schedule.ranks(), messages));
+}
+
+Survey survey(RankProgram& program, const Scenario& scenario) {
+  require_room(scenario, 0);
   Survey survey;
+  std::int64_t checked = 0;
   survey.routes.resize(static_cast<std::size_t>(program.positions()));
   std::vector<bool> known;
   Rounds rounds(program);
@@ -87,30 +104,18 @@ Survey survey(RankProgram& program, const Schedule& schedule) {
       }
     }
     survey.seconds += rounds.end_round() + reduction;
+    if (survey.messages > 2 * checked) require_room(scenario, checked = survey.messages);
   }
   if (!program.matched()) {
-    throw InvalidArgument(
-        fmt::format("{} cannot be played: {}", schedule.name(), first_mismatch(schedule)));
+    throw InvalidArgument(fmt::format("{} cannot be played: {}", scenario.schedule.name(),
+                                      first_mismatch(scenario.schedule)));
   }
+  double last_start = 0;
   for (Rank r = 0; r < program.positions(); ++r) {
-    survey.seconds = std::max(survey.seconds, program.start(r).count());
+    last_start = std::max(last_start, program.start(r).count());
   }
+  survey.seconds += last_start;
   return survey;
-}
-
-// Measured at 1,024 ranks (ring, 64 bytes per step of a plan) and rounded up.
-void require_room(const Scenario& scenario, const Survey& survey) {
-  constexpr double bytes_per_message = 4 * sizeof(Step) + 64;
-  constexpr double bytes_per_actor = 64 << 10;
-  const double ranks = scenario.schedule.ranks();
-  double bytes = static_cast<double>(survey.messages) * bytes_per_message +
-                 ranks * (ranks * sizeof(void*) + bytes_per_actor);
-  if (scenario.real_data) {
-    bytes += 3 * ranks * static_cast<double>(scenario.count) * size_of(scenario.type);
-  }
-  require_memory(static_cast<std::size_t>(bytes),
-                 fmt::format("simgrid with {} ranks and {} messages (fluid needs far less)",
-                             scenario.schedule.ranks(), survey.messages));
 }
 
 // The module stands where it was built or where it was installed.
@@ -296,8 +301,8 @@ Outcome simulate_simgrid(const Scenario& scenario) {
     require_exact_sums(scenario.type, scenario.op, program->positions());
   }
   // All routes are asked for here: a topology may keep them under a lock.
-  const Survey known = survey(*program, scenario.schedule);
-  require_room(scenario, known);
+  const Survey known = survey(*program, scenario);
+  require_room(scenario, known.messages);
   Unpacker result(
       run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
                    {.name = "simgrid"}));

@@ -48,7 +48,7 @@ const std::array<Machinery, 17> machinery{{
     {"cudnn", {"training"}},
     {"dnnl", {"training"}},
     {"oneapi/", {"training"}},
-    {"simgrid/", {"simulator"}},
+    {"simgrid/", {"simulator", "tests/simulator"}},
     {"benchmark/", {"bench"}},
     {"CLI/", {"cli"}},
     {"pugixml", {"topologies", "algorithms"}},
