@@ -107,8 +107,9 @@ class TomlWriter {
     std::vector<std::string> links;
     for (const bool wrap : layout.wraps) wraps.emplace_back(wrap ? "true" : "false");
     for (const std::string& name : names_) links.push_back(quoted(name));
-    add("\n[structure]\nkind = \"torus\"\ndims = [{}]\nwraps = [{}]\nlinks = [{}]\n",
-        fmt::join(layout.dims, ", "), fmt::join(wraps, ", "), fmt::join(links, ", "));
+    add("\n[structure]\nkind = \"torus\"\nsource = {}\ndims = [{}]\nwraps = [{}]\nlinks = [{}]\n",
+        quoted(source("")), fmt::join(layout.dims, ", "), fmt::join(wraps, ", "),
+        fmt::join(links, ", "));
   }
 
   // Pairs of links as cables, in an order that gives the same links when read.
@@ -172,8 +173,8 @@ class TomlWriter {
   void write_graph() {
     const std::vector<Cable> made = cables();
     check(made);
-    add("\n[structure]\nkind = \"graph\"\nhosts = {}\nswitches = {}\ncables = [\n",
-        topology_.hosts(), topology_.vertices() - topology_.hosts());
+    add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\ncables = [\n",
+        quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
     for (const Cable& cable : made) {
       add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, quoted(names_[cable.link_class]));
       if (cable.lanes != 1) add(", lanes = {}", cable.lanes);

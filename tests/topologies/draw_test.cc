@@ -1,0 +1,194 @@
+// Pictures and translations say what the topology says.
+#include "topologies/draw.h"
+
+#include <regex>
+
+#include "tests/topologies/route_names.h"
+
+#include "topologies/draw_outline.h"
+#include "topologies/import_topology.h"
+#include "topologies/import_xml.h"
+#include "topologies/networks.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+LinkClass link(const std::string& name, double GBps = 10, double efficiency = 0.8) {
+  LinkClass made;
+  made.name = name;
+  made.nominal = {GBps * 1e9};
+  made.efficiency = efficiency;
+  made.latency = Seconds{1.3e-6};
+  made.source = "a test";
+  return made;
+}
+
+std::vector<Topology> samples() {
+  return {star(5, link("nic")),
+          fully_connected(4, link("mesh")),
+          torus({4, 3}, {true, false}, {link("x"), link("y", 20)}),
+          torus({3, 3, 3, 2}, {true, true, true, false}, {link("x")}),
+          fat_tree({4, 4}, {1, 2}, {1, 1}, {link("leaf"), link("spine")}),
+          torus({32, 32}, {true, true}, {link("ici")}),
+          cluster(star(8, link("nvlink", 450)), 40, {.adapter = link("nic", 50)})};
+}
+
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(Draw, EveryPictureIsWellFormedAndInsideItsFrame) {
+  for (const Topology& topology : samples()) {
+    const XmlElement svg = parse_xml(to_svg(topology), "picture");
+    EXPECT_EQ(svg.name, "svg");
+    for (const XmlElement& part : svg.children) {
+      if (part.name != "circle") continue;
+      EXPECT_GE(part.number("cx", -1), 0) << topology.name();
+      EXPECT_LE(part.number("cx", 0), svg.number("width", 0)) << topology.name();
+      EXPECT_LE(part.number("cy", 0), svg.number("height", 0)) << topology.name();
+    }
+  }
+}
+
+TEST(Draw, EveryHostAndEveryCableOfASmallNetworkIsThere) {
+  const std::string svg = to_svg(torus({4, 3}, {true, false}, {link("x"), link("y")}));
+  EXPECT_EQ(count(svg, "<circle"), 12);
+  EXPECT_EQ(count(svg, "</path>"), 4 * 3 + 4 * 2);
+  EXPECT_THAT(svg, HasSubstr("x: 10 GB/s each way, 80 % reached, 1.3 us; 24 links"));
+}
+
+TEST(Draw, ShapesNeverCoverEachOther) {
+  for (const Topology& topology : samples()) {
+    Outline picture = outline(topology, {}, topology.hosts() <= 128 ? 128 : 64);
+    arrange(picture);
+    for (std::size_t i = 0; i < picture.shapes.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Shape& a = picture.shapes[i];
+        const Shape& b = picture.shapes[j];
+        EXPECT_GE(std::hypot(a.x - b.x, a.y - b.y), 22) << topology.name() << a.label << b.label;
+      }
+    }
+  }
+}
+
+TEST(Draw, ManyHostsAreDrawnAsFewThatCountAll) {
+  const Topology topology = torus({32, 32}, {true, true}, {link("ici")});
+  const Outline picture = outline(topology, {}, 64);
+  EXPECT_LE(picture.shapes.size(), 64U);
+  int hosts = 0;
+  for (const Shape& shape : picture.shapes) hosts += shape.hosts;
+  EXPECT_EQ(hosts, 1024);
+  EXPECT_EQ(picture.arrangement, Arrangement::grid);
+}
+
+TEST(Draw, UtilisationColoursTheLineOfTheBusierDirection) {
+  const Topology topology = star(2, link("nic"));
+  std::vector<double> use(topology.links().size(), 0);
+  use[1] = 1;
+  const std::string svg = to_svg(topology, {use});
+  EXPECT_THAT(svg, HasSubstr("100 % used"));
+  EXPECT_THAT(svg, HasSubstr("stroke=\"#00204d\""));
+  EXPECT_THAT(svg, HasSubstr("utilisation, from 0 to 100 %"));
+  EXPECT_THAT(refusal([&] { to_svg(topology, {{0.5}}); }), HasSubstr("1 utilisations for 4 links"));
+}
+
+TEST(Draw, NamesThatXmlReservesAreEscaped) {
+  const std::string svg = to_svg(star(2, link("a<b & \"c\"")).named("<x>"));
+  EXPECT_EQ(parse_xml(svg, "picture").name, "svg");
+  EXPECT_THAT(svg, HasSubstr("&lt;x&gt;"));
+}
+
+TEST(Draw, GraphvizHasEachCableOnce) {
+  const std::string dot = to_dot(star(4, link("nic")));
+  EXPECT_EQ(count(dot, "dir=none"), 4);
+  EXPECT_EQ(count(dot, "shape=ellipse"), 4);
+  EXPECT_THAT(refusal([] {
+                to_dot(torus({80, 80}, {true, true}, {link("x")}));
+              }),
+              HasSubstr("too many for Graphviz"));
+}
+
+void expect_same_routes(const Topology& a, const Topology& b) {
+  ASSERT_EQ(a.hosts(), b.hosts());
+  std::vector<LinkId> x;
+  std::vector<LinkId> y;
+  for (Host from = 0; from < a.hosts(); ++from) {
+    for (Host to = 0; to < a.hosts(); ++to) {
+      a.route(from, to, x);
+      b.route(from, to, y);
+      ASSERT_EQ(x.size(), y.size()) << a.name() << ' ' << from << ' ' << to;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_DOUBLE_EQ(a.capacity(x[i]), b.capacity(y[i])) << a.name();
+        EXPECT_EQ(a.link_class(x[i]).latency, b.link_class(y[i]).latency) << a.name();
+      }
+    }
+  }
+}
+
+TEST(Export, SimgridReadsBackTheSameRoutes) {
+  for (const Topology& topology : samples()) {
+    if (topology.hosts() > 100) continue;
+    expect_same_routes(topology, from_simgrid_xml(to_simgrid_xml(topology), "x.xml").topology);
+  }
+  EXPECT_THAT(refusal([] {
+                to_simgrid_xml(torus({32, 32}, {true, true}, {link("x")}));
+              }),
+              HasSubstr("at most 512"));
+}
+
+TEST(Export, TomlReadsBackTheSameRoutesRatesAndSources) {
+  for (const Topology& topology : {star(5, link("nic")), fully_connected(4, link("mesh")),
+                                   torus({4, 3}, {true, false}, {link("x"), link("y", 20)})}) {
+    const Machine machine{topology, {}, "a summary", "a source"};
+    const Machine again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml);
+    expect_same_routes(topology, again.topology);
+    EXPECT_EQ(again.summary, "a summary");
+    EXPECT_EQ(again.topology.layout().dims, topology.layout().dims);
+    for (const LinkClass& c : again.topology.classes()) EXPECT_EQ(c.source, "a test");
+  }
+}
+
+TEST(Export, TomlKeepsEveryCost) {
+  Costs costs;
+  costs.message_latency = {{Bytes{0}, Seconds{1e-6}}, {Bytes{4096}, Seconds{2.7e-6}}};
+  costs.wire_factor = 1.05;
+  costs.message_cap = {5e9};
+  costs.reduction_rate = {1e11};
+  costs.per_collective = Seconds{6.6e-6};
+  costs.protocols = {{"LL", 2, {Seconds{6e-7}, Seconds{2.7e-6}}, {Bandwidth{3e9}, {}}, "s"}};
+  costs.in_network = InNetwork{"nvls", Seconds{1e-6}, {4e11}, 8, "t"};
+  const Machine machine{star(2, link("nic")), costs, "s", "t"};
+  const Costs again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml).costs;
+  ASSERT_EQ(again.message_latency.size(), 2U);
+  EXPECT_EQ(again.message_latency[1].from_bytes, Bytes{4096});
+  EXPECT_EQ(again.message_latency[1].latency, costs.message_latency[1].latency);
+  EXPECT_EQ(again.wire_factor, 1.05);
+  EXPECT_EQ(again.message_cap, costs.message_cap);
+  EXPECT_EQ(again.reduction_rate, costs.reduction_rate);
+  EXPECT_EQ(again.per_collective, costs.per_collective);
+  ASSERT_EQ(again.protocols.size(), 1U);
+  EXPECT_EQ(again.protocols[0].wire_factor, 2);
+  EXPECT_EQ(again.protocols[0].message_latency, costs.protocols[0].message_latency);
+  EXPECT_EQ(again.protocols[0].message_cap, costs.protocols[0].message_cap);
+  ASSERT_TRUE(again.in_network);
+  EXPECT_EQ(again.in_network->rate, costs.in_network->rate);
+  EXPECT_EQ(again.in_network->max_ranks, 8);
+}
+
+TEST(Export, TomlRefusesWhatItCannotSay) {
+  // Two planes of equal cables: the fat tree spreads over both, a graph's shortest path does not.
+  const Topology tree = fat_tree({4, 4}, {1, 2}, {1, 1}, {link("leaf"), link("spine")});
+  EXPECT_THAT(refusal([&] { to_toml({tree, {}, "s", "t"}); }), HasSubstr("convert it to simgrid"));
+  const Machine shared = from_simgrid_xml(
+      "<platform><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" "
+      "bw=\"1Gbps\" lat=\"1us\" bb_bw=\"2Gbps\"/></platform>",
+      "x.xml");
+  EXPECT_THAT(refusal([&] { to_toml(shared); }), HasSubstr("has no ends"));
+}
+
+}  // namespace
+}  // namespace collbench
