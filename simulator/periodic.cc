@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include "simulator/fair_share.h"
@@ -11,8 +12,7 @@
 namespace collbench {
 namespace {
 
-constexpr double tolerance = 2e-13;  // of the simulated time
-constexpr int shortest_run = 8;      // rounds among which a period is worth looking for
+constexpr int shortest_run = 8;  // rounds among which a period is worth looking for
 
 // A program with rounds left out. Rounds are numbered as they are played.
 class ShortProgram final : public Program {
@@ -102,10 +102,16 @@ struct Row {
   int entered = 0;
 };
 
+// How far times in round `round` may differ and still be called the same: some roundings of the
+// simulated time, which add up from round to round. It must be small, because a difference is
+// multiplied by the periods that are left out.
+double rounding(double time, int round) {
+  return time * std::numeric_limits<double>::epsilon() * (4 + round / 32.0);
+}
+
 // Whether `later` is `row` moved by one time for all; `shift` becomes that time.
-bool is_shifted(const Row& row, const Row& later, double& shift) {
+bool is_shifted(const Row& row, const Row& later, double slack, double& shift) {
   shift = later.times[0] - row.times[0];
-  const double slack = tolerance * later.times[0];
   for (std::size_t p = 1; p < row.times.size(); ++p) {
     if (std::abs(later.times[p] - row.times[p] - shift) > slack) return false;
   }
@@ -212,12 +218,13 @@ class PeriodWatch final : public RoundWatch {
     double shift = 0;
     const auto window = static_cast<int>(snapshot_.rows.size());
     if (window < window_at(round) || round - window + 1 < first_row_) return false;
-    if (!is_shifted(snapshot_.rows.back(), row(round), shift)) return false;
+    const double slack = rounding(row(round).times[0], round);
+    if (!is_shifted(snapshot_.rows.back(), row(round), slack, shift)) return false;
     for (int i = 0; i + 1 < window; ++i) {
       double other = 0;
       const Row& later = row(round - window + 1 + i);
-      if (!is_shifted(snapshot_.rows[i], later, other)) return false;
-      if (std::abs(other - shift) > tolerance * later.times[0]) return false;
+      if (!is_shifted(snapshot_.rows[i], later, slack, other)) return false;
+      if (std::abs(other - shift) > slack) return false;
     }
     return true;
   }

@@ -4,8 +4,7 @@
 // every position enters its rounds later by the same time, over a window of rounds longer than any
 // flow lives. The active flows of the window, hence all rates, are then those of P rounds before,
 // so the play goes on like this until the run ends: whole periods are left out and their time is
-// added. Two times are the same if they differ by at most 2e-13 of the simulated time, the rounding
-// of some thousand additions.
+// added. Times are the same if they differ by what rounding explains.
 #pragma once
 
 #include "simulator/flows.h"
