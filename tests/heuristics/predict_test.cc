@@ -1,0 +1,163 @@
+// Predictions equal the closed forms where no link is shared, and name what bounds them.
+#include "heuristics/predict.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/instances.h"
+
+#include "algorithms/registry.h"
+#include "algorithms/verify.h"
+#include "core/error.h"
+#include "topologies/networks.h"
+
+namespace collbench {
+namespace {
+
+constexpr double alpha = 1e-6;  // seconds
+constexpr double rate = 50e9;   // bytes per second
+
+LinkClass wire(double bytes_per_second = rate, double latency = alpha) {
+  return {"wire", {bytes_per_second}, 1, Seconds{latency}, 0, ""};
+}
+
+Machine star_machine(int hosts) { return {star(hosts, wire()), {}, "", ""}; }
+
+std::vector<Host> in_order(int ranks) {
+  std::vector<Host> hosts(static_cast<std::size_t>(ranks));
+  std::iota(hosts.begin(), hosts.end(), 0);
+  return hosts;
+}
+
+Prediction predicted(const std::string& spec, int ranks, double bytes, const Machine& machine) {
+  const Workload workload{static_cast<std::int64_t>(bytes / 4), DataType::f32, "", true};
+  return predict(make_schedule(spec, ranks), machine, in_order(ranks), workload);
+}
+
+void expect_seconds(Seconds value, double expected, const std::string& what) {
+  EXPECT_NEAR(value.count(), expected, 1e-9 * expected) << what;
+}
+
+TEST(Predict, EqualsTheClosedFormOfTheRing) {
+  for (const int n : {2, 3, 8, 100, 1024}) {
+    const Prediction ring = predicted("ring", n, 1 << 20, star_machine(n));
+    expect_seconds(ring.latency, 2 * (n - 1) * alpha, "latency");
+    expect_seconds(ring.bandwidth, 2.0 * (n - 1) / n * (1 << 20) / rate, "bandwidth");
+    EXPECT_EQ(ring.messages, 2LL * (n - 1) * n);
+  }
+}
+
+TEST(Predict, EqualsTheClosedFormOfHalvingDoublingAndRecursiveDoubling) {
+  for (const int exponent : {1, 3, 7, 10}) {
+    const int n = 1 << exponent;
+    const double bytes = 1 << 20;
+    const Prediction halving = predicted("halving-doubling", n, bytes, star_machine(n));
+    expect_seconds(halving.latency, 2 * exponent * alpha, "latency");
+    expect_seconds(halving.bandwidth, 2.0 * (n - 1) / n * bytes / rate, "bandwidth");
+    const Prediction doubling = predicted("recursive-doubling", n, bytes, star_machine(n));
+    expect_seconds(doubling.time(), exponent * (alpha + bytes / rate), "recursive doubling");
+  }
+}
+
+TEST(Predict, SharesTheLinkOfARankAmongItsMessages) {
+  // Two rounds, in each of which n - 1 messages of 1/n of the vector leave and reach every rank.
+  const Prediction direct = predicted("direct", 16, 1 << 20, star_machine(16));
+  expect_seconds(direct.time(), 2 * (alpha + 15.0 / 16 * (1 << 20) / rate), "direct");
+}
+
+TEST(Predict, LooksAtAlikeRoundsOnceWithoutChangingTheResult) {
+  const Machine machine{torus({4, 3, 2}, {true, true, false}, {wire()}), {}, "", ""};
+  for (const Instance& instance : instances({5, 16, 24})) {
+    const Schedule schedule = make_schedule(instance.spec, instance.ranks);
+    const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
+    const Schedule apart(schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
+                         play, schedule.partition());
+    const Workload workload{1 << 18, DataType::f32, "", true};
+    const std::vector<Host> hosts = in_order(instance.ranks);
+    const Prediction once = predict(schedule, machine, hosts, workload);
+    const Prediction all = predict(apart, machine, hosts, workload);
+    EXPECT_NEAR(once.time().count(), all.time().count(), 1e-12 * all.time().count())
+        << instance_name(instance);
+    EXPECT_EQ(once.messages, all.messages);
+    EXPECT_EQ(once.messages, count_cost(schedule).total_messages) << instance_name(instance);
+  }
+}
+
+TEST(Predict, AddsReductionCapInflationAndOverhead) {
+  Machine machine = star_machine(4);
+  machine.costs.reduction_rate = {10e9};
+  machine.costs.message_cap = {20e9};
+  machine.costs.wire_factor = 1.25;
+  machine.costs.per_collective = Seconds{5e-6};
+  machine.costs.message_latency = {{{0}, Seconds{2e-6}}, {{1000}, Seconds{3e-6}}};
+  const Prediction ring = predicted("ring", 4, 4000, machine);
+  expect_seconds(ring.latency, 6 * (alpha + 3e-6), "latency of messages of 1000 bytes");
+  expect_seconds(ring.bandwidth, 6 * 1250 / 20e9, "inflated and capped");
+  expect_seconds(ring.reduction, 3 * 1000 / 10e9, "three rounds reduce");
+  expect_seconds(ring.overhead, 5e-6, "overhead");
+  expect_seconds(ring.time(),
+                 ring.latency.count() + ring.bandwidth.count() + ring.reduction.count() + 5e-6,
+                 "sum");
+}
+
+TEST(Predict, TakesTheCostsOfTheProtocol) {
+  Machine machine = star_machine(2);
+  machine.costs.protocols = {{"LL", 2, {Seconds{-0.5e-6}}, {}, ""}};
+  const Schedule schedule = make_schedule("recursive-doubling", 2);
+  const Workload workload{1000, DataType::f32, "LL", true};
+  const Prediction prediction = predict(schedule, machine, in_order(2), workload);
+  expect_seconds(prediction.time(), alpha - 0.5e-6 + 8000 / rate, "LL");
+  const Workload unknown{1000, DataType::f32, "LL128", true};
+  EXPECT_THAT([&] { predict(schedule, machine, in_order(2), unknown); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("no protocol 'LL128'")));
+}
+
+TEST(Predict, NamesTheSlowLinkAsBottleneck) {
+  const Host host = 3;
+  const double factor = 0.25;
+  const Machine machine{star(8, wire()).slowed({&host, 1}, {&factor, 1}), {}, "", ""};
+  const Prediction ring = predicted("ring", 8, 1 << 20, machine);
+  ASSERT_GE(ring.bottleneck, 0);
+  const Link& link = machine.topology.links()[ring.bottleneck];
+  EXPECT_TRUE(link.from == 3 || link.to == 3);
+  expect_seconds(ring.at_bottleneck, ring.bandwidth.count(), "bounds all rounds");
+  expect_seconds(ring.bandwidth, 4 * 2 * 7.0 / 8 * (1 << 20) / rate, "at a quarter of the rate");
+}
+
+TEST(Predict, UsesTheTrueChunksUnlessTheirRoundsAreTooMany) {
+  // 65 elements in 8 chunks: in every round some rank sends the one chunk of 9 elements.
+  const Schedule small = make_schedule("ring", 8);
+  const Prediction exact =
+      predict(small, star_machine(8), in_order(8), {65, DataType::f32, "", {}});
+  EXPECT_FALSE(exact.chunks_equated);
+  expect_seconds(exact.bandwidth, 14 * 36 / rate, "chunks of 9 elements");
+  const Schedule large = make_schedule("ring", 2000);
+  const Prediction equated =
+      predict(large, star_machine(2000), in_order(2000), {2001, DataType::f32, "", {}});
+  EXPECT_TRUE(equated.chunks_equated);
+  expect_seconds(equated.bandwidth, 3998 * 4 * 2001.0 / 2000 / rate, "equal shares");
+}
+
+TEST(Predict, RefusesPlacementsThatDoNotFit) {
+  const Schedule schedule = make_schedule("ring", 4);
+  const Machine machine = star_machine(4);
+  EXPECT_THROW(predict(schedule, machine, in_order(3), {}), InvalidArgument);
+  const std::vector<Host> outside{0, 1, 2, 4};
+  EXPECT_THROW(predict(schedule, machine, outside, {}), InvalidArgument);
+}
+
+TEST(PredictInNetwork, IsLatencyAndOnePassOfTheVector) {
+  Machine machine = star_machine(8);
+  EXPECT_THROW(predict_in_network(machine, 8, {1000}), InvalidArgument);
+  machine.costs.in_network = InNetwork{"nvls", Seconds{7e-6}, {400e9}, 8, ""};
+  machine.costs.per_collective = Seconds{1e-6};
+  expect_seconds(predict_in_network(machine, 8, {400'000}).time(), 9e-6, "7 + 1 + 1 us");
+  EXPECT_THAT([&] { predict_in_network(machine, 9, {1}); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("at most 8 ranks")));
+}
+
+}  // namespace
+}  // namespace collbench
