@@ -1,11 +1,12 @@
 // Fused plans over shared memory: both rounds in one pass, the work shared out as ranks come by.
 //
-// Three protocols, one meaning. Up to a few hundred bytes the data travels behind the announcement
-// and every rank folds everything by itself: one meeting. Otherwise every rank announces its
-// buffers, the ranks claim pieces, fold each from all inputs and store it to all outputs: two
-// meetings. Where the buffers are private to processes and every rank has a core, each rank stages
-// what others own, folds its own part straight from and to its private memory, and collects the
-// rest.
+// Several protocols, one meaning. Up to a few hundred bytes the data travels behind the
+// announcement and every rank folds everything by itself: one meeting. Otherwise every rank
+// announces its buffers, the ranks claim pieces, fold each from all inputs and store it to all
+// outputs: two meetings. Where the buffers are private to processes the same happens through the
+// kernel (shm_peer_memory.h); or, where that is not allowed or the buffers are small, and every
+// rank has a core, each rank stages what others own, folds its own part straight from and to its
+// private memory, and collects the rest.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "transports/fusion.h"
 #include "transports/kernels.h"
 #include "transports/shm_layout.h"
+#include "transports/shm_peer_memory.h"
 
 namespace collbench {
 
@@ -33,30 +35,38 @@ class ShmFused {
  private:
   void play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction);
   void play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction);
+  bool play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction);
   void play_private(const Fusion& fusion, Region in, Region out, Reduction reduction);
   void play_private_segment(const Fusion& fusion, Region in, Region out, Reduction reduction,
                             std::int64_t base);
 
-  void arrive(const std::byte* in, const std::byte* out);
+  void arrive(std::uint64_t in, std::uint64_t out);
+  void arrive_shared(const std::byte* in, const std::byte* out);
   void await_arrivals();
   void await_done(std::int64_t all);
   void fold(std::span<const Rank> order, std::int64_t first, std::int64_t count, DataType type,
             Reduction reduction, Stores stores);
+  void fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
+                   DataType type, Reduction reduction);
   void fold_private(const Fusion& fusion, Region in, Region out, Reduction reduction,
                     std::int64_t base, std::int64_t first, std::int64_t last);
-  std::int64_t fold_claimed(const Fusion& fusion, DataType type, Reduction reduction, Stores stores,
-                            std::int64_t unit);
+  template <class Fold>
+  void fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part);
+  template <class Fold>
+  std::int64_t fold_claimed(const Fusion& fusion, std::int64_t unit, Fold fold_part);
   std::string missing(std::string_view what, bool finished) const;
 
   ShmView view_;
   ShmLines lines_;
   ShmWaiter waiter_;
+  ShmPeerMemory peers_;
   Rank rank_;
   int ranks_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> destinations_;
-  std::uint64_t fused_ = 0;    // operations with announced buffers begun
-  std::uint64_t inlined_ = 0;  // in-line operations begun
+  std::vector<std::byte> blocks_;  // play_remote(): a block of every rank's elements
+  std::uint64_t fused_ = 0;        // operations with announced buffers begun
+  std::uint64_t inlined_ = 0;      // in-line operations begun
 };
 
 }  // namespace collbench

@@ -43,13 +43,22 @@ struct alignas(64) ShmCounter {
   std::atomic<std::uint64_t> value;
 };
 
+/// What a rank knows about the private memory of the others: shm_peer_memory.h.
+enum class ShmReach : std::uint8_t { unknown, everyone, not_everyone };
+
 /// A rank's announcement that it has arrived at its k-th fused operation, and with which buffers.
 struct alignas(64) ShmArrival {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint64_t> in;
   std::atomic<std::uint64_t> out;
-  std::atomic<std::uint64_t> finished;  // last operation in which this rank found no more work
+  std::atomic<std::uint64_t> finished;       // last operation in which this rank found no more work
+  std::atomic<std::uint64_t> probe_address;  // in the rank's process, and what lies there
+  std::atomic<std::uint64_t> probe_value;
+  std::atomic<int> process;
+  // By the parity of the operation: a rank that is ahead must not change what a late one reads.
+  std::atomic<ShmReach> reach[2];
 };
+static_assert(sizeof(ShmArrival) == 64);
 
 /// The same with the data itself, right behind the number, so that a few bytes arrive on one line.
 /// Two per rank, used in turn.
@@ -66,6 +75,7 @@ struct alignas(64) ShmWaiting {
 struct alignas(64) ShmHeader {
   int ranks;
   int cores;
+  bool peer_memory;
   double timeout_seconds;
   std::atomic<std::uint32_t> aborted;  // 0 alive, 1 message being written, 2 message complete
   char message[shm_message_bytes];

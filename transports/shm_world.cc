@@ -38,6 +38,7 @@ void create_shm_world(std::byte* memory, int ranks, const ShmOptions& options) {
   auto& header = *new (memory) ShmHeader{};
   header.ranks = ranks;
   header.cores = options.cores > 0 ? options.cores : usable_cores();
+  header.peer_memory = options.peer_memory;
   header.timeout_seconds = options.timeout.count();
 }
 
@@ -77,7 +78,7 @@ ShmWaiter::ShmWaiter(std::byte* world, Rank rank)
       header_(lines_.header()),
       rank_(rank),
       timeout_seconds_(header_.timeout_seconds),
-      spins_(header_.ranks <= header_.cores ? 2000 : 8),
+      spins_(header_.ranks <= header_.cores ? 2000 : 1),
       yields_(header_.ranks <= header_.cores ? 20 : 200) {}
 
 void ShmWaiter::pause() { pause_processor(); }

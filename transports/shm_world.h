@@ -27,8 +27,9 @@ struct ShmView {
 };
 
 struct ShmOptions {
-  Seconds timeout{60.0};  // a rank that does not move for so long is lost
-  int cores = 0;          // that the ranks may use; 0: what this process may use
+  Seconds timeout{60.0};    // a rank that does not move for so long is lost
+  int cores = 0;            // that the ranks may use; 0: what this process may use
+  bool peer_memory = true;  // private buffers may be reached through the kernel, where it allows
 };
 
 /// Bytes a world of `ranks` ranks needs. Requires 1 <= ranks <= 512.

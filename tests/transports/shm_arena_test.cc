@@ -35,7 +35,8 @@ struct Mapping {
 
 // body(communicator, data): `data` is room for heap_bytes / 2 bytes inside this rank's mapping.
 void on_mappings(int ranks, std::string_view algorithm,
-                 const std::function<void(Communicator&, std::byte*)>& body, int cores = 0) {
+                 const std::function<void(Communicator&, std::byte*)>& body,
+                 const ShmOptions& options = {}) {
   const int file = memfd_create("collbench-test", MFD_CLOEXEC);
   ASSERT_GE(file, 0);
   const std::size_t world = (shm_world_footprint(ranks) + 4095) / 4096 * 4096;
@@ -43,7 +44,7 @@ void on_mappings(int ranks, std::string_view algorithm,
   const std::size_t bytes = world + per_rank * static_cast<std::size_t>(ranks);
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(bytes)), 0);
   const Mapping first(file, bytes);
-  create_shm_world(first.begin, ranks, {.timeout = Seconds{20.0}, .cores = cores});
+  create_shm_world(first.begin, ranks, options);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (Rank r = 0; r < ranks; ++r) {
@@ -103,14 +104,15 @@ TEST_P(Arena, SumsBuffersInsideWhereverItIsMapped) {
 }
 
 TEST_P(Arena, StagesPrivateBuffers) {
-  on_mappings(4, GetParam(), [](Communicator& communicator, std::byte*) {
+  const auto sum_all = [](Communicator& communicator, std::byte*) {
     std::vector<float> in(700001);
     std::vector<float> out(700001);
     for (const std::int64_t count : {1, 13, 14, 1000, 700001}) {
       expect_sums(communicator, in.data(), in.data(), count);
       expect_sums(communicator, in.data(), out.data(), count);
     }
-  });
+  };
+  on_mappings(4, GetParam(), sum_all, {.peer_memory = false});
 }
 
 // With a core for every rank, parts are folded from and to private memory.
@@ -124,8 +126,48 @@ TEST(SharedArena, FoldsPrivateBuffersInPartsWhenCoresSuffice) {
         expect_sums(communicator, in.data(), out.data(), count);
       }
     };
-    on_mappings(n, "direct", sum_all, n);
+    on_mappings(n, "direct", sum_all, {.cores = n, .peer_memory = false});
   }
+}
+
+// The first sum finds out that every rank reaches every other, the later ones make use of it.
+TEST(SharedArena, FoldsPrivateBuffersThroughTheKernel) {
+  for (const std::string_view algorithm : {"direct", "parameter-server", "reduce-broadcast"}) {
+    for (const int n : {2, 3, 7}) {
+      on_mappings(n, algorithm, [](Communicator& communicator, std::byte*) {
+        std::vector<float> in(700001);
+        std::vector<float> out(700001);
+        for (const std::int64_t count : {524288, 524289, 700001}) {
+          expect_sums(communicator, in.data(), in.data(), count);
+          expect_sums(communicator, in.data(), out.data(), count);
+        }
+      });
+    }
+  }
+}
+
+// As staging and shared buffers do: the order of a fold is the schedule's.
+TEST(SharedArena, SumsAreTheSameBitsHoweverPrivateBuffersAreReached) {
+  constexpr std::int64_t count = 600003;
+  std::vector<std::vector<float>> results;
+  for (const bool peer_memory : {false, true}) {
+    std::vector<float> sums(count);
+    const auto sum_rough = [&](Communicator& communicator, std::byte*) {
+      std::vector<float> data(count);
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          data[static_cast<std::size_t>(i)] =
+              1.0F / static_cast<float>(1 + i % 1009 + 17 * communicator.rank());
+        }
+        const Region whole{reinterpret_cast<std::byte*>(data.data()), count, DataType::f32};
+        communicator.all_reduce(whole, whole, ReduceOp::sum);
+      }
+      if (communicator.rank() == 0) sums = data;
+    };
+    on_mappings(5, "direct", sum_rough, {.peer_memory = peer_memory});
+    results.push_back(sums);
+  }
+  EXPECT_EQ(results[0], results[1]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Arena,
