@@ -86,6 +86,11 @@ Topology graph(std::string name, int hosts, int vertices, Layout layout,
                std::vector<LinkClass> classes, const std::vector<Cable>& cables,
                Topology::NameFunction vertex_name) {
   require_links(name, 2 * static_cast<std::int64_t>(cables.size()));
+  constexpr std::int64_t most_entries = std::int64_t{1} << 28;  // 1 GB of kept searches
+  require(static_cast<std::int64_t>(hosts) * vertices <= most_entries,
+          fmt::format("topology {}: {} hosts and {} vertices are too many for routes that are "
+                      "searched; their product may be {}",
+                      name, hosts, vertices, most_entries));
   std::vector<Link> links;
   for (const Cable& cable : cables) {
     require(cable.a != cable.b,

@@ -203,6 +203,10 @@ TEST(NetworksTest, WhatWouldExceedMemoryIsRefusedBeforeItIsBuilt) {
               too_many);
   EXPECT_THAT(refusal([&] { cluster(star(8, w), 1 << 30, {w, 8}); }), too_many);
   EXPECT_THAT(refusal([&] { chips_with_cores(star(8, w), 1 << 30, w); }), too_many);
+  EXPECT_THAT(refusal([&] {
+                graph("g", 1 << 16, 1 << 16, Layout{.dims = {1 << 16}, .wraps = {}}, one, {});
+              }),
+              HasSubstr("too many for routes that are searched"));
 }
 
 TEST(NetworksTest, ImpossibleShapesAreRefused) {
