@@ -1,0 +1,96 @@
+// `collbench topo`: what it prints of machines and files, and how it refuses them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const char* const ring =
+    "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 10 ]\nlatency: [ 500 ]\n";
+
+class TopoTest : public testing::Test {
+ protected:
+  Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
+  std::string out(const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  std::string refused(const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(TopoTest, ListsTheShippedMachines) {
+  const std::string text = out({"topo", "list"});
+  EXPECT_THAT(text, HasSubstr("dgx-h100 "));
+  EXPECT_THAT(text, HasSubstr("tpu-v5e "));
+  EXPECT_EQ(out({"topo"}), text);
+}
+
+TEST_F(TopoTest, ShowsLinksCostsAndBounds) {
+  const std::string text = out({"topo", "show", "torus:4x4,50GBps,1us"});
+  for (const char* part :
+       {"hosts      16; switches 0, links 64", "layout     grid 4 closed x 4 closed",
+        "50 GB/s nominal", "bisection  400 GB/s each way", "ring bound "}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST_F(TopoTest, EveryShippedMachineCanBeShownWithItsSources) {
+  const std::string text = out({"topo", "show", "dgx-h100"});
+  EXPECT_THAT(text, HasSubstr("hosts      8"));
+  EXPECT_THAT(text, HasSubstr("source: "));
+}
+
+TEST_F(TopoTest, ValidatesFilesOfOtherTools) {
+  folder_.write("net.yml", ring);
+  EXPECT_EQ(out({"topo", "validate", "net.yml"}),
+            "net.yml: valid; hosts 4, links 8, classes of links 1\n");
+  folder_.write("bad.yml", "topology: [ Rung ]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [1]\n");
+  EXPECT_THAT(refused({"topo", "validate", "bad.yml"}),
+              HasSubstr("bad.yml:1: unknown topology 'Rung'. Did you mean 'Ring'?"));
+  folder_.write("bad.toml", "summary = \"x\"\nbandwith = 3\n");
+  EXPECT_THAT(refused({"topo", "validate", "bad.toml"}), HasSubstr("bad.toml:"));
+  EXPECT_THAT(refused({"topo", "validate", "net.yml", "--from", "nccl"}), HasSubstr("net.yml:1:"));
+}
+
+TEST_F(TopoTest, AConvertedMachineIsTheSameMachine) {
+  folder_.write("net.yml", ring);
+  out({"topo", "convert", "net.yml", "--to", "toml", "-o", "net.toml"});
+  out({"topo", "convert", "net.toml", "--to", "simgrid", "-o", "net.xml"});
+  for (const char* file : {"net.toml", "net.xml"}) {
+    EXPECT_THAT(out({"topo", "validate", file}), HasSubstr("hosts 4, links 8, classes of links 1"));
+    EXPECT_THAT(out({"topo", "show", file}), HasSubstr("10.74 GB/s nominal"));
+  }
+}
+
+TEST_F(TopoTest, DrawsToFilesAndToStandardOutput) {
+  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--svg", "a.svg", "--dot", "a.dot"}), "");
+  EXPECT_THAT(folder_.read("a.svg"), StartsWith("<svg"));
+  EXPECT_THAT(folder_.read("a.dot"), StartsWith("digraph"));
+  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--svg", "-"}), folder_.read("a.svg"));
+  EXPECT_THAT(refused({"topo", "draw", "star:4,10GBps,1us"}),
+              HasSubstr("--svg FILE or --dot FILE"));
+}
+
+TEST_F(TopoTest, UnknownNamesGetASuggestion) {
+  EXPECT_THAT(refused({"topo", "show", "dgx-h10"}), HasSubstr("Did you mean 'dgx-h100'?"));
+  EXPECT_THAT(refused({"topo", "convert", "dgx-h100", "--to", "svgg"}),
+              HasSubstr("Did you mean 'svg'?"));
+  EXPECT_THAT(refused({"topo", "shw"}), HasSubstr("Did you mean 'show'?"));
+  EXPECT_THAT(refused({"topo", "show", "x.xml", "--from", "nccl"}),
+              HasSubstr("cannot read 'x.xml'"));
+}
+
+}  // namespace
+}  // namespace collbench
