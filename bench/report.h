@@ -35,14 +35,19 @@ class Reporter {
 };
 
 struct TableStyle {
-  bool colour = false;   // wrong results and missed bounds in red, notes dim
-  bool unicode = false;  // "±95 %" and "µs" instead of "+-95 %" and "us"
-  bool quiet = false;    // rows and column headings only
+  bool colour = false;                    // wrong results and missed bounds in red, notes dim
+  bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
+  bool quiet = false;                     // rows and column headings only
+  std::vector<std::string> columns = {};  // of column_names(); empty: what varies, and the figures
+  std::vector<std::string> sort = {};     // as sort_records(); empty: as they come
 };
 
 /// The table for people: a heading that says what runs where, one aligned row per case, a closing
 /// line.
 std::unique_ptr<Reporter> table_reporter(std::ostream& out, TableStyle style);
+
+/// The same table as Markdown, to be pasted into an issue; wrong rows are bold.
+std::unique_ptr<Reporter> markdown_reporter(std::ostream& out, TableStyle style);
 
 /// nccl-tests' table, column for column, so that its parsers work. Rows of several algorithms or
 /// worker counts come as one table each, at the end.

@@ -3,6 +3,8 @@ set(report_headers
   bound.h
   case_filter.h
   report.h
+  report_columns.h
+  report_notes.h
   report_text.h
   run_cases.h
   sweep.h)
@@ -10,10 +12,13 @@ set(report_sources
   bound.cc
   case_filter.cc
   report.cc
+  report_columns.cc
   report_csv.cc
   report_gbench.cc
   report_json.cc
+  report_markdown.cc
   report_nccl.cc
+  report_notes.cc
   report_table.cc
   report_text.cc
   run_cases.cc

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
+#include "bench/report_columns.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/run_options.h"
 #include "core/data_type.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -47,9 +49,12 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
-/// The words an option takes, where they are known.
-std::vector<std::string> values_of(const std::string& option) {
+/// The words an option of a command takes, where they are known; the path of the root is empty.
+std::vector<std::string> values_of(const std::string& path, const std::string& option) {
   std::vector<std::string> values;
+  if (option == "format" && path.empty()) return format_names();
+  if (option == "columns" || option == "sort") return column_names();
+  if (option == "pin") return {"compact", "scatter", "none"};
   if (option == "algo") return algorithm_names();
   if (option == "backend") return {"auto", "shm", "grpc", "gloo", "mpi"};
   if (option == "transport") return {"raw", "tf-recvbuf"};
@@ -76,7 +81,7 @@ std::string value_cases(const Node& root) {
   std::string out;
   for (const CLI::Option* option : root.options) {
     if (option->get_lnames().empty()) continue;
-    const auto values = values_of(option->get_lnames().front());
+    const auto values = values_of(root.path, option->get_lnames().front());
     if (values.empty()) continue;
     std::string names = "--" + option->get_lnames().front();
     for (const std::string& letter : option->get_snames()) names += "|-" + letter;
@@ -144,7 +149,7 @@ std::string fish_script(const std::vector<Node>& nodes) {
                          node.path.empty() ? "" : "-n '" + when + "' ", name);
       for (const std::string& letter : option->get_snames()) out += " -s " + letter;
       if (option->get_expected_max() > 0) out += " -r";
-      const auto values = values_of(name);
+      const auto values = values_of(node.path, name);
       if (!values.empty()) out += fmt::format(" -a '{}'", fmt::join(values, " "));
       out += " -d " + quoted_for_shell(option->get_description()) + "\n";
     }

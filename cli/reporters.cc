@@ -14,17 +14,17 @@ namespace collbench {
 
 ReporterSet::ReporterSet(const Settings& settings, const Outputs& outputs,
                          const Sampling& sampling) {
-  if (outputs.console == "table") {
-    const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
-                           settings.flag("quiet")};
-    add(table_reporter(std::cout, style));
-  }
+  const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
+                         settings.flag("quiet"), outputs.columns, outputs.sort};
+  if (outputs.console == "table") add(table_reporter(std::cout, style));
+  if (outputs.console == "markdown") add(markdown_reporter(std::cout, style));
   if (outputs.console == "nccl") add(nccl_reporter(std::cout, sampling));
   if (outputs.console == "csv") add(csv_reporter(std::cout, outputs.raw_samples));
   if (outputs.console == "json") add(json_reporter(std::cout));
   if (outputs.console == "gbench") add(gbench_reporter(std::cout));
   if (!outputs.json.empty()) add(json_file_reporter(outputs.json));
   if (!outputs.csv.empty()) add(csv_reporter(open(outputs.csv), outputs.raw_samples));
+  if (!outputs.markdown.empty()) add(markdown_reporter(open(outputs.markdown), style));
   if (!outputs.gbench.empty()) add(gbench_reporter(open(outputs.gbench)));
 }
 

@@ -6,6 +6,7 @@
 
 #include "bench/case_filter.h"
 #include "bench/core_order.h"
+#include "bench/report_columns.h"
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -62,9 +63,13 @@ constexpr OptionRow rows[] = {
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
-    {output, "format", "", "NAME", "table", "on standard output: table, nccl, csv, json"},
+    {output, "format", "", "NAME", "table", "on standard output: table, nccl, csv, json, markdown"},
+    {output, "columns", "", "NAME[,..]", "",
+     "of the table, as in size,p50,busbw (docs/formats.md)"},
+    {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
     {output, "json", "J", "FILE", "", "all samples and the environment; - is standard output"},
     {output, "csv", "", "FILE", "", "one row per case"},
+    {output, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
     {output, "raw-samples", "", "", "", "CSV: one row per sample instead"},
     {output, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
     {output, "color", "", "WHEN", "auto", "auto, always, never"},
@@ -85,6 +90,20 @@ std::string one_of(const Settings& settings, const std::string& name,
           fmt::format("{}: unknown '{}'.{} Known are {}", settings.label(name), value,
                       did_you_mean(value, known), fmt::join(known, ", ")));
   return value;
+}
+
+/// The names of columns that an option lists, each perhaps led by "-" if `sorts`.
+std::vector<std::string> columns_of(const Settings& settings, const char* option, bool sorts) {
+  if (!settings.declares(option) || settings.text(option).empty()) return {};
+  const std::vector<std::string> known = column_names();
+  std::vector<std::string> names = parse_list(settings.label(option), settings.text(option));
+  for (const std::string& name : names) {
+    const std::string column = sorts && name.starts_with('-') ? name.substr(1) : name;
+    require(std::find(known.begin(), known.end(), column) != known.end(),
+            fmt::format("{}: unknown column '{}'.{} Known are {}", settings.label(option), column,
+                        did_you_mean(column, known), fmt::join(known, ", ")));
+  }
+  return names;
 }
 
 void pin_as_asked(const Settings& settings, Sampling& sampling) {
@@ -174,12 +193,18 @@ Sampling sampling_of(const Settings& settings) {
   return sampling;
 }
 
+const std::vector<std::string>& format_names() {
+  static const std::vector<std::string> names = {"table", "nccl", "csv", "json", "markdown"};
+  return names;
+}
+
 Outputs outputs_of(const Settings& settings) {
   Outputs outputs;
-  outputs.console = one_of(settings, "format", {"table", "nccl", "csv", "json"});
+  outputs.console = one_of(settings, "format", format_names());
   outputs.raw_samples = settings.flag("raw-samples");
   bool taken = settings.given("format") && outputs.console != "table";
   const auto file = [&](const char* name) {
+    if (!settings.declares(name)) return std::string();
     if (settings.text(name) != "-") return settings.text(name);
     require(!taken, fmt::format("{}: standard output already carries another format",
                                 settings.label(name)));
@@ -189,7 +214,10 @@ Outputs outputs_of(const Settings& settings) {
   };
   outputs.json = file("json");
   outputs.csv = file("csv");
+  outputs.markdown = file("markdown");
   outputs.gbench = file("gbench");
+  outputs.columns = columns_of(settings, "columns", false);
+  outputs.sort = columns_of(settings, "sort", true);
   return outputs;
 }
 

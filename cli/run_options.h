@@ -26,8 +26,13 @@ struct Outputs {
   bool raw_samples = false;       // CSV has a row per sample
   std::string json;               // files; "" for none
   std::string csv;
+  std::string markdown;
   std::string gbench;
+  std::vector<std::string> columns;  // of the table, as TableStyle
+  std::vector<std::string> sort;
 };
+/// What --format takes.
+const std::vector<std::string>& format_names();
 /// Throws InvalidArgument if two formats want standard output.
 Outputs outputs_of(const Settings& settings);
 

@@ -59,6 +59,8 @@ class Settings {
   Settings(const CLI::App& app, std::span<const OptionRow> rows,
            const std::vector<ConfigLayer>& layers);
 
+  /// Whether the command has this option.
+  bool declares(std::string_view name) const { return values_.find(name) != values_.end(); }
   const Setting& at(std::string_view name) const;  // requires a declared name
   const std::string& text(std::string_view name) const { return at(name).value; }
   bool flag(std::string_view name) const { return at(name).value == "true"; }

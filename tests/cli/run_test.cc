@@ -70,6 +70,42 @@ TEST_F(RunTest, CsvIsReadByPython) {
             "4 ring 1024 True\n");
 }
 
+TEST_F(RunTest, MarkdownIsReadByItsCells) {
+  const Outcome outcome = run({"--algo", "ring,direct", "--markdown", "out.md", "--format",
+                               "markdown", "--columns", "algorithm,size,busbw,wrong"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  folder_.write("console.md", outcome.out);
+  EXPECT_EQ(python("for name in 'out.md', 'console.md':\n"
+                   "  rows = [[c.strip() for c in l.strip().strip('|').split('|')]"
+                   " for l in open(name) if l[0] == '|']\n"
+                   "  print(rows[0][:2], [r[:2] for r in rows[2:]], "
+                   "all(len(r) == 4 and float(r[2]) > 0 == int(r[3]) for r in rows[2:]))"),
+            "['algorithm', 'size'] [['ring', '1 KiB'], ['direct', '1 KiB'], ['ring', '4 KiB'], "
+            "['direct', '4 KiB']] True\n"
+            "['algorithm', 'size'] [['ring', '1 KiB'], ['direct', '1 KiB'], ['ring', '4 KiB'], "
+            "['direct', '4 KiB']] True\n");
+}
+
+TEST_F(RunTest, RowsAreSortedByTheColumnsAsked) {
+  const Outcome outcome = run({"--algo", "ring,direct", "--sort", "algorithm,-size", "--columns",
+                               "algorithm,size", "--quiet"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  folder_.write("out.txt", outcome.out);
+  EXPECT_EQ(python("print([l.split()[:2] for l in open('out.txt') if l[0] != '#'])"),
+            "[['direct', '4'], ['direct', '1'], ['ring', '4'], ['ring', '1']]\n");
+  EXPECT_EQ(run({"--sort=-busbw"}).code, 0);
+  EXPECT_EQ(run({"--sort", "-busbw"}).code, 0);
+}
+
+TEST_F(RunTest, UnknownColumnsGetASuggestion) {
+  const Outcome outcome = run({"--columns", "size,busbv"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("--columns: unknown column 'busbv'. Did you mean 'busbw'? Known are "));
+  EXPECT_THAT(run({"--sort=-sise"}).err, HasSubstr("--sort: unknown column 'sise'"));
+  EXPECT_THAT(run({"--columns", "-size"}).err, HasSubstr("'-size'"));
+}
+
 TEST_F(RunTest, NcclTableIsReadByItsColumns) {
   folder_.write("out.txt", run({"--algo", "ring", "--format", "nccl"}).out);
   EXPECT_EQ(python("rows = [l.split() for l in open('out.txt') if l[0] != '#'];\n"

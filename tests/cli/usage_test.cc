@@ -151,6 +151,8 @@ TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
   EXPECT_EQ(complete("collbench do", 1), "doctor\n");
   EXPECT_EQ(complete("collbench --alg", 1), "--algo\n");
   EXPECT_EQ(complete("collbench --algo double", 2), "double-tree\n");
+  EXPECT_EQ(complete("collbench --format mark", 2), "markdown\n");
+  EXPECT_EQ(complete("collbench --columns of", 2), "of-bound\n");
   EXPECT_EQ(complete("collbench algos ver", 2), "verify\n");
   EXPECT_EQ(complete("collbench algos verify --wor", 3), "--workers\n");
 }

@@ -1,0 +1,107 @@
+#include "bench/report_columns.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/report_records.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> names_of(const std::vector<Column>& columns) {
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.emplace_back(column.name);
+  return names;
+}
+
+std::vector<std::string> names_for(const std::vector<Record>& records) {
+  std::vector<Case> cases;
+  for (const Record& record : records) cases.push_back(record.which);
+  return names_of(table_columns({}, cases, false));
+}
+
+TEST(ColumnsTest, ShowWhatVariesUnlessToldOtherwise) {
+  const Record one = scripted_record("ring", 2, {1024}, 5000);
+  const Record other = scripted_record("tree", 8, {1024}, 5000);
+  EXPECT_THAT(names_for({one}), Not(Contains("algorithm")));
+  EXPECT_THAT(names_for({one, other}), Contains("workers"));
+  EXPECT_THAT(names_of(table_columns({"busbw", "size"}, {one.which, other.which}, false)),
+              ElementsAre("busbw", "size"));
+}
+
+TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.bound = Bound{Seconds{1e-6}, "memory"};
+  const std::vector<std::string> names = column_names();
+  for (const Column& column : table_columns(names, {record.which}, false)) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), column.name), 1) << column.name;
+    EXPECT_THAT(cell_text(column, {record, figures(record)}), Not(IsEmpty())) << column.name;
+    EXPECT_NE(cell_text(column, {record, figures(record)}), "-") << column.name;
+  }
+}
+
+TEST(ColumnsTest, ASkippedRowHasDashesForItsFigures) {
+  Record record = scripted_record("mpi", 2, {1024}, 5000);
+  record.measurement = {};
+  record.skipped = "no Open MPI here";
+  const auto columns = table_columns({"size", "p50", "wrong"}, {record.which}, false);
+  EXPECT_EQ(cell_text(columns[0], {record, figures(record)}), "1 KiB");
+  EXPECT_EQ(cell_text(columns[1], {record, figures(record)}), "-");
+  EXPECT_EQ(cell_text(columns[2], {record, figures(record)}), "-");
+}
+
+std::vector<std::int64_t> sizes_sorted_by(std::vector<Record> records,
+                                          const std::vector<std::string>& keys) {
+  sort_records(records, keys);
+  std::vector<std::int64_t> sizes;
+  for (const Record& record : records) sizes.push_back(record.which.bytes.count);
+  return sizes;
+}
+
+TEST(SortTest, OrdersNumbersAsNumbersAndBothWays) {
+  const std::vector<Record> records = {scripted_record("ring", 2, {9}, 10'000),
+                                       scripted_record("ring", 2, {1000}, 9'000),
+                                       scripted_record("ring", 2, {80}, 100'000)};
+  EXPECT_THAT(sizes_sorted_by(records, {"size"}), ElementsAre(9, 80, 1000));
+  EXPECT_THAT(sizes_sorted_by(records, {"p50"}), ElementsAre(1000, 9, 80));
+  EXPECT_THAT(sizes_sorted_by(records, {"-p50"}), ElementsAre(80, 9, 1000));
+}
+
+TEST(SortTest, TheNextKeyDecidesBetweenEquals) {
+  const std::vector<Record> records = {
+      scripted_record("tree", 2, {1}, 10'000), scripted_record("ring", 2, {2}, 10'000),
+      scripted_record("ring", 4, {3}, 10'000), scripted_record("tree", 4, {4}, 10'000)};
+  EXPECT_THAT(sizes_sorted_by(records, {"algorithm", "-workers"}), ElementsAre(3, 2, 4, 1));
+  EXPECT_THAT(sizes_sorted_by(records, {"p50"}), ElementsAre(1, 2, 3, 4));  // as they came
+}
+
+TEST(SortTest, SkippedRecordsComeLastWhateverTheKey) {
+  Record skipped = scripted_record("mpi", 2, {1}, 10'000);
+  skipped.measurement = {};
+  skipped.skipped = "no Open MPI here";
+  const std::vector<Record> records = {skipped, scripted_record("ring", 2, {2}, 10'000)};
+  EXPECT_THAT(sizes_sorted_by(records, {"p50"}), ElementsAre(2, 1));
+  EXPECT_THAT(sizes_sorted_by(records, {"-size"}), ElementsAre(2, 1));
+}
+
+TEST(SortTest, TheTableShowsItsRowsSorted) {
+  std::ostringstream out;
+  TableStyle style;
+  style.sort = {"-size"};
+  style.columns = {"size"};
+  style.quiet = true;
+  play(*table_reporter(out, style),
+       {scripted_record("ring", 2, {1024}, 5000), scripted_record("ring", 2, {1 << 20}, 5000)}, {});
+  EXPECT_EQ(out.str(), "#     size\n#         \n     1 MiB\n     1 KiB\n");
+}
+
+}  // namespace
+}  // namespace collbench
