@@ -12,111 +12,17 @@
 
 #include "core/error.h"
 #include "simulator/engines.h"
-#include "simulator/memory_budget.h"
 #include "simulator/rank_program.h"
 #include "simulator/simgrid_check.h"
 #include "simulator/simgrid_child.h"
 #include "simulator/simgrid_endpoint.h"
 #include "simulator/simgrid_kernel.h"
+#include "simulator/simgrid_survey.h"
 #include "simulator/simgrid_world.h"
 #include "transports/execute.h"
 
 namespace collbench {
 namespace {
-
-// Pairs of ranks that talk, and what all rounds together may take.
-struct Survey {
-  std::vector<std::vector<std::pair<Rank, std::int32_t>>> routes;  // by sender: receiver, path
-  std::int64_t messages = 0;
-  double seconds = 0;  // the order of magnitude
-};
-
-// Adds the rounds up as if ranks waited for each other after each: its longest latency, its
-// busiest link and its longest message.
-class Rounds {
- public:
-  explicit Rounds(const Program& program) : program_(program), load_(program.capacities().size()) {}
-
-  void add(const Flow& flow) {
-    latency_ = std::max(latency_, flow.latency.count());
-    if (flow.cap > 0) longest_ = std::max(longest_, flow.wire_bytes / flow.cap);
-    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(flow.path)].links) {
-      const auto link = static_cast<std::size_t>(use.link);
-      if (load_[link] == 0) touched_.push_back(link);
-      load_[link] += flow.wire_bytes;
-    }
-  }
-  double end_round() {
-    for (const std::size_t link : touched_) {
-      longest_ = std::max(longest_, load_[link] / program_.capacities()[link]);
-      load_[link] = 0;
-    }
-    touched_.clear();
-    return std::exchange(latency_, 0) + std::exchange(longest_, 0);
-  }
-
- private:
-  const Program& program_;
-  std::vector<double> load_;
-  std::vector<std::size_t> touched_;
-  double latency_ = 0;
-  double longest_ = 0;
-};
-
-// Measured at 1,024 ranks (ring, 64 bytes per step of a plan) and rounded up.
-void require_room(const Scenario& scenario, std::int64_t messages) {
-  constexpr double bytes_per_message = 4 * sizeof(Step) + 64;
-  constexpr double bytes_per_actor = 64 << 10;
-  const double ranks = scenario.schedule.ranks();
-  double bytes = static_cast<double>(messages) * bytes_per_message +
-                 ranks * (ranks * sizeof(void*) + bytes_per_actor);
-  if (scenario.real_data) {
-    bytes += 3 * ranks * static_cast<double>(scenario.count) * size_of(scenario.type);
-  }
-  require_memory(static_cast<std::size_t>(bytes),
-                 fmt::format("simgrid with {} ranks and {} messages (fluid needs far less)",
-                             scenario.schedule.ranks(), messages));
-}
-
-Survey survey(RankProgram& program, const Scenario& scenario) {
-  require_room(scenario, 0);
-  Survey survey;
-  std::int64_t checked = 0;
-  survey.routes.resize(static_cast<std::size_t>(program.positions()));
-  std::vector<bool> known;
-  Rounds rounds(program);
-  Turn turn;
-  for (int t = 0; t < program.rounds(); ++t) {
-    double reduction = 0;
-    for (Rank r = 0; r < program.positions(); ++r) {
-      program.turn(r, t, turn);
-      reduction = std::max(reduction, turn.reduction.count());
-      survey.messages += static_cast<std::int64_t>(turn.sends.size());
-      for (const Flow& flow : turn.sends) {
-        const auto path = static_cast<std::size_t>(flow.path);
-        require(!program.paths()[path].links.empty(),
-                fmt::format("simgrid needs links between ranks, but {} and {} share a host", r,
-                            flow.to));
-        if (known.size() <= path) known.resize(path + 1);
-        if (!known[path]) survey.routes[static_cast<std::size_t>(r)].emplace_back(flow.to, path);
-        known[path] = true;
-        rounds.add(flow);
-      }
-    }
-    survey.seconds += rounds.end_round() + reduction;
-    if (survey.messages > 2 * checked) require_room(scenario, checked = survey.messages);
-  }
-  if (!program.matched()) {
-    throw InvalidArgument(fmt::format("{} cannot be played: {}", scenario.schedule.name(),
-                                      first_mismatch(scenario.schedule)));
-  }
-  double last_start = 0;
-  for (Rank r = 0; r < program.positions(); ++r) {
-    last_start = std::max(last_start, program.start(r).count());
-  }
-  survey.seconds += last_start;
-  return survey;
-}
 
 // The module stands where it was built or where it was installed.
 std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settings) {
@@ -178,7 +84,8 @@ class Unpacker {
 // One simulation, in the child.
 class Simulation {
  public:
-  Simulation(const Scenario& scenario, RankProgram& program, const Survey& survey, Child& child)
+  Simulation(const Scenario& scenario, RankProgram& program, const SimgridSurvey& survey,
+             Child& child)
       : scenario_(scenario),
         program_(program),
         kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
@@ -301,8 +208,7 @@ Outcome simulate_simgrid(const Scenario& scenario) {
     require_exact_sums(scenario.type, scenario.op, program->positions());
   }
   // All routes are asked for here: a topology may keep them under a lock.
-  const Survey known = survey(*program, scenario);
-  require_room(scenario, known.messages);
+  const SimgridSurvey known = simgrid_survey(*program, scenario);
   Unpacker result(
       run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
                    {.name = "simgrid"}));

@@ -5,7 +5,7 @@ if(COLLBENCH_WITH_SIMGRID)
   find_package(SimGrid QUIET)
   if(SimGrid_FOUND)
     set(simgrid_sources simgrid.cc simgrid_check.cc simgrid_child.cc simgrid_endpoint.cc
-      simgrid_world.cc)
+      simgrid_survey.cc simgrid_world.cc)
     add_library(collbench_simgrid_kernel MODULE simgrid_kernel.cc)
     target_compile_features(collbench_simgrid_kernel PRIVATE cxx_std_20)
     target_include_directories(collbench_simgrid_kernel PRIVATE ${PROJECT_SOURCE_DIR})
