@@ -1,10 +1,10 @@
 #include "heuristics/predict.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <map>
+#include <functional>
+#include <future>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,12 +17,32 @@ namespace {
 constexpr std::int64_t most_turns_apart = 4'000'000;
 constexpr std::int64_t turns_worth_a_thread = 20'000;
 
+// The terms of a time.
+struct Terms {
+  double latency = 0;
+  double bandwidth = 0;
+  double reduction = 0;
+
+  double sum() const { return latency + bandwidth + reduction; }
+  Terms operator+(const Terms& other) const {
+    return {latency + other.latency, bandwidth + other.bandwidth, reduction + other.reduction};
+  }
+  Terms operator*(double factor) const {
+    return {latency * factor, bandwidth * factor, reduction * factor};
+  }
+};
+
+// A message, and what its receiver does then: the earliest time from its sender's round to the
+// receiver's next.
+struct Edge {
+  Rank from;
+  Rank to;
+  Terms cost;
+};
+
 // What one round costs.
 struct RoundCost {
-  Seconds latency{0};
-  Seconds bandwidth{0};
-  Seconds reduction{0};
-  LinkId bottleneck = -1;
+  std::vector<Edge> edges;  // at most one per pair of ranks that follow each other in the list
   std::int64_t messages = 0;
 };
 
@@ -34,6 +54,11 @@ struct Setting {
   double bytes(Chunks chunks) const {
     if (offsets.empty()) return chunk_bytes * chunks.count;
     return static_cast<double>(offsets[chunks.first + chunks.count] - offsets[chunks.first]);
+  }
+
+  // How many rounds rounds[i] stands for.
+  int times(std::size_t i) const {
+    return (i + 1 < rounds.size() ? rounds[i + 1] : schedule.rounds()) - rounds[i];
   }
 
   const Schedule& schedule;
@@ -65,9 +90,9 @@ Setting::Setting(const Schedule& schedule_of, const Machine& machine_of,
           fmt::format("{} has {} ranks, but {} are placed", schedule.name(), schedule.ranks(),
                       hosts.size()));
   for (const Host host : hosts) {
-    require(host >= 0 && host < machine.topology.hosts(),
-            fmt::format("host {} does not exist; {} has hosts 0 to {}", host,
-                        machine.topology.name(), machine.topology.hosts() - 1));
+    if (host >= 0 && host < machine.topology.hosts()) continue;
+    throw InvalidArgument(fmt::format("host {} does not exist; {} has hosts 0 to {}", host,
+                                      machine.topology.name(), machine.topology.hosts() - 1));
   }
   require(workload.count >= 0, fmt::format("a vector cannot have {} elements", workload.count));
   const int element = size_of(workload.type);
@@ -92,128 +117,253 @@ Setting::Setting(const Schedule& schedule_of, const Machine& machine_of,
 class Loads {
  public:
   explicit Loads(const Setting& setting)
-      : setting_(setting), load_(setting.machine.topology.links().size(), 0) {}
+      : setting_(setting),
+        load_(setting.machine.topology.links().size(), 0),
+        busy_(load_.size(), 0),
+        reduction_(setting.placement.size(), 0) {}
 
-  RoundCost cost(int t) {
-    cost_ = {};
-    double most_reduced = 0;
-    for (Rank r = 0; r < setting_.schedule.ranks(); ++r) {
-      setting_.schedule.round(r, t, round_);
-      double reduced = 0;
-      for (const Op& op : round_.ops()) {
-        if (op.peer == r) continue;  // the mark of the own term in a fold
-        const double bytes = setting_.bytes(op.chunks);
-        if (op.kind == OpKind::recv_reduce) reduced += bytes;
-        if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, bytes);
+  // Replaces `cost` by what round `t` costs, which stands for `times` rounds.
+  void measure(int t, int times, RoundCost& cost) {
+    std::vector<Edge>& edges = cost.edges;
+    edges.clear();
+    routes_.clear();
+    hops_.clear();
+    for (Rank r = 0; r < setting_.schedule.ranks(); ++r) visit(r, t, edges);
+    cost.messages = static_cast<std::int64_t>(edges.size());
+    take_loads(times);
+    const LinkId* hop = routes_.data();
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      Edge edge = edges[i];
+      for (const LinkId* end = hop + hops_[i]; hop < end; ++hop) {
+        edge.cost.bandwidth = std::max(edge.cost.bandwidth, load_[*hop]);
       }
-      most_reduced = std::max(most_reduced, reduced);
+      edge.cost.reduction = reduction_[edge.to];
+      const bool again =
+          kept > 0 && edges[kept - 1].from == edge.from && edges[kept - 1].to == edge.to;
+      if (!again) {
+        edges[kept++] = edge;
+      } else if (edge.cost.sum() > edges[kept - 1].cost.sum()) {
+        edges[kept - 1] = edge;
+      }
     }
-    const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
-    if (rate > 0) cost_.reduction = Seconds{most_reduced / rate};
-    take_loads();
-    return cost_;
+    edges.resize(kept);
+    for (const LinkId link : routes_) load_[link] = 0;
   }
 
+  const std::vector<double>& busy() const { return busy_; }
+
  private:
-  void send(Rank from, Rank to, double bytes) {
+  void visit(Rank r, int t, std::vector<Edge>& edges) {
+    setting_.schedule.round(r, t, round_);
+    const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
+    double reduced = 0;
+    for (const Op& op : round_.ops()) {
+      if (op.peer == r) continue;  // the mark of the own term in a fold
+      const double bytes = setting_.bytes(op.chunks);
+      if (op.kind == OpKind::recv_reduce) reduced += bytes;
+      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, bytes, edges);
+    }
+    reduction_[r] = rate > 0 ? reduced / rate : 0;
+  }
+
+  void send(Rank from, Rank to, double bytes, std::vector<Edge>& edges) {
     const Topology& topology = setting_.machine.topology;
     topology.route(setting_.placement[from], setting_.placement[to], route_);
     const RouteSummary summary = summarize(topology, route_);
     if (bytes != last_bytes_ || summary.level != last_level_) {
       last_bytes_ = bytes;
       last_level_ = summary.level;
-      message_ = message_cost(setting_.machine.costs, setting_.protocol, bytes, summary.level);
+      cost_ = message_cost(setting_.machine.costs, setting_.protocol, bytes, summary.level);
     }
-    const double wire = bytes * message_.wire_factor;
-    cost_.latency = std::max(cost_.latency, summary.latency + message_.latency);
-    if (message_.cap > 0) cost_.bandwidth = std::max(cost_.bandwidth, Seconds{wire / message_.cap});
+    const double wire = bytes * cost_.wire_factor;
     for (const LinkId link : route_) load_[link] += wire;
-    ++cost_.messages;
+    routes_.insert(routes_.end(), route_.begin(), route_.end());
+    hops_.push_back(static_cast<std::uint32_t>(route_.size()));
+    const double at_cap = cost_.cap > 0 ? wire / cost_.cap : 0;
+    edges.push_back({from, to, {(summary.latency + cost_.latency).count(), at_cap, 0}});
   }
 
-  void take_loads() {
+  // Turns bytes of links into seconds.
+  void take_loads(int times) {
     for (std::size_t l = 0; l < load_.size(); ++l) {
       if (load_[l] == 0) continue;
-      const auto link = static_cast<LinkId>(l);
-      const Seconds time{load_[l] / setting_.machine.topology.capacity(link)};
-      load_[l] = 0;
-      if (time <= cost_.bandwidth) continue;
-      cost_.bandwidth = time;
-      cost_.bottleneck = link;
+      load_[l] /= setting_.machine.topology.capacity(static_cast<LinkId>(l));
+      busy_[l] += times * load_[l];
     }
   }
 
   const Setting& setting_;
-  std::vector<double> load_;  // bytes by link
-  RoundCost cost_;
+  std::vector<double> load_;         // by link: bytes, then seconds
+  std::vector<double> busy_;         // by link: seconds of all rounds so far
+  std::vector<double> reduction_;    // by rank, seconds
+  std::vector<LinkId> routes_;       // of all messages of a round
+  std::vector<std::uint32_t> hops_;  // of each of them
   Round round_;
   std::vector<LinkId> route_;
   double last_bytes_ = -1;
   int last_level_ = -1;
-  MessageCost message_;
+  MessageCost cost_;
 };
 
-// The costs of setting.rounds, on as many threads as are worth it.
-std::vector<RoundCost> round_costs(const Setting& setting) {
-  std::vector<RoundCost> costs(setting.rounds.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    Loads loads(setting);
-    for (std::size_t i = next++; i < costs.size(); i = next++) {
-      costs[i] = loads.cost(setting.rounds[i]);
+// When every rank enters the round at hand.
+class Clocks {
+ public:
+  explicit Clocks(int ranks) : now_(static_cast<std::size_t>(ranks)) {}
+
+  // `times` rounds that all cost the same.
+  void pass(const RoundCost& cost, int times) {
+    // Rounds in a row settle whom a rank waits for; the rest has a shorter way.
+    const bool one_each = receives_one_each(cost.edges);
+    const auto edges = static_cast<std::int64_t>(cost.edges.size()) + 1;
+    const std::int64_t affordable = most_edges / edges + 16;
+    const int single =
+        one_each ? std::min(times, 4) : static_cast<int>(std::min<std::int64_t>(times, affordable));
+    const int half = single / 2;
+    for (int i = 0; i < half; ++i) step(cost.edges);
+    const Terms middle = latest();
+    for (int i = half; i < single; ++i) step(cost.edges);
+    if (one_each) {
+      leap(cost.edges, times - single);
+    } else if (times > single) {
+      const Terms end = latest();
+      const Terms rate = (end + middle * -1) * (1.0 / (single - half));
+      for (Terms& now : now_) now = now + rate * (times - single);
     }
-  };
-  const std::int64_t turns =
-      static_cast<std::int64_t>(costs.size()) * std::int64_t{setting.schedule.ranks()};
-  const std::int64_t threads =
-      std::min({turns / turns_worth_a_thread, static_cast<std::int64_t>(costs.size()),
-                static_cast<std::int64_t>(std::thread::hardware_concurrency())});
-  if (threads <= 1) {
-    work();
-    return costs;
   }
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(threads));
-  std::vector<std::thread> team;
-  for (std::exception_ptr& error : errors) {
-    team.emplace_back([&work, &error] {
-      try {
-        work();
-      } catch (...) {
-        error = std::current_exception();
+
+  Terms latest() const {
+    return *std::max_element(now_.begin(), now_.end(),
+                             [](const Terms& a, const Terms& b) { return a.sum() < b.sum(); });
+  }
+
+ private:
+  static constexpr std::int64_t most_edges = 4'000'000;
+
+  bool receives_one_each(const std::vector<Edge>& edges) {
+    std::vector<bool> receives(now_.size(), false);
+    for (const Edge& edge : edges) {
+      if (receives[edge.to]) return false;
+      receives[edge.to] = true;
+    }
+    return true;
+  }
+
+  void step(const std::vector<Edge>& edges) {
+    next_ = now_;
+    for (const Edge& edge : edges) {
+      const Terms arrival = now_[edge.from] + edge.cost;
+      if (arrival.sum() > next_[edge.to].sum()) next_[edge.to] = arrival;
+    }
+    now_.swap(next_);
+  }
+
+  // Where everybody waits for one sender at most, many rounds are a path of senders, whose cost
+  // doubling adds up.
+  void leap(const std::vector<Edge>& edges, int times) {
+    if (times == 0) return;
+    struct Jump {
+      Rank from;
+      Terms cost;
+    };
+    std::vector<Jump> jumps(now_.size());
+    for (std::size_t r = 0; r < jumps.size(); ++r) jumps[r] = {static_cast<Rank>(r), {}};
+    for (const Edge& edge : edges) jumps[edge.to] = {edge.from, edge.cost};
+    std::vector<Jump> twice(jumps.size());
+    for (;; times /= 2) {
+      if (times % 2 == 1) {
+        next_ = now_;
+        for (std::size_t r = 0; r < jumps.size(); ++r) {
+          const Terms arrival = now_[jumps[r].from] + jumps[r].cost;
+          if (arrival.sum() > next_[r].sum()) next_[r] = arrival;
+        }
+        now_.swap(next_);
       }
-    });
+      if (times == 1) return;
+      for (std::size_t r = 0; r < jumps.size(); ++r) {
+        const Jump& first = jumps[jumps[r].from];
+        twice[r] = {first.from, first.cost + jumps[r].cost};
+      }
+      jumps.swap(twice);
+    }
   }
-  for (std::thread& thread : team) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
+
+  std::vector<Terms> now_;
+  std::vector<Terms> next_;
+};
+
+// Computes the costs of setting.rounds on as many threads as are worth it, and takes them in order.
+class Rounds {
+ public:
+  explicit Rounds(const Setting& setting) : setting_(setting) {
+    const std::int64_t turns =
+        static_cast<std::int64_t>(setting.rounds.size()) * setting.schedule.ranks();
+    const std::int64_t threads =
+        std::min({turns / turns_worth_a_thread, static_cast<std::int64_t>(setting.rounds.size()),
+                  std::int64_t{std::thread::hardware_concurrency()}});
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(threads, 1); ++i)
+      team_.emplace_back(setting);
   }
-  return costs;
-}
+
+  void for_each(const std::function<void(std::size_t index, const RoundCost&)>& take) {
+    std::vector<RoundCost> costs(team_.size());
+    for (std::size_t first = 0; first < setting_.rounds.size(); first += team_.size()) {
+      const std::size_t count = std::min(team_.size(), setting_.rounds.size() - first);
+      compute(first, count, costs);
+      for (std::size_t i = 0; i < count; ++i) take(first + i, costs[i]);
+    }
+  }
+
+  // The link that is busy longest, and for how long; after for_each().
+  std::pair<LinkId, double> busiest() const {
+    std::pair<LinkId, double> most{-1, 0};
+    for (std::size_t l = 0; l < team_[0].busy().size(); ++l) {
+      double busy = 0;
+      for (const Loads& loads : team_) busy += loads.busy()[l];
+      if (busy > most.second) most = {static_cast<LinkId>(l), busy};
+    }
+    return most;
+  }
+
+ private:
+  // The first by this thread, the others by one each.
+  void compute(std::size_t first, std::size_t count, std::vector<RoundCost>& costs) {
+    const auto measure = [this, first, &costs](std::size_t i) {
+      team_[i].measure(setting_.rounds[first + i], setting_.times(first + i), costs[i]);
+    };
+    std::vector<std::future<void>> others;
+    for (std::size_t i = 1; i < count; ++i) {
+      others.push_back(std::async(std::launch::async, measure, i));
+    }
+    measure(0);
+    for (std::future<void>& other : others) other.get();
+  }
+
+  const Setting& setting_;
+  std::vector<Loads> team_;
+};
 
 }  // namespace
 
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const Workload& workload) {
   const Setting setting(schedule, machine, placement, workload);
-  const std::vector<RoundCost> costs = round_costs(setting);
+  Clocks clocks(schedule.ranks());
   Prediction sum;
+  Rounds rounds(setting);
+  rounds.for_each([&](std::size_t i, const RoundCost& cost) {
+    clocks.pass(cost, setting.times(i));
+    sum.messages += setting.times(i) * cost.messages;
+  });
+  const Terms last = clocks.latest();
+  const auto [link, busy] = rounds.busiest();
+  sum.bottleneck = link;
+  sum.at_bottleneck = Seconds{busy};
+  sum.latency = Seconds{last.latency};
+  sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, busy - last.sum())};
+  sum.reduction = Seconds{last.reduction};
   sum.overhead = machine.costs.per_collective;
   sum.chunks_equated = setting.chunks_equated;
-  std::map<LinkId, Seconds> bounded;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    const int end = i + 1 < costs.size() ? setting.rounds[i + 1] : schedule.rounds();
-    const int times = end - setting.rounds[i];
-    sum.latency += times * costs[i].latency;
-    sum.bandwidth += times * costs[i].bandwidth;
-    sum.reduction += times * costs[i].reduction;
-    sum.messages += times * costs[i].messages;
-    if (costs[i].bottleneck >= 0) bounded[costs[i].bottleneck] += times * costs[i].bandwidth;
-  }
-  for (const auto& [link, time] : bounded) {
-    if (time <= sum.at_bottleneck) continue;
-    sum.at_bottleneck = time;
-    sum.bottleneck = link;
-  }
   return sum;
 }
 

@@ -1,16 +1,15 @@
 // The analytic cost model: how long an all-reduce takes by a schedule on a machine, in milliseconds
 // of computing for 65,536 ranks.
 //
-// The rounds are taken one after another. A round costs
-//
-//   the largest latency of its messages
-//   + the largest load of a link / its capacity (or message / its cap, if that is longer)
-//   + the largest sum of received bytes to reduce / reduction rate,
-//
-// the collective adds its own cost once. This is the time of engine fluid where all messages of a
-// round take equally long and no link is shared by messages that come from different rounds; ranks
-// that run ahead of others make it an upper estimate. Alike rounds (algorithms/schedule.h) are
-// looked at once.
+// A message takes its latency, then its bytes flow at the rate of the link on its way that the
+// round loads most (or at its cap, if that is less); then its receiver reduces. A rank enters a
+// round when the last message of the round before has arrived, so ranks drift apart as in the
+// engines; but no link can be busy for longer than the whole takes. The
+// terms are those of the path of messages that ends last. Exact if no link carries two messages at
+// once; with contention, messages of different rounds that meet on a link are only seen through
+// its total load. Alike rounds (algorithms/schedule.h) are looked at once: where ranks receive from
+// one other rank each they are added up by doubling, elsewhere the first million messages are
+// followed and the rest extrapolated.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ struct Workload {
   bool equal_chunks = false;  // sizes are real numbers: every chunk is 1/chunks of the vector
 };
 
-/// A time and the terms it is the sum of.
+/// A time and the terms that it is the sum of.
 struct Prediction {
   Seconds latency{0};
   Seconds bandwidth{0};

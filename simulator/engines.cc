@@ -34,9 +34,9 @@ void check_placement(const Scenario& scenario) {
                       scenario.placement.size()));
   for (std::size_t r = 0; r < scenario.placement.size(); ++r) {
     const Host host = scenario.placement[r];
-    require(host >= 0 && host < topology.hosts(),
-            fmt::format("rank {} is placed on host {}, but {} has hosts 0 to {}", r, host,
-                        topology.name(), topology.hosts() - 1));
+    if (host >= 0 && host < topology.hosts()) continue;
+    throw InvalidArgument(fmt::format("rank {} is placed on host {}, but {} has hosts 0 to {}", r,
+                                      host, topology.name(), topology.hosts() - 1));
   }
 }
 
