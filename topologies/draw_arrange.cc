@@ -61,6 +61,7 @@ void arrange_grid(Outline& picture) {
 class Rows {
  public:
   explicit Rows(Outline& picture) : picture_(picture) {
+    lift_wide_switches();
     for (std::size_t i = 0; i < picture.shapes.size(); ++i) {
       rows_[picture.shapes[i].level].push_back(static_cast<int>(i));
     }
@@ -69,10 +70,10 @@ class Rows {
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       shape(hosts[i]).x = static_cast<double>(i) * picture.spacing;
     }
-    for (auto& [level, row] : rows_) {
-      if (level > 0)
-        place(
-            row, [below = level - 1](int other) { return other == below; }, 0);
+    for (auto& [key, row] : rows_) {
+      const int level = key;
+      const auto is_below = [level](int other) { return other >= 0 && other < level; };
+      if (level > 0) place(row, is_below, 0);
     }
     for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
       const int level = row->first;
@@ -87,6 +88,26 @@ class Rows {
 
  private:
   Shape& shape(int index) { return picture_.shapes[static_cast<std::size_t>(index)]; }
+
+  // Switches on whole nodes stay in the first row; those that join all of these go above them.
+  void lift_wide_switches() {
+    std::map<int, std::pair<int, int>> span;  // of the hosts below each switch of the first row
+    for (const Line& line : picture_.lines) {
+      for (const auto& [s, h] : {std::pair{line.a, line.b}, std::pair{line.b, line.a}}) {
+        if (shape(s).level != 1 || shape(h).level != 0) continue;
+        const auto [found, is_new] = span.try_emplace(s, h, h);
+        found->second = {std::min(found->second.first, h), std::max(found->second.second, h)};
+      }
+    }
+    if (span.empty()) return;
+    const auto width = [](const auto& entry) { return entry.second.second - entry.second.first; };
+    int least = width(*span.begin());
+    for (const auto& entry : span) least = std::min(least, width(entry));
+    const auto is_wide = [&](const auto& entry) { return width(entry) > 2 * least + 1; };
+    if (least == 0 || std::none_of(span.begin(), span.end(), is_wide)) return;
+    for (Shape& s : picture_.shapes) s.level += s.level > 1 ? 1 : 0;
+    for (const auto& entry : span) shape(entry.first).level += is_wide(entry) ? 1 : 0;
+  }
 
   template <class Counts>
   void place(std::vector<int>& row, const Counts& counts, double aside) {
@@ -103,7 +124,9 @@ class Rows {
       if (count > 0) shape(s).x = sum / count + aside;
     }
     std::stable_sort(row.begin(), row.end(), [&](int a, int b) { return shape(a).x < shape(b).x; });
-    spread(row, std::max(picture_.spacing, 60.0));
+    const bool is_crowded = row.size() > 14;
+    for (const int s : row) shape(s).is_crowded = is_crowded;
+    spread(row, std::max(picture_.spacing, is_crowded ? 32.0 : 62.0));
   }
 
   // The places nearest to the wanted ones, by the squares, with at least `gap` between neighbours:

@@ -14,7 +14,8 @@ struct Shape {
   int hosts = 0;  // that it stands for; 0: switches
   int members = 1;
   int level = 0;  // row in pictures of levels, hosts at 0, what hangs on nothing else below
-  double x = 0;   // in pixels
+  bool is_crowded = false;  // in a row with no room for names
+  double x = 0;             // in pixels
   double y = 0;
   double angle = 0;  // circle: where it stands, in radians
 };

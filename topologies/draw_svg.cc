@@ -148,10 +148,13 @@ class SvgWriter {
         escaped(tip));
   }
 
-  // The number that ends a name, "12", and "12+" of several.
+  // The last number in a name, "12", and "12+" of several.
   static std::string number_of(const Shape& shape) {
     const std::size_t plus = shape.label.find(" +");
-    const std::string name = shape.label.substr(0, plus);
+    std::string name = shape.label.substr(0, plus);
+    // "node 7 switch": the number is that of the node.
+    const std::size_t last = name.find_last_of("0123456789");
+    if (last != std::string::npos) name.resize(last + 1);
     const std::size_t digit = name.find_last_not_of("0123456789");
     std::string number = name.substr(digit == std::string::npos ? 0 : digit + 1);
     if (number.empty()) number = name.substr(0, 3);
@@ -182,15 +185,18 @@ class SvgWriter {
     svg += fmt::format("fill=\"{}\" stroke=\"#000000\"><title>{}</title>{}\n",
                        is_host ? "#f7f7f7" : "#d9d9d9", escaped(shape.label),
                        is_host ? "</circle>" : "</rect>");
+    if (!is_host && shape.is_crowded) return svg + inside_label(number_of(shape), cx, cy);
     if (!is_host) return svg + outside_label(shape, escaped(short_name(shape.label)), cx, cy);
     const bool has_room = picture_.spacing >= 80 && picture_.arrangement != Arrangement::grid;
     if (has_room) return svg + outside_label(shape, escaped(short_name(shape.label)), cx, cy);
-    const std::string number = number_of(shape);
-    return svg + fmt::format(
-                     "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
-                     "font-size=\"{}\">{}</text>\n",
-                     cx, cy + 3.5, number.size() <= 2 ? 11 : (number.size() == 3 ? 9 : 7),
-                     escaped(number));
+    return svg + inside_label(number_of(shape), cx, cy);
+  }
+
+  static std::string inside_label(const std::string& number, double cx, double cy) {
+    return fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
+        "font-size=\"{}\">{}</text>\n",
+        cx, cy + 3.5, number.size() <= 2 ? 11 : (number.size() == 3 ? 9 : 7), escaped(number));
   }
 
   // Below hosts, above switches; on a circle outwards. A white edge keeps lines off the letters.
