@@ -1,5 +1,6 @@
 #include "bench/sampler.h"
 
+#include <cmath>
 #include <atomic>
 
 #include <gmock/gmock.h>
@@ -107,7 +108,7 @@ TEST(SamplerTest, ResultsThatDifferOnlyInRoundingAreNotIdenticalReplicasButNotWr
   const auto fault = [](Rank rank, std::vector<float>& sum) {
     for (float& value : sum) {
       // The last bit of what is no whole number, as another order of additions would change it.
-      if (rank == 1 && value != static_cast<float>(static_cast<int>(value))) {
+      if (rank == 1 && value != std::floor(value)) {
         value = std::nextafterf(value, 2.0F);
       }
     }
