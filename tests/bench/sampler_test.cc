@@ -1,7 +1,7 @@
 #include "bench/sampler.h"
 
-#include <cmath>
 #include <atomic>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
