@@ -8,7 +8,8 @@ namespace collbench {
 
 namespace {
 
-// Up to here a send is copied, which costs less than to wait for gRPC to release the memory.
+// Up to here a send is copied if gRPC takes it at once, which costs less than to wait for gRPC to
+// release the memory.
 constexpr std::int64_t copied_at_most = 8192;  // bytes
 
 // Pushes elements over the streams of a wire; peers read as far as their windows allow.
@@ -34,7 +35,7 @@ Endpoint::Ticket StreamEndpoint::send(Rank to, Region from) {
   if (bytes.empty()) return 0;
   check_peer(to);
   OutgoingStream& stream = wire_->to(to);
-  if (std::ssize(bytes) <= copied_at_most && stream.unsent() < options_.window) {
+  if (std::ssize(bytes) <= copied_at_most && stream.sends_at_once()) {
     stream.send_copy(bytes);
     return 0;
   }

@@ -66,7 +66,6 @@ struct OutgoingStream::Call {
   grpc::ByteBuffer control;
   grpc::Status status;
   std::deque<Unsent> unsent;
-  std::int64_t unsent_bytes = 0;
   std::vector<grpc::Slice> slices;
   bool is_open = false;
   bool is_ended = false;
@@ -115,7 +114,6 @@ struct OutgoingStream::Call {
       if (part.slices != nullptr) part.slices->drop();
     }
     unsent.clear();
-    unsent_bytes = 0;
   }
 
   // Gathers up to one piece of what is unsent: several short sends travel as one message.
@@ -132,7 +130,6 @@ struct OutgoingStream::Call {
       // A copy travels whole; it is short.
       const std::int64_t n = part.slices == nullptr ? part.bytes : std::min(room, part.bytes);
       room -= n;
-      unsent_bytes -= n;
       if (part.slices == nullptr) {
         slices.push_back(std::move(part.copied));
       } else {
@@ -171,13 +168,15 @@ OutgoingStream::~OutgoingStream() = default;
 
 void OutgoingStream::send(std::span<const std::byte> bytes, SliceCount& slices) {
   slices.add();  // until the last part of it has become a slice
-  call_->unsent_bytes += std::ssize(bytes);
   call_->unsent.push_back({bytes.data(), static_cast<std::int64_t>(bytes.size()), &slices, {}});
   call_->write_next();
 }
 
+bool OutgoingStream::sends_at_once() const {
+  return call_->is_open && call_->unsent.empty() && !call_->wrote.pending();
+}
+
 void OutgoingStream::send_copy(std::span<const std::byte> bytes) {
-  call_->unsent_bytes += std::ssize(bytes);
   call_->unsent.push_back({nullptr, static_cast<std::int64_t>(bytes.size()), nullptr,
                            grpc::Slice(bytes.data(), bytes.size())});
   call_->write_next();
@@ -196,7 +195,6 @@ void OutgoingStream::cancel() {
 
 bool OutgoingStream::open() const { return call_->is_open; }
 bool OutgoingStream::ended() const { return call_->is_ended; }
-Bytes OutgoingStream::unsent() const { return {call_->unsent_bytes}; }
 
 bool OutgoingStream::idle() const {
   return !call_->started.pending() && !call_->opened.pending() && !call_->wrote.pending() &&

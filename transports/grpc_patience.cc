@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr Seconds sleep_at_most{0.02};
+constexpr Seconds sleep_sending{0.001};
 constexpr Seconds answer_within{2.0};
 
 // Watches a wait that has become long.
@@ -73,9 +74,9 @@ struct Patience {
   microseconds yield;
 };
 
-Patience patience_of(int ranks_here) {
+Patience patience_of(int ranks_here, bool sending) {
   static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (ranks_here <= cores) return {microseconds(20), microseconds(1000)};
+  if (ranks_here <= cores || sending) return {microseconds(20), microseconds(1000)};
   if (ranks_here <= 3 * cores) return {microseconds(10), microseconds(100)};
   return {microseconds(0), microseconds(0)};
 }
@@ -90,7 +91,9 @@ std::string describe(const GrpcAwaited::Lack& lack) {
 
 void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, Seconds timeout) {
   if (awaited.done()) return;
-  const Patience patience = patience_of(wire.ranks_here());
+  // The end of a send is no event: gRPC lets go of the memory without waking the one who waits.
+  const bool sending = awaited.lack().sending;
+  const Patience patience = patience_of(wire.ranks_here(), sending);
   Watch watch(wire, awaited, rank, timeout);
   Clock::time_point idle_since = Clock::now();
   Seconds sleep{0};
@@ -110,7 +113,7 @@ void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, Seconds timeout) {
       continue;
     }
     watch.look();
-    sleep = std::min(sleep_at_most, timeout / 4);
+    sleep = std::min(sending ? sleep_sending : sleep_at_most, timeout / 4);
   }
 }
 

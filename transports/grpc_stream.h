@@ -116,6 +116,9 @@ class OutgoingStream {
 
   /// Sends from the caller's memory, which is free once `slices` is released.
   void send(std::span<const std::byte> bytes, SliceCount& slices);
+  /// Whether what is sent now goes to gRPC at once. Otherwise it goes when the completion queue is
+  /// next polled, so somebody must wait for it.
+  bool sends_at_once() const;
   /// Copies the bytes first.
   void send_copy(std::span<const std::byte> bytes);
   /// Says that no more will be sent, once all has been.
@@ -124,7 +127,6 @@ class OutgoingStream {
 
   bool open() const;
   bool ended() const;
-  Bytes unsent() const;  // what has not been handed to gRPC
   bool idle() const;
 
  private:

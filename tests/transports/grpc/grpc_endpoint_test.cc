@@ -1,6 +1,7 @@
 // All-reduces over gRPC are exact: every algorithm shape, type, size and cut.
 #include <algorithm>
 #include <cstring>
+#include <latch>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -110,6 +111,24 @@ TEST_P(GrpcEndpointTest, TheExchangeRateIsMeasuredOnEveryRank) {
         EXPECT_THROW(measure_exchange_rate(*endpoint, {0}, 1), InvalidArgument);
       },
       GetParam());
+}
+
+TEST_P(GrpcEndpointTest, WhatWasWaitedForArrivesThoughItsSenderPollsNoMore) {
+  constexpr std::size_t messages = 40;
+  constexpr std::size_t size = 4096;
+  std::latch received(1);
+  const auto body = [&](std::unique_ptr<GrpcEndpoint> endpoint) {
+    std::vector<std::byte> bytes(messages * size, std::byte{7});
+    std::vector<Endpoint::Ticket> tickets;
+    for (std::size_t i = 0; i < messages; ++i) {
+      const Region part = bytes_region(bytes, i * size, size);
+      tickets.push_back(endpoint->rank() == 0 ? endpoint->send(1, part) : endpoint->recv(0, part));
+    }
+    for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
+    if (endpoint->rank() == 1) received.count_down();
+    received.wait();
+  };
+  on_grpc_ranks(2, body, GetParam(), [](GrpcOptions& options) { options.timeout = Seconds{5.0}; });
 }
 
 TEST(GrpcStreamsTest, ASendMayBeSplitOverReceivesOfTheSameBytes) {
