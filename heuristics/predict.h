@@ -2,14 +2,16 @@
 // of computing for 65,536 ranks.
 //
 // A message takes its latency, then its bytes flow at the rate of the link on its way that the
-// round loads most (or at its cap, if that is less); then its receiver reduces. A rank enters a
-// round when the last message of the round before has arrived, so ranks drift apart as in the
-// engines; but no link can be busy for longer than the whole takes. The
-// terms are those of the path of messages that ends last. Exact if no link carries two messages at
-// once; with contention, messages of different rounds that meet on a link are only seen through
-// its total load. Alike rounds (algorithms/schedule.h) are looked at once: where ranks receive from
-// one other rank each they are added up by doubling, elsewhere the first million messages are
-// followed and the rest extrapolated.
+// round loads most (or at its cap, if that is less); then its receiver reduces. Senders never wait
+// (Posting::eager of the engines). A rank enters a round when the last message of the round before
+// has arrived, so ranks drift apart; but no link can be busy for longer than the whole takes. The
+// terms are those of the path of messages that ends last.
+//
+// Exact if no link carries messages of two rounds at once; of those that meet, only their total
+// load is seen, which makes trains along trees come out too fast. Alike rounds
+// (algorithms/schedule.h) are looked at once: where ranks receive from one other rank each they are
+// added up by doubling, elsewhere the first 4 million messages are followed and the rest
+// extrapolated.
 #pragma once
 
 #include <cstdint>

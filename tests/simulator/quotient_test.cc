@@ -102,8 +102,8 @@ void expect_equal_on_all_networks(const std::function<void(Scenario&)>& change) 
   }
 }
 
-TEST(Quotient, EqualsFluidForEveryAlgorithmAndNetwork) {
-  expect_equal_on_all_networks([](Scenario&) {});
+TEST(Quotient, EqualsFluidWithEagerMessages) {
+  expect_equal_on_all_networks([](Scenario& scenario) { scenario.posting = Posting::eager; });
 }
 
 TEST(Quotient, EqualsFluidWithRendezvous) {
