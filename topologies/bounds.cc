@@ -23,7 +23,7 @@ class MaximumFlow {
     double total = 0;
     while (find_levels(source, sink)) {
       std::fill(next_.begin(), next_.end(), 0);
-      while (const double sent = push(source, sink)) total += sent;
+      for (double sent; (sent = push(source, sink)) > 0;) total += sent;
     }
     return total;
   }

@@ -39,7 +39,7 @@ Routing routing_of(const XmlElement& zone) {
 class ZoneReader {
  public:
   ZoneReader(Platform& platform, const XmlElement& element, int zone)
-      : platform_(platform), element_(element), zone_(zone) {
+      : platform_(platform), zone_(zone) {
     for (const XmlElement& child : element.children) read_part(child);
     for (const XmlElement& child : element.children) read_connection(child);
     add_backbone();
@@ -202,7 +202,6 @@ class ZoneReader {
   }
 
   Platform& platform_;
-  const XmlElement& element_;
   int zone_;
   std::optional<std::int32_t> backbone_;
 };
