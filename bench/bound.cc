@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
+#include "core/available_memory.h"
 #include "transports/memory_limit.h"
 #include "transports/waiting.h"
 

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/available_memory.h"
 #include "transports/kernels.h"
 
 namespace collbench {
@@ -63,15 +64,6 @@ std::string affinity() {
   return text;
 }
 
-// The folder of this process in the unified cgroup hierarchy; empty if there is none.
-std::string cgroup_folder() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::", 0) == 0) return "/sys/fs/cgroup" + line.substr(3);
-  }
-  return "";
-}
-
 // "1.5 cores" or "none": the tightest CPU limit of version 2 ("max 100000", "150000 100000") from
 // this group to the root, else that of version 1.
 std::string cgroup_quota() {
@@ -114,22 +106,6 @@ std::string steal() {
 }
 
 }  // namespace
-
-Bytes available_memory() {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  std::istringstream machine(field("/proc/meminfo", "MemAvailable"));
-  std::int64_t kib = 0;
-  if (machine >> kib) least = kib * 1024;
-  const std::string folder = cgroup_folder();
-  std::istringstream limit(first_line(folder + "/memory.max", ""));
-  std::istringstream used(first_line(folder + "/memory.current", ""));
-  std::int64_t limit_bytes = 0;
-  std::int64_t used_bytes = 0;
-  if (limit >> limit_bytes && used >> used_bytes) {
-    least = std::min(least, std::max<std::int64_t>(limit_bytes - used_bytes, 0));
-  }
-  return {least};
-}
 
 Environment collect_environment() {
   Environment environment;

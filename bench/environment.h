@@ -11,8 +11,4 @@ namespace collbench {
 /// Reads /proc, /sys and what the build baked in. What cannot be read is "unknown"; never throws.
 Environment collect_environment();
 
-/// Memory the kernel would hand out without swapping (MemAvailable of /proc/meminfo), no more than
-/// what is left of this process's cgroup limit; the largest Bytes if neither can be read.
-Bytes available_memory();
-
 }  // namespace collbench

@@ -6,11 +6,11 @@
 
 #include <poll.h>
 
-#include "bench/environment.h"
 #include "bench/load_watch.h"
 #include "bench/thread_team.h"
 #include "bench/user_buffers.h"
 #include "bench/worker_protocol.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 
 namespace collbench {

@@ -16,6 +16,7 @@
 #include "bench/load_watch.h"
 #include "bench/user_buffers.h"
 #include "bench/worker_case.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "transports/waiting.h"
 

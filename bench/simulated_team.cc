@@ -55,8 +55,7 @@ Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmS
       .protocol = {},
       .equal_chunks = simulated.equal_chunks,
       .disturbance = disturbance,
-      .real_data = simulated.real_data,
-      .trace_limit = 0};
+      .real_data = simulated.real_data};
 }
 
 Seconds predicted(const Scenario& scenario) { return simulate(scenario, Engine::model).time; }
@@ -89,13 +88,14 @@ class Ranking {
 };
 
 Exact exact_of(const Scenario& scenario, const Outcome& outcome) {
-  Exact exact{.time = outcome.time,
-              .engine = std::string(to_string(outcome.engine)),
-              .why = outcome.why,
-              .messages = outcome.messages,
-              .messages_played = outcome.messages_played,
-              .rounds = scenario.schedule.rounds(),
-              .rank_classes = outcome.rank_classes};
+  Exact exact;
+  exact.time = outcome.time;
+  exact.engine = std::string(to_string(outcome.engine));
+  exact.why = outcome.why;
+  exact.messages = outcome.messages;
+  exact.messages_played = outcome.messages_played;
+  exact.rounds = scenario.schedule.rounds();
+  exact.rank_classes = outcome.rank_classes;
   for (const LinkUse& use : outcome.links) {
     exact.busiest_link_bytes = std::max(exact.busiest_link_bytes, use.bytes);
   }

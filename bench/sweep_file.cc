@@ -88,9 +88,9 @@ Shard parse_shard(const std::string& text) {
     return shard;
   }
   const std::size_t slash = text.find('/');
-  const auto count = slash == std::string::npos
-                         ? std::nullopt
-                         : parse_number(std::string_view(text).substr(slash + 1));
+  require(slash != std::string::npos,
+          fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
+  const auto count = parse_number(std::string_view(text).substr(slash + 1));
   require(count.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
   if (slash == 0) {
     const auto launched = launched_shard(count);

@@ -1,8 +1,8 @@
 #include "bench/thread_team.h"
 
-#include "bench/environment.h"
 #include "bench/load_watch.h"
 #include "bench/user_buffers.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 
 namespace collbench {

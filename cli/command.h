@@ -19,7 +19,11 @@ using Action = std::function<int()>;
 /// the options of `run` on `app` itself, because a bare `collbench` runs, and sets `action` at
 /// once.
 void add_run(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
+void add_sweep(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
 void add_algos(CLI::App& app, Action& action);
+void add_topo(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_help(CLI::App& app, Action& action);

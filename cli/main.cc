@@ -20,7 +20,11 @@ namespace {
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
   add_run(app, action);
+  add_simulate(app, action);
+  add_sweep(app, action);
+  add_merge(app, action);
   add_algos(app, action);
+  add_topo(app, action);
   add_doctor(app, action);
   add_completion(app, action);
   add_help(app, action);

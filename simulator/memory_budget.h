@@ -6,10 +6,6 @@
 
 namespace collbench {
 
-/// Bytes that this process may still take: the least of what the machine has available, its control
-/// groups' limits and its own address space limit leave.
-std::size_t available_memory();
-
 /// Throws InvalidArgument naming `what`, the need and what is available unless `bytes` more fit,
 /// with an eighth of the available memory left over. Amounts below 16 MiB are not looked at.
 void require_memory(std::size_t bytes, const std::string& what);

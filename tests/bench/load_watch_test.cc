@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/environment.h"
+#include "core/available_memory.h"
 #include "transports/waiting.h"
 
 namespace collbench {

@@ -1,0 +1,18 @@
+// How much more memory this process may take, so that what cannot fit is refused before it is met.
+#pragma once
+
+#include <string>
+
+#include "core/units.h"
+
+namespace collbench {
+
+/// What the kernel would hand out without swapping (MemAvailable of /proc/meminfo), no more than
+/// what is left of this process's cgroup (version 2) and of its address space limit; the largest
+/// Bytes if none can be read.
+Bytes available_memory();
+
+/// The folder of this process in the unified cgroup hierarchy; empty if there is none.
+std::string cgroup_folder();
+
+}  // namespace collbench

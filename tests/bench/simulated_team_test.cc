@@ -1,0 +1,204 @@
+#include "bench/simulated_team.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/chrome_trace.h"
+#include "bench/record_json.h"
+#include "bench/simulated_files.h"
+#include "bench/simulated_sweep.h"
+#include "bench/simulated_values.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Case simulated_case(const std::string& topology, const std::string& algorithm, int workers,
+                    std::int64_t bytes) {
+  Case which;
+  which.algorithm = algorithm;
+  which.backend = "sim";
+  which.workers = workers;
+  which.bytes = Bytes{bytes};
+  which.simulated.topology = topology;
+  return which;
+}
+
+TEST(SimulatedTeam, RingOnAStarTakesTheClosedForm) {
+  CaseBinder binder;
+  const Measurement measured =
+      measure_simulated(simulated_case("star:8,50GBps,1us", "ring", 8, 1 << 20), binder);
+  ASSERT_TRUE(measured.exact);
+  const double expected = 14 * (1e-6 + (1 << 20) / 8 / 50e9);
+  EXPECT_NEAR(measured.exact->time.count(), expected, 1e-9 * expected);
+  EXPECT_EQ(measured.exact->messages, 14 * 8);
+  EXPECT_EQ(measured.exact->rounds, 14);
+  EXPECT_EQ(measured.latency_ns.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(measured.latency_ns[0]), expected * 1e9, 0.5);
+  EXPECT_THAT(measured.exact->bottleneck, HasSubstr("host"));
+}
+
+TEST(SimulatedTeam, ExactFiguresSurviveTheRecordFileBitByBit) {
+  CaseBinder binder;
+  Record record;
+  record.which = simulated_case("star:8,50GBps,1us", "tree", 8, 4096);
+  record.which.simulated.jitter = Seconds{3e-6};
+  record.which.simulated.stragglers = "3:10us";
+  record.measurement = measure_simulated(record.which, binder);
+  const Record back = record_from_json(to_json(record));
+  EXPECT_EQ(back.measurement.exact->time, record.measurement.exact->time);
+  EXPECT_EQ(to_json(back), to_json(record));
+  EXPECT_EQ(back.which.simulated.stragglers, "3:10us");
+}
+
+TEST(SimulatedTeam, AlgorithmsFollowTheMachine) {
+  CaseBinder binder;
+  EXPECT_EQ(binder.bind(simulated_case("torus:4x2x2,50GBps,1us", "torus", 16, 4096)).algorithm,
+            "torus:dims=4x2x2:shares=balanced:wrap=ttt");
+  EXPECT_EQ(binder.bind(simulated_case("torus:4x4,50GBps,1us", "torus:dims=2x8", 16, 64)).algorithm,
+            "torus:dims=2x8:wrap=tt");
+}
+
+TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
+  CaseBinder binder;
+  Case which = simulated_case("star:16,50GBps,10us", "auto", 16, 1024);
+  const Decided decided = binder.decide_algorithm(which);
+  double best = 1e9;
+  std::string fastest;
+  for (const char* name : {"ring", "recursive-doubling", "one-shot", "direct", "tree"}) {
+    which.algorithm = name;
+    which.simulated.engine = "model";
+    const double time = measure_simulated(which, binder).exact->time.count();
+    if (time < best) {
+      best = time;
+      fastest = name;
+    }
+  }
+  EXPECT_EQ(decided.name, fastest);
+  EXPECT_THAT(decided.reason, HasSubstr("predicted"));
+}
+
+TEST(SimulatedTeam, AllGatherAndReduceScatterAreHalvesOfTheWhole) {
+  CaseBinder binder;
+  Case which = simulated_case("star:8,50GBps,1us", "ring", 8, 1 << 20);
+  const double whole = measure_simulated(which, binder).exact->time.count();
+  double halves = 0;
+  for (const char* half : {"reduce-scatter", "all-gather"}) {
+    which.simulated.collective = half;
+    halves += measure_simulated(which, binder).exact->time.count();
+  }
+  EXPECT_NEAR(halves, whole, 1e-12);
+  which.algorithm = "tree";
+  EXPECT_THAT([&] { measure_simulated(which, binder); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("not a reduce-scatter")));
+}
+
+TEST(SimulatedTeam, RefusesWhatDoesNotExistAndSaysWhatDoes) {
+  CaseBinder binder;
+  Case which = simulated_case("star:8,50GBps,1us", "ring", 8, 1024);
+  which.simulated.protocol = "LLL";
+  EXPECT_THAT([&] { binder.bind(which); }, ThrowsMessage<InvalidArgument>(HasSubstr("has none")));
+  which.simulated.protocol = "auto";
+  which.simulated.collective = "all-gater";
+  EXPECT_THAT([&] { binder.bind(which); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("Did you mean 'all-gather'")));
+  which.simulated.collective = "all-reduce";
+  which.simulated.slow_hosts = "9:0.5";
+  EXPECT_THAT([&] { binder.bind(which); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("hosts 0 to 7")));
+  which.simulated.slow_hosts.clear();
+  which.simulated.stragglers = "8:1us";
+  EXPECT_THROW(measure_simulated(which, binder), InvalidArgument);
+}
+
+TEST(SimulatedValues, AreReadAndRefused) {
+  const auto stragglers = parse_stragglers("3:10us,7:1ms");
+  ASSERT_EQ(stragglers.size(), 2U);
+  EXPECT_EQ(stragglers[1].first, 7);
+  EXPECT_DOUBLE_EQ(stragglers[1].second.count(), 1e-3);
+  EXPECT_THAT(parse_slow_hosts("3:0.5,4:0.25").factors, ElementsAre(0.5, 0.25));
+  for (const char* text : {"3", "x:1us", "3:", ":1us", "-1:1us", "3:1us,,"}) {
+    EXPECT_THROW(parse_stragglers(text), InvalidArgument) << text;
+  }
+  for (const char* text : {"3:0", "3:1.5", "3:-1", "3:x", "3:0.5x"}) {
+    EXPECT_THROW(parse_slow_hosts(text), InvalidArgument) << text;
+  }
+}
+
+TEST(SimulatedSweep, BracesGiveTheirProduct) {
+  const auto range = [](const std::string& text) {
+    return text == "1,2" ? std::vector{1, 2} : std::vector{4, 8};
+  };
+  EXPECT_THAT(expand_braces("a{1,2}b{4,8}", range), ElementsAre("a1b4", "a1b8", "a2b4", "a2b8"));
+  EXPECT_THAT(expand_braces("plain", range), ElementsAre("plain"));
+  EXPECT_THROW(expand_braces("a}b{", range), InvalidArgument);
+  EXPECT_THROW(expand_braces("a{b", range), InvalidArgument);
+}
+
+TEST(SimulatedSweep, IsTheCrossProductWithOneRankPerHostByDefault) {
+  SimulatedSweep sweep;
+  sweep.topologies = {"star:4,1GBps,1us", "star:6,1GBps,1us"};
+  sweep.axes.algorithms = {"ring", "halving-doubling"};
+  sweep.axes.workers.clear();
+  sweep.axes.first = Bytes{1024};
+  sweep.axes.last = Bytes{4096};
+  sweep.postings = {"eager", "rendezvous"};
+  const std::vector<Case> cases = simulated_cases(sweep);
+  EXPECT_EQ(cases.size(), 2U * 2 * 2 * 2);
+  EXPECT_EQ(cases.front().workers, 4);
+  EXPECT_EQ(cases.back().workers, 6);
+  sweep.axes.workers = {5};
+  EXPECT_THROW(simulated_cases(sweep), InvalidArgument);  // 5 ranks do not fit 4 hosts
+}
+
+TEST(ChromeTrace, HoldsEveryMessageWithItsTimes) {
+  CaseBinder binder;
+  const Case which = simulated_case("star:4,1GBps,1us", "ring", 4, 4096);
+  const auto [scenario, outcome] = play_case(which, binder, 1000);
+  std::ostringstream out;
+  write_chrome_trace(out, scenario, outcome);
+  const auto trace = nlohmann::json::parse(out.str());
+  int begins = 0;
+  double last = 0;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "b" && event.at("name") != "flows") ++begins;
+    if (event.at("ph") == "e") last = std::max(last, event.at("ts").get<double>());
+  }
+  EXPECT_EQ(begins, 6 * 4);
+  EXPECT_NEAR(last, outcome.time.count() * 1e6, 1e-9);
+  EXPECT_EQ(trace.at("otherData").at("messages_left_out"), 0);
+}
+
+TEST(ChromeTrace, SaysWhatItLeftOut) {
+  CaseBinder binder;
+  const auto [scenario, outcome] =
+      play_case(simulated_case("star:4,1GBps,1us", "ring", 4, 4096), binder, 10);
+  std::ostringstream out;
+  write_chrome_trace(out, scenario, outcome);
+  EXPECT_EQ(nlohmann::json::parse(out.str()).at("otherData").at("messages_left_out"), 14);
+}
+
+TEST(SimulatedFiles, LinksCarryWhatTheScheduleSends) {
+  CaseBinder binder;
+  const auto [scenario, outcome] =
+      play_case(simulated_case("star:4,1GBps,1us", "ring", 4, 4096), binder);
+  std::ostringstream out;
+  write_link_csv(out, scenario, outcome);
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 8);
+  EXPECT_THAT(text, HasSubstr(",6144,"));  // 2 (4-1)/4 of 4096 bytes
+  std::ostringstream ranks;
+  write_rank_csv(ranks, scenario, outcome);
+  EXPECT_THAT(ranks.str(), HasSubstr("rank,3,"));
+  EXPECT_THAT(ranks.str(), HasSubstr("round,5,"));
+}
+
+}  // namespace
+}  // namespace collbench

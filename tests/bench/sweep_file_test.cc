@@ -1,0 +1,109 @@
+#include "bench/sweep_file.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class SweepFileTest : public testing::Test {
+ protected:
+  SweepFileTest() {
+    std::string pattern = testing::TempDir() + "/collbench-sweep-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    for (const char* name :
+         {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
+          "JOB_COMPLETION_INDEX", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) {
+      unsetenv(name);
+    }
+  }
+  ~SweepFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+  static Record record(int workers, double seconds) {
+    Record record;
+    record.which.algorithm = "ring";
+    record.which.backend = "sim";
+    record.which.workers = workers;
+    record.which.simulated.topology = "star";
+    record.measurement.exact = Exact{.time = Seconds{seconds}, .engine = "fluid"};
+    record.measurement.latency_ns = {1};
+    return record;
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(SweepFileTest, IsTakenUpWhereItEndedEvenInTheMiddleOfALine) {
+  const std::string name = path("out.jsonl");
+  {
+    SweepFile file(name, {{"host", "a"}}, false);
+    file.append(record(2, 1e-6));
+    file.append(record(4, 2e-6));
+  }
+  std::filesystem::resize_file(name, std::filesystem::file_size(name) - 10);
+  SweepFile again(name, {{"host", "a"}}, false);
+  EXPECT_TRUE(again.has(record(2, 0).which));
+  EXPECT_FALSE(again.has(record(4, 0).which));
+  again.append(record(4, 2e-6));
+  EXPECT_EQ(read_records(name).records.size(), 2U);
+  SweepFile fresh(name, {}, true);
+  EXPECT_FALSE(fresh.has(record(2, 0).which));
+}
+
+TEST_F(SweepFileTest, RefusesAFileThatIsNoneOfItsOwn) {
+  std::ofstream(path("other")) << "hello\n";
+  EXPECT_THROW(SweepFile(path("other"), {}, false), InvalidArgument);
+  EXPECT_THROW(SweepFile(path("no/such/folder"), {}, false), Unavailable);
+}
+
+TEST_F(SweepFileTest, MergeJoinsPartsAndRefusesDifferentTimes) {
+  SweepFile(path("a"), {{"host", "a"}}, false).append(record(2, 1e-6));
+  SweepFile b(path("b"), {{"host", "b"}}, false);
+  b.append(record(2, 1e-6));
+  b.append(record(4, 2e-6));
+  const RecordFile merged = merge_records({path("a"), path("b")});
+  EXPECT_EQ(merged.records.size(), 2U);
+  EXPECT_EQ(merged.environment.at("host"), "a; b");
+  SweepFile(path("c"), {}, false).append(record(2, 3e-6));
+  EXPECT_THAT(
+      [&] {
+        merge_records({path("a"), path("c")});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("must be equal")));
+}
+
+TEST_F(SweepFileTest, ShardsComeFromTheFlagOrTheLauncher) {
+  EXPECT_EQ(parse_shard("auto").count, 1);
+  EXPECT_EQ(parse_shard("2/4").index, 2);
+  for (const char* text : {"4/4", "x/4", "1/", "1", "-1/4", "1/0"}) {
+    EXPECT_THROW(parse_shard(text), InvalidArgument) << text;
+  }
+  EXPECT_THROW(parse_shard("/4"), InvalidArgument);
+  setenv("JOB_COMPLETION_INDEX", "3", 1);
+  EXPECT_EQ(parse_shard("/4").index, 3);
+  EXPECT_EQ(parse_shard("auto").count, 1);  // Kubernetes does not say how many there are
+  setenv("SLURM_ARRAY_TASK_ID", "5", 1);
+  setenv("SLURM_ARRAY_TASK_MIN", "4", 1);
+  setenv("SLURM_ARRAY_TASK_COUNT", "3", 1);
+  const Shard shard = parse_shard("auto");
+  EXPECT_EQ(shard.index, 1);
+  EXPECT_EQ(shard.count, 3);
+  EXPECT_EQ(shard.source, "Slurm array");
+  EXPECT_EQ(shard_path("dir/out.jsonl", shard), "dir/out.1-of-3.jsonl");
+  EXPECT_EQ(shard_path("dir/out.jsonl", Shard{}), "dir/out.jsonl");
+}
+
+}  // namespace
+}  // namespace collbench
