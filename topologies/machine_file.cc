@@ -1,7 +1,5 @@
 #include "topologies/machine_file.h"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -11,8 +9,6 @@
 
 namespace collbench {
 namespace {
-
-constexpr double largest = std::numeric_limits<double>::max();
 
 LinkClasses read_links(const TomlTable& root) {
   LinkClasses classes;
