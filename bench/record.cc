@@ -65,7 +65,9 @@ Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {
 
 Bandwidth bus_bandwidth(const Record& record, Seconds time) {
   const double n = record.which.workers;
-  return {algorithm_bandwidth(record, time).bytes_per_second * 2 * (n - 1) / n};
+  const std::string& collective = record.which.simulated.collective;
+  const double passes = collective == "all-reduce" ? 2 : 1;  // halves move half as much
+  return {algorithm_bandwidth(record, time).bytes_per_second * passes * (n - 1) / n};
 }
 
 }  // namespace collbench

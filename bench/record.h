@@ -82,7 +82,8 @@ struct Summary {
 /// sample.
 Summary summarize(const std::vector<std::int64_t>& samples_ns);
 
-/// bytes / time, and times 2(N-1)/N: nccl-tests' algbw and busbw for all-reduce.
+/// bytes / time, and times 2(N-1)/N: nccl-tests' algbw and busbw for all-reduce; (N-1)/N for the
+/// halves of one.
 Bandwidth algorithm_bandwidth(const Record& record, Seconds time);
 Bandwidth bus_bandwidth(const Record& record, Seconds time);
 

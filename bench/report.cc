@@ -12,6 +12,23 @@ std::string case_name(const Case& which) {
   name += fmt::format("/workers:{}/{}/{}/{}", which.workers, which.bytes.count,
                       to_string(which.type), to_string(which.op));
   if (!which.in_place) name += "/out-of-place";
+  const Simulated& simulated = which.simulated;
+  if (simulated.topology.empty()) return name;
+  const Simulated usual;
+  const auto add = [&](const char* key, const std::string& value, const std::string& otherwise) {
+    if (value != otherwise) name += fmt::format("/{}{}", key, value);
+  };
+  add("on:", simulated.topology, "");
+  add("", simulated.collective, usual.collective);
+  add("", simulated.posting, usual.posting);
+  add("mapping:", simulated.mapping, usual.mapping);
+  add("protocol:", simulated.protocol, usual.protocol);
+  add("stragglers:", simulated.stragglers, "");
+  add("slow:", simulated.slow_hosts, "");
+  if (simulated.jitter.count() > 0) {
+    name += fmt::format("/jitter:{}:{}", to_string(simulated.jitter), simulated.seed);
+  }
+  if (simulated.equal_chunks) name += "/equal-chunks";
   return name;
 }
 

@@ -30,6 +30,12 @@ std::string wrong_text(const Row& row) {
   return measured.replicas_identical ? std::to_string(measured.wrong) : "differ";
 }
 
+/// What a simulation knows; nothing of a real record.
+const Exact& exact_of(const Row& row) {
+  static const Exact none;
+  return row.record.measurement.exact ? *row.record.measurement.exact : none;
+}
+
 /// What a number shows, and a dash if there is none.
 std::string or_dash(double value, const std::string& text) { return value > 0 ? text : "-"; }
 
@@ -91,12 +97,35 @@ const Column catalogue[] = {
        return or_dash(bound_percent(row), fmt::format("{:.0f}", bound_percent(row)));
      },
      bound_percent},
+    {"topology", "topology", "", 8, true, false,
+     [](const Row& row) { return row.record.which.simulated.topology; }},
+    {"collective", "collective", "", 14, true, false,
+     [](const Row& row) { return row.record.which.simulated.collective; }},
+    {"mapping", "mapping", "", 9, true, false,
+     [](const Row& row) { return row.record.which.simulated.mapping; }},
+    {"posting", "posting", "", 10, true, false,
+     [](const Row& row) { return row.record.which.simulated.posting; }},
+    {"protocol", "protocol", "", 8, true, false,
+     [](const Row& row) { return row.record.which.simulated.protocol; }},
+    {"time", "time", "(us)", 9, false, true,
+     [](const Row& row) { return significant(exact_of(row).time.count() * 1e6); },
+     [](const Row& row) { return exact_of(row).time.count(); }},
+    {"rounds", "rounds", "", 7, false, true,
+     [](const Row& row) { return std::to_string(exact_of(row).rounds); },
+     [](const Row& row) { return static_cast<double>(exact_of(row).rounds); }},
+    {"messages", "messages", "", 10, false, true,
+     [](const Row& row) { return std::to_string(exact_of(row).messages); },
+     [](const Row& row) { return static_cast<double>(exact_of(row).messages); }},
+    {"engine", "engine", "", 8, true, true, [](const Row& row) { return exact_of(row).engine; }},
     {"wrong", "wrong", "", 5, false, true, wrong_text,
      [](const Row& row) { return static_cast<double>(row.record.measurement.wrong); }},
 };
 
 constexpr std::string_view usual_figures[] = {"size",  "count", "p50",   "ci",       "p95",
                                               "algbw", "busbw", "bound", "of-bound", "wrong"};
+
+constexpr std::string_view simulated_figures[] = {"size",  "count",  "time",     "algbw",
+                                                  "busbw", "rounds", "messages", "engine"};
 
 const Column& column_called(std::string_view name) {
   const auto found = std::find_if(std::begin(catalogue), std::end(catalogue),
@@ -113,6 +142,21 @@ std::size_t different(const std::vector<Case>& cases, Get get) {
 }
 
 bool is_auto(const Case& which) { return which.algorithm == "auto"; }
+bool is_simulated(const Case& which) { return !which.simulated.topology.empty(); }
+
+/// The columns of how cases are simulated that vary over them.
+void add_varying(const std::vector<Case>& cases, std::vector<std::string>& names) {
+  const auto add = [&](const char* name, std::string Simulated::*property) {
+    if (different(cases, [&](const Case& c) { return c.simulated.*property; }) > 1) {
+      names.emplace_back(name);
+    }
+  };
+  add("topology", &Simulated::topology);
+  add("collective", &Simulated::collective);
+  add("mapping", &Simulated::mapping);
+  add("posting", &Simulated::posting);
+  add("protocol", &Simulated::protocol);
+}
 
 std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   std::vector<std::string> names;
@@ -123,11 +167,16 @@ std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   if (different(cases, backend_text) > 1) names.emplace_back("backend");
   if (different(cases, [](const Case& c) { return c.workers; }) > 1) names.emplace_back("workers");
   if (different(cases, [](const Case& c) { return c.in_place; }) > 1) names.emplace_back("place");
-  names.insert(names.end(), std::begin(usual_figures), std::end(usual_figures));
+  add_varying(cases, names);
+  if (std::all_of(cases.begin(), cases.end(), is_simulated)) {
+    names.insert(names.end(), std::begin(simulated_figures), std::end(simulated_figures));
+  } else {
+    names.insert(names.end(), std::begin(usual_figures), std::end(usual_figures));
+  }
   return names;
 }
 
-/// Cells of these two are as wide as the cases make them, and rows come one by one.
+/// Cells of these are as wide as the cases make them, and rows come one by one.
 std::size_t widest_cell(const Column& column, const std::vector<Case>& cases) {
   std::size_t width = column.width;
   for (const Case& which : cases) {
@@ -135,6 +184,7 @@ std::size_t widest_cell(const Column& column, const std::vector<Case>& cases) {
       constexpr std::size_t with_choice = 22;  // "auto: " and most names
       width = std::max(width, is_auto(which) ? with_choice : which.algorithm.size());
     }
+    if (column.name == "topology") width = std::max(width, which.simulated.topology.size());
     if (column.name == "backend") width = std::max(width, backend_text(which).size());
   }
   return width;

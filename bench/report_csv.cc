@@ -26,6 +26,8 @@ constexpr std::string_view case_columns =
 constexpr std::string_view statistics_columns =
     ",n,median_us,min_us,p25_us,p75_us,p95_us,p99_us,interval_low_us,interval_high_us,algbw_GBps,"
     "busbw_GBps,bound_us,wrong,replicas_identical,skipped";
+constexpr std::string_view simulated_columns =
+    ",topology,collective,posting,mapping,protocol,engine,exact_us,rounds,messages";
 constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
 std::string case_cells(const Record& record) {
@@ -37,12 +39,30 @@ std::string case_cells(const Record& record) {
                      which.bytes.count, element_count(which), record.started);
 }
 
+std::string simulated_cells(const Record& record) {
+  const Simulated& simulated = record.which.simulated;
+  std::string cells =
+      fmt::format(",{},{},{},{},{}", quoted(simulated.topology), simulated.collective,
+                  simulated.posting, quoted(simulated.mapping), simulated.protocol);
+  if (!record.measurement.exact) return cells + ",,,,";
+  const Exact& exact = *record.measurement.exact;
+  return cells + fmt::format(",{},{:.12g},{},{}", exact.engine, exact.time.count() * 1e6,
+                             exact.rounds, exact.messages);
+}
+
+bool all_simulated(const std::vector<Case>& cases) {
+  return std::none_of(cases.begin(), cases.end(),
+                      [](const Case& which) { return which.simulated.topology.empty(); });
+}
+
 class CsvReporter final : public Reporter {
  public:
   CsvReporter(std::ostream& out, bool raw_samples) : out_(out), raw_samples_(raw_samples) {}
 
-  void begin(const Environment& /*environment*/, const std::vector<Case>& /*cases*/) override {
-    out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns) << '\n'
+  void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
+    simulated_ = all_simulated(cases) && !raw_samples_;
+    out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns)
+         << (simulated_ ? simulated_columns : "") << '\n'
          << std::flush;
   }
 
@@ -88,11 +108,12 @@ class CsvReporter final : public Reporter {
     out_ << ',' << (record.bound ? fmt::format("{:.3f}", record.bound->time.count() * 1e6) : "")
          << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
-         << quoted(record.skipped) << '\n';
+         << quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "") << '\n';
   }
 
   std::ostream& out_;
   bool raw_samples_;
+  bool simulated_ = false;  // every case is; then there are columns for it
 };
 
 }  // namespace

@@ -50,12 +50,28 @@ int cores_of(const std::string& text) {
   return number ? std::stoi(text) : 0;
 }
 
+std::vector<std::string> simulated_heading(const Environment& environment,
+                                           const std::vector<Case>& cases) {
+  const Case& first = cases.front();
+  const auto values = [&](auto get) {
+    return fmt::format("{}", fmt::join(distinct(cases, get), ","));
+  };
+  return {fmt::format(
+      "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}",
+      environment_value(environment, "version"),
+      values([](const Case& c) { return c.simulated.collective; }),
+      values([](const Case& c) { return c.algorithm; }),
+      fmt::join(distinct(cases, [](const Case& c) { return c.simulated.topology; }), "; "),
+      values([](const Case& c) { return c.workers; }), to_string(first.type))};
+}
+
 }  // namespace
 
 std::vector<std::string> RunNotes::heading(const Environment& environment,
                                            const std::vector<Case>& cases) {
   const auto backends = distinct(cases, backend_text);
   const auto workers = distinct(cases, [](const Case& c) { return c.workers; });
+  if (!cases.front().simulated.topology.empty()) return simulated_heading(environment, cases);
   std::string backend = fmt::format("{}", fmt::join(backends, ","));
   if (backends.size() == 1) backend += backend_meaning(backends.front());
   const Case& first = cases.front();
@@ -81,14 +97,17 @@ std::vector<std::string> RunNotes::heading(const Environment& environment,
 std::string RunNotes::choice(const Record& record) {
   if (record.choice_reason.empty()) return "";
   std::string text =
-      fmt::format("auto on {} for {} workers is {}: {}", record.which.backend, record.which.workers,
-                  record.algorithm_chosen, record.choice_reason);
+      fmt::format("auto on {} for {} workers is {}: {}",
+                  record.which.simulated.topology.empty() ? record.which.backend
+                                                          : record.which.simulated.topology,
+                  record.which.workers, record.algorithm_chosen, record.choice_reason);
   return choices_.insert(text).second ? text : "";
 }
 
 void RunNotes::count(const Row& row) {
   const Record& record = row.record;
   const Measurement& measured = record.measurement;
+  if (measured.exact) ++exact_;
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
@@ -112,6 +131,7 @@ std::vector<std::string> RunNotes::warnings() const {
 
 std::string RunNotes::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
+  if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
   return unchecked_ == 0 ? "all results correct" : "all checked results correct";
 }

@@ -39,6 +39,7 @@ class RunNotes {
   std::size_t warning_count_ = 0;
   int checked_ = 0;
   int unchecked_ = 0;
+  int exact_ = 0;  // simulated
   double best_busbw_ = 0;
   std::string best_case_;
 };

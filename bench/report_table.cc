@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::string_view red = "31";
 
+/// Without blanks at the end, as the last column may leave them.
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
 class TableReporter final : public Reporter {
  public:
   TableReporter(std::ostream& out, TableStyle style) : out_(out), style_(std::move(style)) {}
@@ -29,7 +35,7 @@ class TableReporter final : public Reporter {
       names += cell(column, column.heading);
       units += cell(column, column.unit);
     }
-    out_ << names << '\n' << units << '\n' << std::flush;
+    out_ << trimmed(names) << '\n' << trimmed(units) << '\n' << std::flush;
   }
 
   void record(const Record& record) override {
@@ -74,6 +80,7 @@ class TableReporter final : public Reporter {
     for (const Column& column : columns_) line += cell(column, cell_text(column, row));
     if (!record.skipped.empty()) line += "  skipped: " + record.skipped;
     if (!record.measurement.warnings.empty()) line += " !";
+    line = trimmed(std::move(line));
     out_ << (is_right(record) ? line : painted(line, red)) << '\n' << std::flush;
   }
 

@@ -42,10 +42,11 @@ Figures figures(const Record& record) {
   out.latency = summarize(record.measurement.latency_ns);
   out.median_us = out.latency.median_ns / 1e3;
   out.p95_us = out.latency.p95_ns / 1e3;
-  if (out.latency.median_ns > 0) {
+  Seconds time{out.latency.median_ns / 1e9};
+  if (record.measurement.exact) time = record.measurement.exact->time;
+  if (time.count() > 0) {
     const double half = (out.latency.interval_high_ns - out.latency.interval_low_ns) / 2;
-    out.interval_percent = 100 * half / out.latency.median_ns;
-    const Seconds time{out.latency.median_ns / 1e9};
+    out.interval_percent = 1e-7 * half / time.count();
     out.algbw_GBps = algorithm_bandwidth(record, time).bytes_per_second / 1e9;
     out.busbw_GBps = bus_bandwidth(record, time).bytes_per_second / 1e9;
   }
