@@ -10,12 +10,17 @@
 namespace collbench {
 namespace {
 
+bool is_in_network(const std::string& name, const Machine& machine) {
+  return machine.costs.in_network && machine.costs.in_network->name == name;
+}
+
 /// The algorithms named, those that fit for "all".
-std::vector<std::string> expand_names(const std::vector<std::string>& names,
-                                      const Topology& topology, int workers) {
+std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
+                                      int workers) {
+  const Topology& topology = machine.topology;
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
-    if (name == "auto") {
+    if (name == "auto" || is_in_network(name, machine)) {
       expanded.push_back(name);
     } else if (name != "all") {
       make_schedule(fit_to(parse_algorithm_spec(name), topology, workers), workers);
@@ -90,8 +95,7 @@ std::vector<Case> simulated_cases(const SimulatedSweep& sweep) {
       for (const std::string& mapping : sweep.mappings) {
         place(mapping, common.workers, read.topology);
       }
-      append_cases(sweep, common,
-                   expand_names(sweep.axes.algorithms, read.topology, common.workers), cases);
+      append_cases(sweep, common, expand_names(sweep.axes.algorithms, read, common.workers), cases);
     }
   }
   return cases;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,12 +15,16 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "heuristics/fit.h"
+#include "heuristics/predict.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
 
 constexpr double agreement = 1e-9;  // relative, between engines
+// How many of the candidates with the best predictions `auto` plays, and how large they may be.
+constexpr std::size_t most_finalists = 4;
+constexpr std::int64_t most_final_messages = 300'000;
 
 Schedule part_of(const Schedule& schedule, const std::string& collective) {
   if (collective == "all-reduce") return schedule;
@@ -58,34 +61,50 @@ Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmS
       .real_data = simulated.real_data};
 }
 
-Seconds predicted(const Scenario& scenario) { return simulate(scenario, Engine::model).time; }
-
-std::string against(Seconds best, const std::string& next, Seconds next_time) {
-  if (next.empty()) return fmt::format("predicted {}", to_string(best));
-  return fmt::format("predicted {}; next {} with {}", to_string(best), next, to_string(next_time));
+Outcome predicted(Scenario scenario) {
+  scenario.real_data = false;
+  return simulate(scenario, Engine::model);
 }
 
-/// Keeps the best and the second of candidates with their predicted times.
-class Ranking {
- public:
-  void add(const std::string& name, Seconds time) {
-    if (time < best_time_) {
-      next_ = std::exchange(best_, name);
-      next_time_ = std::exchange(best_time_, time);
-    } else if (time < next_time_) {
-      next_ = name;
-      next_time_ = time;
-    }
-  }
-  bool empty() const { return best_.empty(); }
-  Decided decided() const { return {best_, against(best_time_, next_, next_time_)}; }
-
- private:
-  std::string best_;
-  std::string next_;
-  Seconds best_time_{std::numeric_limits<double>::infinity()};
-  Seconds next_time_{std::numeric_limits<double>::infinity()};
+/// A candidate of `auto` with its predicted time.
+struct Candidate {
+  std::string name;
+  Scenario scenario;
+  Seconds time{0};
+  std::int64_t messages = 0;
 };
+
+void sort_by_time(std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+}
+
+/// The first of the candidates by time, and how it compares with the second.
+Decided first_of(const std::vector<Candidate>& candidates, const char* how) {
+  const Candidate& best = candidates.front();
+  std::string reason = fmt::format("{} {}", how, to_string(best.time));
+  if (candidates.size() > 1) {
+    reason += fmt::format("; next {} with {}", candidates[1].name, to_string(candidates[1].time));
+  }
+  return {best.name, reason};
+}
+
+/// Prediction sees no contention between rounds, so the best by prediction are played where that is
+/// cheap.
+Decided decide(std::vector<Candidate> candidates) {
+  sort_by_time(candidates);
+  candidates.resize(std::min(candidates.size(), most_finalists), candidates.front());
+  const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+    return c.messages <= most_final_messages;
+  });
+  if (!cheap || candidates.size() == 1) return first_of(candidates, "predicted");
+  for (Candidate& candidate : candidates) {
+    candidate.scenario.real_data = false;
+    candidate.time = simulate(candidate.scenario).time;
+  }
+  sort_by_time(candidates);
+  return first_of(candidates, "simulated");
+}
 
 Exact exact_of(const Scenario& scenario, const Outcome& outcome) {
   Exact exact;
@@ -115,13 +134,14 @@ const Machine& CaseBinder::machine_of(const Case& which) {
 }
 
 Decided CaseBinder::decide_protocol(const Scenario& scenario) {
-  Ranking ranking;
+  std::vector<Candidate> candidates;
   for (const Protocol& protocol : scenario.machine.costs.protocols) {
-    Scenario candidate = scenario;
-    candidate.protocol = protocol.name;
-    ranking.add(protocol.name, predicted(candidate));
+    Candidate& candidate = candidates.emplace_back(Candidate{protocol.name, scenario});
+    candidate.scenario.protocol = protocol.name;
+    candidate.time = predicted(candidate.scenario).time;
   }
-  return ranking.decided();
+  sort_by_time(candidates);
+  return first_of(candidates, "predicted");
 }
 
 BoundCase CaseBinder::bind(const Case& which) {
@@ -146,21 +166,43 @@ BoundCase CaseBinder::bind(const Case& which) {
 }
 
 Decided CaseBinder::decide_algorithm(const Case& which) {
-  Ranking ranking;
+  std::vector<Candidate> candidates;
   for (const AlgorithmInfo& info : algorithms()) {
     if (!info.replica_consistent) continue;
     Case candidate = which;
     candidate.algorithm = std::string(info.name);
     try {
-      const BoundCase bound = bind(candidate);
-      ranking.add(bound.algorithm, predicted(bound.scenario));
+      BoundCase bound = bind(candidate);
+      const Outcome outcome = predicted(bound.scenario);
+      candidates.push_back(
+          {std::move(bound.algorithm), std::move(bound.scenario), outcome.time, outcome.messages});
     } catch (const InvalidArgument&) {
       continue;  // does not fit this many workers, or has no such half
     }
   }
-  require(!ranking.empty(), fmt::format("no algorithm fits {} workers on {}", which.workers,
-                                        which.simulated.topology));
-  return ranking.decided();
+  require(!candidates.empty(), fmt::format("no algorithm fits {} workers on {}", which.workers,
+                                           which.simulated.topology));
+  return decide(std::move(candidates));
+}
+
+std::optional<Measurement> CaseBinder::measure_in_network(const Case& which) {
+  const Machine& machine = machine_of(which);
+  const std::optional<InNetwork>& switches = machine.costs.in_network;
+  if (!switches || which.algorithm != switches->name) return {};
+  require(which.simulated.collective == "all-reduce",
+          fmt::format("{}: switches add whole vectors; it has no {}", switches->name,
+                      which.simulated.collective));
+  const Prediction prediction = predict_in_network(machine, which.workers, which.bytes);
+  Measurement measured;
+  measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));
+  measured.played = fmt::format("{} (switches add)", switches->name);
+  Exact exact;
+  exact.time = prediction.time();
+  exact.engine = "model";
+  exact.why = "what switches add is no schedule of messages";
+  exact.rounds = 1;
+  measured.exact = exact;
+  return measured;
 }
 
 Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit) {
@@ -171,6 +213,7 @@ Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit
 }
 
 Measurement measure_simulated(const Case& which, CaseBinder& binder) {
+  if (std::optional<Measurement> added = binder.measure_in_network(which)) return *added;
   const BoundCase bound = binder.bind(which);
   const Outcome outcome = simulate(bound.scenario, parse_engine(which.simulated.engine));
   Measurement measured;

@@ -1,13 +1,14 @@
 // A Team whose workers exist only in simulation: a case becomes a scenario, its outcome a
 // measurement without noise.
 //
-// Machines are read once and kept. `auto` as algorithm tries every schedule that fits by
-// prediction, `auto` as protocol every row of the machine's ladder; what was chosen, and against
-// what, is in the measurement's words.
+// Machines are read once and kept. `auto` as algorithm tries every schedule that fits, `auto` as
+// protocol every row of the machine's ladder. Where switches add (NVLS, SHARP), the machine's name
+// for it is an algorithm too.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/team.h"
@@ -33,8 +34,11 @@ class CaseBinder {
   /// Throws InvalidArgument, saying what would be possible, for a machine, algorithm, mapping,
   /// protocol or disturbance that does not exist or does not fit.
   BoundCase bind(const Case& which);
-  /// The algorithm for a case whose algorithm is "auto".
+  /// The algorithm for a case whose algorithm is "auto": the fastest by prediction or, where the
+  /// best few have few messages, by playing them.
   Decided decide_algorithm(const Case& which);
+  /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
+  std::optional<Measurement> measure_in_network(const Case& which);
 
  private:
   const Machine& machine_of(const Case& which);
