@@ -82,7 +82,18 @@ TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
     }
   }
   EXPECT_EQ(decided.name, fastest);
-  EXPECT_THAT(decided.reason, HasSubstr("predicted"));
+  EXPECT_THAT(decided.reason, HasSubstr("simulated"));
+}
+
+TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {
+  CaseBinder binder;
+  const Measurement measured =
+      measure_simulated(simulated_case("dgx-h100", "nvls", 8, 1 << 30), binder);
+  EXPECT_EQ(measured.exact->engine, "model");
+  const double busbw = static_cast<double>(1 << 30) / measured.exact->time.count() * 2 * 7 / 8;
+  EXPECT_NEAR(busbw / 1e9, 480, 6);  // NVIDIA GTC24 S62129: 480 GB/s at large sizes
+  EXPECT_THROW(measure_simulated(simulated_case("dgx-2", "nvls", 16, 1 << 20), binder),
+               InvalidArgument);
 }
 
 TEST(SimulatedTeam, AllGatherAndReduceScatterAreHalvesOfTheWhole) {
