@@ -55,14 +55,13 @@ void write_details(const Settings& settings, const std::vector<Record>& records,
   if (!wanted("trace") && !wanted("links") && !wanted("ranks")) return;
   Case which = records.front().which;
   which.algorithm = records.front().algorithm_chosen;
-  const auto [scenario, outcome] =
-      play_case(which, binder, wanted("trace") ? most_traced_transfers : 0);
+  const Played played = play_case(which, binder, wanted("trace") ? most_traced_transfers : 0);
   const auto write = [&](const char* name, const auto& writer) {
     if (!wanted(name)) return;
     const std::string& path = settings.text(name);
     std::ofstream file(path);
     if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-    writer(file, scenario, outcome);
+    writer(file, played.scenario, played.outcome);
     file.close();
     if (!file) throw Error(fmt::format("could not write '{}'", path));
   };
