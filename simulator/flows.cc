@@ -230,7 +230,8 @@ std::int32_t Player::new_message() {
 void Player::more_messages() {
   const std::size_t old = messages_.size();
   const std::size_t all = std::max<std::size_t>(256, 2 * old);
-  // Eight links are a long route, and each costs 20 bytes; the old block lives until the new one is filled.
+  // Eight links are a long route, and each costs 20 bytes; the old block lives until the new one is
+  // filled.
   require_memory(all * (sizeof(Message) + 8 * 20 + 80), fmt::format("{} messages at once", all));
   messages_.resize(all);
   queue_.resize(positions_.size() + all);
