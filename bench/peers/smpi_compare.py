@@ -105,7 +105,8 @@ def compare(options):
              str(directory / "smpi_allreduce")], [])
         for size in map(parse_size, options.bytes.split(",")):
             for ranks in map(int, options.ranks.split(",")):
-                for theirs, (algorithm, closed) in ALGORITHMS.items():
+                for theirs in options.algorithms.split(","):
+                    algorithm, closed = ALGORITHMS[theirs]
                     if theirs == "lr" and size // 4 < ranks:
                         continue  # SMPI silently plays another algorithm then
                     peer = best(options.repeat,
@@ -141,6 +142,7 @@ def main():
     parser.add_argument("--collbench", default="collbench", help="the command to compare")
     parser.add_argument("--ranks", default="8,64,256,1024")
     parser.add_argument("--bytes", default="1M", help="powers of two keep SMPI's chunks equal")
+    parser.add_argument("--algorithms", default=",".join(ALGORITHMS), help="SMPI's names")
     parser.add_argument("--engines", default="fluid,quotient")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--prefix", default=[], type=str.split, help="before every command")
