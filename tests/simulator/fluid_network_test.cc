@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "reference_flows.h"
-#include "scenarios.h"
+#include "tests/simulator/reference_flows.h"
+#include "tests/simulator/scenarios.h"
 
 #include "algorithms/registry.h"
 #include "core/error.h"

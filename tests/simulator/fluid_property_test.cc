@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "random_scenario.h"
-#include "reference_flows.h"
+#include "tests/simulator/random_scenario.h"
+#include "tests/simulator/reference_flows.h"
 
 #include "simulator/engines.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenarios.h"
+#include "tests/simulator/scenarios.h"
 
 #include "core/error.h"
 #include "simulator/engines.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenarios.h"
+#include "tests/simulator/scenarios.h"
 
 #include "algorithms/registry.h"
 #include "core/error.h"

@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "random_scenario.h"
-#include "scenarios.h"
 #include "tests/algorithms/instances.h"
+#include "tests/simulator/random_scenario.h"
+#include "tests/simulator/scenarios.h"
 
 #include "algorithms/registry.h"
 #include "core/error.h"

@@ -1,11 +1,11 @@
-#include "random_scenario.h"
+#include "tests/simulator/random_scenario.h"
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
 
-#include "scenarios.h"
+#include "tests/simulator/scenarios.h"
 
 #include "core/random.h"
 #include "topologies/networks.h"

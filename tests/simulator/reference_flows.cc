@@ -1,4 +1,4 @@
-#include "reference_flows.h"
+#include "tests/simulator/reference_flows.h"
 
 #include <algorithm>
 #include <limits>

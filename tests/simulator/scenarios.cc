@@ -1,4 +1,4 @@
-#include "scenarios.h"
+#include "tests/simulator/scenarios.h"
 
 #include <numeric>
 #include <utility>

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "random_scenario.h"
-#include "scenarios.h"
+#include "tests/simulator/random_scenario.h"
+#include "tests/simulator/scenarios.h"
 
 #include "simulator/engines.h"
 #include "topologies/networks.h"

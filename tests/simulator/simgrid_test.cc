@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scenarios.h"
 #include "tests/algorithms/instances.h"
+#include "tests/simulator/scenarios.h"
 
 #include "core/error.h"
 #include "simulator/engines.h"

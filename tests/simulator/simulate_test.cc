@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scenarios.h"
+#include "tests/simulator/scenarios.h"
 
 #include "core/error.h"
 #include "simulator/engines.h"
