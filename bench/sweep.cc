@@ -8,6 +8,7 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "transports/cuda_reason.h"
 
 namespace collbench {
 namespace {
@@ -43,8 +44,8 @@ std::vector<std::string> expand_names(const std::vector<std::string>& names, int
 std::string resolve_backend(const std::string& wanted, const std::string& algorithm) {
   const std::string base = base_name(algorithm);
   if (base == "nccl") {
-    throw Unavailable(
-        "algorithm 'nccl' is not usable: this build has no CUDA support, so NCCL cannot run");
+    throw Unavailable("algorithm 'nccl' is not usable: " +
+                      why_no_nccl(find_cuda_devices(), find_nccl()));
   }
   if (is_black_box(base)) {
     require(wanted == "auto" || wanted == base,

@@ -8,6 +8,8 @@
 namespace collbench {
 namespace {
 
+using testing::HasSubstr;
+
 Finding finding(const Environment& environment, const std::string& what,
                 const std::string& smt = "off") {
   const auto all = judge(environment, smt);
@@ -47,6 +49,29 @@ TEST(JudgeTest, AdvisesAgainstWhatDisturbsMeasurements) {
   EXPECT_EQ(finding(with("build_flags", "Debug -g"), "build").health, Health::bad);
   EXPECT_EQ(finding(quiet, "SMT", "on").health, Health::note);
   EXPECT_NE(finding(with("governor", "powersave"), "governor").advice, "");
+}
+
+TEST(DescribeGpusTest, ShowsEachDeviceWithItsPeers) {
+  CudaDevices cuda;
+  cuda.runtime = {13000};
+  cuda.driver = {13010};
+  cuda.devices = {{"Card A", "9.0", Bytes{std::int64_t{80} << 30}, "0000:1B:00.0", {1}},
+                  {"Card B", "8.0", Bytes{std::int64_t{40} << 30}, "0000:1C:00.0", {}}};
+  const std::string text = describe_gpus(cuda, {"2.27.7", "/lib/libnccl.so.2", ""});
+  EXPECT_THAT(text, HasSubstr("gpu:0         Card A, compute capability 9.0, 80 GiB, 0000:1B:00.0; "
+                              "reads peers: 1\n"));
+  EXPECT_THAT(text, HasSubstr("0000:1C:00.0; reads peers: none\n"));
+  EXPECT_THAT(text, HasSubstr("runtime 13.0, driver for 13.1\n"));
+  EXPECT_THAT(text, HasSubstr("2.27.7 (/lib/libnccl.so.2)\n"));
+}
+
+TEST(DescribeGpusTest, SaysWhyThereIsNone) {
+  CudaDevices cuda;
+  cuda.unavailable = "no driver";
+  const std::string text = describe_gpus(cuda, {"", "", "not found"});
+  EXPECT_THAT(text, HasSubstr("none: no driver\n"));
+  EXPECT_THAT(text, HasSubstr("runtime none, driver for none\n"));
+  EXPECT_THAT(text, HasSubstr("not found\n"));
 }
 
 }  // namespace
