@@ -20,12 +20,17 @@ Schedule ring(int ranks, RingVariant variant = RingVariant::one_way, int segment
 Schedule tree(int ranks, int segments = 8);
 Schedule double_tree(int ranks, int segments = 8);
 
+/// On a grid `dims` (powers of two; rank = i0 + d0 * (i1 + d1 * ...)), here and below: `streams` at
+/// once start on different axes, each with its share of the vector (grid_butterfly.h).
 Schedule recursive_doubling(int ranks);
+Schedule recursive_doubling(const std::vector<int>& dims, int streams);
 /// Which exchange, hence which half of the traffic, comes first: with the nearest or farthest rank.
 enum class DistanceOrder : std::uint8_t { near, far };
 Schedule halving_doubling(int ranks, DistanceOrder order = DistanceOrder::near);
+Schedule halving_doubling(const std::vector<int>& dims, int streams, DistanceOrder order);
 /// Requires a power of two. Latency-optimal Swing leaves different roundings on the ranks.
 Schedule swing(int ranks, bool latency_optimal = false);
+Schedule swing(const std::vector<int>& dims, int streams, bool latency_optimal);
 Schedule circulant(int ranks);
 
 Schedule direct(int ranks);

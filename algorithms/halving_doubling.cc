@@ -1,16 +1,17 @@
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
+#include "algorithms/grid_butterfly.h"
 
 namespace collbench {
 
 Schedule halving_doubling(int ranks, DistanceOrder order) {
-  const int p = floor_power_of_two(ranks);
-  // Near: the first and largest exchange is with the next rank; far: with the rank p/2 away.
-  const Partner near = [](Rank r, int t) { return r ^ (1 << t); };
-  const Partner far = [p](Rank r, int t) { return r ^ (p >> (t + 1)); };
-  const Phases phases = butterfly_phases(p, order == DistanceOrder::near ? near : far);
-  const Schedule inner = sequence("butterfly", {phases.reduce_scatter, phases.all_gather});
-  return named("halving-doubling", folded(inner, ranks));
+  const std::vector<int> dims{floor_power_of_two(ranks)};
+  return named("halving-doubling", folded(halving_doubling(dims, 1, order), ranks));
+}
+
+Schedule halving_doubling(const std::vector<int>& dims, int streams, DistanceOrder order) {
+  const AxisPartner partner = order == DistanceOrder::near ? near_partner : far_partner;
+  return grid_butterfly("halving-doubling", {dims, streams, partner, nullptr, false});
 }
 
 }  // namespace collbench

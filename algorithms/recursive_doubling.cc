@@ -1,12 +1,16 @@
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
+#include "algorithms/grid_butterfly.h"
 
 namespace collbench {
 
 Schedule recursive_doubling(int ranks) {
-  const Partner partner = [](Rank r, int t) { return r ^ (1 << t); };
   return named("recursive-doubling",
-               folded(butterfly_exchange(floor_power_of_two(ranks), partner), ranks));
+               folded(recursive_doubling(std::vector<int>{floor_power_of_two(ranks)}, 1), ranks));
+}
+
+Schedule recursive_doubling(const std::vector<int>& dims, int streams) {
+  return grid_butterfly("recursive-doubling", {dims, streams, near_partner, nullptr, true});
 }
 
 }  // namespace collbench

@@ -19,6 +19,21 @@ constexpr std::array<std::string_view, 5> phase_names{"ring", "bidirectional", "
 constexpr std::array<Phases (*)(int), 5> phase_makers{
     ring_phases, bidirectional_phases, pincer_phases, circulant_phases, direct_phases};
 
+constexpr AlgorithmOption grid_option{
+    "dims", "auto",
+    "powers of two: axes of a grid, taken in turn, fastest first; auto is one axis"};
+constexpr AlgorithmOption streams_option{
+    "streams", "1", "on dims, at once, each on its share and starting on another axis"};
+
+bool has_grid(const AlgorithmSpec& spec) {
+  const auto dims = spec.options.find("dims");
+  if (dims != spec.options.end() && dims->second != "auto") return true;
+  int_option(spec, "streams", 1, 1, 1);
+  return false;
+}
+
+int streams_of(const AlgorithmSpec& spec) { return int_option(spec, "streams", 1, 1, 64); }
+
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
 AlgorithmInfo ring_row() {
@@ -78,9 +93,12 @@ AlgorithmInfo recursive_doubling_row() {
           "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
           true,
           "Thakur, Rabenseifner, Gropp 2005",
-          {},
+          {grid_option, streams_option},
           "",
-          [](int n, const AlgorithmSpec&) { return recursive_doubling(n); }};
+          [](int n, const AlgorithmSpec& spec) {
+            if (!has_grid(spec)) return recursive_doubling(n);
+            return recursive_doubling(dims_option(spec, "dims", n), streams_of(spec));
+          }};
 }
 
 AlgorithmInfo halving_doubling_row() {
@@ -90,12 +108,16 @@ AlgorithmInfo halving_doubling_row() {
           "rounds 2*log2(p)+2*(n>p); sent 2*(p-1)/p+(n>p); reduced (p-1)/p+(n>p)",
           true,
           "Rabenseifner 2004",
-          {{"order", "near", "near or far: distance of the first, largest exchange"}},
+          {{"order", "near", "near or far: distance of the first, largest exchange"},
+           grid_option,
+           streams_option},
           "",
           [](int n, const AlgorithmSpec& spec) {
-            return halving_doubling(n, choice_option(spec, "order", distance_orders) == 0
-                                           ? DistanceOrder::near
-                                           : DistanceOrder::far);
+            const DistanceOrder order = choice_option(spec, "order", distance_orders) == 0
+                                            ? DistanceOrder::near
+                                            : DistanceOrder::far;
+            if (!has_grid(spec)) return halving_doubling(n, order);
+            return halving_doubling(dims_option(spec, "dims", n), streams_of(spec), order);
           }};
 }
 
@@ -199,9 +221,15 @@ AlgorithmInfo swing_row() {
           "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
           true,
           "De Sensi et al., NSDI 2024",
-          {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"}},
+          {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"},
+           grid_option,
+           {"streams", "1", "as for recursive-doubling; those beyond the number of axes mirrored"}},
           "latency",
-          [](int n, const AlgorithmSpec& spec) { return swing(n, flag_option(spec, "latency")); }};
+          [](int n, const AlgorithmSpec& spec) {
+            const bool latency = flag_option(spec, "latency");
+            if (!has_grid(spec)) return swing(n, latency);
+            return swing(dims_option(spec, "dims", n), streams_of(spec), latency);
+          }};
 }
 
 AlgorithmInfo reduce_broadcast_row() {

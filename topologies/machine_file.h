@@ -35,7 +35,8 @@ struct DescribedMachine {
 struct MachineSize {
   std::string lengths{};
   int workers = 0;
-  int depth = 0;  // of nodes in nodes
+  int depth = 0;             // of nodes in nodes
+  bool whole_chips = false;  // of a slice: one host per chip, not one per core
 };
 
 /// Reads the text of `file`. Throws InvalidArgument as FILE:LINE: for what is no such machine.

@@ -139,7 +139,10 @@ Structure read_slice(const Reader& r) {
   const std::vector<int> dims = r.lengths("dims");
   Topology chips = torus(dims, slice_wraps(dims, rule), r.links("links"));
   if (!r.table.has("cores")) return {std::move(chips), {}};
-  return {chips_with_cores(chips, r.table.integer("cores", 1, 64), r.link("core_link")), {}};
+  const int cores = r.table.integer("cores", 1, 64);
+  const LinkClass& core_link = r.link("core_link");
+  if (r.size.whole_chips) return {std::move(chips), {}};
+  return {chips_with_cores(chips, cores, core_link), {}};
 }
 
 Structure read_fat_tree(const Reader& r) {
@@ -255,6 +258,9 @@ Structure read_structure(const TomlTable& table, const LinkClasses& classes,
   for (const Kind& kind : kinds) {
     known.emplace_back(kind.name);
     if (name != kind.name) continue;
+    if (size.whole_chips && name != "slice") {
+      table.refuse("kind", fmt::format("':chips' is for slices; this is a {}", name));
+    }
     try {
       Structure structure = kind.read({table, classes, fabric, size});
       table.finish();

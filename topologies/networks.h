@@ -29,8 +29,11 @@ Topology fully_connected(int hosts, const LinkClass& link);
 /// never get a second cable). `axes` has one class for all axes, or one each. Dimension-order
 /// routing from the innermost axis on. Half-way ties go up, also from the middle to coordinate 0 of
 /// an even axis (SimGrid's TorusZone goes down there, which breaks the symmetry of the torus).
+/// With Ties::alternate they go up from even and down from odd coordinates, so that both directions
+/// share what halves the axis.
+enum class Ties : std::uint8_t { up, alternate };
 Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
-               const std::vector<LinkClass>& axes);
+               const std::vector<LinkClass>& axes, Ties ties = Ties::up);
 
 /// A k-ary n-tree as SimGrid's FatTreeZone: down[i] children and up[i] parents per level, lanes[i]
 /// parallel cables (links of their own), levels from the hosts up; d-mod-k routing. `levels` has

@@ -16,6 +16,7 @@ struct Axis {
   int stride;  // of the host number
   bool wraps;
   LinkId first_link;
+  Ties ties;
 
   int coordinate(Host host) const { return host / stride % length; }
   Host neighbour(Host host, int step) const {
@@ -33,7 +34,8 @@ struct Axis {
     const int ahead = coordinate(to) - coordinate(host);
     if (ahead == 0) return;
     const int up = (ahead + length) % length;
-    const bool goes_up = wraps ? 2 * up <= length : ahead > 0;
+    const bool tie_goes_up = ties == Ties::up || coordinate(host) % 2 == 0;
+    const bool goes_up = wraps ? 2 * up < length || (2 * up == length && tie_goes_up) : ahead > 0;
     for (int left = wraps ? (goes_up ? up : length - up) : std::abs(ahead); left > 0; --left) {
       const Host next = neighbour(host, goes_up ? 1 : -1);
       out.push_back(goes_up ? up_link(host) : up_link(next) + 1);
@@ -62,7 +64,7 @@ void check(const std::vector<int>& dims, const std::vector<bool>& wraps,
 }  // namespace
 
 Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
-               const std::vector<LinkClass>& axes) {
+               const std::vector<LinkClass>& axes, Ties ties) {
   check(dims, wraps, axes);
   int hosts = 1;
   for (const int d : dims) hosts *= d;
@@ -71,7 +73,8 @@ Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
   Layout layout{.kind = Layout::Kind::grid, .dims = dims, .wraps = {}};
   int stride = 1;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const Axis axis{dims[i], stride, wraps[i] && dims[i] > 2, static_cast<LinkId>(links.size())};
+    const Axis axis{dims[i], stride, wraps[i] && dims[i] > 2, static_cast<LinkId>(links.size()),
+                    ties};
     for (Host h = 0; h < hosts; ++h) {
       if (!axis.wraps && axis.coordinate(h) + 1 == axis.length) continue;
       const auto link_class = static_cast<std::int32_t>(axes.size() == 1 ? 0 : i);

@@ -130,29 +130,44 @@ DescribedMachine make_full(const Specification& spec) {
   return {composed(spec, fully_connected(spec.hosts(), spec.link("cable"))), {}};
 }
 
+// "0x1" as which axes close.
+std::vector<bool> closed_axes(const Specification& spec, const std::vector<int>& dims,
+                              std::string_view text) {
+  const std::vector<std::string> closed = split(text, 'x');
+  if (closed.size() != dims.size()) {
+    spec.refuse(fmt::format("{} axes need as many wraps", dims.size()));
+  }
+  std::vector<bool> wraps;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (closed[i] != "0" && closed[i] != "1") spec.refuse("a wrap is 0 or 1");
+    wraps.push_back(closed[i] == "1");
+    if (wraps[i] && dims[i] <= 2) {
+      spec.refuse(fmt::format("axis {} is {} long and cannot wrap; its ends are joined already", i,
+                              dims[i]));
+    }
+  }
+  return wraps;
+}
+
 DescribedMachine make_torus(const Specification& spec) {
   const std::vector<int> dims = spec.lengths(1, "needs lengths of its axes, as in torus:4x4x4,...");
   std::vector<bool> wraps(dims.size(), spec.head[0] == "torus");
-  spec.parts_at_most(3);
-  if (spec.head.size() == 3) {
-    if (spec.head[2].rfind("wrap=", 0) != 0) {
-      spec.refuse(fmt::format("':{}' should be wrap= with 0 or 1 for each axis, as in wrap=0x1",
-                              spec.head[2]));
-    }
-    const std::vector<std::string> closed = split(std::string_view(spec.head[2]).substr(5), 'x');
-    if (closed.size() != dims.size()) {
-      spec.refuse(fmt::format("{} axes need as many wraps", dims.size()));
-    }
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (closed[i] != "0" && closed[i] != "1") spec.refuse("a wrap is 0 or 1");
-      wraps[i] = closed[i] == "1";
-      if (wraps[i] && dims[i] <= 2) {
-        spec.refuse(fmt::format("axis {} is {} long and cannot wrap; its ends are joined already",
-                                i, dims[i]));
-      }
+  Ties ties = Ties::up;
+  spec.parts_at_most(4);
+  for (std::size_t i = 2; i < spec.head.size(); ++i) {
+    const std::string_view part = spec.head[i];
+    if (part.starts_with("wrap=")) {
+      wraps = closed_axes(spec, dims, part.substr(5));
+    } else if (part == "ties=up" || part == "ties=alternate") {
+      ties = part == "ties=up" ? Ties::up : Ties::alternate;
+    } else {
+      spec.refuse(
+          fmt::format("':{}' should be wrap= with 0 or 1 for each axis, as in wrap=0x1, or "
+                      "ties=alternate",
+                      part));
     }
   }
-  return {composed(spec, torus(dims, wraps, {spec.link("link")})), {}};
+  return {composed(spec, torus(dims, wraps, {spec.link("link")}, ties)), {}};
 }
 
 DescribedMachine make_fat_tree(const Specification& spec) {
@@ -246,9 +261,14 @@ DescribedMachine from_path(const Specification& spec, std::size_t end) {
   std::string rest = spec.text.substr(end);
   if (!rest.empty() && rest.front() != ':') spec.refuse("a size follows a file as FILE.toml:4x4");
   if (!rest.empty()) rest.erase(0, 1);
+  const std::vector<std::string> parts = split(rest, ':');
+  if (parts.size() > 2 || (parts.size() == 2 && parts[1] != "chips")) {
+    spec.refuse("after a file and its size only ':chips' is known");
+  }
   const std::filesystem::path path = std::filesystem::path(spec.folder) / spec.text.substr(0, end);
   MachineSize size = spec.size;
-  size.lengths = rest;
+  size.lengths = parts[0];
+  size.whole_chips = parts.size() == 2;
   return machine_from_toml(read_file(path.string()), path.string(), size);
 }
 
@@ -258,13 +278,17 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
   for (const ShippedFile& file : shipped_files()) {
     known.emplace_back(file.name);
     if (file.name != spec.head[0]) continue;
-    spec.parts_at_most(2);
+    spec.parts_at_most(3);
+    if (spec.head.size() > 2 && spec.head[2] != "chips") {
+      spec.refuse(fmt::format("nothing is known of ':{}', only of ':chips'", spec.head[2]));
+    }
     if (!options.empty()) {
       spec.refuse(fmt::format("{} has its own links, so ',{}' says nothing", spec.head[0],
                               options.front()));
     }
     MachineSize size = spec.size;
     size.lengths = spec.head.size() > 1 ? spec.head[1] : "";
+    size.whole_chips = spec.head.size() > 2;
     return machine_from_toml(file.text, fmt::format("topologies/{}.toml", file.name), size);
   }
   spec.refuse(

@@ -23,7 +23,9 @@ const std::map<std::string, std::vector<OptionSet>>& option_sets() {
         {":pincer:segments=4"}}},
       {"tree", {{":segments=1"}, {":segments=16"}}},
       {"double-tree", {{":segments=1"}, {":segments=5"}}},
-      {"halving-doubling", {{":order=far"}}},
+      {"recursive-doubling", {{":dims=4x8:streams=2", 32}, {":dims=2x4x4", 32}}},
+      {"halving-doubling",
+       {{":order=far"}, {":dims=4x4:streams=2", 16}, {":dims=2x8x2:streams=3:order=far", 32}}},
       {"hierarchical",
        {{":dims=2x3x4", 24},
         {":dims=4x8:inner=pincer:outer=direct", 32},
@@ -41,7 +43,14 @@ const std::map<std::string, std::vector<OptionSet>>& option_sets() {
         {":dims=4x2x3:wrap=mmm", 24},
         {":dims=7x5:wrap=mt:pincer", 35}}},
       {"torus-2d", {{":dims=2x7", 14}, {":dims=6x5", 30}}},
-      {"swing", {{":latency"}}},
+      {"swing",
+       {{":latency"},
+        {":dims=8", 8},
+        {":dims=8:streams=2", 8},
+        {":dims=4x4:streams=4", 16},
+        {":dims=8x4:streams=3", 32},
+        {":dims=2x8x1x2:streams=6", 32},
+        {":dims=4x8:streams=4:latency", 32}}},
       {"reduce-broadcast", {{":root=2", 0, 3}}},
       {"parameter-server", {{":servers=1"}, {":servers=3", 0, 3}}},
       {"hierarchical-copy", {{":packs=3"}, {":packs=7"}}},
@@ -66,7 +75,7 @@ std::vector<std::string> tested_specs() {
 
 bool allows(const std::string& spec, int ranks) {
   const std::string name = spec.substr(0, spec.find(':'));
-  if (name == "swing") return std::has_single_bit(static_cast<unsigned>(ranks));
+  if (name == "swing" && !std::has_single_bit(static_cast<unsigned>(ranks))) return false;
   const auto found = option_sets().find(name);
   if (found == option_sets().end()) return true;
   for (const OptionSet& set : found->second) {
