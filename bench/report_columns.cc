@@ -36,6 +36,11 @@ const Exact& exact_of(const Row& row) {
   return row.record.measurement.exact ? *row.record.measurement.exact : none;
 }
 
+/// A property of a simulated case; a dash for a real one.
+std::string simulated_text(const Row& row, const std::string& text) {
+  return row.record.which.simulated.topology.empty() || text.empty() ? "-" : text;
+}
+
 /// What a number shows, and a dash if there is none.
 std::string or_dash(double value, const std::string& text) { return value > 0 ? text : "-"; }
 
@@ -98,15 +103,15 @@ const Column catalogue[] = {
      },
      bound_percent},
     {"topology", "topology", "", 8, true, false,
-     [](const Row& row) { return row.record.which.simulated.topology; }},
+     [](const Row& row) { return simulated_text(row, row.record.which.simulated.topology); }},
     {"collective", "collective", "", 14, true, false,
-     [](const Row& row) { return row.record.which.simulated.collective; }},
+     [](const Row& row) { return simulated_text(row, row.record.which.simulated.collective); }},
     {"mapping", "mapping", "", 9, true, false,
-     [](const Row& row) { return row.record.which.simulated.mapping; }},
+     [](const Row& row) { return simulated_text(row, row.record.which.simulated.mapping); }},
     {"posting", "posting", "", 10, true, false,
-     [](const Row& row) { return row.record.which.simulated.posting; }},
+     [](const Row& row) { return simulated_text(row, row.record.which.simulated.posting); }},
     {"protocol", "protocol", "", 8, true, false,
-     [](const Row& row) { return row.record.which.simulated.protocol; }},
+     [](const Row& row) { return simulated_text(row, row.record.which.simulated.protocol); }},
     {"time", "time", "(us)", 9, false, true,
      [](const Row& row) { return significant(exact_of(row).time.count() * 1e6); },
      [](const Row& row) { return exact_of(row).time.count(); }},
@@ -116,7 +121,8 @@ const Column catalogue[] = {
     {"messages", "messages", "", 10, false, true,
      [](const Row& row) { return std::to_string(exact_of(row).messages); },
      [](const Row& row) { return static_cast<double>(exact_of(row).messages); }},
-    {"engine", "engine", "", 8, true, true, [](const Row& row) { return exact_of(row).engine; }},
+    {"engine", "engine", "", 8, true, true,
+     [](const Row& row) { return simulated_text(row, exact_of(row).engine); }},
     {"wrong", "wrong", "", 5, false, true, wrong_text,
      [](const Row& row) { return static_cast<double>(row.record.measurement.wrong); }},
 };
