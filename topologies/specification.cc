@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "topologies/import_topology.h"
 #include "topologies/machine_file.h"
 #include "topologies/networks.h"
 #include "topologies/shipped_files.h"
@@ -297,6 +298,12 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
                   spec.head[0], did_you_mean(spec.head[0], known)));
 }
 
+/// A file of another tool: SimGrid's, NCCL's, ...; names of machines are none.
+bool is_foreign_file(const std::string& text) {
+  std::error_code error;
+  return text.find(".toml") == std::string::npos && std::filesystem::is_regular_file(text, error);
+}
+
 }  // namespace
 
 std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
@@ -338,7 +345,9 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
 }
 
 Machine machine(const std::string& spec, int workers) {
-  DescribedMachine described = describe(spec, {.workers = workers});
+  DescribedMachine described = is_foreign_file(spec)
+                                   ? DescribedMachine{import_topology_file(spec), {}}
+                                   : describe(spec, {.workers = workers});
   Machine& made = described.machine;
   const int hosts = made.topology.hosts();
   if (workers > hosts) {

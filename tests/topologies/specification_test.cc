@@ -38,6 +38,15 @@ TEST(SpecificationTest, RatesLatenciesAndEfficiencyReachTheLinks) {
   EXPECT_EQ(t.name(), "star:4,100Gbps,5us,efficiency=0.8");
 }
 
+TEST(SpecificationTest, AFileOfAnotherToolIsTakenByItsPath) {
+  const std::string path = testing::TempDir() + "/collbench-network.yml";
+  std::ofstream(path) << "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\n"
+                         "latency: [ 500.0 ]\n";
+  EXPECT_EQ(machine(path).topology.hosts(), 4);
+  EXPECT_THROW(machine(path, 5), InvalidArgument);
+  std::filesystem::remove(path);
+}
+
 TEST(SpecificationTest, AClusterJoinsItsNodesByTheirOwnAdapters) {
   const Machine joined = machine("cluster:8xdgx-h100");
   EXPECT_THAT(joined.topology.layout().dims, ElementsAre(8, 8));
