@@ -1,12 +1,23 @@
 #include "bench/sweep_file.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <string_view>
+#include <thread>
+#include <tuple>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/report.h"
 #include "core/error.h"
@@ -14,21 +25,27 @@
 namespace collbench {
 namespace {
 
-/// Where launchers say which part of how many a process is.
+constexpr int lock_attempts = 40;
+constexpr std::chrono::milliseconds lock_pause{50};
+
+/// Where launchers say which part of how many a process is; null where they do not.
 struct ShardSource {
   const char* name;
   const char* index;
   const char* count;
-  const char* first;  // variable of the smallest index, or null
+  const char* first = nullptr;  // variable of the smallest index
+  const char* step = nullptr;   // variable of the distance of two indices
 };
+// Slurm sets SLURM_PROCID and SLURM_NTASKS in batch scripts as well, which are no part of anything;
+// SLURM_STEP_NUM_TASKS is there only in what srun starts.
 constexpr std::array shard_sources{
     ShardSource{"Slurm array", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT",
-                "SLURM_ARRAY_TASK_MIN"},
-    ShardSource{"Kubernetes indexed Job", "JOB_COMPLETION_INDEX", "COLLBENCH_SHARDS", nullptr},
-    ShardSource{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nullptr},
-    ShardSource{"PMIx", "PMIX_RANK", "PMIX_SIZE", nullptr},
-    ShardSource{"PMI", "PMI_RANK", "PMI_SIZE", nullptr},
-    ShardSource{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr}};
+                "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
+    ShardSource{"Kubernetes indexed Job", "JOB_COMPLETION_INDEX", "COLLBENCH_SHARDS"},
+    ShardSource{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    ShardSource{"PMIx", "PMIX_RANK", "PMIX_SIZE"},
+    ShardSource{"PMI", "PMI_RANK", "PMI_SIZE"},
+    ShardSource{"Slurm step", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 
 std::optional<int> parse_number(std::string_view text) {
   int number = 0;
@@ -42,13 +59,20 @@ std::optional<int> variable(const char* name) {
   return value == nullptr ? std::nullopt : parse_number(value);
 }
 
-/// The first launcher that gives an index and, unless `count` is known, a count.
+/// The first launcher that gives an index and, unless `count` is known, a count. A known count
+/// means that indices are parts as they are: an array may hold only those that are to be repeated.
 std::optional<Shard> launched_shard(std::optional<int> count) {
   for (const ShardSource& source : shard_sources) {
     const auto index = variable(source.index);
-    const auto of = count ? count : variable(source.count);
-    if (!index || !of) continue;
-    return Shard{*index - variable(source.first).value_or(0), *of, source.name};
+    if (!index) continue;
+    if (count) return Shard{*index, *count, source.name};
+    if (const auto of = variable(source.count)) {
+      const int step = std::max(variable(source.step).value_or(1), 1);
+      return Shard{(*index - variable(source.first).value_or(0)) / step, *of, source.name};
+    }
+    require(std::string_view(source.index) != "JOB_COMPLETION_INDEX",
+            "this is a pod of an indexed Job of Kubernetes, which does not say how many there are: "
+            "give --shard /N with N the completions of the Job, or 0/1 for the whole sweep");
   }
   return {};
 }
@@ -59,12 +83,56 @@ void check_shard(const std::string& text, const Shard& shard) {
                       shard.index, shard.count));
 }
 
+/// Whether the open file still has this name: another process may have put a new one in its place.
+bool is_named(int descriptor, const std::string& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of
+/// measuring, which matters.
+void order_simulated(std::vector<Record>& records) {
+  const auto is_simulated = [](const Record& r) { return r.measurement.exact.has_value(); };
+  if (!std::all_of(records.begin(), records.end(), is_simulated)) return;
+  const auto key = [](const Record& r) {
+    return std::tuple(r.which.workers, std::string_view(r.which.simulated.topology),
+                      r.which.bytes.count, std::string_view(r.which.algorithm));
+  };
+  std::sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
+    if (key(a) != key(b)) return key(a) < key(b);
+    return to_json(a.which) < to_json(b.which);
+  });
+}
+
 }  // namespace
 
+SweepFile::Lock::Lock(const std::string& path) {
+  // The workers of a sweep that was killed share its lock until they are gone as well.
+  for (int attempt = 0; attempt < lock_attempts; ++attempt) {
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) {
+      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+    }
+    const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return;  // a file system without locks
+    if (locked && is_named(descriptor_, path)) return;
+    close(descriptor_);
+    std::this_thread::sleep_for(lock_pause);
+  }
+  throw Unavailable(fmt::format(
+      "'{}' is being filled by another process; wait for it, or name another --out", path));
+}
+
+SweepFile::Lock::~Lock() { close(descriptor_); }
+
 SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
-  if (!fresh && std::filesystem::exists(path)) records_ = read_records(path).records;
+  const Lock before(path);  // of the file that is replaced, until it is
+  if (!fresh && std::filesystem::file_size(path) > 0) records_ = read_records(path).records;
   const std::string unfinished = path + ".unfinished";
   log_.emplace(unfinished, environment);
+  lock_.emplace(unfinished);
   for (const Record& record : records_) {
     log_->append(record);
     cases_.insert(to_json(record.which));
@@ -141,6 +209,7 @@ RecordFile merge_records(const std::vector<std::string>& paths) {
       merged.records.push_back(std::move(record));
     }
   }
+  order_simulated(merged.records);
   return merged;
 }
 

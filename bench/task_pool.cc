@@ -24,6 +24,7 @@ constexpr int idle = -1;
 constexpr int stop_poll_ms = 100;
 constexpr char success = '+';
 constexpr char failure = '-';
+constexpr char wrong_result = '!';
 
 std::string in_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -39,6 +40,8 @@ std::string in_one_line(std::string text) {
       std::string answer;
       try {
         answer = success + work(std::stoi(*line));
+      } catch (const WrongResult& e) {
+        answer = wrong_result + in_one_line(e.what());
       } catch (const std::exception& e) {
         answer = failure + in_one_line(e.what());
       }
@@ -93,9 +96,10 @@ class Worker {
   bool take(TaskResult& result, bool& alive) {
     alive = socket_.receive();
     const auto line = socket_.take_line();
-    result = {task_, {}, {}};
+    result = {task_, {}, {}, false};
     if (line) {
       (line->front() == success ? result.line : result.failure) = line->substr(1);
+      result.wrong = line->front() == wrong_result;
     } else if (alive) {
       return false;
     } else {

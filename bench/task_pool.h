@@ -12,6 +12,7 @@ struct TaskResult {
   int task = 0;
   std::string line;
   std::string failure;  // the message of what work() threw, or how its process ended
+  bool wrong = false;   // the failure is a WrongResult
 };
 
 /// Calls work(task) for 0 <= task < tasks in up to `jobs` child processes, in ascending order of

@@ -24,8 +24,9 @@
 namespace collbench {
 namespace {
 
-/// What one process of the pool does with a case: the record as a line.
-std::string simulate_one(const Case& which) {
+/// What one process of the pool does with a case: the record as a line. Throws WrongResult if
+/// `check` and a second engine disagrees.
+std::string simulate_one(const Case& which, bool check) {
   static CaseBinder binder;  // of this process: machines are read once
   Record record;
   record.which = which;
@@ -37,28 +38,43 @@ std::string simulate_one(const Case& which) {
   }
   record.algorithm_chosen = decided.algorithm;
   record.measurement = measure_simulated(decided, binder);
+  if (check) check_engines(decided, binder);
   return to_json(record);
 }
 
-/// Progress with the time left, from the mean of the cases done.
+/// "less than 1 s", "12 s", "3 min", "2.5 h".
+std::string duration_text(Seconds duration) {
+  const double seconds = duration.count();
+  if (seconds < 1) return "less than 1 s";
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+/// Progress with the time left, from the mean of the cases done. Cases grow on the way: each counts
+/// by its ranks.
 class SweepProgress {
  public:
-  SweepProgress(bool shown, std::size_t total) : line_(shown), total_(total) {}
+  SweepProgress(bool shown, const std::vector<Case>& cases) : line_(shown), total_(cases.size()) {
+    for (const Case& which : cases) weight_left_ += which.workers;
+  }
 
   void advance(const Case& which) {
     ++done_;
+    weight_done_ += which.workers;
+    weight_left_ -= which.workers;
     const Seconds elapsed = std::chrono::steady_clock::now() - begin_;
-    const Seconds left = elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-    line_.show(
-        fmt::format("[{}/{}] {} left  {}", done_, total_, to_string(left), case_name(which)));
+    line_.show(fmt::format("[{}/{}] {} left  {}", done_, total_,
+                           duration_text(elapsed / weight_done_ * weight_left_), case_name(which)));
   }
   void clear() { line_.clear(); }
-  Seconds elapsed() const { return std::chrono::steady_clock::now() - begin_; }
 
  private:
   ProgressLine line_;
   std::size_t total_;
   std::size_t done_ = 0;
+  double weight_done_ = 0;
+  double weight_left_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -97,7 +113,8 @@ void show(const Settings& settings, const Environment& environment, const std::v
 
 struct SweepResult {
   int done = 0;
-  std::vector<std::string> failures;
+  int failed = 0;
+  int wrong = 0;  // with a wrong sum, or refuted by a second engine
 };
 
 SweepResult run_missing(const Settings& settings, const std::vector<Case>& missing,
@@ -106,31 +123,63 @@ SweepResult run_missing(const Settings& settings, const std::vector<Case>& missi
       settings.text("jobs") == "auto"
           ? usable_cores()
           : static_cast<int>(parse_count(settings.label("jobs"), settings.text("jobs"), 1, 4096));
-  SweepProgress progress(use_progress(settings.text("progress")), missing.size());
+  SweepProgress progress(use_progress(settings.text("progress")), missing);
   SweepResult result;
   const auto case_at = [&](int task) -> const Case& {
     return missing[static_cast<std::size_t>(task)];
   };
   run_tasks(
-      static_cast<int>(missing.size()), jobs, [&](int task) { return simulate_one(case_at(task)); },
+      static_cast<int>(missing.size()), jobs,
+      [&](int task) { return simulate_one(case_at(task), settings.flag("check")); },
       [&](const TaskResult& task) {
-        progress.advance(case_at(task.task));
+        const Case& which = case_at(task.task);
+        progress.advance(which);
         if (task.failure.empty()) {
-          file.append(record_from_json(task.line));
+          const Record record = record_from_json(task.line);
+          file.append(record);
           ++result.done;
+          result.wrong += is_right(record) ? 0 : 1;
           return;
         }
         progress.clear();
-        result.failures.push_back(case_name(case_at(task.task)) + ": " + task.failure);
-        std::cerr << "collbench: " << result.failures.back() << '\n';
+        ++(task.wrong ? result.wrong : result.failed);
+        std::cerr << fmt::format("collbench: {}: {}\n", case_name(which), task.failure);
       },
       [] { return !interrupted_by().empty(); });
   progress.clear();
   return result;
 }
 
+/// What became of the sweep, on standard error.
+void tell(const SweepResult& result, std::size_t cases, std::size_t missing,
+          const std::string& path, const Shard& shard) {
+  std::string text =
+      fmt::format("collbench: {} of {} cases simulated into '{}'", result.done, cases, path);
+  if (missing < cases) text += fmt::format(", {} were there", cases - missing);
+  if (result.failed > 0) text += fmt::format(", {} failed", result.failed);
+  if (result.wrong > 0) text += fmt::format(", {} wrong", result.wrong);
+  if (shard.count > 1) {
+    text += fmt::format(" (part {} of {}, {})", shard.index, shard.count, shard.source);
+  }
+  std::cerr << text << '\n';
+  if (!interrupted_by().empty()) {
+    std::cerr << "collbench: stopped by " << interrupted_by() << "; the same command goes on\n";
+  }
+}
+
+/// Refuses options of `simulate` that would be of one case.
+void refuse_details(const Settings& settings) {
+  for (const char* name : {"trace", "links", "ranks", "explain"}) {
+    require(!settings.given(name),
+            fmt::format("{} is of one case: `collbench simulate` has it; records of a sweep hold "
+                        "the bottleneck in words",
+                        settings.label(name)));
+  }
+}
+
 int sweep(const Settings& settings) {
   require(!settings.text("out").empty(), "--out FILE is needed: where the records go");
+  refuse_details(settings);
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("out"), shard);
   const std::vector<Case> cases = cases_of_shard(simulated_cases_of(settings), shard);
@@ -144,17 +193,10 @@ int sweep(const Settings& settings) {
   watch_interrupts();
   const SweepResult result = run_missing(settings, missing, file);
   show(settings, environment, cases, file.records());
-  if (!settings.flag("quiet")) {
-    std::cerr << fmt::format(
-        "collbench: {} of {} cases simulated into '{}', {} were there{}{}\n", result.done,
-        cases.size(), path, cases.size() - missing.size(),
-        result.failures.empty() ? "" : fmt::format(", {} failed", result.failures.size()),
-        shard.count == 1
-            ? ""
-            : fmt::format(" (part {} of {}, {})", shard.index, shard.count, shard.source));
-  }
-  if (!interrupted_by().empty()) return interrupt_exit_code();
-  return result.failures.empty() ? exit_ok : exit_failed;
+  if (!settings.flag("quiet")) tell(result, cases.size(), missing.size(), path, shard);
+  if (result.wrong > 0) return exit_wrong_result;
+  if (result.failed > 0) return exit_failed;
+  return interrupted_by().empty() ? exit_ok : interrupt_exit_code();
 }
 
 int sweep_command(const CLI::App& app, const std::string& file) {
