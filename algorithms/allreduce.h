@@ -51,9 +51,11 @@ Schedule hierarchical(const std::vector<int>& dims, const PhasesOf& inner = ring
 Schedule torus_2d(int width, int height);
 /// wrap[i] says whether axis i closes to a ring; dims as for hierarchical(). Balanced shares keep
 /// the links of all axes equally loaded where axes differ; equal ones are an n-th for each stream.
+/// `concentrate`: the first axis is the cores of a chip, over which every stream reduces first, so
+/// that each core brings its own part of the chip's sums to the links.
 enum class StreamShares : std::uint8_t { equal, balanced };
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer = false,
-               StreamShares shares = StreamShares::equal);
+               StreamShares shares = StreamShares::equal, bool concentrate = false);
 /// The balanced share of the stream that starts on each axis; they add up to 1. Requires lengths of
 /// at least 2. Two wrapped axes of lengths a and b give (B - A/b) / (A - A/b + B - B/a) for the
 /// first, A = (a-1)/a, B = (b-1)/b.

@@ -28,6 +28,26 @@ Phases pincer_phases(int ranks) {
   return {scatter, mirrored(scatter)};
 }
 
+// As pincer_phases(), with the shard of the rank opposite on an even ring cut in halves that go
+// either way, so that both directions carry the same.
+Phases even_pincer_phases(int ranks) {
+  if (ranks % 2 != 0 || ranks == 2) return pincer_phases(ranks);
+  const int n = ranks;
+  const auto play = [n](Rank r, int t, Round& out) {
+    const int j = n / 2 - t;
+    const Rank next = (r + 1) % n;
+    const Rank previous = (r + n - 1) % n;
+    const int pieces = t == 0 ? 1 : 2;
+    const int second = t == 0 ? 1 : 0;
+    out.send(next, {2 * ((r + j) % n), pieces});
+    out.recv_reduce(previous, {2 * ((previous + j) % n), pieces});
+    out.send(previous, {2 * ((r + n - j) % n) + second, pieces});
+    out.recv_reduce(next, {2 * ((next + n - j) % n) + second, pieces});
+  };
+  const Schedule scatter("even pincer ring", {n, 2 * n, n / 2}, play, {}, {0, 1});
+  return {scatter, mirrored(scatter)};
+}
+
 // On a line, the sum for owner c gathers from both ends. Rank k passes the partial sum for c > k to
 // k+1 in round k + (n-1-c), farthest owner first; the mirror image serves owners c < k.
 Phases line_phases(int ranks) {

@@ -22,6 +22,9 @@ Phases ring_phases(int ranks);
 Phases bidirectional_phases(int ranks);
 /// Sums flow to their owner from both sides of the ring. floor(n/2) rounds each, n chunks.
 Phases pincer_phases(int ranks);
+/// As pincer_phases(); on an even ring half of the shard of the rank opposite goes either way, so
+/// that no direction carries more than (n-1)/2n. 2n chunks if n is even and above 2.
+Phases even_pincer_phases(int ranks);
 /// Sums flow to their owner along a line without a closing link. n-1 rounds each, n chunks.
 Phases line_phases(int ranks);
 /// Halving skips on a circulant graph, any n. ceil(log2 n) rounds each, n chunks.

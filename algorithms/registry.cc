@@ -187,13 +187,15 @@ AlgorithmInfo torus_row() {
            {"wrap", "auto", "per axis 1 or t (torus), 0 or m (mesh): 10 or tm; auto wraps all"},
            {"pincer", "",
             "shards gather from both sides: floor(d/2) rounds per wrapped axis and phase"},
-           {"shares", "equal", "of the streams: equal, or balanced for axes of unequal length"}},
+           {"shares", "equal", "of the streams: equal, or balanced for axes of unequal length"},
+           {"concentrate", "", "the first axis is the cores of a chip, which add up first"}},
           "",
           [](int n, const AlgorithmSpec& spec) {
             const std::vector<int> dims = dims_option(spec, "dims", n);
             const bool balanced = choice_option(spec, "shares", share_names) == 1;
             return torus(dims, wrap_option(spec, "wrap", dims.size()), flag_option(spec, "pincer"),
-                         balanced ? StreamShares::balanced : StreamShares::equal);
+                         balanced ? StreamShares::balanced : StreamShares::equal,
+                         flag_option(spec, "concentrate"));
           }};
 }
 

@@ -83,15 +83,18 @@ std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vec
 
 // D streams, one per axis longer than 1, each with 1/D of the data. Stream s starts on axis s and
 // goes on with s+1, s+2, ... modulo D, so that at any time all axes are busy, in both directions.
+// Cores of a chip are no such axis: every stream visits them before the others.
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer,
-               StreamShares shares) {
+               StreamShares shares, bool concentrate) {
   require(!dims.empty() && dims.size() == wrap.size(), "torus: needs one wrap per axis, not " +
                                                            std::to_string(wrap.size()) + " for " +
                                                            std::to_string(dims.size()) + " axes");
   const auto phases = [&](std::size_t axis, int size) {
+    if (concentrate && axis == 0) return direct_phases(size);
     if (!wrap[axis]) return line_phases(size);
-    return pincer ? pincer_phases(size) : bidirectional_phases(size);
+    return pincer ? even_pincer_phases(size) : bidirectional_phases(size);
   };
+  std::vector<Level> cores;
   std::vector<Level> axes;
   std::vector<int> lengths;
   std::vector<bool> wraps;
@@ -100,21 +103,26 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
   for (std::size_t a = 0; a < levels.size(); ++a) {
     ranks *= levels[a].size;
     if (levels[a].size == 1) continue;
+    if (concentrate && a == 0) {
+      cores.push_back(levels[a]);
+      continue;
+    }
     axes.push_back(levels[a]);
     lengths.push_back(levels[a].size);
     wraps.push_back(wrap[a]);
   }
-  if (axes.empty()) return {"torus", {1, 1, 0}, [](Rank, int, Round&) {}};
-  const int share = ranks * pieces_per_rank(axes);
-  const int streams = static_cast<int>(axes.size());
+  if (ranks == 1) return {"torus", {1, 1, 0}, [](Rank, int, Round&) {}};
+  const int share = ranks * std::max(pieces_per_rank(axes), pieces_per_rank(cores));
+  const int streams = std::max(1, static_cast<int>(axes.size()));
   std::vector<Schedule> parts;
   for (int s = 0; s < streams; ++s) {
-    std::vector<Level> order(axes.begin() + s, axes.end());
+    std::vector<Level> order = cores;
+    order.insert(order.end(), axes.begin() + s, axes.end());
     order.insert(order.end(), axes.begin(), axes.begin() + s);
     parts.push_back(all_reduce_over(order, ranks, streams * share, {s * share, share}));
   }
   const Schedule together = concurrent("torus", parts);
-  if (shares == StreamShares::equal) return together;
+  if (shares == StreamShares::equal || axes.empty()) return together;
   return with_partition(together, streams_partition(balanced_shares(lengths, wraps), share));
 }
 

@@ -30,6 +30,7 @@ Topology chips_with_cores(const Topology& chips, int cores, const LinkClass& cor
   if (layout.kind == Layout::Kind::flat) layout.kind = Layout::Kind::hierarchy;
   if (layout.kind == Layout::Kind::grid) layout.wraps.insert(layout.wraps.begin(), false);
   layout.dims.insert(layout.dims.begin(), cores);
+  layout.cores = cores;
   return Topology(
       fmt::format("{} of {} cores", chips.name(), cores), hosts, hosts + chips.vertices(),
       std::move(layout), std::move(classes), std::move(links),

@@ -49,6 +49,7 @@ struct Layout {
   Kind kind = Kind::flat;
   std::vector<int> dims;    // flat: {hosts}; hierarchy: {hosts per node, nodes, ...}
   std::vector<bool> wraps;  // grid: whether the axis closes to a ring; empty otherwise
+  int cores = 1;            // hosts on one chip, which share its links; if above 1, dims[0]
 };
 
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
