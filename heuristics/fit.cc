@@ -1,6 +1,8 @@
 #include "heuristics/fit.h"
 
 #include <algorithm>
+#include <bit>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -31,24 +33,54 @@ Axes filled_axes(const Layout& layout, int ranks) {
   return left == 1 ? axes : Axes{};
 }
 
+bool are_powers_of_two(const std::vector<int>& dims) {
+  return std::all_of(dims.begin(), dims.end(),
+                     [](int d) { return std::has_single_bit(static_cast<unsigned>(d)); });
+}
+
+/// As many streams as there are axes or, for swing, directions of axes.
+void fit_butterfly(const Axes& axes, AlgorithmSpec& spec) {
+  const bool closes = std::all_of(axes.wraps.begin(), axes.wraps.end(), [](bool w) { return w; });
+  const bool is_swing = spec.name == "swing";
+  if (!are_powers_of_two(axes.dims) || (is_swing && !closes)) return;
+  spec.options["dims"] = fmt::format("{}", fmt::join(axes.dims, "x"));
+  const std::size_t streams = axes.dims.size() * (is_swing ? 2 : 1);
+  spec.options.try_emplace("streams", std::to_string(streams));
+}
+
+void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {
+  const bool concentrate = cores > 1 && axes.dims.size() > 1 && axes.dims.front() == cores;
+  if (concentrate) spec.options.try_emplace("concentrate", "");
+  std::string wrap;
+  for (const bool wraps : axes.wraps) wrap += wraps ? 't' : 'm';
+  spec.options["wrap"] = wrap;
+  const auto first = axes.dims.begin() + (concentrate ? 1 : 0);
+  const bool alike = std::all_of(first, axes.dims.end(), [&](int d) { return d == *first; });
+  if (!alike) spec.options.try_emplace("shares", "balanced");
+}
+
 }  // namespace
 
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks) {
-  const bool is_torus = spec.name == "torus";
-  if (!is_torus && spec.name != "torus-2d" && spec.name != "hierarchical") return spec;
-  if (spec.options.count("dims") > 0 || topology.layout().kind == Layout::Kind::flat) return spec;
-  const Axes axes = filled_axes(topology.layout(), ranks);
-  if (axes.dims.empty()) return spec;
-  if (spec.name == "torus-2d" && axes.dims.size() != 2) return spec;
+  const bool is_butterfly =
+      spec.name == "swing" || spec.name == "recursive-doubling" || spec.name == "halving-doubling";
+  const Layout& layout = topology.layout();
+  if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;
+  if (is_butterfly && layout.kind != Layout::Kind::grid) return spec;
+  if (!is_butterfly && spec.name != "torus" && spec.name != "torus-2d" &&
+      spec.name != "hierarchical") {
+    return spec;
+  }
+  const Axes axes = filled_axes(layout, ranks);
+  if (axes.dims.empty() || (spec.name == "torus-2d" && axes.dims.size() != 2)) return spec;
   AlgorithmSpec fitted = spec;
+  if (is_butterfly) {
+    fit_butterfly(axes, fitted);
+    return fitted;
+  }
   fitted.options["dims"] = fmt::format("{}", fmt::join(axes.dims, "x"));
-  if (is_torus && spec.options.count("wrap") == 0) {
-    std::string wrap;
-    for (const bool wraps : axes.wraps) wrap += wraps ? 't' : 'm';
-    fitted.options["wrap"] = wrap;
-    const bool alike = std::all_of(axes.dims.begin(), axes.dims.end(),
-                                   [&](int length) { return length == axes.dims.front(); });
-    if (!alike) fitted.options.try_emplace("shares", "balanced");
+  if (spec.name == "torus" && spec.options.count("wrap") == 0) {
+    fit_torus(axes, layout.cores, fitted);
   }
   return fitted;
 }
