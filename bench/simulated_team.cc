@@ -24,7 +24,7 @@ namespace {
 constexpr double agreement = 1e-9;  // relative, between engines
 // How many of the candidates with the best predictions `auto` plays, and how large they may be.
 constexpr std::size_t most_finalists = 4;
-constexpr std::int64_t most_final_messages = 300'000;
+constexpr std::int64_t most_final_messages = 150'000;
 
 Schedule part_of(const Schedule& schedule, const std::string& collective) {
   if (collective == "all-reduce") return schedule;
@@ -138,10 +138,11 @@ Decided CaseBinder::decide_protocol(const Scenario& scenario) {
   for (const Protocol& protocol : scenario.machine.costs.protocols) {
     Candidate& candidate = candidates.emplace_back(Candidate{protocol.name, scenario});
     candidate.scenario.protocol = protocol.name;
-    candidate.time = predicted(candidate.scenario).time;
+    const Outcome outcome = predicted(candidate.scenario);
+    candidate.time = outcome.time;
+    candidate.messages = outcome.messages;
   }
-  sort_by_time(candidates);
-  return first_of(candidates, "predicted");
+  return decide(std::move(candidates));
 }
 
 BoundCase CaseBinder::bind(const Case& which) {
