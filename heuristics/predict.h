@@ -2,8 +2,10 @@
 // of computing for 65,536 ranks.
 //
 // A message takes its latency, then its bytes flow at the rate of the link on its way that the
-// round loads most (or at its cap, if that is less); then its receiver reduces. Senders never wait
-// (Posting::eager of the engines). A rank enters a round when the last message of the round before
+// round loads most (or at its cap, if that is less); then its receiver reduces. Senders never wait:
+// this is Posting::eager of the engines. With rendezvous, a message also waits for its receiver,
+// which takes as long where all ranks enter their rounds together and no link is contended, and
+// longer where some lag behind. A rank enters a round when the last message of the round before
 // has arrived, so ranks drift apart; but no link can be busy for longer than the whole takes. The
 // terms are those of the path of messages that ends last.
 //

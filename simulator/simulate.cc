@@ -34,6 +34,33 @@ double estimated_messages(const Schedule& schedule) {
   return messages;
 }
 
+// Whether whole elements make chunks of different sizes.
+bool chunks_differ(const Scenario& scenario) {
+  if (scenario.equal_chunks) return false;
+  const Schedule& schedule = scenario.schedule;
+  const int width = size_of(scenario.type);
+  const auto place = [&](int c) { return schedule.partition()(c, scenario.count, width); };
+  for (int c = 1; c < schedule.chunks(); ++c) {
+    if (place(c + 1) - place(c) != place(1) - place(0)) return true;
+  }
+  return false;
+}
+
+// What the caller should know about the times of `engine`, or about how to get them sooner.
+std::string remark(const Scenario& scenario, Engine engine) {
+  if (engine == Engine::model && scenario.posting == Posting::rendezvous) {
+    return "the model posts eagerly; where ranks drift apart or links are contended, rendezvous "
+           "takes longer";
+  }
+  if (engine == Engine::quotient && chunks_differ(scenario)) {
+    return fmt::format(
+        "{} elements do not divide into {} chunks of one size, which tells all rounds and many "
+        "ranks apart; with equal chunks (--equal-chunks) far fewer are played",
+        scenario.count, scenario.schedule.chunks());
+  }
+  return {};
+}
+
 struct Pick {
   Engine engine;
   std::string why;
@@ -74,10 +101,11 @@ Outcome run(const Scenario& scenario, Engine engine) {
 
 Outcome simulate(const Scenario& scenario, Engine engine) {
   check(scenario);
-  if (engine != Engine::automatic) return run(scenario, engine);
-  const Pick picked = pick(scenario);
+  const Pick picked = engine == Engine::automatic ? pick(scenario) : Pick{engine, ""};
+  const std::string remarked = remark(scenario, picked.engine);
   Outcome outcome = run(scenario, picked.engine);
   outcome.why = picked.why;
+  if (!remarked.empty()) outcome.why += (picked.why.empty() ? "" : "; ") + remarked;
   return outcome;
 }
 

@@ -63,7 +63,7 @@ struct LinkUse {
 
 struct Outcome {
   Engine engine = Engine::fluid;
-  std::string why;  // this engine, in words; empty if it was asked for
+  std::string why;  // this engine if it was picked, and what its user should know; may be empty
   Seconds time{0};  // of the last rank, from the first start; per-collective cost included
   std::vector<Seconds> rank_end;   // by rank
   std::vector<Seconds> round_end;  // by round, of the last rank; empty for engines without rounds

@@ -143,6 +143,8 @@ class Survey {
   Adjacency ends(std::int32_t Symmetry::Pair::*end) const {
     std::vector<std::int32_t> pairs;
     std::vector<std::int32_t> positions;
+    pairs.reserve(out_.pairs_.size());
+    positions.reserve(out_.pairs_.size());
     for (std::size_t i = 0; i < out_.pairs_.size(); ++i) {
       pairs.push_back(vertex_of_pair(i));
       positions.push_back(out_.pairs_[i].*end);
@@ -153,6 +155,11 @@ class Survey {
   Adjacency crossings() const {
     std::vector<std::int32_t> pairs;
     std::vector<std::int32_t> links;
+    std::size_t count = 0;
+    for (const Symmetry::Pair& pair : out_.pairs_)
+      count += program_.paths()[pair.path].links.size();
+    pairs.reserve(count);
+    links.reserve(count);
     for (std::size_t i = 0; i < out_.pairs_.size(); ++i) {
       for (const Path::Use& use : program_.paths()[out_.pairs_[i].path].links) {
         assert(use.uses == 1);

@@ -27,6 +27,23 @@ TEST(Simulate, ManyMessagesArePlayedByClasses) {
   EXPECT_EQ(outcome.messages, 2LL * 4095 * 4096);
 }
 
+TEST(Simulate, ChunksOfDifferentSizesAreSaidToTellRoundsApart) {
+  Scenario scenario = plain_scenario("ring", 16, 1000, plain_star(16));
+  scenario.equal_chunks = false;
+  EXPECT_EQ(simulate(scenario, Engine::quotient).why,
+            "250 elements do not divide into 16 chunks of one size, which tells all rounds and "
+            "many ranks apart; with equal chunks (--equal-chunks) far fewer are played");
+  scenario.equal_chunks = true;
+  EXPECT_EQ(simulate(scenario, Engine::quotient).why, "");
+}
+
+TEST(Simulate, TheModelSaysThatItPostsEagerly) {
+  Scenario scenario = plain_scenario("ring", 16, 1 << 20, plain_star(16));
+  EXPECT_THAT(simulate(scenario, Engine::model).why, HasSubstr("posts eagerly"));
+  scenario.posting = Posting::eager;
+  EXPECT_EQ(simulate(scenario, Engine::model).why, "");
+}
+
 TEST(Simulate, AnEngineThatIsAskedForGivesNoReason) {
   const Outcome outcome =
       simulate(plain_scenario("ring", 16, 1 << 20, plain_star(16)), Engine::fluid);
