@@ -48,9 +48,11 @@ endfunction()
 
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.
 function(collbench_warnings target)
-  target_compile_options(${target} PRIVATE
+  set(warnings
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     # g++ 12 warns of overlapping copies inside std::string at -O3 (GCC bug 105651).
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<BOOL:${COLLBENCH_WERROR}>:-Werror>)
+  # nvcc has other options; it passes none of these on.
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 endfunction()
