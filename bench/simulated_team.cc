@@ -167,11 +167,14 @@ BoundCase CaseBinder::bind(const Case& which) {
 }
 
 Decided CaseBinder::decide_algorithm(const Case& which) {
-  std::vector<Candidate> candidates;
+  std::vector<std::string> names{"torus:pincer"};
   for (const AlgorithmInfo& info : algorithms()) {
-    if (!info.replica_consistent) continue;
+    if (info.replica_consistent) names.emplace_back(info.name);
+  }
+  std::vector<Candidate> candidates;
+  for (const std::string& name : names) {
     Case candidate = which;
-    candidate.algorithm = std::string(info.name);
+    candidate.algorithm = name;
     try {
       BoundCase bound = bind(candidate);
       const Outcome outcome = predicted(bound.scenario);

@@ -54,9 +54,6 @@ void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {
   std::string wrap;
   for (const bool wraps : axes.wraps) wrap += wraps ? 't' : 'm';
   spec.options["wrap"] = wrap;
-  const auto first = axes.dims.begin() + (concentrate ? 1 : 0);
-  const bool alike = std::all_of(first, axes.dims.end(), [&](int d) { return d == *first; });
-  if (!alike) spec.options.try_emplace("shares", "balanced");
 }
 
 }  // namespace
