@@ -1,0 +1,102 @@
+#include "training/dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::string header(std::initializer_list<int> bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// Two images of 2x3 pixels, and their labels.
+std::string images() {
+  return header({0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3}) + "abcdefghijk\xff";
+}
+std::string labels() { return header({0, 0, 8, 1, 0, 0, 0, 2, 9, 0}); }
+
+TEST(DatasetTest, ReadsIdxImagesAndLabels) {
+  const Dataset data = parse_idx(images(), labels(), "toy");
+  EXPECT_EQ(data.shape, (SampleShape{2, 3, 1}));
+  EXPECT_THAT(data.labels, testing::ElementsAre(9, 0));
+  ASSERT_EQ(data.images.size(), 12U);
+  EXPECT_FLOAT_EQ(data.images[0], 'a' / 255.0F);
+  EXPECT_FLOAT_EQ(data.images[11], 1);
+}
+
+TEST(DatasetTest, RefusesDamagedIdxFilesAndSaysWhere) {
+  const auto refuses = [](const std::string& first, const std::string& second, const char* text) {
+    EXPECT_THAT([&] { parse_idx(first, second, "toy"); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refuses(images().substr(0, 10), labels(), "toy images: 10 bytes are too few");
+  refuses(images().substr(0, 20), labels(), "toy images: is cut short");
+  refuses(images() + "x", labels(), "1 bytes more than its header");
+  refuses(labels() + "123456", labels(), "starts with 0x00000801 instead of 0x00000803");
+  refuses("\x1f\x8b zipped", labels(), "unpack it with gunzip");
+  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 1, 3}), "2 images but 1 labels");
+  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 2, 3, 10}), "label 10 is not one of 0 to 9");
+  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 0}), "dimension 1 is 0");
+  refuses(header({0, 0, 8, 3, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}), labels(),
+          "is cut short");
+}
+
+TEST(DatasetTest, ReadsMnistFromAFolderAndNamesAMissingFile) {
+  const std::string folder = testing::TempDir() + "collbench_mnist_of_test";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/t10k-images-idx3-ubyte", std::ios::binary) << images();
+  std::ofstream(folder + "/t10k-labels-idx1-ubyte", std::ios::binary) << labels();
+  EXPECT_EQ(mnist_dataset(folder, "test").size(), 2);
+  EXPECT_THAT([&] { mnist_dataset(folder, "train"); },
+              ThrowsMessage<Unavailable>(HasSubstr(folder + "/train-images-idx3-ubyte")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(DatasetTest, SyntheticPartsShareTheirPatternsButNoSample) {
+  const Dataset train = synthetic_dataset({4, 4, 1}, 2, 400, 1, "train");
+  const Dataset test = synthetic_dataset({4, 4, 1}, 2, 400, 1, "test");
+  EXPECT_EQ(train.images, synthetic_dataset({4, 4, 1}, 2, 400, 1, "train").images);
+  EXPECT_NE(train.images, test.images);
+  const auto mean_of_first_class = [](const Dataset& data) {
+    std::vector<double> mean(16);
+    for (std::size_t i = 0; i < 400; i += 2) {
+      for (std::size_t j = 0; j < 16; ++j) mean[j] += data.images[i * 16 + j] / 200;
+    }
+    return mean;
+  };
+  // The noise of 200 samples has a standard error of 0.02.
+  EXPECT_THAT(mean_of_first_class(train),
+              testing::Pointwise(testing::DoubleNear(0.15), mean_of_first_class(test)));
+}
+
+TEST(DatasetTest, APassTakesEverySampleOnceAndSlicesTileTheBatch) {
+  Dataset data = synthetic_dataset({1, 1, 1}, 1, 12, 1, "train");
+  for (int i = 0; i < 12; ++i) data.labels[static_cast<std::size_t>(i)] = i;
+  BatchOrder order(12, 6, 3);
+  std::vector<float> pixels;
+  std::vector<int> seen;
+  std::vector<int> slice;
+  for (const std::int64_t step : {0, 1}) {
+    for (const std::int64_t offset : {0, 2, 4}) {
+      order.gather(data, step, offset, 2, pixels, slice);
+      seen.insert(seen.end(), slice.begin(), slice.end());
+      EXPECT_EQ(pixels[1], data.images[static_cast<std::size_t>(slice[1])]);
+    }
+  }
+  std::vector<int> second;
+  order.gather(data, 2, 0, 6, pixels, second);
+  EXPECT_NE(second, std::vector<int>(seen.begin(), seen.begin() + 6)) << "passes differ";
+  std::sort(seen.begin(), seen.end());
+  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,170 @@
+#include "training/mirrored.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/training/small_models.h"
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::DoubleNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+using testing::ThrowsMessage;
+
+TrainingPlan plan_for(const Model& model, DataType type) {
+  TrainingPlan plan;
+  plan.model = model;
+  plan.optimizer = {model.optimizer, model.learning_rate, 0};
+  plan.type = type;
+  plan.global_batch = 24;
+  plan.epochs = 2;
+  plan.steps = 4;
+  plan.buckets = parse_bucket_rule("1K");
+  return plan;
+}
+
+std::vector<double> trained(const TrainingPlan& plan, int replicas,
+                            const std::string& algorithm = "ring") {
+  const Dataset data = data_for(plan.model, 60);
+  const auto reports = train_mirrored(plan, replicas, algorithm, data, {});
+  for (const ReplicaReport& report : reports) {
+    EXPECT_EQ(report.parameters, reports[0].parameters) << "replicas are equal to the bit";
+    EXPECT_EQ(report.steps.size(), static_cast<std::size_t>(plan.epochs * plan.steps));
+  }
+  return reports[0].parameters;
+}
+
+TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
+  for (const char* optimizer : {"sgd", "adam"}) {
+    for (const auto& [type, tolerance] :
+         {std::pair{DataType::f64, 1e-10}, std::pair{DataType::f32, 1e-4}}) {
+      TrainingPlan plan = plan_for(every_layer(), type);
+      plan.optimizer = {optimizer, optimizer[0] == 's' ? 0.1 : 0.01, 0};
+      const std::vector<double> alone = trained(plan, 1);
+      EXPECT_NE(alone, initial_parameters(plan.model, plan.seed));
+      for (const int replicas : {2, 3, 4}) {
+        EXPECT_THAT(trained(plan, replicas), Pointwise(DoubleNear(tolerance), alone))
+            << optimizer << " " << to_string(type) << " " << replicas;
+      }
+    }
+  }
+}
+
+TEST(MirroredTest, TheMomentumOfReplicasIsThatOfOne) {
+  TrainingPlan plan = plan_for(make_model("dense2"), DataType::f64);
+  plan.optimizer.momentum = 0.9;
+  EXPECT_THAT(trained(plan, 4), Pointwise(DoubleNear(1e-12), trained(plan, 1)));
+}
+
+TEST(MirroredTest, OverlapAndBucketsChangeNoBit) {
+  TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const std::vector<double> overlapped = trained(plan, 2);
+  plan.overlap = false;
+  EXPECT_EQ(trained(plan, 2), overlapped);
+  // Two replicas: each sum has two terms, whose order does not matter.
+  plan.buckets = parse_bucket_rule("one");
+  EXPECT_EQ(trained(plan, 2), overlapped);
+}
+
+TEST(MirroredTest, EveryConsistentAlgorithmTrainsTheSame) {
+  const TrainingPlan plan = plan_for(every_layer(), DataType::f64);
+  const std::vector<double> ring = trained(plan, 4);
+  for (const char* algorithm : {"recursive-doubling", "direct"}) {
+    EXPECT_THAT(trained(plan, 4, algorithm), Pointwise(DoubleNear(1e-10), ring)) << algorithm;
+  }
+}
+
+TEST(MirroredTest, TheLossFallsAndHeldOutSamplesAreRecognised) {
+  for (const char* name : {"mlp", "dense2"}) {
+    const Model model = make_model(name);
+    TrainingPlan plan = plan_for(model, DataType::f32);
+    plan.global_batch = 32;
+    plan.steps = 25;
+    const Dataset data = data_for(model, 640);
+    const Dataset test = synthetic_dataset(model.input, model.classes, 200, 7, "test");
+    std::int64_t last = 0;
+    const auto reports =
+        train_mirrored(plan, 2, "ring", data, test, [&](const Progress& now) { last = now.steps; });
+    EXPECT_EQ(last, 50);
+    ASSERT_EQ(reports[0].epochs.size(), 2U);
+    EXPECT_LT(reports[0].epochs[1].loss, 0.9 * reports[0].epochs[0].loss) << name;
+    EXPECT_EQ(reports[1].epochs[1].loss, reports[0].epochs[1].loss) << "all know the global loss";
+    EXPECT_GT(reports[0].held_out_accuracy, 0.85) << name;
+  }
+}
+
+TEST(MirroredTest, TheTutorialsConvolutionsLearn) {
+  TrainingPlan plan = plan_for(make_model("mnist-cnn"), DataType::f32);
+  plan.epochs = 1;
+  plan.steps = 12;
+  const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 240),
+                                      synthetic_dataset(plan.model.input, 10, 60, 7, "test"));
+  EXPECT_GT(reports[0].held_out_accuracy, 0.7);
+}
+
+TEST(MirroredTest, TimesAreWithinTheStep) {
+  TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 60), {});
+  for (const StepTimes& times : reports[1].steps) {
+    const Seconds parts = times.input + times.forward + times.backward + times.exposed +
+                          times.optimizer + times.checks;
+    EXPECT_NEAR(parts.count(), times.whole.count(), 1e-9);
+    EXPECT_GT(times.communication.count(), 0);
+  }
+}
+
+TEST(MirroredTest, RefusesPlansThatDoNotFit) {
+  const TrainingPlan good = plan_for(every_layer(), DataType::f32);
+  const Dataset data = data_for(good.model, 60);
+  const auto refuses = [&](const TrainingPlan& plan, int replicas, const char* algorithm,
+                           const char* text) {
+    EXPECT_THAT([&] { train_mirrored(plan, replicas, algorithm, data, {}); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refuses(good, 5, "ring",
+          "The `global_batch_size` 24 is not divisible by `num_replicas_in_sync` 5");
+  refuses(good, 2, "rng", "Did you mean 'ring'?");
+  refuses(good, 0, "ring", "at least 1 replica, not 0");
+  TrainingPlan plan = good;
+  plan.global_batch = 62;
+  refuses(plan, 2, "ring", "a global batch of 62 does not fit 60 samples");
+  plan = good;
+  plan.model = make_model("mlp");
+  refuses(plan, 2, "ring", "model mlp takes samples of 28x28x1");
+  plan = good;
+  plan.optimizer.learning_rate = -1;
+  refuses(plan, 2, "ring", "above 0, not -1");
+}
+
+TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {
+  const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const Dataset data = data_for(plan.model, 60);
+  int seen = 0;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.replica_consistent && info.inconsistent_option.empty()) continue;
+    std::string spec(info.name);
+    if (info.replica_consistent) spec += ":" + std::string(info.inconsistent_option);
+    EXPECT_THAT([&] { train_mirrored(plan, 4, spec, data, {}); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("equal to the bit")))
+        << spec;
+    ++seen;
+  }
+  EXPECT_GT(seen, 0);
+}
+
+TEST(MirroredTest, AReplicaThatFailsEndsTheOthers) {
+  const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const auto fail = [](const Progress&) { throw Unavailable("the observer has gone"); };
+  EXPECT_THAT([&] { train_mirrored(plan, 3, "ring", data_for(plan.model, 60), {}, fail); },
+              ThrowsMessage<Unavailable>("the observer has gone"));
+}
+
+}  // namespace
+}  // namespace collbench

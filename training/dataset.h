@@ -1,0 +1,62 @@
+// Labelled samples in memory: synthetic ones, or MNIST from its IDX files.
+//
+// The synthetic ones are no natural images. Each class has a pattern (two plane waves drawn from
+// the seed), and a sample is its class's pattern plus uniform noise: a model that learns nothing
+// stays at 1 / classes, one that learns reaches nearly 1. They show that training works, not how
+// well a model does on real data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "training/engine.h"
+#include "training/model.h"
+
+namespace collbench {
+
+struct Dataset {
+  std::string description;
+  SampleShape shape;
+  int classes = 0;
+  std::vector<float> images;  // size() x shape.size(), values about 0 to 1
+  std::vector<int> labels;
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+};
+
+/// `count` samples, classes in turn. Sets of one seed with different parts ("train", "test") have
+/// the same patterns and different noise.
+Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t count,
+                          std::uint64_t seed, std::string_view part);
+
+/// Reads the content of an IDX file of images (type 0x08, 3 dimensions) and one of labels (1
+/// dimension) into 10 classes; values are divided by 255. `name` leads the messages of the
+/// InvalidArgument that is thrown for anything else.
+/// Source of the format: LeCun, Cortes and Burges, "The MNIST database", file formats.
+Dataset parse_idx(std::string_view images, std::string_view labels, const std::string& name);
+
+/// The files {train,t10k}-{images-idx3,labels-idx1}-ubyte of `folder`; `part` is "train" or "test".
+/// Throws Unavailable if one cannot be read, and as parse_idx() does.
+Dataset mnist_dataset(const std::string& folder, std::string_view part);
+
+/// The batches of a training set, the same on every replica: each pass is in an order of its own,
+/// drawn from the seed, and leaves out the samples that do not fill a last batch.
+class BatchOrder {
+ public:
+  /// Requires 1 <= batch <= samples.
+  BatchOrder(std::int64_t samples, std::int64_t batch, std::uint64_t seed);
+  std::int64_t batches_per_pass() const { return samples_ / batch_; }
+  /// The samples at `offset`..`offset + count - 1` of the global batch of `step`, counted from 0.
+  void gather(const Dataset& data, std::int64_t step, std::int64_t offset, std::int64_t count,
+              std::vector<float>& images, std::vector<int>& labels);
+
+ private:
+  std::int64_t samples_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  std::int64_t pass_ = -1;
+  std::vector<std::int64_t> order_;  // of this pass
+};
+
+}  // namespace collbench

@@ -1,0 +1,77 @@
+// A compute engine runs a model's forward and backward passes and its optimizer on some device.
+//
+// The training loop sees a Network and an Optimizer only: where their memory lies and how it is
+// laid out is the engine's affair, as long as parameters and gradients are one flat region each, in
+// the order of tensors_of(), that the Communicator reaches. A new engine (oneDNN, cuDNN) is its
+// file and one row in engine.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data_type.h"
+#include "training/model.h"
+#include "training/optimizer.h"
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+/// Samples one after the other, and the class of each.
+struct Batch {
+  std::span<const float> images;
+  std::span<const int> labels;
+};
+
+/// Sums over a batch, so that those of replicas can be added.
+struct Score {
+  double loss = 0;  // softmax cross-entropy, natural logarithm
+  std::int64_t correct = 0;
+};
+
+/// Called during backward(): the first `end` elements of gradients() are final.
+using GradientsReady = std::function<void(std::int64_t end)>;
+
+/// One replica of a model. Thread safety: one thread; gradients that were reported ready may be
+/// read and written by another one while backward() goes on.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual Region parameters() = 0;
+  virtual Region gradients() = 0;
+
+  /// Requires labels below the model's classes, and no more samples than the network was made for.
+  virtual Score forward(const Batch& batch) = 0;
+  /// Gradients of `scale` times the summed loss of the last forward(); overwrites the former ones.
+  virtual void backward(double scale, const GradientsReady& ready) = 0;
+
+  virtual void set_parameters(std::span<const double> values) = 0;
+  virtual std::vector<double> copy_of_parameters() const = 0;
+  /// A hash of the bits of parameters first..first+count-1: unequal for unequal bits, but for
+  /// accidents of about 1 in 2^64.
+  virtual std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const = 0;
+};
+
+struct ComputeEngine {
+  std::string_view name;
+  std::string_view summary;
+  /// For batches of up to `samples`. Throws Unavailable for a type that it cannot compute in.
+  std::unique_ptr<Network> (*make_network)(const Model& model, std::int64_t samples, DataType type);
+  /// Throws as make_host_optimizer() does.
+  std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerSpec& spec, std::int64_t count,
+                                               DataType type);
+};
+
+std::span<const ComputeEngine> engines();
+/// Throws InvalidArgument with a suggestion for an unknown name.
+const ComputeEngine& find_engine(const std::string& name);
+
+// The networks of the rows, one file each.
+std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t samples,
+                                            DataType type);
+
+}  // namespace collbench

@@ -1,0 +1,112 @@
+#include "training/optimizer.h"
+
+#include <cassert>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+template <class T>
+T* elements(Region region) {
+  return reinterpret_cast<T*>(region.data);
+}
+
+template <class T>
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerSpec& spec, std::int64_t count)
+      : rate_(static_cast<T>(spec.learning_rate)),
+        momentum_(static_cast<T>(spec.momentum)),
+        velocity_(spec.momentum == 0 ? 0 : static_cast<std::size_t>(count)) {}
+
+  void update(Region parameters, Region gradients) override {
+    T* __restrict weights = elements<T>(parameters);
+    const T* __restrict slope = elements<T>(gradients);
+    if (velocity_.empty()) {
+      for (std::int64_t i = 0; i < parameters.count; ++i) weights[i] -= rate_ * slope[i];
+      return;
+    }
+    T* __restrict velocity = velocity_.data();
+    for (std::int64_t i = 0; i < parameters.count; ++i) {
+      velocity[i] = momentum_ * velocity[i] - rate_ * slope[i];
+      weights[i] += velocity[i];
+    }
+  }
+
+ private:
+  T rate_;
+  T momentum_;
+  std::vector<T> velocity_;  // empty without momentum
+};
+
+template <class T>
+class Adam final : public Optimizer {
+ public:
+  Adam(const OptimizerSpec& spec, std::int64_t count)
+      : learning_rate_(spec.learning_rate),
+        mean_(static_cast<std::size_t>(count)),
+        square_(static_cast<std::size_t>(count)) {}
+
+  void update(Region parameters, Region gradients) override {
+    ++updates_;
+    const double corrected =
+        learning_rate_ * std::sqrt(1 - std::pow(beta2, updates_)) / (1 - std::pow(beta1, updates_));
+    const T rate = static_cast<T>(corrected);
+    const T keep1 = static_cast<T>(1 - beta1);
+    const T keep2 = static_cast<T>(1 - beta2);
+    const T epsilon = static_cast<T>(1e-7);
+    T* __restrict weights = elements<T>(parameters);
+    const T* __restrict slope = elements<T>(gradients);
+    T* __restrict mean = mean_.data();
+    T* __restrict square = square_.data();
+    for (std::int64_t i = 0; i < parameters.count; ++i) {
+      mean[i] += (slope[i] - mean[i]) * keep1;
+      square[i] += (slope[i] * slope[i] - square[i]) * keep2;
+      weights[i] -= rate * mean[i] / (std::sqrt(square[i]) + epsilon);
+    }
+  }
+
+ private:
+  static constexpr double beta1 = 0.9;
+  static constexpr double beta2 = 0.999;
+  double learning_rate_;
+  int updates_ = 0;
+  std::vector<T> mean_;
+  std::vector<T> square_;
+};
+
+template <class T>
+std::unique_ptr<Optimizer> make(const OptimizerSpec& spec, std::int64_t count) {
+  if (spec.name == "adam") return std::make_unique<Adam<T>>(spec, count);
+  return std::make_unique<Sgd<T>>(spec, count);
+}
+
+}  // namespace
+
+void check(const OptimizerSpec& spec) {
+  const bool adam = spec.name == "adam";
+  require(adam || spec.name == "sgd",
+          fmt::format("unknown optimizer '{}'.{} Optimizers: sgd, adam", spec.name,
+                      did_you_mean(spec.name, {"sgd", "adam"})));
+  require(std::isfinite(spec.learning_rate) && spec.learning_rate > 0,
+          fmt::format("a learning rate is above 0, not {}", spec.learning_rate));
+  require(spec.momentum >= 0 && spec.momentum < 1,
+          fmt::format("a momentum is at least 0 and below 1, not {}", spec.momentum));
+  require(!adam || spec.momentum == 0, "adam takes no momentum: it has its own");
+}
+
+std::unique_ptr<Optimizer> make_host_optimizer(const OptimizerSpec& spec, std::int64_t count,
+                                               DataType type) {
+  check(spec);
+  if (type == DataType::f32) return make<float>(spec, count);
+  if (type == DataType::f64) return make<double>(spec, count);
+  throw Unavailable(fmt::format("training is in f32 or f64, not {}", to_string(type)));
+}
+
+}  // namespace collbench

@@ -1,0 +1,62 @@
+#include "training/replica_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+void all_reduce(Communicator& communicator, std::vector<std::int64_t>& values, ReduceOp op) {
+  const Region region{reinterpret_cast<std::byte*>(values.data()),
+                      static_cast<std::int64_t>(values.size()), DataType::i64};
+  communicator.all_reduce(region, region, op);
+}
+
+/// The rank that holds what most do not; -1 if all are equal.
+int odd_one_out(std::span<const std::int64_t> values) {
+  const auto count = [&](std::int64_t value) {
+    return std::count(values.begin(), values.end(), value);
+  };
+  std::int64_t usual = values[0];
+  for (const std::int64_t value : values) {
+    if (count(value) > count(usual)) usual = value;
+  }
+  const auto odd = std::find_if(values.begin(), values.end(),
+                                [usual](std::int64_t value) { return value != usual; });
+  return odd == values.end() ? -1 : static_cast<int>(odd - values.begin());
+}
+
+}  // namespace
+
+void require_equal_replicas(const Network& network, std::span<const Tensor> tensors,
+                            Communicator& communicator, std::int64_t step) {
+  const std::int64_t total = tensors.back().first + tensors.back().count;
+  const auto mine = std::bit_cast<std::int64_t>(network.fingerprint(0, total));
+  // The largest of all and, as the complement reverses the order, the smallest.
+  std::vector<std::int64_t> ends{mine, ~mine};
+  all_reduce(communicator, ends, ReduceOp::max);
+  if (ends[0] == ~ends[1]) return;
+
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<std::int64_t> table(tensors.size() * ranks);  // a rank fills its column, others add 0
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    table[i * ranks + static_cast<std::size_t>(communicator.rank())] =
+        std::bit_cast<std::int64_t>(network.fingerprint(tensors[i].first, tensors[i].count));
+  }
+  all_reduce(communicator, table, ReduceOp::sum);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const int rank = odd_one_out(std::span(table).subspan(i * ranks, ranks));
+    if (rank < 0) continue;
+    throw WrongResult(
+        fmt::format("replicas differ after step {}: '{}' of rank {} is not that of the others",
+                    step, tensors[i].name, rank));
+  }
+  throw WrongResult(fmt::format("replicas differ after step {}", step));
+}
+
+}  // namespace collbench
