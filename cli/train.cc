@@ -147,7 +147,12 @@ void print_times(const std::vector<ReplicaReport>& reports) {
   }
 }
 
-void print_results(const TrainingPlan& plan, const std::vector<ReplicaReport>& reports) {
+void print_results(const TrainingPlan& plan, const Samples& samples,
+                   const std::vector<ReplicaReport>& reports) {
+  std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
+                           plan.model.name, parameters_of(plan.model), samples.train.description,
+                           reports.size(), plan.global_batch, plan.optimizer.name,
+                           plan.optimizer.learning_rate);
   std::cout << fmt::format("{:>6}{:>12}{:>12}{:>12}\n", "epoch", "loss", "accuracy", "images/s");
   int number = 0;
   for (const Progress& epoch : reports[0].epochs) {
@@ -220,13 +225,6 @@ int train_command(const CLI::App& app) {
   const std::string& json = settings.text("json");
   per_replica_batch(plan.global_batch, workers);
   const Samples samples = samples_of(settings, plan);
-  if (json != "-") {
-    std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
-                             plan.model.name, parameters_of(plan.model), samples.train.description,
-                             workers, plan.global_batch, plan.optimizer.name,
-                             plan.optimizer.learning_rate);
-    std::cout.flush();
-  }
   ProgressLine line(use_progress(settings.text("progress")));
   const auto reports =
       train_mirrored(plan, workers, settings.text("algo"), samples.train, samples.held_out,
@@ -235,7 +233,7 @@ int train_command(const CLI::App& app) {
                                              now.loss, now.accuracy));
                      });
   line.clear();
-  if (json != "-") print_results(plan, reports);
+  if (json != "-") print_results(plan, samples, reports);
   if (!json.empty()) write_json(json, to_json(settings, plan, samples, reports));
   return exit_ok;
 }

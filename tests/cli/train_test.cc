@@ -1,0 +1,63 @@
+// `collbench train`: what it prints and writes, and how it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainTest : public testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "train");
+    return invoke(folder_, arguments);
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(TrainTest, TrainsAndReportsEachEpochAndRank) {
+  const Outcome outcome = run({"--model", "dense2", "--workers", "4", "--batch", "32", "--epochs",
+                               "3", "--json", "out.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("# dense2, 22 parameters; 1024 synthetic samples"));
+  const auto document = nlohmann::json::parse(folder_.read("out.json"));
+  ASSERT_EQ(document["epochs"].size(), 3U);
+  EXPECT_EQ(document["epochs"][0]["steps"], 32);
+  EXPECT_LT(document["epochs"][2]["loss"], document["epochs"][0]["loss"]);
+  ASSERT_EQ(document["ranks"].size(), 4U);
+  EXPECT_EQ(document["ranks"][3]["steps"]["exposed_communication_ms"].size(), 96U);
+  EXPECT_EQ(document["bucket_bytes"], nlohmann::json({88}));
+}
+
+TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
+  const auto losses = [&](const char* workers) {
+    const Outcome outcome = run({"--widths", "8,8", "--workers", workers, "--datatype", "f64",
+                                 "--steps", "5", "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["epochs"][2]["loss"].get<double>();
+  };
+  EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
+}
+
+TEST_F(TrainTest, RefusesWhatItCannotDo) {
+  const auto refuses = [&](const std::vector<std::string>& arguments, int code, const char* text) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  };
+  refuses({"--batch", "10", "--workers", "4"}, 2,
+          "The `global_batch_size` 10 is not divisible by `num_replicas_in_sync` 4");
+  refuses({"--model", "mnist-cn"}, 2, "Did you mean 'mnist-cnn'?");
+  refuses({"--strategy", "tpu"}, 2, "unknown strategy 'tpu'");
+  refuses({"--data", "nowhere"}, 4, "nowhere/train-images-idx3-ubyte");
+  refuses({"--lr", "0"}, 2, "above 0, not 0");
+  refuses({"--wrokers", "2"}, 2, "--workers");
+}
+
+}  // namespace
+}  // namespace collbench
