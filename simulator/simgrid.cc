@@ -24,10 +24,22 @@
 namespace collbench {
 namespace {
 
-// The module stands where it was built or where it was installed.
+// The module stands beside an installed command, also one that was moved, where it was built, or
+// where it was to be installed (for programs of others).
+std::string module_path() {
+  const std::filesystem::path built = COLLBENCH_SIMGRID_BUILT;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside =
+      program.parent_path() / COLLBENCH_SIMGRID_FROM_PROGRAM / "collbench" / built.filename();
+  for (const std::filesystem::path& path : {beside, built}) {
+    if (std::filesystem::exists(path, error)) return path.string();
+  }
+  return COLLBENCH_SIMGRID_INSTALLED;
+}
+
 std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settings) {
-  std::string path = COLLBENCH_SIMGRID_BUILT;
-  if (!std::filesystem::exists(path)) path = COLLBENCH_SIMGRID_INSTALLED;
+  const std::string path = module_path();
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     throw Unavailable(fmt::format("engine simgrid cannot be loaded: {}", dlerror()));

@@ -44,4 +44,12 @@ fi
 grep -q teleport "$lab/log" || fail "the missing component is not named"
 
 "$lab/prefix/bin/collbench" --version >/dev/null || fail "the installed command does not run"
+
+# What the moved command loads at run time comes from where it was moved to, not from the build.
+if ls "$lab"/prefix/lib*/collbench/libcollbench_simgrid_kernel.so "$lab"/prefix/lib*/*/collbench/libcollbench_simgrid_kernel.so >/dev/null 2>&1; then
+  said=$(LD_DEBUG=files "$lab/prefix/bin/collbench" simulate -E simgrid -A ring -W 4 \
+    -t star,10Gbps,1us -b 1K -e 1K -q 2>&1) || fail "the installed engine simgrid does not run"
+  grep -q "$lab/prefix/.*libcollbench_simgrid_kernel.so" <<<"$said" ||
+    fail "the engine simgrid was not loaded from the installed tree"
+fi
 echo "installed, moved, found, built and run"
