@@ -36,7 +36,9 @@ class SweepFileTest : public testing::Test {
     record.which.backend = "sim";
     record.which.workers = workers;
     record.which.simulated.topology = "star";
-    record.measurement.exact = Exact{.time = Seconds{seconds}, .engine = "fluid"};
+    record.measurement.exact.emplace();
+    record.measurement.exact->time = Seconds{seconds};
+    record.measurement.exact->engine = "fluid";
     record.measurement.latency_ns = {1};
     return record;
   }
