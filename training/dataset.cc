@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -46,6 +47,14 @@ Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t co
   require(classes >= 1 && count >= 1,
           fmt::format("synthetic data need at least 1 class and 1 sample, not {} and {}", classes,
                       count));
+  const Bytes needed = Bytes{sizeof(float)} * count * shape.size();
+  const Bytes available = available_memory();
+  if (needed > available) {
+    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
+    throw Unavailable(fmt::format(
+        "{} synthetic samples of {} need {:.1f} GiB of memory; {:.1f} GiB are available", count,
+        to_string(shape), gibibytes(needed), gibibytes(available)));
+  }
   Dataset data;
   data.description = fmt::format("{} synthetic samples (class patterns and noise)", count);
   data.shape = shape;

@@ -26,7 +26,8 @@ struct Dataset {
 };
 
 /// `count` samples, classes in turn. Sets of one seed with different parts ("train", "test") have
-/// the same patterns and different noise.
+/// the same patterns and different noise. Throws InvalidArgument if there would be none, and
+/// Unavailable if they need more memory than there is.
 Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t count,
                           std::uint64_t seed, std::string_view part);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "training/engine.h"
 #include "training/replica_check.h"
@@ -160,6 +161,20 @@ std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
   return global_batch / replicas;
 }
 
+Bytes least_memory(const TrainingPlan& plan, int replicas) {
+  std::int64_t activations = 0;  // of one sample
+  SampleShape shape = plan.model.input;
+  for (const LayerSpec& layer : plan.model.layers) {
+    shape = output_of(layer, shape);
+    activations += shape.size();
+  }
+  const Bytes value{size_of(plan.type)};
+  const std::int64_t samples = per_replica_batch(plan.global_batch, replicas);
+  const Bytes one = Bytes{8} * parameters_of(plan.model) + value * 2 * parameters_of(plan.model) +
+                    value * samples * activations;
+  return one * replicas;
+}
+
 void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   require(replicas >= 1, fmt::format("training needs at least 1 replica, not {}", replicas));
   require(plan.epochs >= 1, fmt::format("training takes at least 1 epoch, not {}", plan.epochs));
@@ -176,6 +191,14 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   BatchOrder(data.size(), plan.global_batch, plan.seed);
   check(plan.optimizer);
   find_engine(plan.engine);
+  const Bytes needed = least_memory(plan, replicas);
+  const Bytes available = available_memory();
+  if (needed > available) {
+    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
+    throw Unavailable(fmt::format(
+        "{} replicas of {} need at least {:.1f} GiB of memory; {:.1f} GiB are available", replicas,
+        plan.model.name, gibibytes(needed), gibibytes(available)));
+  }
 }
 
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,

@@ -70,12 +70,17 @@ struct ReplicaReport {
 /// unless the batch is a multiple of the number of replicas.
 std::int64_t per_replica_batch(std::int64_t global_batch, int replicas);
 
-/// Throws InvalidArgument if the plan contradicts itself or does not fit the data or `replicas`.
+/// What the replicas need at least: parameters, gradients, a copy in f64, and activations.
+Bytes least_memory(const TrainingPlan& plan, int replicas);
+
+/// Throws InvalidArgument if the plan contradicts itself or does not fit the data or `replicas`,
+/// and Unavailable if it needs more memory than there is.
 void check(const TrainingPlan& plan, const Dataset& data, int replicas);
 
 /// Trains as rank communicator.rank(). All ranks must pass equal plans and data. `on_step`, if not
-/// empty, is called after each step. Throws as Communicator does, and WrongResult on every rank if
-/// replicas ever differ. Communication runs on a thread of its own.
+/// empty, is called after each step. Throws as Communicator does, and WrongResult if replicas ever
+/// differ: on every rank, unless the caller of one that threw first ends the world of the others.
+/// Communication runs on a thread of its own.
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
                             Communicator& communicator,
                             const std::function<void(const Progress&)>& on_step);

@@ -77,6 +77,19 @@ TEST(DatasetTest, SyntheticPartsShareTheirPatternsButNoSample) {
               testing::Pointwise(testing::DoubleNear(0.15), mean_of_first_class(test)));
 }
 
+TEST(DatasetTest, RefusesMoreSyntheticSamplesThanFitTheMemory) {
+  EXPECT_THAT(
+      [] {
+        synthetic_dataset({1, 1, 1}, 1, std::int64_t{1} << 50, 1, "train");
+      },
+      ThrowsMessage<Unavailable>(HasSubstr("of memory")));
+  EXPECT_THAT(
+      [] {
+        synthetic_dataset({1, 1, 1}, 1, 0, 1, "train");
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("1 sample, not 1 and 0")));
+}
+
 TEST(DatasetTest, APassTakesEverySampleOnceAndSlicesTileTheBatch) {
   Dataset data = synthetic_dataset({1, 1, 1}, 1, 12, 1, "train");
   for (int i = 0; i < 12; ++i) data.labels[static_cast<std::size_t>(i)] = i;

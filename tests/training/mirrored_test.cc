@@ -143,6 +143,14 @@ TEST(MirroredTest, RefusesPlansThatDoNotFit) {
   refuses(plan, 2, "ring", "above 0, not -1");
 }
 
+TEST(MirroredTest, RefusesModelsThatDoNotFitTheMemory) {
+  const TrainingPlan plan = plan_for(make_model("mlp", {1 << 20, 1 << 20}), DataType::f32);
+  // 2^40 weights between the hidden layers, 16 bytes for each: 16 TiB for each replica.
+  EXPECT_GT(least_memory(plan, 2), Bytes{std::int64_t{1} << 45});
+  EXPECT_THAT([&] { train_mirrored(plan, 2, "ring", data_for(plan.model, 24), {}); },
+              ThrowsMessage<Unavailable>(HasSubstr("2 replicas of mlp need at least 3")));
+}
+
 TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {
   const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
   const Dataset data = data_for(plan.model, 60);
