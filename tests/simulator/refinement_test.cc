@@ -90,7 +90,9 @@ TEST(EquitablePartition, NumbersClassesByTheirFirstMember) {
     int next = 0;
     for (int v = 0; v < graph.vertices; ++v) {
       ASSERT_LE(classes.class_of[v], next);
-      if (classes.class_of[v] == next) EXPECT_EQ(classes.first[next++], v);
+      if (classes.class_of[v] == next) {
+        EXPECT_EQ(classes.first[next++], v);
+      }
     }
     EXPECT_EQ(next, classes.count());
   }
