@@ -125,27 +125,12 @@ void pin_as_asked(const Settings& settings, Sampling& sampling) {
 }
 
 Sweep sweep_of(const Settings& settings) {
-  const auto size = [&](const char* name) {
-    return parse_size_option(settings.label(name), settings.text(name));
-  };
   Sweep sweep;
   sweep.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
   sweep.backends = parse_list(settings.label("backend"), settings.text("backend"));
   sweep.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
   if (settings.given("hosts")) fit_to_hosts(settings, sweep);
-  sweep.first = size("minbytes");
-  sweep.last = size("maxbytes");
-  // A single bound of nccl-tests' habit "-b 128M" means that size alone, not an empty range.
-  if (sweep.first > sweep.last && !settings.given("maxbytes")) sweep.last = sweep.first;
-  if (sweep.first > sweep.last && !settings.given("minbytes")) sweep.first = sweep.last;
-  if (settings.pick("stepfactor", "stepbytes") == "stepbytes") {
-    sweep.step = size("stepbytes");
-    require(sweep.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
-  } else {
-    sweep.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
-    require(sweep.factor > 1,
-            fmt::format("{} must be above 1 (got {})", settings.label("stepfactor"), sweep.factor));
-  }
+  read_sizes(settings, sweep);
   const std::string_view place = settings.pick("in-place", "out-of-place");
   const bool both = place.empty() && settings.text("format") == "nccl";
   sweep.out_of_place = both || place == "out-of-place";
@@ -160,6 +145,25 @@ Sweep sweep_of(const Settings& settings) {
 }
 
 }  // namespace
+
+void read_sizes(const Settings& settings, Sweep& sweep) {
+  const auto size = [&](const char* name) {
+    return parse_size_option(settings.label(name), settings.text(name));
+  };
+  sweep.first = size("minbytes");
+  sweep.last = size("maxbytes");
+  // A single bound of nccl-tests' habit "-b 128M" means that size alone, not an empty range.
+  if (sweep.first > sweep.last && !settings.given("maxbytes")) sweep.last = sweep.first;
+  if (sweep.first > sweep.last && !settings.given("minbytes")) sweep.first = sweep.last;
+  if (settings.pick("stepfactor", "stepbytes") == "stepbytes") {
+    sweep.step = size("stepbytes");
+    require(sweep.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
+  } else {
+    sweep.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
+    require(sweep.factor > 1,
+            fmt::format("{} must be above 1 (got {})", settings.label("stepfactor"), sweep.factor));
+  }
+}
 
 std::span<const OptionRow> run_option_rows() { return rows; }
 

@@ -18,6 +18,9 @@ std::span<const OptionRow> run_option_rows();
 /// InvalidArgument, naming the option and where it was set, for a value that is wrong.
 std::vector<Case> cases_of(const Settings& settings);
 
+/// The axis of sizes, from --minbytes, --maxbytes, --stepfactor and --stepbytes.
+void read_sizes(const Settings& settings, Sweep& sweep);
+
 Sampling sampling_of(const Settings& settings);
 
 /// Where records go. A file "-" is standard output; the table is shown there if nothing else is.

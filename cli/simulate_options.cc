@@ -6,6 +6,7 @@
 
 #include "bench/case_filter.h"
 #include "bench/simulated_sweep.h"
+#include "cli/run_options.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "simulator/simulate.h"
@@ -104,25 +105,13 @@ std::vector<std::string> topologies_of(const Settings& settings) {
 }
 
 Sweep axes_of(const Settings& settings) {
-  const auto size = [&](const char* name) {
-    return parse_size_option(settings.label(name), settings.text(name));
-  };
   Sweep axes;
   axes.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
   axes.workers.clear();
   if (!settings.text("workers").empty()) {
     axes.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
   }
-  axes.first = size("minbytes");
-  axes.last = size("maxbytes");
-  if (axes.first > axes.last && !settings.given("maxbytes")) axes.last = axes.first;
-  if (axes.first > axes.last && !settings.given("minbytes")) axes.first = axes.last;
-  if (settings.pick("stepfactor", "stepbytes") == "stepbytes") {
-    axes.step = size("stepbytes");
-    require(axes.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
-  } else {
-    axes.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
-  }
+  read_sizes(settings, axes);
   axes.common.type = parse_data_type(settings.text("datatype"));
   axes.common.op = parse_reduce_op(settings.text("op"));
   axes.common.buffers = Buffers::hot;

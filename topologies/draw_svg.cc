@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "topologies/draw.h"
 #include "topologies/draw_outline.h"
+#include "topologies/xml_text.h"
 
 namespace collbench {
 namespace {
@@ -36,29 +37,6 @@ std::string use_color(double use) {
   return color;
 }
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return safe;
-}
-
 class SvgWriter {
  public:
   SvgWriter(const Topology& topology, const SvgOptions& options)
@@ -82,7 +60,7 @@ class SvgWriter {
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
         "<text x=\"20\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n",
-        width, height, escaped(title()));
+        width, height, escaped_for_xml(title()));
     for (const Line& line : picture_.lines) svg += draw(line);
     for (const Shape& shape : picture_.shapes) svg += draw(shape);
     return svg + legend + "</svg>\n";
@@ -145,7 +123,7 @@ class SvgWriter {
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\"{}><title>{}</title>"
         "</path>\n",
         path_of(line), color(line), width, line.two_way ? "" : " stroke-dasharray=\"6 3\"",
-        escaped(tip));
+        escaped_for_xml(tip));
   }
 
   // The last number in a name, "12", and "12+" of several.
@@ -183,12 +161,14 @@ class SvgWriter {
                         cx - 13, cy - 9);
     }
     svg += fmt::format("fill=\"{}\" stroke=\"#000000\"><title>{}</title>{}\n",
-                       is_host ? "#f7f7f7" : "#d9d9d9", escaped(shape.label),
+                       is_host ? "#f7f7f7" : "#d9d9d9", escaped_for_xml(shape.label),
                        is_host ? "</circle>" : "</rect>");
     if (!is_host && shape.is_crowded) return svg + inside_label(number_of(shape), cx, cy);
-    if (!is_host) return svg + outside_label(shape, escaped(short_name(shape.label)), cx, cy);
+    if (!is_host)
+      return svg + outside_label(shape, escaped_for_xml(short_name(shape.label)), cx, cy);
     const bool has_room = picture_.spacing >= 80 && picture_.arrangement != Arrangement::grid;
-    if (has_room) return svg + outside_label(shape, escaped(short_name(shape.label)), cx, cy);
+    if (has_room)
+      return svg + outside_label(shape, escaped_for_xml(short_name(shape.label)), cx, cy);
     return svg + inside_label(number_of(shape), cx, cy);
   }
 
@@ -196,7 +176,8 @@ class SvgWriter {
     return fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
         "font-size=\"{}\">{}</text>\n",
-        cx, cy + 3.5, number.size() <= 2 ? 11 : (number.size() == 3 ? 9 : 7), escaped(number));
+        cx, cy + 3.5, number.size() <= 2 ? 11 : (number.size() == 3 ? 9 : 7),
+        escaped_for_xml(number));
   }
 
   // Below hosts, above switches; on a circle outwards. A white edge keeps lines off the letters.
@@ -224,7 +205,7 @@ class SvgWriter {
     legend_width_ = std::max(legend_width_, 60 + 6.7 * static_cast<double>(text.size()));
     return fmt::format(
         "<g transform=\"translate(20 {:.0f})\">{}<text x=\"40\" y=\"4\">{}</text></g>\n", top, mark,
-        escaped(text));
+        escaped_for_xml(text));
   }
 
   std::string legend_text() {

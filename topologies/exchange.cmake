@@ -9,7 +9,8 @@ set(exchange_headers
   import_rates.h
   import_simgrid_platform.h
   import_topology.h
-  import_xml.h)
+  import_xml.h
+  xml_text.h)
 set(exchange_sources
   bounds.cc
   draw_arrange.cc
@@ -30,4 +31,5 @@ set(exchange_sources
   import_simgrid_units.cc
   import_simgrid_zones.cc
   import_topology.cc
-  import_xml.cc)
+  import_xml.cc
+  xml_text.cc)

@@ -2,34 +2,12 @@
 
 #include "core/error.h"
 #include "topologies/draw.h"
+#include "topologies/xml_text.h"
 
 namespace collbench {
 namespace {
 
 constexpr int most_hosts = 512;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return safe;
-}
 
 }  // namespace
 
@@ -44,12 +22,13 @@ std::string to_simgrid_xml(const Topology& topology) {
       "<!-- {0}: bandwidths are reached ones, so use network/model CM02 without factors -->\n"
       "<platform version=\"4.1\">\n  <zone id=\"{0}\" routing=\"Full\">\n",
       // Two hyphens would end the comment.
-      [name = escaped(topology.name())]() mutable {
+      [name = escaped_for_xml(topology.name())]() mutable {
         for (std::size_t i; (i = name.find("--")) != std::string::npos;) name.replace(i, 2, "-");
         return name;
       }());
   for (Host h = 0; h < hosts; ++h) {
-    xml += fmt::format("    <host id=\"{}\" speed=\"1Gf\"/>\n", escaped(topology.vertex_name(h)));
+    xml += fmt::format("    <host id=\"{}\" speed=\"1Gf\"/>\n",
+                       escaped_for_xml(topology.vertex_name(h)));
   }
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const auto link = static_cast<LinkId>(i);
@@ -62,7 +41,8 @@ std::string to_simgrid_xml(const Topology& topology) {
       if (a == b) continue;
       topology.route(a, b, route);
       xml += fmt::format("    <route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">",
-                         escaped(topology.vertex_name(a)), escaped(topology.vertex_name(b)));
+                         escaped_for_xml(topology.vertex_name(a)),
+                         escaped_for_xml(topology.vertex_name(b)));
       for (const LinkId link : route) xml += fmt::format("<link_ctn id=\"l{}\"/>", link);
       xml += "</route>\n";
     }
