@@ -1,6 +1,7 @@
 #include "transports/schedule_communicator.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -53,8 +54,7 @@ class ScheduleCommunicator final : public Communicator {
     in_order([&] {
       std::byte token{};
       const Region region{&token, 1, DataType::u8};
-      BoundPlan& plan = bound(Use::barrier, 0, region, true, ReduceOp::max);
-      execute(plan, region, region);
+      perform(bound(Use::barrier, 0, region, true, ReduceOp::max), region, region);
     });
   }
 
@@ -91,6 +91,18 @@ class ScheduleCommunicator final : public Communicator {
     return *last_;
   }
 
+  // Once one has failed, what the peers sent for it could be taken for a part of the next one,
+  // whose pieces have other sizes; none starts any more.
+  void perform(BoundPlan& plan, Region in, Region out) {
+    if (failure_) std::rethrow_exception(failure_);
+    try {
+      execute(plan, in, out);
+    } catch (...) {
+      failure_ = std::current_exception();
+      throw;
+    }
+  }
+
   bool needs_staging(Region region) const {
     return region.size().count > staging_floor_bytes && !endpoint_->reaches(region);
   }
@@ -102,7 +114,7 @@ class ScheduleCommunicator final : public Communicator {
     if (needs_staging(in) || needs_staging(out)) {
       play_staged(in, out, op);
     } else {
-      execute(bound(Use::all_reduce, 0, in, in.data == out.data, op), in, out);
+      perform(bound(Use::all_reduce, 0, in, in.data == out.data, op), in, out);
     }
   }
 
@@ -117,7 +129,7 @@ class ScheduleCommunicator final : public Communicator {
       const std::int64_t count = std::min(most, in.count - first);
       const Region segment = stage.part(0, count);
       collbench::copy(segment.data, in.part(first, count).data, segment.size().count);
-      execute(bound(Use::all_reduce, 0, segment, true, op), segment, segment);
+      perform(bound(Use::all_reduce, 0, segment, true, op), segment, segment);
       collbench::copy(out.part(first, count).data, segment.data, segment.size().count);
     }
   }
@@ -125,7 +137,7 @@ class ScheduleCommunicator final : public Communicator {
   void play_broadcast(Region region, Rank root) {
     if (region.count == 0) return;
     if (!needs_staging(region)) {
-      execute(bound(Use::broadcast, root, region, true, ReduceOp::sum), region, region);
+      perform(bound(Use::broadcast, root, region, true, ReduceOp::sum), region, region);
       return;
     }
     const std::int64_t most = segment_bytes / size_of(region.type);
@@ -136,7 +148,7 @@ class ScheduleCommunicator final : public Communicator {
       const Region segment = stage.part(0, count);
       const Region mine = region.part(first, count);
       collbench::copy(segment.data, mine.data, segment.size().count);
-      execute(bound(Use::broadcast, root, segment, true, ReduceOp::sum), segment, segment);
+      perform(bound(Use::broadcast, root, segment, true, ReduceOp::sum), segment, segment);
       collbench::copy(mine.data, segment.data, segment.size().count);
     }
   }
@@ -147,6 +159,7 @@ class ScheduleCommunicator final : public Communicator {
   std::map<Key, BoundPlan> plans_;
   Key last_key_;
   BoundPlan* last_ = nullptr;
+  std::exception_ptr failure_;
   ProgressLane lane_;  // last: its thread ends before what its tasks use
 };
 
