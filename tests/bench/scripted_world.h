@@ -3,10 +3,12 @@
 // The oracle the sampler is tested with; a fault can be put into what one rank receives.
 #pragma once
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -36,7 +38,7 @@ class NaiveWorld {
     }
     if (fault_) fault_(rank, sum);
     meet_.arrive_and_wait();
-    std::memcpy(out.data, sum.data(), 4 * sum.size());
+    std::ranges::copy(std::as_bytes(std::span(sum)), out.data);
     meet_.arrive_and_wait();
   }
 
