@@ -9,9 +9,10 @@ namespace collbench {
 
 /// `spec` with the options `dims` and `wrap` of torus, torus-2d and hierarchical taken from the
 /// layout where the user left them open and the layout fits: the ranks fill whole inner axes, in
-/// row-major order. A torus of chips with several cores adds over the cores first. On grids whose
-/// axes are powers of two, recursive-doubling, halving-doubling and (if all axes close) swing get
-/// `dims` and a stream for every axis, swing for every direction. Otherwise `spec` as it is.
+/// row-major order. A torus of chips with several cores adds over the cores first, one of which
+/// only some axes close gets balanced shares. On grids whose axes are powers of two,
+/// recursive-doubling, halving-doubling and (if all axes close) swing get `dims` and a stream for
+/// every axis, swing for every direction. Otherwise `spec` as it is.
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);
 
 }  // namespace collbench

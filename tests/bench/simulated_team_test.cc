@@ -61,7 +61,7 @@ TEST(SimulatedTeam, ExactFiguresSurviveTheRecordFileBitByBit) {
 TEST(SimulatedTeam, AlgorithmsFollowTheMachine) {
   CaseBinder binder;
   EXPECT_EQ(binder.bind(simulated_case("torus:4x2x2,50GBps,1us", "torus", 16, 4096)).algorithm,
-            "torus:dims=4x2x2:wrap=tmm");
+            "torus:dims=4x2x2:shares=balanced:wrap=tmm");
   EXPECT_EQ(binder.bind(simulated_case("torus:4x4,50GBps,1us", "torus:dims=2x8", 16, 64)).algorithm,
             "torus:dims=2x8");
 }
