@@ -1,0 +1,96 @@
+#include "cli/train_options.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "cli/values.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* what = "What to train";
+constexpr const char* how = "How";
+constexpr const char* input = "Data";
+constexpr const char* output = "Output";
+
+constexpr OptionRow rows[] = {
+    {what, "model", "m", "NAME", "mlp", "mlp, mnist-cnn or dense2"},
+    {what, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
+    {what, "optimizer", "", "NAME", "", "sgd or adam; the one of the model's tutorial by default"},
+    {what, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
+    {what, "momentum", "", "X", "0", "of sgd"},
+    {what, "batch", "B", "N", "64", "global batch; a multiple of the workers"},
+    {what, "epochs", "", "N", "3", "rounds of steps, each with a line of results"},
+    {what, "steps", "", "N", "", "per epoch; one pass over the data by default"},
+    {what, "seed", "", "N", "1", "of weights, order and synthetic data"},
+
+    {how, "strategy", "", "NAME", "mirrored", "mirrored: replicas are threads of this process"},
+    {how, "workers", "W", "N", "2", "replicas"},
+    {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them"},
+    {how, "engine", "E", "NAME", "plain", "what computes; plain loops on the CPU"},
+    {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
+    {how, "buckets", "", "RULE", "ddp", "ddp (1 MiB, then 25 MiB), one, tensor, or a size"},
+    {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
+
+    {input, "data", "", "FOLDER", "", "MNIST's four IDX files, unpacked; synthetic otherwise"},
+    {input, "samples", "", "N", "1024", "of synthetic data; a quarter more is held out"},
+
+    {output, "json", "J", "FILE", "", "results and the times of every rank; - is standard output"},
+    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> train_option_rows() { return rows; }
+
+std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
+                      std::int64_t most) {
+  return parse_count(settings.label(name), settings.text(name), least, most);
+}
+
+TrainingPlan plan_of(const Settings& settings) {
+  TrainingPlan plan;
+  std::vector<int> widths;
+  if (settings.given("widths")) {
+    for (const std::string& word : parse_list(settings.label("widths"), settings.text("widths"))) {
+      widths.push_back(
+          static_cast<int>(parse_count(settings.label("widths"), word, 1, std::int64_t{1} << 20)));
+    }
+  }
+  plan.model = make_model(settings.text("model"), widths);
+  const bool other = settings.given("optimizer");
+  plan.optimizer.name = other ? settings.text("optimizer") : plan.model.optimizer;
+  plan.optimizer.learning_rate = plan.model.learning_rate;
+  if (plan.optimizer.name != plan.model.optimizer) {
+    plan.optimizer.learning_rate = plan.optimizer.name == "adam" ? 0.001 : 0.01;  // Keras's
+  }
+  if (settings.given("lr")) {
+    plan.optimizer.learning_rate = parse_number(settings.label("lr"), settings.text("lr"));
+  }
+  plan.optimizer.momentum = parse_number(settings.label("momentum"), settings.text("momentum"));
+  plan.engine = settings.text("engine");
+  plan.type = parse_data_type(settings.text("datatype"));
+  plan.global_batch = count_of(settings, "batch", 1);
+  plan.epochs = static_cast<int>(count_of(settings, "epochs", 1));
+  if (settings.given("steps")) plan.steps = count_of(settings, "steps", 1);
+  plan.seed = static_cast<std::uint64_t>(
+      count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
+  plan.buckets = parse_bucket_rule(settings.text("buckets"));
+  plan.overlap = !settings.flag("no-overlap");
+  return plan;
+}
+
+Samples samples_of(const Settings& settings, const TrainingPlan& plan) {
+  const std::string& folder = settings.text("data");
+  if (!folder.empty()) return {mnist_dataset(folder, "train"), mnist_dataset(folder, "test")};
+  const std::int64_t count = count_of(settings, "samples", 1, 10'000'000);
+  const auto part = [&](const char* name, std::int64_t size) {
+    return synthetic_dataset(plan.model.input, plan.model.classes, size, plan.seed, name);
+  };
+  return {part("train", count), part("test", std::max<std::int64_t>(1, count / 4))};
+}
+
+}  // namespace collbench

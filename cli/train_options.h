@@ -1,0 +1,30 @@
+// The options of `collbench train`, and what they say of the plan and the data.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "cli/settings.h"
+#include "training/dataset.h"
+#include "training/replica.h"
+
+namespace collbench {
+
+std::span<const OptionRow> train_option_rows();
+
+/// The value of an option as a whole number. Throws InvalidArgument naming the option.
+std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
+                      std::int64_t most = std::numeric_limits<int>::max());
+
+/// Throws InvalidArgument naming the option that is wrong.
+TrainingPlan plan_of(const Settings& settings);
+
+struct Samples {
+  Dataset train;
+  Dataset held_out;
+};
+/// Read from --data, or synthetic. Throws as the readers of training/dataset.h do.
+Samples samples_of(const Settings& settings, const TrainingPlan& plan);
+
+}  // namespace collbench

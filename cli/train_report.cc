@@ -1,0 +1,129 @@
+#include "cli/train_report.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+/// A part of a step: its key in JSON, its heading, and the member.
+struct Part {
+  const char* key;
+  const char* heading;
+  Seconds StepTimes::*time;
+};
+constexpr Part parts[] = {
+    {"forward_ms", "forward", &StepTimes::forward},
+    {"backward_ms", "backward", &StepTimes::backward},
+    {"optimizer_ms", "optimizer", &StepTimes::optimizer},
+    {"communication_ms", "communication", &StepTimes::communication},
+    {"exposed_communication_ms", "exposed", &StepTimes::exposed},
+    {"input_ms", "input", &StepTimes::input},
+    {"checks_ms", "checks", &StepTimes::checks},
+    {"step_ms", "step", &StepTimes::whole},
+};
+
+/// The median over all steps but the first, which also meets cold caches and makes plans.
+double median_ms(const ReplicaReport& report, const Part& part) {
+  std::vector<double> times;
+  for (const StepTimes& step : report.steps) times.push_back((step.*part.time).count() * 1e3);
+  if (times.size() > 1) times.erase(times.begin());
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+double images_per_second(const TrainingPlan& plan, const Progress& epoch) {
+  return static_cast<double>(epoch.steps * plan.global_batch) / epoch.elapsed.count();
+}
+
+void print_times(const std::vector<ReplicaReport>& reports) {
+  std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{:>4}",
+                           std::max<std::size_t>(1, reports[0].steps.size() - 1), "rank");
+  for (const Part& part : parts) std::cout << fmt::format("{:>14}", part.heading);
+  std::cout << '\n';
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    std::cout << fmt::format("{:>4}", rank);
+    for (const Part& part : parts) {
+      std::cout << fmt::format("{:>14.3f}", median_ms(reports[rank], part));
+    }
+    std::cout << '\n';
+  }
+}
+
+}  // namespace
+
+void print_results(const TrainingPlan& plan, const Samples& samples,
+                   const std::vector<ReplicaReport>& reports) {
+  std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
+                           plan.model.name, parameters_of(plan.model), samples.train.description,
+                           reports.size(), plan.global_batch, plan.optimizer.name,
+                           plan.optimizer.learning_rate);
+  std::cout << fmt::format("{:>6}{:>12}{:>12}{:>12}\n", "epoch", "loss", "accuracy", "images/s");
+  int number = 0;
+  for (const Progress& epoch : reports[0].epochs) {
+    std::cout << fmt::format("{:>6}{:>12.6f}{:>12.4f}{:>12.1f}\n", ++number, epoch.loss,
+                             epoch.accuracy, images_per_second(plan, epoch));
+  }
+  std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
+                           reports[0].held_out_accuracy);
+  print_times(reports);
+}
+
+nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
+                              const Samples& samples, const std::vector<ReplicaReport>& reports) {
+  nlohmann::json document{{"model", plan.model.name},
+                          {"parameters", parameters_of(plan.model)},
+                          {"strategy", settings.text("strategy")},
+                          {"workers", reports.size()},
+                          {"algorithm", settings.text("algo")},
+                          {"engine", plan.engine},
+                          {"datatype", to_string(plan.type)},
+                          {"global_batch", plan.global_batch},
+                          {"optimizer", plan.optimizer.name},
+                          {"learning_rate", plan.optimizer.learning_rate},
+                          {"momentum", plan.optimizer.momentum},
+                          {"overlap", plan.overlap},
+                          {"seed", plan.seed},
+                          {"data", samples.train.description},
+                          {"held_out_accuracy", reports[0].held_out_accuracy}};
+  for (const Bucket& bucket : reports[0].buckets) {
+    document["bucket_bytes"].push_back(bucket.count * size_of(plan.type));
+  }
+  for (const Progress& epoch : reports[0].epochs) {
+    document["epochs"].push_back({{"steps", epoch.steps},
+                                  {"loss", epoch.loss},
+                                  {"accuracy", epoch.accuracy},
+                                  {"images_per_second", images_per_second(plan, epoch)}});
+  }
+  for (const ReplicaReport& report : reports) {
+    nlohmann::json rank;
+    for (const Part& part : parts) {
+      rank["median"][part.key] = median_ms(report, part);
+      for (const StepTimes& step : report.steps) {
+        rank["steps"][part.key].push_back((step.*part.time).count() * 1e3);
+      }
+    }
+    document["ranks"].push_back(std::move(rank));
+  }
+  return document;
+}
+
+void write_json(const std::string& path, const nlohmann::json& document) {
+  if (path == "-") {
+    std::cout << document.dump(1) << '\n';
+    return;
+  }
+  std::ofstream file(path);
+  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+  file << document.dump(1) << '\n';
+  file.close();
+  if (!file) throw Error(fmt::format("could not write '{}'", path));
+}
+
+}  // namespace collbench
