@@ -1,0 +1,70 @@
+// A measured time of one all-reduce: the common form of our own records, nccl-tests and OSU tables,
+// and published figures, for calibration, regret and measured policies.
+//
+// One measurement is one row of such a table: how long an all-reduce of `bytes` per rank took with
+// this library and algorithm on so many ranks of a system. What a source does not say is empty, 0
+// or equal to its neighbour, never guessed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/units.h"
+
+namespace collbench {
+
+/// How many ranks and where: `ranks` of them spread evenly over `nodes`.
+struct Scale {
+  int ranks = 0;
+  int nodes = 0;  // 0: not known
+  /// 0 if the nodes are not known.
+  int ranks_per_node() const { return nodes > 0 ? ranks / nodes : 0; }
+  auto operator<=>(const Scale&) const = default;
+};
+
+struct MeasuredTime {
+  std::string system;     // "abci-v100"; empty: the source does not say
+  std::string library;    // "nccl", "openmpi 4.1.5", "shm"
+  std::string algorithm;  // "ring"; "auto": the library's own choice
+  std::string protocol;   // "LL"; empty: the library's own choice
+  Scale scale;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = false;
+  Bytes bytes;      // vector of one rank
+  Seconds time{0};  // median, or the mean where the source has only that
+  Seconds low{0};   // p10 or minimum, and p90 or maximum; equal to `time` if not known
+  Seconds high{0};
+  int samples = 0;    // 0: not known
+  bool mean = false;  // `time` is a mean
+  std::string note;   // "wrong result", why the row is doubtful; empty: nothing to say
+};
+
+/// One file or part of one, with where it comes from.
+struct MeasuredTable {
+  std::string name;    // of the file, without its folder
+  std::string source;  // as the file states it
+  std::vector<MeasuredTime> times;
+  std::vector<std::string> notes;  // what was left out when reading, and why
+};
+
+/// What one method did: measurements of one system, library, algorithm, protocol, type, operator
+/// and place differ in scale and size only.
+struct MethodKey {
+  std::string system;
+  std::string library;
+  std::string algorithm;
+  std::string protocol;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = false;
+  auto operator<=>(const MethodKey&) const = default;
+};
+MethodKey method_of(const MeasuredTime& time);
+/// "abci-v100 nccl auto".
+std::string to_string(const MethodKey& key);
+/// "16 ranks on 4 nodes".
+std::string to_string(const Scale& scale);
+
+}  // namespace collbench
