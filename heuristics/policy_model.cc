@@ -1,0 +1,115 @@
+// Our model: every algorithm that fits, as the machine suggests it, with every protocol of the
+// machine's ladder, and what its switches add.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/fit.h"
+#include "heuristics/policy.h"
+#include "heuristics/predict.h"
+
+namespace collbench {
+namespace {
+
+std::string terms_of(const Prediction& p, const Machine& machine) {
+  std::string text;
+  const auto add = [&text](const char* what, Seconds time) {
+    if (time <= Seconds{0}) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", what, to_string(time));
+  };
+  add("overhead", p.overhead);
+  add("latency", p.latency);
+  add("bandwidth", p.bandwidth);
+  add("reduction", p.reduction);
+  if (p.bottleneck >= 0 && p.bandwidth > Seconds{0}) {
+    text += ", busiest " + machine.topology.link_name(p.bottleneck);
+  }
+  return text;
+}
+
+/// All that the registry has, or what is available of it.
+std::vector<std::string> names_for(const Question& question) {
+  if (!question.available.empty()) return question.available;
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
+  names.emplace_back("torus:pincer");
+  return names;
+}
+
+class Model {
+ public:
+  explicit Model(const Question& question)
+      : question_(question),
+        machine_(*question.machine),
+        placement_(place("row-major", question.workers, machine_.topology)) {}
+
+  /// The candidate with its fastest protocol.
+  Candidate candidate(const std::string& name) const {
+    Candidate found{name, "", {}, "", refusal(question_, name)};
+    if (!found.refused.empty()) return found;
+    try {
+      const AlgorithmSpec spec =
+          fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
+      found.algorithm = to_string(spec);
+      predict_ladder(make_schedule(spec, question_.workers), found);
+    } catch (const InvalidArgument& e) {
+      found.refused = e.what();
+    }
+    return found;
+  }
+
+  std::optional<Candidate> in_network() const {
+    const auto& adds = machine_.costs.in_network;
+    if (!adds) return {};
+    Candidate found{adds->name, "", {}, "", refusal(question_, adds->name)};
+    if (!found.refused.empty() && question_.available.empty()) found.refused.clear();
+    if (!found.refused.empty()) return found;
+    try {
+      const Prediction p = predict_in_network(machine_, question_.workers, question_.bytes);
+      found.time = p.time();
+      found.terms = terms_of(p, machine_);
+    } catch (const InvalidArgument& e) {
+      found.refused = e.what();
+    }
+    return found;
+  }
+
+ private:
+  void predict_ladder(const Schedule& schedule, Candidate& found) const {
+    Workload work;
+    work.type = question_.type;
+    work.count = question_.bytes.count / size_of(question_.type);
+    std::vector<std::string> ladder;
+    for (const Protocol& p : machine_.costs.protocols) ladder.push_back(p.name);
+    if (ladder.empty()) ladder.emplace_back();
+    for (const std::string& protocol : ladder) {
+      work.protocol = protocol;
+      const Prediction p = predict(schedule, machine_, placement_, work);
+      if (found.time && *found.time <= p.time()) continue;
+      found.time = p.time();
+      found.protocol = protocol;
+      found.terms = terms_of(p, machine_);
+    }
+  }
+
+  const Question& question_;
+  const Machine& machine_;
+  std::vector<Host> placement_;
+};
+
+}  // namespace
+
+Answer ask_model(const Question& question) {
+  require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
+  const Model model(question);
+  std::vector<Candidate> candidates;
+  for (const std::string& name : names_for(question)) candidates.push_back(model.candidate(name));
+  if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
+  return take_fastest(question, std::move(candidates));
+}
+
+}  // namespace collbench
