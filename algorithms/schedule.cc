@@ -60,6 +60,21 @@ int Schedule::pattern(int round) const {
   return runs_.empty() ? round : *(std::upper_bound(runs_.begin(), runs_.end(), round) - 1);
 }
 
+std::span<const Schedule> Schedule::streams() const {
+  if (streams_ == nullptr) return {};
+  return *streams_;
+}
+
+Schedule Schedule::with_streams(std::vector<Schedule> streams) const {
+  for ([[maybe_unused]] const Schedule& stream : streams) {
+    assert(stream.ranks() == ranks() && stream.chunks() == chunks());
+    assert(stream.rounds() <= rounds() && stream.streams().empty());
+  }
+  Schedule joined = *this;
+  joined.streams_ = std::make_shared<const std::vector<Schedule>>(std::move(streams));
+  return joined;
+}
+
 Schedule tabulate(const Schedule& schedule) {
   struct Table {
     std::vector<std::size_t> begin;  // ranks x rounds + 1 entries, row-major
@@ -81,11 +96,12 @@ Schedule tabulate(const Schedule& schedule) {
                      static_cast<std::size_t>(t);
     for (std::size_t i = table->begin[row]; i < table->begin[row + 1]; ++i) out.push(table->ops[i]);
   };
-  return {schedule.name(),
-          {schedule.ranks(), schedule.chunks(), rounds},
-          play,
-          schedule.partition(),
-          schedule.runs()};
+  const Schedule tabulated(schedule.name(), {schedule.ranks(), schedule.chunks(), rounds}, play,
+                           schedule.partition(), schedule.runs());
+  if (schedule.streams().empty()) return tabulated;
+  std::vector<Schedule> streams;
+  for (const Schedule& stream : schedule.streams()) streams.push_back(tabulate(stream));
+  return tabulated.with_streams(std::move(streams));
 }
 
 }  // namespace collbench

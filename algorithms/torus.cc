@@ -113,15 +113,15 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
   }
   if (ranks == 1) return {"torus", {1, 1, 0}, [](Rank, int, Round&) {}};
   const int share = ranks * std::max(pieces_per_rank(axes), pieces_per_rank(cores));
-  const int streams = std::max(1, static_cast<int>(axes.size()));
+  const int count = std::max(1, static_cast<int>(axes.size()));
   std::vector<Schedule> parts;
-  for (int s = 0; s < streams; ++s) {
+  for (int s = 0; s < count; ++s) {
     std::vector<Level> order = cores;
     order.insert(order.end(), axes.begin() + s, axes.end());
     order.insert(order.end(), axes.begin(), axes.begin() + s);
-    parts.push_back(all_reduce_over(order, ranks, streams * share, {s * share, share}));
+    parts.push_back(all_reduce_over(order, ranks, count * share, {s * share, share}));
   }
-  const Schedule together = concurrent("torus", parts);
+  const Schedule together = streams("torus", parts);
   if (shares == StreamShares::equal || axes.empty()) return together;
   return with_partition(together, streams_partition(balanced_shares(lengths, wraps), share));
 }

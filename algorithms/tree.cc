@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "algorithms/allreduce.h"
+#include "algorithms/combinators.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -82,21 +83,19 @@ Schedule tree_all_reduce(std::string name, const std::vector<std::vector<Rank>>&
   const int ranks = static_cast<int>(trees[0].size());
   if (ranks == 1) segments = 1;
   const int chunks = static_cast<int>(trees.size()) * segments;
-  auto trains = std::make_shared<std::vector<Train>>();
-  int rounds = 0;
+  std::vector<Schedule> parts;
   for (const std::vector<Rank>& parents : trees) {
-    trains->emplace_back(parents, segments, static_cast<int>(trains->size()) * segments);
-    rounds = std::max(rounds, trains->back().rounds());
+    const auto train =
+        std::make_shared<Train>(parents, segments, static_cast<int>(parts.size()) * segments);
+    // Rounds are alike while the train fills its tree.
+    std::vector<int> runs;
+    for (int t = 0; t < train->rounds(); ++t) {
+      if (t <= train->rounds() - segments || t >= segments) runs.push_back(t);
+    }
+    const auto play = [train](Rank r, int t, Round& out) { train->play(r, t, out); };
+    parts.push_back({name, {ranks, chunks, train->rounds()}, play, {}, std::move(runs)});
   }
-  // Rounds are alike while all trains fill their trees.
-  std::vector<int> runs;
-  for (int t = 0; t < rounds; ++t) {
-    if (t <= rounds - segments || t >= segments) runs.push_back(t);
-  }
-  const auto play = [trains](Rank r, int t, Round& out) {
-    for (const Train& train : *trains) train.play(r, t, out);
-  };
-  return {std::move(name), {ranks, chunks, rounds}, play, {}, std::move(runs)};
+  return streams(std::move(name), std::move(parts));
 }
 
 Schedule tree(int ranks, int segments) {

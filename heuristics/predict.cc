@@ -1,6 +1,7 @@
 #include "heuristics/predict.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <future>
 #include <thread>
@@ -32,11 +33,11 @@ struct Terms {
   }
 };
 
-// A message, and what its receiver does then: the earliest time from its sender's round to the
-// receiver's next.
+// A message between positions (ranks of a stream), and what its receiver does then: the earliest
+// time from its sender's round to the receiver's next.
 struct Edge {
-  Rank from;
-  Rank to;
+  int from;
+  int to;
   Terms cost;
 };
 
@@ -56,12 +57,15 @@ struct Setting {
     return static_cast<double>(offsets[chunks.first + chunks.count] - offsets[chunks.first]);
   }
 
+  int positions() const { return schedule.ranks() * static_cast<int>(streams.size()); }
+
   // How many rounds rounds[i] stands for.
   int times(std::size_t i) const {
     return (i + 1 < rounds.size() ? rounds[i + 1] : schedule.rounds()) - rounds[i];
   }
 
   const Schedule& schedule;
+  std::span<const Schedule> streams;
   const Machine& machine;
   std::span<const Host> placement;
   const Protocol* protocol = nullptr;
@@ -82,6 +86,7 @@ const Protocol* find_protocol(const Machine& machine, const std::string& name) {
 Setting::Setting(const Schedule& schedule_of, const Machine& machine_of,
                  std::span<const Host> hosts, const Workload& workload)
     : schedule(schedule_of),
+      streams(schedule_of.streams().empty() ? std::span(&schedule_of, 1) : schedule_of.streams()),
       machine(machine_of),
       placement(hosts),
       protocol(find_protocol(machine_of, workload.protocol)),
@@ -120,7 +125,7 @@ class Loads {
       : setting_(setting),
         load_(setting.machine.topology.links().size(), 0),
         busy_(load_.size(), 0),
-        reduction_(setting.placement.size(), 0) {}
+        reduction_(static_cast<std::size_t>(setting.positions()), 0) {}
 
   // Replaces `cost` by what round `t` costs, which stands for `times` rounds.
   void measure(int t, int times, RoundCost& cost) {
@@ -128,7 +133,7 @@ class Loads {
     edges.clear();
     routes_.clear();
     hops_.clear();
-    for (Rank r = 0; r < setting_.schedule.ranks(); ++r) visit(r, t, edges);
+    for (int p = 0; p < setting_.positions(); ++p) visit(p, t, edges);
     cost.messages = static_cast<std::int64_t>(edges.size());
     take_loads(times);
     const LinkId* hop = routes_.data();
@@ -154,20 +159,27 @@ class Loads {
   const std::vector<double>& busy() const { return busy_; }
 
  private:
-  void visit(Rank r, int t, std::vector<Edge>& edges) {
-    setting_.schedule.round(r, t, round_);
+  void visit(int position, int t, std::vector<Edge>& edges) {
+    reduction_[position] = 0;
+    const Rank r = position % setting_.schedule.ranks();
+    const int stream_begin = position - r;
+    const Schedule& stream = setting_.streams[position / setting_.schedule.ranks()];
+    if (t >= stream.rounds()) return;
+    stream.round(r, t, round_);
     const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
     double reduced = 0;
     for (const Op& op : round_.ops()) {
       if (op.peer == r) continue;  // the mark of the own term in a fold
       const double bytes = setting_.bytes(op.chunks);
       if (op.kind == OpKind::recv_reduce) reduced += bytes;
-      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, bytes, edges);
+      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, stream_begin, bytes, edges);
     }
-    reduction_[r] = rate > 0 ? reduced / rate : 0;
+    // The streams of a rank share its rate.
+    const auto streams = static_cast<double>(setting_.streams.size());
+    reduction_[position] = rate > 0 ? reduced * streams / rate : 0;
   }
 
-  void send(Rank from, Rank to, double bytes, std::vector<Edge>& edges) {
+  void send(Rank from, Rank to, int stream_begin, double bytes, std::vector<Edge>& edges) {
     const Topology& topology = setting_.machine.topology;
     topology.route(setting_.placement[from], setting_.placement[to], route_);
     const RouteSummary summary = summarize(topology, route_);
@@ -181,7 +193,9 @@ class Loads {
     routes_.insert(routes_.end(), route_.begin(), route_.end());
     hops_.push_back(static_cast<std::uint32_t>(route_.size()));
     const double at_cap = cost_.cap > 0 ? wire / cost_.cap : 0;
-    edges.push_back({from, to, {(summary.latency + cost_.latency).count(), at_cap, 0}});
+    edges.push_back({stream_begin + from,
+                     stream_begin + to,
+                     {(summary.latency + cost_.latency).count(), at_cap, 0}});
   }
 
   // Turns bytes of links into seconds.
@@ -196,7 +210,7 @@ class Loads {
   const Setting& setting_;
   std::vector<double> load_;         // by link: bytes, then seconds
   std::vector<double> busy_;         // by link: seconds of all rounds so far
-  std::vector<double> reduction_;    // by rank, seconds
+  std::vector<double> reduction_;    // by position, seconds
   std::vector<LinkId> routes_;       // of all messages of a round
   std::vector<std::uint32_t> hops_;  // of each of them
   Round round_;
@@ -206,10 +220,10 @@ class Loads {
   MessageCost cost_;
 };
 
-// When every rank enters the round at hand.
+// When every position enters the round at hand.
 class Clocks {
  public:
-  explicit Clocks(int ranks) : now_(static_cast<std::size_t>(ranks)) {}
+  explicit Clocks(int positions) : now_(static_cast<std::size_t>(positions)), sent_(now_.size()) {}
 
   // `times` rounds that all cost the same.
   void pass(const RoundCost& cost, int times) {
@@ -229,6 +243,9 @@ class Clocks {
       const Terms end = latest();
       const Terms rate = (end + middle * -1) * (1.0 / (single - half));
       for (Terms& now : now_) now = now + rate * (times - single);
+      for (auto& last : sent_) {
+        for (Sent& sent : last) sent.arrival = sent.arrival + rate * (times - single);
+      }
     }
   }
 
@@ -252,13 +269,18 @@ class Clocks {
   void step(const std::vector<Edge>& edges) {
     next_ = now_;
     for (const Edge& edge : edges) {
-      const Terms arrival = now_[edge.from] + edge.cost;
+      Sent& sent = sent_[edge.from][static_cast<std::size_t>(edge.to) % 4];
+      Terms begin = now_[edge.from] + Terms{edge.cost.latency, 0, 0};
+      if (sent.to == edge.to && sent.arrival.sum() > begin.sum()) begin = sent.arrival;
+      sent = {edge.to, begin + Terms{0, edge.cost.bandwidth, 0}};
+      const Terms arrival = sent.arrival + Terms{0, 0, edge.cost.reduction};
       if (arrival.sum() > next_[edge.to].sum()) next_[edge.to] = arrival;
     }
     now_.swap(next_);
   }
 
-  // Where everybody waits for one sender at most, many rounds are a path of senders, whose cost
+  // Where everybody waits for one sender at most, ranks send on what they got, so that messages
+  // rarely catch up with those before them; and many rounds are a path of senders, whose cost
   // doubling adds up.
   void leap(const std::vector<Edge>& edges, int times) {
     if (times == 0) return;
@@ -288,8 +310,15 @@ class Clocks {
     }
   }
 
+  // The last message to another position; the last to four of them are known.
+  struct Sent {
+    int to = -1;
+    Terms arrival;
+  };
+
   std::vector<Terms> now_;
   std::vector<Terms> next_;
+  std::vector<std::array<Sent, 4>> sent_;
 };
 
 // Computes the costs of setting.rounds on as many threads as are worth it, and takes them in order.
@@ -297,7 +326,7 @@ class Rounds {
  public:
   explicit Rounds(const Setting& setting) : setting_(setting) {
     const std::int64_t turns =
-        static_cast<std::int64_t>(setting.rounds.size()) * setting.schedule.ranks();
+        static_cast<std::int64_t>(setting.rounds.size()) * setting.positions();
     const std::int64_t threads =
         std::min({turns / turns_worth_a_thread, static_cast<std::int64_t>(setting.rounds.size()),
                   std::int64_t{std::thread::hardware_concurrency()}});
@@ -348,7 +377,7 @@ class Rounds {
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const Workload& workload) {
   const Setting setting(schedule, machine, placement, workload);
-  Clocks clocks(schedule.ranks());
+  Clocks clocks(setting.positions());
   Prediction sum;
   Rounds rounds(setting);
   rounds.for_each([&](std::size_t i, const RoundCost& cost) {

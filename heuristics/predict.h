@@ -2,18 +2,18 @@
 // of computing for 65,536 ranks.
 //
 // A message takes its latency, then its bytes flow at the rate of the link on its way that the
-// round loads most (or at its cap, if that is less); then its receiver reduces. Senders never wait:
-// this is Posting::eager of the engines. With rendezvous, a message also waits for its receiver,
-// which takes as long where all ranks enter their rounds together and no link is contended, and
-// longer where some lag behind. A rank enters a round when the last message of the round before
-// has arrived, so ranks drift apart; but no link can be busy for longer than the whole takes. The
-// terms are those of the path of messages that ends last.
+// round loads most (or at its cap, if that is less), after those of its sender's earlier messages
+// to the same receiver; then its receiver reduces. Senders never wait: this is Posting::eager of
+// the engines. With rendezvous, a message also waits for its receiver, which takes as long where
+// all ranks enter their rounds together and no link is contended, and longer where some lag behind.
+// A rank enters a round of a stream when the last message of the round before has arrived, so ranks
+// and streams drift apart; but no link can be busy for longer than the whole takes. The terms are
+// those of the path of messages that ends last.
 //
-// Exact if no link carries messages of two rounds at once; of those that meet, only their total
-// load is seen, which makes trains along trees come out too fast. Alike rounds
-// (algorithms/schedule.h) are looked at once: where ranks receive from one other rank each they are
-// added up by doubling, elsewhere the first 4 million messages are followed and the rest
-// extrapolated.
+// Exact if no link carries messages of two rounds or pairs at once; of those that meet, only their
+// total load is seen. Alike rounds (algorithms/schedule.h) are looked at once: where ranks receive
+// from one other rank each they are added up by doubling, elsewhere the first 4 million messages
+// are followed and the rest extrapolated.
 #pragma once
 
 #include <cstdint>

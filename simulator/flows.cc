@@ -42,8 +42,14 @@ class Player {
     std::int32_t path = 0;
     std::int32_t to = 0;
     std::int32_t round = 0;
-    std::int32_t next = -1;  // that waits for the same receiver, or free message
-    bool flows = false;      // its latency is over
+    std::int32_t next = -1;    // that waits for the same receiver, or free message
+    std::int32_t behind = -1;  // the next one sent along its path that has not arrived
+    bool latency_over = false;
+    bool flows = false;
+  };
+  struct Lane {  // the messages along a path that have been sent and not arrived, in that order
+    std::int32_t first = -1;
+    std::int32_t last = -1;
   };
   struct Stamp {  // what only a trace needs
     Rank from = 0;
@@ -63,6 +69,8 @@ class Player {
   void take_turn(std::int32_t position);
   void send(std::int32_t from, std::int32_t round, const Flow& flow);
   void make_ready(std::int32_t flow);
+  void start_head(Lane& lane);
+  void leave_lane(std::int32_t flow);
   void handle(std::int32_t event);
   void arrive(std::int32_t flow);
   void keep_transfer(std::int32_t flow);
@@ -76,7 +84,8 @@ class Player {
   std::vector<Message> messages_;
   std::vector<Stamp> stamps_;  // by message, while transfers are kept
   std::int32_t free_message_ = -1;
-  PairTable<Ahead> ahead_;  // by position and round
+  std::vector<Lane> lanes_;  // by path
+  PairTable<Ahead> ahead_;   // by position and round
   Turn turn_;
   std::size_t ended_ = 0;
   double now_ = 0;
@@ -109,9 +118,32 @@ void Player::handle(std::int32_t event) {
     arrive(flow);
     return;
   }
-  moved.flows = true;
-  if (!stamps_.empty()) stamps_[static_cast<std::size_t>(flow)].start = now_;
-  links_.start(flow, moved.path, moved.wire_bytes, moved.cap, now_);
+  moved.latency_over = true;
+  start_head(lanes_[static_cast<std::size_t>(moved.path)]);
+}
+
+// Starts what may flow: of the messages along a path, those of the earliest round.
+void Player::start_head(Lane& lane) {
+  if (lane.first < 0) return;
+  const std::int32_t round = message(lane.first).round;
+  for (std::int32_t flow = lane.first; flow >= 0 && message(flow).round == round;
+       flow = message(flow).behind) {
+    Message& waiting = message(flow);
+    if (waiting.flows || !waiting.latency_over) continue;
+    waiting.flows = true;
+    if (!stamps_.empty()) stamps_[static_cast<std::size_t>(flow)].start = now_;
+    links_.start(flow, waiting.path, waiting.wire_bytes, waiting.cap, now_);
+  }
+}
+
+void Player::leave_lane(std::int32_t flow) {
+  Lane& lane = lanes_[static_cast<std::size_t>(message(flow).path)];
+  std::int32_t before = -1;
+  for (std::int32_t at = lane.first; at != flow; at = message(at).behind) before = at;
+  const std::int32_t behind = message(flow).behind;
+  (before < 0 ? lane.first : message(before).behind) = behind;
+  if (behind < 0) lane.last = before;
+  start_head(lane);
 }
 
 // Leaves the round the position is in, and those after it that wait for nothing.
@@ -141,7 +173,10 @@ void Player::take_turn(std::int32_t position) {
   program_.turn(position, here.round, turn_);
   here.awaited = turn_.arrivals;
   here.reduction = turn_.reduction.count();
-  if (!turn_.sends.empty()) links_.learn(program_.paths());
+  if (!turn_.sends.empty()) {
+    links_.learn(program_.paths());
+    lanes_.resize(program_.paths().size());
+  }
   for (const Flow& flow : turn_.sends) send(position, here.round, flow);
   const Ahead* found = ahead_.find(position, here.round);
   if (found == nullptr) return;
@@ -168,6 +203,9 @@ void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
                  .to = flow.to,
                  .round = round};
   if (!stamps_.empty()) stamps_[static_cast<std::size_t>(id)] = {.from = from, .bytes = flow.bytes};
+  Lane& lane = lanes_[static_cast<std::size_t>(flow.path)];
+  (lane.last < 0 ? lane.first : message(lane.last).behind) = id;
+  lane.last = id;
   // Whoever entered a later round cannot expect it any more: arrive() will say so.
   if (options_.posting == Posting::rendezvous &&
       positions_[static_cast<std::size_t>(flow.to)].round < round) {
@@ -188,6 +226,7 @@ void Player::arrive(std::int32_t flow) {
   const std::int32_t to = message(flow).to;
   const std::int32_t round = message(flow).round;
   if (!stamps_.empty()) keep_transfer(flow);
+  leave_lane(flow);
   message(flow).next = free_message_;
   free_message_ = flow;
   ++report_.flows;

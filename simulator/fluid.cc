@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,16 +41,11 @@ Outcome simulate_fluid(const Scenario& scenario) {
   outcome.round_end = std::move(report.round_end);
   outcome.messages = report.flows;
   outcome.messages_played = report.flows;
-  outcome.rank_end = std::move(report.end);
-  Seconds first{program->start(0)};
-  Seconds last{0};
-  for (int r = 0; r < scenario.schedule.ranks(); ++r) {
-    Seconds& end = outcome.rank_end[static_cast<std::size_t>(r)];
-    end += scenario.machine.costs.per_collective;
-    first = std::min(first, program->start(r));
-    last = std::max(last, end);
+  for (Transfer& transfer : outcome.transfers) {
+    transfer.from %= program->ranks();
+    transfer.to %= program->ranks();
   }
-  outcome.time = last - first;
+  set_times(*program, report.end, scenario, outcome);
   return outcome;
 }
 

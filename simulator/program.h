@@ -8,8 +8,10 @@
 // reduced bytes / reduction rate after the last arrival. On entering it starts all its sends; the
 // sender never waits for them (execute() waits for sends late, and simulated sends are buffered).
 // A flow becomes ready when its sender has entered the round (eager), or sender and receiver both
-// have (rendezvous); after its latency the bytes flow, sharing links max-min fairly, no faster than
-// its cap; when the last byte has flowed it has arrived.
+// have (rendezvous). After its latency, and once the flows of earlier rounds along its path have
+// arrived, its bytes flow, sharing links max-min fairly, no faster than its cap; when the last byte
+// has flowed it has arrived. So latencies of messages from one position to another overlap, and
+// their bytes follow each other.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "simulator/quotient.h"
 
-#include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,18 +38,14 @@ std::vector<double> link_bytes(Program& program, const Symmetry& symmetry) {
   return bytes;
 }
 
-void expand(const Scenario& scenario, Program& ranks, const Symmetry& symmetry,
-            const FlowReport& played, Outcome& outcome) {
-  Seconds first = ranks.start(0);
-  Seconds last{0};
-  for (int r = 0; r < symmetry.positions(); ++r) {
-    const Seconds end =
-        played.end[symmetry.class_of_position(r)] + scenario.machine.costs.per_collective;
-    outcome.rank_end.push_back(end);
-    first = std::min(first, ranks.start(r));
-    last = std::max(last, end);
+// The end of every position is that of its class.
+std::vector<Seconds> ends_of_positions(const Symmetry& symmetry, const FlowReport& played) {
+  std::vector<Seconds> ends;
+  ends.reserve(static_cast<std::size_t>(symmetry.positions()));
+  for (int p = 0; p < symmetry.positions(); ++p) {
+    ends.push_back(played.end[symmetry.class_of_position(p)]);
   }
-  outcome.time = last - first;
+  return ends;
 }
 
 }  // namespace
@@ -72,7 +68,7 @@ QuotientOutcome play_quotient(const Scenario& scenario) {
   outcome.messages = symmetry.flows();
   outcome.messages_played = report.played.flows;
   outcome.rank_classes = symmetry.position_classes();
-  expand(scenario, *ranks, symmetry, report.played, outcome);
+  set_times(*ranks, ends_of_positions(symmetry, report.played), scenario, outcome);
   if (scenario.link_use) {
     const std::vector<double> bytes = link_bytes(classes, symmetry);
     for (LinkId l = 0; l < symmetry.links(); ++l) {

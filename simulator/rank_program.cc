@@ -29,20 +29,22 @@ class PlainRanks final : public RankProgram {
  public:
   explicit PlainRanks(const Scenario& scenario);
 
-  int positions() const override { return scenario_.schedule.ranks(); }
+  int positions() const override { return positions_; }
   int rounds() const override { return scenario_.schedule.rounds(); }
   const std::vector<double>& capacities() const override { return capacities_; }
   const std::vector<Path>& paths() const override { return paths_; }
   void turn(int position, int round, Turn& out) override;
-  Seconds start(int position) const override { return starts_[static_cast<std::size_t>(position)]; }
+  Seconds start(int position) const override {
+    return starts_[static_cast<std::size_t>(position % ranks())];
+  }
   std::int64_t pattern(int round) const override {
     return one_size_ ? scenario_.schedule.pattern(round) : round;
   }
   bool matched() const override { return open_ == 0; }
 
  private:
-  struct Known {  // a path to a peer
-    Rank peer = -1;
+  struct Known {  // a path to a position
+    int peer = -1;
     std::int32_t path = 0;
   };
   double size(Chunks chunks) const {
@@ -53,10 +55,11 @@ class PlainRanks final : public RankProgram {
   }
   void check_op(Rank rank, int round, const Op& op) const;
   const MessageCost& cost(double bytes, int level);
-  std::int32_t path(Rank from, Rank to);
-  std::int32_t new_path(Rank from, Rank to);
+  std::int32_t path(int from, int to);
+  std::int32_t new_path(int from, int to);
 
   const Scenario& scenario_;
+  int positions_;
   const Protocol* protocol_ = nullptr;
   std::vector<double> capacities_;
   std::vector<Seconds> starts_;
@@ -64,7 +67,7 @@ class PlainRanks final : public RankProgram {
   double chunk_bytes_ = 0;
   double reduction_seconds_ = 0;  // per byte
   std::vector<Path> paths_;
-  std::vector<std::array<Known, 4>> known_;  // by rank, the peers it talked to last
+  std::vector<std::array<Known, 4>> known_;  // by position, those it talked to last
   PairTable<std::int32_t> path_of_;
   MessageCost cost_;  // of messages like the last one
   double cost_bytes_ = -1;
@@ -77,7 +80,10 @@ class PlainRanks final : public RankProgram {
 };
 
 PlainRanks::PlainRanks(const Scenario& scenario)
-    : scenario_(scenario), known_(static_cast<std::size_t>(scenario.schedule.ranks())) {
+    : RankProgram(scenario.schedule.ranks()),
+      scenario_(scenario),
+      positions_(ranks() * std::max(1, static_cast<int>(scenario.schedule.streams().size()))),
+      known_(static_cast<std::size_t>(positions_)) {
   check(scenario);
   const Schedule& schedule = scenario.schedule;
   const Machine& machine = scenario.machine;
@@ -86,7 +92,7 @@ PlainRanks::PlainRanks(const Scenario& scenario)
   }
   one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
   const double rate = machine.costs.reduction_rate.bytes_per_second;
-  reduction_seconds_ = rate > 0 ? 1 / rate : 0;
+  reduction_seconds_ = rate > 0 ? streams() / rate : 0;
   for (std::size_t l = 0; l < machine.topology.links().size(); ++l) {
     capacities_.push_back(machine.topology.capacity(static_cast<LinkId>(l)));
   }
@@ -127,7 +133,7 @@ const MessageCost& PlainRanks::cost(double bytes, int level) {
   return cost_;
 }
 
-std::int32_t PlainRanks::path(Rank from, Rank to) {
+std::int32_t PlainRanks::path(int from, int to) {
   Known& known = known_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to) % 4];
   if (known.peer != to) {
     const std::int32_t* old = path_of_.find(from, to);
@@ -136,9 +142,9 @@ std::int32_t PlainRanks::path(Rank from, Rank to) {
   return known.path;
 }
 
-std::int32_t PlainRanks::new_path(Rank from, Rank to) {
-  const auto host = [this](Rank rank) {
-    return scenario_.placement[static_cast<std::size_t>(rank)];
+std::int32_t PlainRanks::new_path(int from, int to) {
+  const auto host = [this](int position) {
+    return scenario_.placement[static_cast<std::size_t>(position % ranks())];
   };
   const Topology& topology = scenario_.machine.topology;
   topology.route(host(from), host(to), route_);
@@ -160,29 +166,34 @@ std::int32_t PlainRanks::new_path(Rank from, Rank to) {
 
 void PlainRanks::turn(int position, int round, Turn& out) {
   out.clear();
-  scenario_.schedule.round(position, round, round_);
+  const Rank rank = position % ranks();
+  const int stream_begin = position - rank;
+  const Schedule& schedule = stream_of(scenario_.schedule, position / ranks());
+  if (round >= schedule.rounds()) return;
+  schedule.round(rank, round, round_);
   double reduced = 0;
   for (const Op& op : round_.ops()) {
-    const bool valid = op.peer >= 0 && op.peer < positions() && op.peer != position &&
+    const bool valid = op.peer >= 0 && op.peer < ranks() && op.peer != rank &&
                        op.chunks.first >= 0 && op.chunks.count >= 1 &&
-                       op.chunks.count <= scenario_.schedule.chunks() - op.chunks.first;
+                       op.chunks.count <= schedule.chunks() - op.chunks.first;
     if (!valid) {
-      check_op(position, round, op);
+      check_op(rank, round, op);
       continue;  // the mark of the own term
     }
     const double bytes = size(op.chunks);
     if (bytes == 0) continue;
+    const int peer = stream_begin + op.peer;
     if (op.kind == OpKind::send) {
-      const std::int32_t route = path(position, op.peer);
+      const std::int32_t route = path(position, peer);
       const Path& on = paths_[static_cast<std::size_t>(route)];
       const MessageCost& message = cost(bytes, on.level);
-      out.sends.push_back({op.peer, route, bytes * message.wire_factor,
-                           on.latency + message.latency, message.cap, bytes});
-      open_ += message_code(position, op.peer, round, op.chunks);
+      out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
+                           message.cap, bytes});
+      open_ += message_code(position, peer, round, op.chunks);
     } else {
       ++out.arrivals;
       if (op.kind == OpKind::recv_reduce) reduced += bytes;
-      open_ -= message_code(op.peer, position, round, op.chunks);
+      open_ -= message_code(peer, position, round, op.chunks);
     }
   }
   out.reduction = Seconds{reduced * reduction_seconds_};
@@ -204,6 +215,33 @@ std::string describe(const Half& half, int round, bool sent) {
 }
 
 }  // namespace
+
+Seconds RankProgram::end_of(int rank, const std::vector<Seconds>& position_end) const {
+  Seconds last{0};
+  for (int p = rank; p < positions(); p += ranks_) {
+    last = std::max(last, position_end[static_cast<std::size_t>(p)]);
+  }
+  return last;
+}
+
+void set_times(const RankProgram& program, const std::vector<Seconds>& position_end,
+               const Scenario& scenario, Outcome& outcome) {
+  std::vector<Seconds> ends;
+  Seconds first = program.start(0);
+  Seconds last{0};
+  for (int r = 0; r < program.ranks(); ++r) {
+    ends.push_back(program.end_of(r, position_end) + scenario.machine.costs.per_collective);
+    first = std::min(first, program.start(r));
+    last = std::max(last, ends.back());
+  }
+  outcome.rank_end = std::move(ends);
+  outcome.time = last - first;
+}
+
+const Schedule& stream_of(const Schedule& schedule, int stream) {
+  if (schedule.streams().empty()) return schedule;
+  return schedule.streams()[static_cast<std::size_t>(stream)];
+}
 
 std::unique_ptr<RankProgram> rank_program(const Scenario& scenario) {
   return std::make_unique<PlainRanks>(scenario);

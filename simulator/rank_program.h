@@ -1,4 +1,6 @@
-// The Program of a scenario whose positions are its ranks.
+// The Program of a scenario whose positions are its ranks, once for each stream of its schedule:
+// position p is rank p % ranks() in stream p / ranks(). Streams of one rank share its links and, in
+// equal parts, its rate of reduction, and nothing else.
 //
 // Sizes, routes and costs are resolved here once: chunk boundaries are a table, and a route is
 // found when a pair of ranks first talks. Empty messages do not exist, as execute() never sends
@@ -19,7 +21,26 @@ class RankProgram : public Program {
   /// send met a receive of the same chunks in the same round. Constant time; a false "true" has
   /// probability 2^-64.
   virtual bool matched() const = 0;
+
+  int ranks() const { return ranks_; }
+  int streams() const { return positions() / ranks_; }
+  /// When `rank` has ended all its streams, by the ends of all positions.
+  Seconds end_of(int rank, const std::vector<Seconds>& position_end) const;
+
+ protected:
+  explicit RankProgram(int ranks) : ranks_(ranks) {}
+
+ private:
+  int ranks_;
 };
+
+/// From the first start to the last end, the machine's cost of a collective included, which is
+/// added to every rank's end: position ends become rank ends.
+void set_times(const RankProgram& program, const std::vector<Seconds>& position_end,
+               const Scenario& scenario, Outcome& outcome);
+
+/// What stream `stream` of a schedule plays; the schedule itself if it has no others.
+const Schedule& stream_of(const Schedule& schedule, int stream);
 
 /// The scenario must outlive the program. Throws InvalidArgument as check() does, and in turn() for
 /// an operation that names a rank or chunks that do not exist.

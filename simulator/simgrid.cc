@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "algorithms/combinators.h"
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
@@ -103,7 +104,8 @@ class Simulation {
         kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
         world_(scenario, program, *kernel_, child),
         child_(child),
-        schedule_(played_schedule()),
+        streams_(played_streams()),
+        vectors_(static_cast<std::size_t>(program.ranks())),
         ends_(static_cast<std::size_t>(program.positions())) {
     for (const double capacity : program.capacities()) kernel_->add_link(capacity);
     for (std::size_t from = 0; from < survey.routes.size(); ++from) {
@@ -111,15 +113,27 @@ class Simulation {
         add_route(static_cast<int>(from), to, path);
     }
     if (scenario.real_data) {
-      exact_ = exact_reduction(scenario.type, scenario.op, program.positions(), scenario.count);
+      exact_ = exact_reduction(scenario.type, scenario.op, program.ranks(), scenario.count);
     }
   }
 
   std::vector<std::byte> run() {
-    for (Rank rank = 0; rank < program_.positions(); ++rank) {
-      kernel_->spawn(rank, [this, rank] { act(rank); });
+    if (scenario_.real_data) {
+      for (Rank rank = 0; rank < program_.ranks(); ++rank) {
+        vectors_[rank].resize(
+            static_cast<std::size_t>(Region{nullptr, played_count(), scenario_.type}.size().count));
+        fill_exact(vector_of(rank), scenario_.op, program_.ranks(), rank);
+      }
+    }
+    for (int position = 0; position < program_.positions(); ++position) {
+      kernel_->spawn(position, [this, position] { act(position); });
     }
     kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
+    if (scenario_.real_data) {
+      for (Rank rank = 0; rank < program_.ranks(); ++rank) {
+        wrong_ += count_inexact(vector_of(rank), exact_);
+      }
+    }
     Packer packer;
     packer.put(ends_);
     packer.put(world_.round_end());
@@ -145,45 +159,48 @@ class Simulation {
   }
 
   // Equal chunks are played as one element each, which stands for a real number of bytes.
-  Schedule played_schedule() const {
-    const Schedule& s = scenario_.schedule;
-    if (!scenario_.equal_chunks) return s;
-    return Schedule(
-        s.name(), {s.ranks(), s.chunks(), s.rounds()},
-        [s](Rank rank, int round, Round& out) { s.round(rank, round, out); },
-        [](int chunk, std::int64_t count, int) { return count == 0 ? 0 : chunk; });
+  std::vector<Schedule> played_streams() const {
+    std::vector<Schedule> played;
+    for (int s = 0; s < program_.streams(); ++s) {
+      const Schedule& stream = stream_of(scenario_.schedule, s);
+      const auto element_each = [](int chunk, std::int64_t count, int) {
+        return count == 0 ? 0 : chunk;
+      };
+      played.push_back(scenario_.equal_chunks ? with_partition(stream, element_each) : stream);
+    }
+    return played;
   }
   std::int64_t played_count() const {
-    return scenario_.equal_chunks && scenario_.count > 0 ? schedule_.chunks() : scenario_.count;
+    return scenario_.equal_chunks && scenario_.count > 0 ? scenario_.schedule.chunks()
+                                                         : scenario_.count;
   }
   double element_bytes() const {
     const double all = static_cast<double>(scenario_.count) * size_of(scenario_.type);
     return played_count() > 0 ? all / static_cast<double>(played_count()) : 0;
   }
+  Region vector_of(Rank rank) {
+    std::vector<std::byte>& memory = vectors_[static_cast<std::size_t>(rank)];
+    return {memory.empty() ? nullptr : memory.data(), played_count(), scenario_.type};
+  }
 
-  void act(Rank rank) {
+  void act(int position) {
     try {
-      kernel_->sleep_until(program_.start(rank).count());
-      play(rank);
+      kernel_->sleep_until(program_.start(position).count());
+      play(position);
     } catch (const std::exception& error) {  // but not what SimGrid throws to end an actor
       child_.give_up(error.what());
     }
   }
 
-  void play(Rank rank) {
-    const std::int64_t count = played_count();
-    SimulatedEndpoint endpoint(world_, schedule_, rank, element_bytes());
-    BoundPlan plan(Plan(schedule_, rank, count, scenario_.type, scenario_.op, true), endpoint);
-    std::vector<std::byte> memory;
-    Region vector{nullptr, count, scenario_.type};
-    if (scenario_.real_data) {
-      memory.resize(static_cast<std::size_t>(vector.size().count));
-      vector.data = memory.data();
-      fill_exact(vector, scenario_.op, program_.positions(), rank);
-    }
+  void play(int position) {
+    const Rank rank = position % program_.ranks();
+    const Schedule& stream = streams_[static_cast<std::size_t>(position / program_.ranks())];
+    SimulatedEndpoint endpoint(world_, stream, position, element_bytes());
+    BoundPlan plan(Plan(stream, rank, played_count(), scenario_.type, scenario_.op, true),
+                   endpoint);
+    const Region vector = vector_of(rank);
     execute(plan, vector, vector);
-    ends_[static_cast<std::size_t>(rank)] = Seconds{endpoint.finish()};
-    if (scenario_.real_data) wrong_ += count_inexact(vector, exact_);
+    ends_[static_cast<std::size_t>(position)] = Seconds{endpoint.finish()};
   }
 
   const Scenario& scenario_;
@@ -191,23 +208,12 @@ class Simulation {
   std::unique_ptr<SimgridKernel> kernel_;
   SimgridWorld world_;
   Child& child_;
-  Schedule schedule_;
-  std::vector<Seconds> ends_;
+  std::vector<Schedule> streams_;
+  std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
+  std::vector<Seconds> ends_;                    // by position
   std::vector<double> exact_;
   std::int64_t wrong_ = 0;
 };
-
-void set_time(Outcome& outcome, const Scenario& scenario, const Program& program) {
-  Seconds first = program.start(0);
-  Seconds last{0};
-  for (int r = 0; r < program.positions(); ++r) {
-    Seconds& end = outcome.rank_end[static_cast<std::size_t>(r)];
-    end += scenario.machine.costs.per_collective;
-    first = std::min(first, program.start(r));
-    last = std::max(last, end);
-  }
-  outcome.time = last - first;
-}
 
 }  // namespace
 
@@ -217,7 +223,7 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   const auto program = rank_program(scenario);
   if (scenario.real_data) {
     require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
-    require_exact_sums(scenario.type, scenario.op, program->positions());
+    require_exact_sums(scenario.type, scenario.op, program->ranks());
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);
@@ -226,14 +232,19 @@ Outcome simulate_simgrid(const Scenario& scenario) {
                    {.name = "simgrid"}));
   Outcome outcome;
   outcome.engine = Engine::simgrid;
-  result.get(outcome.rank_end);
+  std::vector<Seconds> ends;
+  result.get(ends);
   result.get(outcome.round_end);
   result.get(outcome.links);
   result.get(outcome.transfers);
   result.get(outcome.messages);
   result.get(outcome.wrong);
   outcome.messages_played = outcome.messages;
-  set_time(outcome, scenario, *program);
+  for (Transfer& transfer : outcome.transfers) {
+    transfer.from %= program->ranks();
+    transfer.to %= program->ranks();
+  }
+  set_times(*program, ends, scenario, outcome);
   return outcome;
 }
 

@@ -19,11 +19,17 @@ constexpr Endpoint::Ticket sent_ticket = 0;  // nothing to wait for
 
 }  // namespace
 
-SimulatedEndpoint::SimulatedEndpoint(SimgridWorld& world, const Schedule& schedule, Rank rank,
+SimulatedEndpoint::SimulatedEndpoint(SimgridWorld& world, const Schedule& schedule, int position,
                                      double element_bytes)
-    : world_(world), schedule_(schedule), rank_(rank), element_bytes_(element_bytes), round_(-1) {
+    : world_(world),
+      schedule_(schedule),
+      rank_(position % schedule.ranks()),
+      stream_begin_(position - rank_),
+      element_bytes_(element_bytes),
+      round_(-1) {
   const double rate = world.scenario().machine.costs.reduction_rate.bytes_per_second;
-  reduction_seconds_ = rate > 0 ? 1 / rate : 0;
+  const double streams = world.program().positions() / schedule.ranks();
+  reduction_seconds_ = rate > 0 ? streams / rate : 0;
 }
 
 // Counts an operation, entering the round it belongs to.
@@ -43,7 +49,7 @@ void SimulatedEndpoint::enter(int round) {
         fmt::format("{}: rank {} has more operations than its schedule", schedule_.name(), rank_));
   }
   round_ = round;
-  world_.program().turn(rank_, round, turn_);
+  world_.program().turn(stream_begin_ + rank_, round, turn_);
   sends_ = 0;
   left_ = turn_.sends.size() + static_cast<std::size_t>(turn_.arrivals);
   if (turn_.arrivals == 0) return;
@@ -58,7 +64,8 @@ void SimulatedEndpoint::enter(int round) {
     const bool empty =
         scenario.count == 0 || (!scenario.equal_chunks &&
                                 place(op.chunks.first) == place(op.chunks.first + op.chunks.count));
-    if (!empty) expected_[op.peer].push_back(world_.expect(op.peer, rank_));
+    if (!empty)
+      expected_[op.peer].push_back(world_.expect(stream_begin_ + op.peer, stream_begin_ + rank_));
   }
 }
 
@@ -86,7 +93,7 @@ double SimulatedEndpoint::finish() {
 Endpoint::Ticket SimulatedEndpoint::send(Rank to, Region from) {
   operation();
   forget_arrived_sends();
-  if (sends_ >= turn_.sends.size() || turn_.sends[sends_].to != to) {
+  if (sends_ >= turn_.sends.size() || turn_.sends[sends_].to != stream_begin_ + to) {
     throw Error(fmt::format("{}: rank {} sends to rank {} in round {}, unlike its schedule",
                             schedule_.name(), rank_, to, round_));
   }
@@ -95,7 +102,7 @@ Endpoint::Ticket SimulatedEndpoint::send(Rank to, Region from) {
          1e-9 * flow.bytes);
   std::vector<std::byte> content;
   if (from.data != nullptr) content.assign(from.data, from.data + from.size().count);
-  sent_.push_back(world_.send(rank_, round_, flow, std::move(content)));
+  sent_.push_back(world_.send(stream_begin_ + rank_, round_, flow, std::move(content)));
   return sent_ticket;
 }
 

@@ -1,4 +1,5 @@
-// One simulated rank as an Endpoint: execute() plays on it as it plays on shared memory or gRPC.
+// One simulated rank of one stream as an Endpoint: execute() plays on it as it plays on shared
+// memory or gRPC.
 //
 // Operations come without their round, but in its order, so the endpoint walks along the schedule:
 // with the first operation beyond a round the rank enters the next one that has any. There it
@@ -15,11 +16,13 @@
 
 namespace collbench {
 
-/// Thread safety: belongs to the actor of its rank.
+/// Thread safety: belongs to the actor of its position.
 class SimulatedEndpoint final : public Endpoint {
  public:
-  /// `element_bytes` is what an element of a region stands for.
-  SimulatedEndpoint(SimgridWorld& world, const Schedule& schedule, Rank rank, double element_bytes);
+  /// Plays rank position % ranks of the stream `schedule`. `element_bytes` is what an element of a
+  /// region stands for.
+  SimulatedEndpoint(SimgridWorld& world, const Schedule& schedule, int position,
+                    double element_bytes);
 
   /// Leaves the last round and says when that was; then stays until all ranks have, since messages
   /// end with their actors.
@@ -54,6 +57,7 @@ class SimulatedEndpoint final : public Endpoint {
   SimgridWorld& world_;
   const Schedule& schedule_;
   Rank rank_;
+  int stream_begin_;  // the position of rank 0
   double element_bytes_;
   double reduction_seconds_;  // per byte
   double debt_ = 0;           // of reductions, seconds

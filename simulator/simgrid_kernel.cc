@@ -110,6 +110,15 @@ class Kernel final : public SimgridKernel {
     return comm;
   }
 
+  void help(int beside, std::function<void()> body) override {
+    s4u::Actor::create("helper", host(beside), std::move(body));
+  }
+
+  void watch(Comm* comm) override {
+    const s4u::CommPtr watched = comm->comm;
+    watched->wait();
+  }
+
   double wait(Comm* comm) override {
     comm->comm->wait();
     const double arrival = comm->comm->get_finish_time();

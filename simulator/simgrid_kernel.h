@@ -38,6 +38,10 @@ class SimgridKernel {
   /// Calls `call`, which must not block, at `time`.
   virtual void at(double time, std::function<void()> call) = 0;
 
+  /// Another actor on the host of actor `beside`, that does not meet() the others; from at() as
+  /// well.
+  virtual void help(int beside, std::function<void()> body) = 0;
+
   // The rest is for the calling actor.
   virtual void sleep_until(double time) = 0;
   /// Blocks until all spawned actors are here.
@@ -52,6 +56,8 @@ class SimgridKernel {
   virtual Comm* get(Mailbox* mailbox) = 0;
   /// Blocks until the message has arrived, says when that was, and frees the comm.
   virtual double wait(Comm* comm) = 0;
+  /// Blocks until a message that has been started has arrived; its sender may wait() meanwhile.
+  virtual void watch(Comm* comm) = 0;
 };
 
 /// The name and type of the function that the module exports. A process can make one kernel.

@@ -89,6 +89,7 @@ SimgridMessagePtr SimgridWorld::send(Rank from, int round, const Flow& flow,
   message->content = std::move(content);
   message->put = kernel_.put(message->mailbox, flow.wire_bytes, flow.cap);
   message->sent = true;
+  c.lane.push_back(message);
   ++messages_;
   if (scenario_.posting == Posting::eager || message->awaited) become_ready(message);
   return message;
@@ -106,10 +107,47 @@ SimgridMessagePtr SimgridWorld::expect(Rank from, Rank to) {
 
 void SimgridWorld::become_ready(const SimgridMessagePtr& message) {
   message->ready = kernel_.now();
-  kernel_.at(message->ready + message->flow.latency.count(), [this, message] { start(*message); });
+  kernel_.at(message->ready + message->flow.latency.count(), [this, message] {
+    message->latency_over = true;
+    start_head(channel(message->from, message->to));
+  });
+}
+
+// Starts what may flow: the messages of the earliest round. If others are behind them that could
+// flow but for those, a helper looks for their end. (SimGrid tells nobody else of it in time.)
+void SimgridWorld::start_head(Channel& channel) {
+  std::deque<SimgridMessagePtr>& lane = channel.lane;
+  while (!lane.empty() && lane.front()->arrival >= 0) lane.pop_front();
+  bool flowing = false;
+  bool held_up = false;
+  for (const SimgridMessagePtr& message : lane) {
+    const bool head = message->round == lane.front()->round;
+    if (head && message->latency_over && !message->flows) start(*message);
+    flowing = flowing || (message->flows && message->arrival < 0);
+    held_up = held_up || (!head && message->latency_over);
+  }
+  if (flowing && held_up && !channel.watched) watch(channel);
+}
+
+// Asking SimGrid for anything but what at() allows would let others change the lane meanwhile.
+void SimgridWorld::watch(Channel& channel) {
+  channel.watched = true;
+  const auto flows = [](const SimgridMessagePtr& m) { return m->flows && m->arrival < 0; };
+  const SimgridMessagePtr message = *std::find_if(channel.lane.begin(), channel.lane.end(), flows);
+  kernel_.help(message->to, [this, &channel, message] {
+    if (message->arrival < 0) {
+      kernel_.watch(message->put);
+      message->arrival = kernel_.now();
+    }
+    kernel_.at(kernel_.now(), [this, &channel] {
+      channel.watched = false;
+      start_head(channel);
+    });
+  });
 }
 
 void SimgridWorld::start(SimgridMessage& message) {
+  message.flows = true;
   message.start = kernel_.now();
   kernel_.start(message.put);
   if (busy_.empty()) return;

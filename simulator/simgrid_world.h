@@ -2,7 +2,8 @@
 //
 // A message is known to both sides under its place in the order from one rank to another, whoever
 // comes first. It becomes ready when its sender is there (eager) or both sides are (rendezvous);
-// a timer pays its latency; then it flows. Which mailbox carries it is settled when it is first
+// a timer pays its latency; then it flows, once the messages of earlier rounds between the same two
+// have arrived. Which mailbox carries it is settled when it is first
 // heard of, so messages with different latencies may overtake each other and still be told apart.
 #pragma once
 
@@ -25,6 +26,8 @@ struct SimgridMessage {
   Flow flow;
   bool sent = false;     // the sender has been here
   bool awaited = false;  // the receiver has been here
+  bool latency_over = false;
+  bool flows = false;
   double ready = 0;
   double start = 0;
   double arrival = -1;  // known once the receiver has waited for it
@@ -79,9 +82,11 @@ class SimgridWorld {
   std::vector<Transfer> transfers() const;  // in order of arrival
 
  private:
-  struct Channel {  // from one rank to another: those that one side has heard of
-    std::deque<SimgridMessagePtr> sent;
+  struct Channel {                       // from one rank to another
+    std::deque<SimgridMessagePtr> sent;  // those that one side has heard of
     std::deque<SimgridMessagePtr> awaited;
+    std::deque<SimgridMessagePtr> lane;  // sent and, as far as anybody looked, not arrived
+    bool watched = false;                // by a helper, which starts what follows
   };
   Channel& channel(Rank from, Rank to) { return channels_[static_cast<std::size_t>(to)][from]; }
   SimgridMessagePtr meet(std::deque<SimgridMessagePtr>& partners,
@@ -89,6 +94,8 @@ class SimgridWorld {
   void provide_mailbox(Rank to);
   void become_ready(const SimgridMessagePtr& message);
   void start(SimgridMessage& message);
+  void start_head(Channel& channel);
+  void watch(Channel& channel);
   void keep_for_trace(const SimgridMessage& message);
 
   const Scenario& scenario_;

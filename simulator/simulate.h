@@ -35,7 +35,7 @@ struct Scenario {
   std::int64_t count = 0;            // elements of the vector of one rank
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
-  Posting posting = Posting::rendezvous;
+  Posting posting = Posting::eager;
   std::string protocol = {};  // of the machine's ladder; empty: none
   bool equal_chunks = false;  // sizes are real numbers: every chunk is 1/chunks of the vector
   Disturbance disturbance = {};

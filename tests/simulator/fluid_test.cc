@@ -127,6 +127,7 @@ TEST(Fluid, ProtocolsInflateDelayAndCapMessages) {
 
 TEST(Fluid, AStragglerDelaysWhoWaitsForIt) {
   Scenario scenario = plain_scenario("recursive-doubling", 4, 1 << 20, plain_star(4));
+  scenario.posting = Posting::rendezvous;
   scenario.disturbance.stragglers = {{3, Seconds{1e-3}}};
   const double message = (1 << 20) / bandwidth;
   expect_relative(simulate_fluid(scenario).time.count(), 1e-3 + 2 * (alpha + message));

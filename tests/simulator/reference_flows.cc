@@ -9,8 +9,8 @@ namespace {
 enum class State { unsent, latent, flowing, arrived };
 
 struct Message {
-  Rank from = 0;
-  Rank to = 0;
+  int from = 0;  // position
+  int to = 0;
   int round = 0;
   double left = 0;
   double limit = 0;
@@ -21,7 +21,7 @@ struct Message {
   double rate = 0;
 };
 
-struct RankState {
+struct Position {  // a rank in one stream
   int round = -1;
   double entered = 0;
   double last_arrival = 0;
@@ -32,16 +32,19 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 class Reference {
  public:
-  explicit Reference(const Scenario& scenario)
-      : scenario_(scenario), ranks_(static_cast<std::size_t>(scenario.schedule.ranks())) {
+  explicit Reference(const Scenario& scenario) : scenario_(scenario) {
+    for (const Schedule& stream : scenario.schedule.streams()) streams_.push_back(stream);
+    if (streams_.empty()) streams_.push_back(scenario.schedule);
+    const int ranks = scenario.schedule.ranks();
+    positions_.resize(streams_.size() * static_cast<std::size_t>(ranks));
     const auto links = scenario.machine.topology.links().size();
     result_.link_bytes.resize(links);
     result_.link_busy.resize(links);
-    result_.rank_end.resize(ranks_.size(), never);
-    const auto starts = start_times(scenario.disturbance, scenario.schedule.ranks());
-    for (const Seconds start : starts) starts_.push_back(start.count());
-    for (Rank r = 0; r < scenario.schedule.ranks(); ++r) {
-      for (int t = 0; t < scenario.schedule.rounds(); ++t) tabulate_turn(r, t);
+    result_.rank_end.resize(static_cast<std::size_t>(ranks), 0);
+    const auto starts = start_times(scenario.disturbance, ranks);
+    for (int p = 0; p < static_cast<int>(positions_.size()); ++p) {
+      starts_.push_back(starts[p % ranks].count());
+      for (int t = 0; t < scenario.schedule.rounds(); ++t) tabulate_turn(p, t);
     }
   }
 
@@ -69,9 +72,12 @@ class Reference {
     return static_cast<double>((at(chunks.first + chunks.count) - at(chunks.first)) * element);
   }
 
-  void tabulate_turn(Rank r, int t) {
+  void tabulate_turn(int p, int t) {
     Round round;
-    scenario_.schedule.round(r, t, round);
+    const int ranks = scenario_.schedule.ranks();
+    const Rank r = p % ranks;
+    const Schedule& stream = streams_[p / ranks];
+    if (t < stream.rounds()) stream.round(r, t, round);
     const Costs& costs = scenario_.machine.costs;
     double reduced = 0;
     for (const Op& op : round.ops()) {
@@ -79,8 +85,8 @@ class Reference {
       if (op.kind == OpKind::recv_reduce && op.peer != r) reduced += size;
       if (op.kind != OpKind::send || size == 0) continue;
       Message message;
-      message.from = r;
-      message.to = op.peer;
+      message.from = p;
+      message.to = p - r + op.peer;
       message.round = t;
       const Topology& topology = scenario_.machine.topology;
       topology.route(scenario_.placement[r], scenario_.placement[op.peer], message.route);
@@ -97,7 +103,16 @@ class Reference {
       messages_.push_back(message);
     }
     const double rate = costs.reduction_rate.bytes_per_second;
-    ranks_[r].reduction.push_back(rate > 0 ? reduced / rate : 0);
+    const auto sharers = static_cast<double>(streams_.size());
+    positions_[p].reduction.push_back(rate > 0 ? reduced * sharers / rate : 0);
+  }
+
+  // Whether messages of earlier rounds between the same two have arrived.
+  bool is_next(const Message& message) const {
+    return std::none_of(messages_.begin(), messages_.end(), [&](const Message& m) {
+      return m.from == message.from && m.to == message.to && m.round < message.round &&
+             m.state != State::arrived;
+    });
   }
 
   bool due(double time) const { return time <= now_ + 1e-13 * now_; }
@@ -105,45 +120,46 @@ class Reference {
   // One pass over everything that may happen now; whether something did.
   bool react() {
     bool changed = false;
-    for (Rank r = 0; r < static_cast<Rank>(ranks_.size()); ++r) {
-      if (!due(leaves(r))) continue;
-      RankState& rank = ranks_[r];
-      ++rank.round;
-      rank.entered = rank.last_arrival = now_;
-      if (rank.round == scenario_.schedule.rounds()) {
-        result_.rank_end[r] = now_ + scenario_.machine.costs.per_collective.count();
+    for (int p = 0; p < static_cast<int>(positions_.size()); ++p) {
+      if (!due(leaves(p))) continue;
+      Position& position = positions_[p];
+      ++position.round;
+      position.entered = position.last_arrival = now_;
+      if (position.round == scenario_.schedule.rounds()) {
+        double& end = result_.rank_end[p % scenario_.schedule.ranks()];
+        end = std::max(end, now_ + scenario_.machine.costs.per_collective.count());
       }
       changed = true;
     }
     for (Message& m : messages_) {
       const bool receiver_there =
-          scenario_.posting == Posting::eager || ranks_[m.to].round >= m.round;
-      if (m.state == State::unsent && ranks_[m.from].round >= m.round && receiver_there) {
+          scenario_.posting == Posting::eager || positions_[m.to].round >= m.round;
+      if (m.state == State::unsent && positions_[m.from].round >= m.round && receiver_there) {
         m.state = State::latent;
         m.begins = now_ + m.latency;
         changed = true;
       }
-      if (m.state == State::latent && due(m.begins)) {
+      if (m.state == State::latent && due(m.begins) && is_next(m)) {
         m.state = State::flowing;
         changed = true;
       }
       if (m.state == State::flowing && m.left <= 0) {
         m.state = State::arrived;
-        if (ranks_[m.to].round == m.round) ranks_[m.to].last_arrival = now_;
+        if (positions_[m.to].round == m.round) positions_[m.to].last_arrival = now_;
         changed = true;
       }
     }
     return changed;
   }
 
-  double leaves(Rank r) const {
-    const RankState& rank = ranks_[r];
-    if (rank.round < 0) return starts_[r];
-    if (rank.round == scenario_.schedule.rounds()) return never;
+  double leaves(int p) const {
+    const Position& position = positions_[p];
+    if (position.round < 0) return starts_[p];
+    if (position.round == scenario_.schedule.rounds()) return never;
     for (const Message& m : messages_) {
-      if (m.to == r && m.round == rank.round && m.state != State::arrived) return never;
+      if (m.to == p && m.round == position.round && m.state != State::arrived) return never;
     }
-    return rank.last_arrival + rank.reduction[rank.round];
+    return position.last_arrival + position.reduction[position.round];
   }
 
   // Progressive filling by its definition: all rise by equal steps until something is full.
@@ -184,11 +200,12 @@ class Reference {
 
   double next_event() const {
     double next = never;
-    for (Rank r = 0; r < static_cast<Rank>(ranks_.size()); ++r) {
-      next = std::min(next, leaves(r));
+    for (int p = 0; p < static_cast<int>(positions_.size()); ++p) {
+      next = std::min(next, leaves(p));
     }
     for (const Message& m : messages_) {
-      if (m.state == State::latent) next = std::min(next, m.begins);
+      if (m.state == State::latent && (!due(m.begins) || is_next(m)))
+        next = std::min(next, m.begins);
       if (m.state == State::flowing) next = std::min(next, now_ + m.left / m.rate);
     }
     return next;
@@ -209,7 +226,8 @@ class Reference {
   }
 
   const Scenario& scenario_;
-  std::vector<RankState> ranks_;
+  std::vector<Schedule> streams_;
+  std::vector<Position> positions_;  // stream by stream
   std::vector<double> starts_;
   std::vector<Message> messages_;
   double now_ = 0;

@@ -39,6 +39,7 @@ TEST(Simulate, ChunksOfDifferentSizesAreSaidToTellRoundsApart) {
 
 TEST(Simulate, TheModelSaysThatItPostsEagerly) {
   Scenario scenario = plain_scenario("ring", 16, 1 << 20, plain_star(16));
+  scenario.posting = Posting::rendezvous;
   EXPECT_THAT(simulate(scenario, Engine::model).why, HasSubstr("posts eagerly"));
   scenario.posting = Posting::eager;
   EXPECT_EQ(simulate(scenario, Engine::model).why, "");
