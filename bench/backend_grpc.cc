@@ -6,6 +6,7 @@
 #include "bench/agreement.h"
 #include "bench/backend.h"
 #include "bench/lent_endpoint.h"
+#include "bench/meeting.h"
 #include "bench/remote_team.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -38,6 +39,12 @@ std::unique_ptr<GrpcEndpoint> listen_for(const RemoteJob& job, const GrpcOptions
   }
 }
 
+std::vector<std::string> hosts_met(const RemoteJob& job, const GrpcEndpoint& endpoint) {
+  const std::string own = endpoint.address();
+  const Meeting meeting{job.meeting, job.rank, job.ranks(), job.token, job.timeout, job.on_waiting};
+  return meet(meeting, std::stoi(own.substr(own.rfind(':') + 1)));
+}
+
 std::shared_ptr<Endpoint> join_remote(const RemoteJob& job) {
   GrpcOptions options;
   options.rank = job.rank;
@@ -47,7 +54,7 @@ std::shared_ptr<Endpoint> join_remote(const RemoteJob& job) {
   options.timeout = job.timeout;
   options.on_waiting = job.on_waiting;
   std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
-  endpoint->connect(job.hosts);
+  endpoint->connect(job.meeting.empty() ? job.hosts : hosts_met(job, *endpoint));
   return endpoint;
 }
 

@@ -23,8 +23,9 @@ namespace collbench {
 struct RemoteJob {
   std::string backend;
   Rank rank = 0;
-  std::vector<std::string> hosts;  // HOST:PORT by rank
+  std::vector<std::string> hosts;  // HOST:PORT by rank; with a meeting only their number counts
   std::string listen;              // HOST:PORT of this rank
+  std::string meeting;             // HOST:PORT where rank 0 tells all the hosts; "": known
   std::string transport;           // as Case::transport
   std::string token;               // a secret of the run; ranks with another one are refused
   Seconds timeout{60};

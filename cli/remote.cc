@@ -73,25 +73,40 @@ void fit_to_hosts(const Settings& settings, Sweep& sweep) {
   sweep.backends = {"grpc"};
 }
 
-RemoteJob remote_job_of(const Settings& settings, const Sampling& sampling) {
+RemoteJob listed_job_of(const Settings& settings) {
   RemoteJob job;
-  job.backend = "grpc";
   job.hosts = hosts_of(settings);
   require(settings.given("rank"), "--hosts needs --rank, this process's place in it from 0");
   job.rank = static_cast<Rank>(
       parse_count(settings.label("rank"), settings.text("rank"), 0, job.ranks() - 1));
+  return completed(std::move(job), settings);
+}
+
+RemoteJob completed(RemoteJob job, const Settings& settings) {
   speak_as_rank(job.rank);
-  const std::string& own = job.hosts[static_cast<std::size_t>(job.rank)];
-  job.listen =
-      settings.given("bind") ? fmt::format("{}:{}", settings.text("bind"), port_of(own)) : own;
+  job.backend = "grpc";
+  if (job.meeting.empty()) {
+    const std::string& own = job.hosts[static_cast<std::size_t>(job.rank)];
+    job.listen =
+        settings.given("bind") ? fmt::format("{}:{}", settings.text("bind"), port_of(own)) : own;
+  } else {
+    const bool local = job.meeting.starts_with("127.") || job.meeting.starts_with("localhost:");
+    job.listen = settings.given("bind") ? settings.text("bind") : local ? "127.0.0.1" : "0.0.0.0";
+    job.listen += ":0";
+  }
   job.transport = settings.text("transport");
   job.token = token_of(settings);
-  job.timeout = sampling.timeout;
-  job.pin = sampling.pin;
-  job.cpus = sampling.cpus;
+  job.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };
+  return job;
+}
+
+RemoteJob remote_job_of(const Settings& settings, const Sampling& sampling) {
+  RemoteJob job = listed_job_of(settings);
+  job.pin = sampling.pin;
+  job.cpus = sampling.cpus;
   return job;
 }
 

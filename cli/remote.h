@@ -18,6 +18,14 @@ void refuse_stray_remote_options(const Settings& settings);
 /// --workers, --backend or --isolate ask for something else.
 void fit_to_hosts(const Settings& settings, Sweep& sweep);
 
+/// The job that --hosts and --rank describe. Throws InvalidArgument naming the option that is
+/// wrong.
+RemoteJob listed_job_of(const Settings& settings);
+
+/// A job of known ranks, hosts and meeting with all that the other options say. From now on lines
+/// on standard error say which rank speaks.
+RemoteJob completed(RemoteJob job, const Settings& settings);
+
 /// What the options tell this rank; from now on its lines on standard error say which rank speaks.
 /// Throws InvalidArgument naming the option that is wrong, Unavailable for a file that cannot be
 /// read.

@@ -1,6 +1,10 @@
 // `collbench train`: data-parallel training over our own all-reduce, and where a step's time goes.
+#include <string>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -8,33 +12,51 @@
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_workers.h"
 #include "core/error.h"
+#include "core/suggest.h"
 #include "training/mirrored.h"
 
 namespace collbench {
 namespace {
 
-int train_command(const CLI::App& app) {
-  const Settings settings(app, train_option_rows(), {});
-  require(settings.text("strategy") == "mirrored",
-          fmt::format("{}: unknown strategy '{}'. Strategies: mirrored", settings.label("strategy"),
-                      settings.text("strategy")));
+int train_mirrored_here(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   const int workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  const std::string& json = settings.text("json");
   per_replica_batch(plan.global_batch, workers);
   const Samples samples = samples_of(settings, plan);
-  ProgressLine line(use_progress(settings.text("progress")));
-  const auto reports =
-      train_mirrored(plan, workers, settings.text("algo"), samples.train, samples.held_out,
-                     [&line](const Progress& now) {
-                       line.show(fmt::format("step {}: loss {:.4f}, accuracy {:.3f}", now.steps,
-                                             now.loss, now.accuracy));
-                     });
+  StepLine line(settings, plan);
+  const auto reports = train_mirrored(plan, workers, gradient_algorithm(settings), samples.train,
+                                      samples.held_out, line.observer());
   line.clear();
-  if (json != "-") print_results(plan, samples, reports);
-  if (!json.empty()) write_json(json, train_document(settings, plan, samples, reports));
+  report_training(settings, plan, samples, reports);
   return exit_ok;
+}
+
+/// A strategy of TensorFlow's, by its name.
+struct Strategy {
+  std::string name;
+  int (*train)(const Settings& settings);
+};
+const std::vector<Strategy>& strategies() {
+  static const std::vector<Strategy> rows = {
+      {"mirrored", train_mirrored_here},
+      {"multi-worker-mirrored", train_workers},
+  };
+  return rows;
+}
+
+int train_command(const CLI::App& app) {
+  const Settings settings(app, train_option_rows(), {});
+  const std::string& name = settings.text("strategy");
+  std::vector<std::string> names;
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.name == name) return strategy.train(settings);
+    names.push_back(strategy.name);
+  }
+  throw InvalidArgument(fmt::format("{}: unknown strategy '{}'.{} Strategies: {}",
+                                    settings.label("strategy"), name, did_you_mean(name, names),
+                                    fmt::join(names, ", ")));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* what = "What to train";
 constexpr const char* how = "How";
+constexpr const char* anywhere = "Workers in several processes (multi-worker-mirrored)";
 constexpr const char* input = "Data";
 constexpr const char* output = "Output";
 
@@ -27,13 +28,25 @@ constexpr OptionRow rows[] = {
     {what, "steps", "", "N", "", "per epoch; one pass over the data by default"},
     {what, "seed", "", "N", "1", "of weights, order and synthetic data"},
 
-    {how, "strategy", "", "NAME", "mirrored", "mirrored: replicas are threads of this process"},
+    {how, "strategy", "", "NAME", "mirrored",
+     "mirrored (replicas are threads of this process), multi-worker-mirrored"},
     {how, "workers", "W", "N", "2", "replicas"},
-    {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them"},
+    {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "plain", "what computes; plain loops on the CPU"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp", "ddp (1 MiB, then 25 MiB), one, tensor, or a size"},
     {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
+
+    {anywhere, "isolate", "", "", "", "start --workers processes here, this one being rank 0"},
+    {anywhere, "hosts", "", "HOST:PORT[,..]", "",
+     "where each worker listens, by rank; default: TF_CONFIG, torchrun, mpirun, srun"},
+    {anywhere, "rank", "", "N", "", "this worker's place in --hosts, from 0"},
+    {anywhere, "bind", "", "ADDRESS", "",
+     "where to listen if not at the own host, such as 0.0.0.0"},
+    {anywhere, "token-file", "", "FILE", "", "a secret of the workers; or COLLBENCH_JOB_TOKEN"},
+    {anywhere, "communication", "", "NAME", "", "auto, ring, nccl: TensorFlow's names for --algo"},
+    {anywhere, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
+    {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
 
     {input, "data", "", "FOLDER", "", "MNIST's four IDX files, unpacked; synthetic otherwise"},
     {input, "samples", "", "N", "1024", "of synthetic data; a quarter more is held out"},
@@ -81,6 +94,20 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.buckets = parse_bucket_rule(settings.text("buckets"));
   plan.overlap = !settings.flag("no-overlap");
   return plan;
+}
+
+std::string gradient_algorithm(const Settings& settings) {
+  if (settings.pick("algo", "communication") != "communication") return settings.text("algo");
+  const std::string& name = settings.text("communication");
+  if (name == "auto" || name == "ring") return name;
+  const std::string label = settings.label("communication");
+  if (name == "nccl") {
+    throw Unavailable(fmt::format(
+        "{}: nccl sums on GPUs, and replicas compute on the CPU here. (TensorFlow warns and uses "
+        "ring.) Use ring or auto",
+        label));
+  }
+  throw InvalidArgument(fmt::format("{}: auto, ring or nccl, not '{}'", label, name));
 }
 
 Samples samples_of(const Settings& settings, const TrainingPlan& plan) {

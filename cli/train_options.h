@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 
 #include "cli/settings.h"
 #include "training/dataset.h"
@@ -19,6 +20,10 @@ std::int64_t count_of(const Settings& settings, const char* name, std::int64_t l
 
 /// Throws InvalidArgument naming the option that is wrong.
 TrainingPlan plan_of(const Settings& settings);
+
+/// The all-reduce that --algo or --communication asks for, "auto" included. Throws Unavailable for
+/// nccl.
+std::string gradient_algorithm(const Settings& settings);
 
 struct Samples {
   Dataset train;

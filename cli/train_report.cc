@@ -5,19 +5,14 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
 namespace collbench {
 namespace {
 
-/// A part of a step: its key in JSON, its heading, and the member.
-struct Part {
-  const char* key;
-  const char* heading;
-  Seconds StepTimes::*time;
-};
-constexpr Part parts[] = {
+constexpr StepPart parts[] = {
     {"forward_ms", "forward", &StepTimes::forward},
     {"backward_ms", "backward", &StepTimes::backward},
     {"optimizer_ms", "optimizer", &StepTimes::optimizer},
@@ -29,7 +24,7 @@ constexpr Part parts[] = {
 };
 
 /// The median over all steps but the first, which also meets cold caches and makes plans.
-double median_ms(const ReplicaReport& report, const Part& part) {
+double median_ms(const ReplicaReport& report, const StepPart& part) {
   std::vector<double> times;
   for (const StepTimes& step : report.steps) times.push_back((step.*part.time).count() * 1e3);
   if (times.size() > 1) times.erase(times.begin());
@@ -45,18 +40,16 @@ double images_per_second(const TrainingPlan& plan, const Progress& epoch) {
 void print_times(const std::vector<ReplicaReport>& reports) {
   std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{:>4}",
                            std::max<std::size_t>(1, reports[0].steps.size() - 1), "rank");
-  for (const Part& part : parts) std::cout << fmt::format("{:>14}", part.heading);
+  for (const StepPart& part : parts) std::cout << fmt::format("{:>14}", part.heading);
   std::cout << '\n';
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     std::cout << fmt::format("{:>4}", rank);
-    for (const Part& part : parts) {
+    for (const StepPart& part : parts) {
       std::cout << fmt::format("{:>14.3f}", median_ms(reports[rank], part));
     }
     std::cout << '\n';
   }
 }
-
-}  // namespace
 
 void print_results(const TrainingPlan& plan, const Samples& samples,
                    const std::vector<ReplicaReport>& reports) {
@@ -103,7 +96,7 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
   }
   for (const ReplicaReport& report : reports) {
     nlohmann::json rank;
-    for (const Part& part : parts) {
+    for (const StepPart& part : parts) {
       rank["median"][part.key] = median_ms(report, part);
       for (const StepTimes& step : report.steps) {
         rank["steps"][part.key].push_back((step.*part.time).count() * 1e3);
@@ -124,6 +117,27 @@ void write_json(const std::string& path, const nlohmann::json& document) {
   file << document.dump(1) << '\n';
   file.close();
   if (!file) throw Error(fmt::format("could not write '{}'", path));
+}
+
+}  // namespace
+
+std::span<const StepPart> step_parts() { return parts; }
+
+StepLine::StepLine(const Settings& settings, const TrainingPlan& /*plan*/)
+    : line_(use_progress(settings.text("progress"))) {}
+
+std::function<void(const Progress&)> StepLine::observer() {
+  return [this](const Progress& now) {
+    line_.show(
+        fmt::format("step {}: loss {:.4f}, accuracy {:.3f}", now.steps, now.loss, now.accuracy));
+  };
+}
+
+void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                     const std::vector<ReplicaReport>& reports) {
+  const std::string& json = settings.text("json");
+  if (json != "-") print_results(plan, samples, reports);
+  if (!json.empty()) write_json(json, train_document(settings, plan, samples, reports));
 }
 
 }  // namespace collbench

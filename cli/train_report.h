@@ -1,24 +1,38 @@
 // What `collbench train` prints and writes once training is over.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "cli/terminal.h"
 #include "cli/train_options.h"
 
 namespace collbench {
 
-/// Results by epoch, then the medians of a step's parts for each rank, on standard output.
-void print_results(const TrainingPlan& plan, const Samples& samples,
-                   const std::vector<ReplicaReport>& reports);
+/// A part of a step: its key in JSON, its heading, and the member.
+struct StepPart {
+  const char* key;
+  const char* heading;
+  Seconds StepTimes::*time;
+};
+std::span<const StepPart> step_parts();
 
-/// The same with every step of every rank.
-nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
-                              const Samples& samples, const std::vector<ReplicaReport>& reports);
+/// The progress line of a training run on standard error.
+class StepLine {
+ public:
+  /// Throws InvalidArgument for a --progress that is none.
+  StepLine(const Settings& settings, const TrainingPlan& plan);
+  std::function<void(const Progress&)> observer();
+  void clear() { line_.clear(); }
 
-/// To the file, or to standard output for "-". Throws Unavailable if it cannot be written.
-void write_json(const std::string& path, const nlohmann::json& document);
+ private:
+  ProgressLine line_;
+};
+
+/// Prints, unless JSON goes to standard output, and writes --json.
+void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                     const std::vector<ReplicaReport>& reports);
 
 }  // namespace collbench

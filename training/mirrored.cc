@@ -6,10 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/registry.h"
 #include "core/error.h"
+#include "training/gradient_schedule.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
@@ -18,11 +19,7 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
                                           const Dataset& held_out,
                                           const TrainingObserver& observer) {
   check(plan, data, replicas);
-  const Schedule schedule = make_schedule(algorithm, replicas);
-  require(is_replica_consistent(parse_algorithm_spec(algorithm)),
-          fmt::format("{} may leave different rounding on different ranks, and replicas must stay "
-                      "equal to the bit; ring does",
-                      algorithm));
+  const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(replicas));
   std::exception_ptr first_failure;
@@ -31,7 +28,7 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
     try {
       const auto communicator =
           make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
-                                     schedule.name() + " over shared memory of threads");
+                                     algorithm + " over shared memory of threads");
       reports[static_cast<std::size_t>(rank)] = train_replica(
           plan, data, held_out, *communicator, rank == 0 ? observer : TrainingObserver());
     } catch (...) {

@@ -1,0 +1,28 @@
+// Who this process of `collbench train` is among several, and who said so.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/remote_team.h"
+#include "bench/worker_process.h"
+#include "cli/settings.h"
+
+namespace collbench {
+
+struct TrainCluster {
+  std::string source;  // "--hosts", "TF_CONFIG", "torchrun", "Open MPI", "Slurm"
+  RemoteJob job;       // unused by an evaluator
+  bool evaluator = false;
+};
+
+/// From --hosts and --rank, else TF_CONFIG, else the launcher's variables; nothing if none of them
+/// says that there are several workers. Throws InvalidArgument for what is wrong with them, if
+/// TF_CONFIG and a launcher contradict each other, and if --workers does.
+std::optional<TrainCluster> train_cluster(const Settings& settings);
+
+/// Starts ranks 1 and up of as many as --workers on this machine, as processes with this one's
+/// command line; this one is rank 0. The processes end with the last handle.
+TrainCluster isolated_cluster(const Settings& settings, std::vector<ChildProcess>& children);
+
+}  // namespace collbench

@@ -1,0 +1,29 @@
+#include "training/gradient_schedule.h"
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/choose.h"
+
+namespace collbench {
+
+ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
+                                 int cores) {
+  if (algorithm == "auto") {
+    return [back_end = std::string(back_end), ranks, cores](Bytes bytes, DataType type) {
+      const std::string chosen =
+          choose(back_end, ranks, bytes, type, ReduceOp::sum, cores).algorithm;
+      const bool fits = is_replica_consistent(parse_algorithm_spec(chosen));
+      return make_schedule(fits ? chosen : "ring", ranks);
+    };
+  }
+  const Schedule schedule = make_schedule(algorithm, ranks);
+  require(is_replica_consistent(parse_algorithm_spec(algorithm)),
+          fmt::format("{} may leave different rounding on different ranks, and replicas must stay "
+                      "equal to the bit; ring does",
+                      algorithm));
+  return [schedule](Bytes, DataType) { return schedule; };
+}
+
+}  // namespace collbench
