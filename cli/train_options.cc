@@ -7,6 +7,7 @@
 
 #include "cli/values.h"
 #include "core/error.h"
+#include "training/engine.h"
 
 namespace collbench {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* input = "Data";
 constexpr const char* output = "Output";
 
 constexpr OptionRow rows[] = {
-    {what, "model", "m", "NAME", "mlp", "mlp, mnist-cnn or dense2"},
+    {what, "model", "m", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
     {what, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
     {what, "optimizer", "", "NAME", "", "sgd or adam; the one of the model's tutorial by default"},
     {what, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
@@ -32,7 +33,7 @@ constexpr OptionRow rows[] = {
      "mirrored (replicas are threads of this process), multi-worker-mirrored"},
     {how, "workers", "W", "N", "2", "replicas"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
-    {how, "engine", "E", "NAME", "plain", "what computes; plain loops on the CPU"},
+    {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp", "ddp (1 MiB, then 25 MiB), one, tensor, or a size"},
     {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
@@ -84,8 +85,8 @@ TrainingPlan plan_of(const Settings& settings) {
     plan.optimizer.learning_rate = parse_number(settings.label("lr"), settings.text("lr"));
   }
   plan.optimizer.momentum = parse_number(settings.label("momentum"), settings.text("momentum"));
-  plan.engine = settings.text("engine");
   plan.type = parse_data_type(settings.text("datatype"));
+  plan.engine = find_engine(settings.text("engine"), plan.type).name;
   plan.global_batch = count_of(settings, "batch", 1);
   plan.epochs = static_cast<int>(count_of(settings, "epochs", 1));
   if (settings.given("steps")) plan.steps = count_of(settings, "steps", 1);

@@ -46,8 +46,14 @@ class Network {
 
   /// Requires labels below the model's classes, and no more samples than the network was made for.
   virtual Score forward(const Batch& batch) = 0;
+  /// The scores of inference, with the moving statistics; no backward() may follow.
+  virtual Score evaluate(const Batch& batch) { return forward(batch); }
   /// Gradients of `scale` times the summed loss of the last forward(); overwrites the former ones.
   virtual void backward(double scale, const GradientsReady& ready) = 0;
+
+  /// The moving statistics of statistics_of(), which forward() moves; empty without any. They are
+  /// this replica's own: the loop averages them over the replicas before it reads them.
+  virtual Region statistics() { return {}; }
 
   virtual void set_parameters(std::span<const double> values) = 0;
   virtual std::vector<double> copy_of_parameters() const = 0;
@@ -59,6 +65,7 @@ class Network {
 struct ComputeEngine {
   std::string_view name;
   std::string_view summary;
+  bool (*computes_in)(DataType type);
   /// For batches of up to `samples`. Throws Unavailable for a type that it cannot compute in.
   std::unique_ptr<Network> (*make_network)(const Model& model, std::int64_t samples, DataType type);
   /// Throws as make_host_optimizer() does.
@@ -66,12 +73,16 @@ struct ComputeEngine {
                                                DataType type);
 };
 
+/// Those that were built in, the fastest first.
 std::span<const ComputeEngine> engines();
-/// Throws InvalidArgument with a suggestion for an unknown name.
-const ComputeEngine& find_engine(const std::string& name);
+/// The engine of that name, or for "auto" the first that computes in `type`. Throws InvalidArgument
+/// with a suggestion for an unknown name.
+const ComputeEngine& find_engine(const std::string& name, DataType type = DataType::f32);
 
 // The networks of the rows, one file each.
 std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t samples,
                                             DataType type);
+/// The row of oneDNN; none where it was not built in.
+std::span<const ComputeEngine> onednn_rows();
 
 }  // namespace collbench

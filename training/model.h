@@ -23,12 +23,28 @@ struct SampleShape {
 };
 std::string to_string(const SampleShape& shape);  // "28x28x1"
 
-/// conv3x3 has stride 1 and no padding; max_pool2x2 has stride 2 and drops an odd last row.
-enum class LayerKind : std::uint8_t { dense, relu, conv3x3, max_pool2x2, flatten };
+/// max_pool2x2 has stride 2 and drops an odd last row. batch_norm has Keras's defaults: moving
+/// averages keep 0.99, and 0.001 is added to a variance. add takes the outcome of an earlier layer
+/// too; where that is larger, every second row and column of it, and where it has fewer channels,
+/// zeros for the missing ones (He et al. 2015, "Deep residual learning", option A).
+enum class LayerKind : std::uint8_t {
+  dense,
+  relu,
+  conv3x3,
+  max_pool2x2,
+  flatten,
+  batch_norm,
+  add,
+  global_average_pool
+};
 
 struct LayerSpec {
   LayerKind kind = LayerKind::dense;
-  int units = 0;  // outputs of dense, filters of conv3x3
+  int units = 0;     // outputs of dense, filters of conv3x3
+  int stride = 1;    // of conv3x3
+  int padding = 0;   // of conv3x3: rows and columns of zeros at each side, 0 or 1
+  bool bias = true;  // of conv3x3
+  int from = -1;     // of add: the layer whose outcome is added
 };
 
 /// A model and the optimizer with which its tutorial trains it.
@@ -54,6 +70,9 @@ Model make_model(const std::string& name, const std::vector<int>& widths = {});
 
 /// What a layer makes of `in`. Throws InvalidArgument if it cannot take that shape.
 SampleShape output_of(const LayerSpec& layer, const SampleShape& in);
+/// The input, then what each layer makes of it. Throws InvalidArgument if the layers do not fit
+/// each other, or do not end in the model's classes.
+std::vector<SampleShape> shapes_of(const Model& model);
 
 /// One tensor of parameters, and where it lies in the flat vector.
 struct Tensor {
@@ -61,13 +80,20 @@ struct Tensor {
   int layer = 0;
   std::int64_t first = 0;
   std::int64_t count = 0;
-  double limit = 0;  // initial values are uniform in [-limit, limit] (Glorot); 0 for a bias
+  double limit = 0;  // initial values are uniform in [start - limit, start + limit]
+  double start = 0;  // 1 for the factors of a batch normalisation
 };
 std::vector<Tensor> tensors_of(const Model& model);
 std::int64_t parameters_of(const Model& model);
 
+/// What inference needs beside the parameters: for each batch normalisation the moving means and
+/// variances, in the order of the layers, in one flat vector of their own. Each replica moves its
+/// own in training, and they are averaged when they are read (TensorFlow's ON_READ and MEAN).
+std::vector<Tensor> statistics_of(const Model& model);
+
 /// The flat vector at the start of training. Equal seeds give equal values, whatever the number
-/// type and the number of replicas. Source: Glorot and Bengio 2010, equation 16.
+/// type and the number of replicas. Sources: Glorot and Bengio 2010, equation 16; for convolutions
+/// without a bias, He et al. 2015, "Delving deep into rectifiers", equation 10.
 std::vector<double> initial_parameters(const Model& model, std::uint64_t seed);
 
 }  // namespace collbench

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "training/layer.h"
 #include "training/matrix_product.h"
 
 namespace collbench {
@@ -13,22 +14,28 @@ namespace {
 /// out (n x units) = in (n x depth) kernel + bias, and the two parts of its gradient.
 template <class T>
 struct Affine {
-  Affine(std::int64_t inputs, std::int64_t outputs, LayerMemory<T> memory)
+  Affine(std::int64_t inputs, std::int64_t outputs, LayerMemory<T> memory, bool biased)
       : depth(inputs),
         units(outputs),
-        bias(memory.parameters),
-        kernel(memory.parameters + outputs),
-        bias_slope(memory.gradients),
-        kernel_slope(memory.gradients + outputs),
+        bias(biased ? memory.parameters : nullptr),
+        kernel(memory.parameters + (biased ? outputs : 0)),
+        bias_slope(biased ? memory.gradients : nullptr),
+        kernel_slope(memory.gradients + (biased ? outputs : 0)),
         transposed(static_cast<std::size_t>(inputs * outputs)) {}
 
   void forward(const T* in, T* out, std::int64_t n) const {
-    for (std::int64_t i = 0; i < n; ++i) std::copy_n(bias, units, out + i * units);
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (bias != nullptr) std::copy_n(bias, units, out + i * units);
+      if (bias == nullptr) std::fill_n(out + i * units, units, T{0});
+    }
     add_product(Factor<T>{in, depth, 1}, kernel, out, n, units, depth);
   }
-  void clear_slopes() { std::fill_n(bias_slope, units * (depth + 1), T{0}); }
+  void clear_slopes() {
+    if (bias != nullptr) std::fill_n(bias_slope, units, T{0});
+    std::fill_n(kernel_slope, units * depth, T{0});
+  }
   void add_slopes(const T* in, const T* out_slope, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; bias != nullptr && i < n; ++i) {
       for (std::int64_t j = 0; j < units; ++j) bias_slope[j] += out_slope[i * units + j];
     }
     add_product(Factor<T>{in, 1, depth}, out_slope, kernel_slope, depth, units, n);
@@ -41,7 +48,7 @@ struct Affine {
 
   std::int64_t depth;
   std::int64_t units;
-  const T* bias;
+  const T* bias;  // null without
   const T* kernel;
   T* bias_slope;
   T* kernel_slope;
@@ -49,19 +56,20 @@ struct Affine {
 };
 
 template <class T>
-class Dense final : public PlainLayer<T> {
+class Dense final : public Layer<T> {
  public:
-  Dense(std::int64_t depth, std::int64_t units, LayerMemory<T> memory)
-      : affine_(depth, units, memory) {}
-  void forward(const T* in, T* out, std::int64_t n) override { affine_.forward(in, out, n); }
-  void backward_parameters(const T* in, const T* out_slope, std::int64_t n) override {
-    affine_.clear_slopes();
-    affine_.add_slopes(in, out_slope, n);
+  Dense(const Stage& stage, LayerMemory<T> memory)
+      : affine_(stage.in.size(), stage.spec.units, memory, true) {}
+  void forward(const LayerPass<T>& pass) override {
+    affine_.forward(pass.in, pass.out, pass.samples);
   }
-  void backward_data(const T* /*in*/, const T* /*out*/, const T* out_slope, T* in_slope,
-                     std::int64_t n) override {
+  void backward_parameters(const LayerPass<T>& pass, T* slope) override {
+    affine_.clear_slopes();
+    affine_.add_slopes(pass.in, slope, pass.samples);
+  }
+  void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
     affine_.transpose_kernel();
-    affine_.backward_data(out_slope, in_slope, n);
+    affine_.backward_data(slope, in_slope, pass.samples);
   }
 
  private:
@@ -70,63 +78,70 @@ class Dense final : public PlainLayer<T> {
 
 /// A convolution is a dense layer on the 3x3 patches of the image, one sample at a time.
 template <class T>
-class Conv3x3 final : public PlainLayer<T> {
+class Conv3x3 final : public Layer<T> {
  public:
-  Conv3x3(const SampleShape& in, int filters, LayerMemory<T> memory)
-      : in_(in),
-        out_(output_of({LayerKind::conv3x3, filters}, in)),
-        affine_(9 * in.channels, filters, memory),
+  Conv3x3(const Stage& stage, LayerMemory<T> memory)
+      : spec_(stage.spec),
+        in_(stage.in),
+        out_(stage.out),
+        affine_(std::int64_t{9} * in_.channels, spec_.units, memory, spec_.bias),
         pixels_(std::int64_t{out_.height} * out_.width),
         patches_(static_cast<std::size_t>(pixels_ * affine_.depth)) {}
 
-  void forward(const T* in, T* out, std::int64_t n) override {
-    for (std::int64_t i = 0; i < n; ++i) {
-      gather(in + i * in_.size());
-      affine_.forward(patches_.data(), out + i * out_.size(), pixels_);
+  void forward(const LayerPass<T>& pass) override {
+    for (std::int64_t i = 0; i < pass.samples; ++i) {
+      gather(pass.in + i * in_.size());
+      affine_.forward(patches_.data(), pass.out + i * out_.size(), pixels_);
     }
   }
-  void backward_parameters(const T* in, const T* out_slope, std::int64_t n) override {
+  void backward_parameters(const LayerPass<T>& pass, T* slope) override {
     affine_.clear_slopes();
-    for (std::int64_t i = 0; i < n; ++i) {
-      gather(in + i * in_.size());
-      affine_.add_slopes(patches_.data(), out_slope + i * out_.size(), pixels_);
+    for (std::int64_t i = 0; i < pass.samples; ++i) {
+      gather(pass.in + i * in_.size());
+      affine_.add_slopes(patches_.data(), slope + i * out_.size(), pixels_);
     }
   }
-  void backward_data(const T* /*in*/, const T* /*out*/, const T* out_slope, T* in_slope,
-                     std::int64_t n) override {
+  void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
     affine_.transpose_kernel();
-    std::fill_n(in_slope, n * in_.size(), T{0});
-    for (std::int64_t i = 0; i < n; ++i) {
-      affine_.backward_data(out_slope + i * out_.size(), patches_.data(), pixels_);
+    std::fill_n(in_slope, pass.samples * in_.size(), T{0});
+    for (std::int64_t i = 0; i < pass.samples; ++i) {
+      affine_.backward_data(slope + i * out_.size(), patches_.data(), pixels_);
       scatter(in_slope + i * in_.size());
     }
   }
 
  private:
-  // Three neighbouring pixels of a line with their channels are contiguous in image and patch.
+  // visit(patch, pixel of the image or -1 for the border, channels): the places of each patch.
   template <class Visit>
-  void for_each_line(const Visit& visit) {
-    const std::int64_t length = 3 * std::int64_t{in_.channels};
+  void for_each_pixel(const Visit& visit) {
     T* patch = patches_.data();
-    for (std::int64_t y = 0; y < out_.height; ++y) {
-      for (std::int64_t x = 0; x < out_.width; ++x) {
-        for (std::int64_t row = 0; row < 3; ++row, patch += length) {
-          visit(patch, ((y + row) * in_.width + x) * in_.channels, length);
+    for (int y = 0; y < out_.height; ++y) {
+      for (int x = 0; x < out_.width; ++x) {
+        for (int place = 0; place < 9; ++place, patch += in_.channels) {
+          const int row = y * spec_.stride + place / 3 - spec_.padding;
+          const int column = x * spec_.stride + place % 3 - spec_.padding;
+          const bool inside = row >= 0 && row < in_.height && column >= 0 && column < in_.width;
+          visit(patch, inside ? (std::int64_t{row} * in_.width + column) * in_.channels : -1);
         }
       }
     }
   }
   void gather(const T* image) {
-    for_each_line([image](T* patch, std::int64_t at, std::int64_t length) {
-      std::copy_n(image + at, length, patch);
+    for_each_pixel([this, image](T* patch, std::int64_t at) {
+      if (at < 0) {
+        std::fill_n(patch, in_.channels, T{0});
+      } else {
+        std::copy_n(image + at, in_.channels, patch);
+      }
     });
   }
   void scatter(T* image) {
-    for_each_line([image](const T* patch, std::int64_t at, std::int64_t length) {
-      for (std::int64_t i = 0; i < length; ++i) image[at + i] += patch[i];
+    for_each_pixel([this, image](const T* patch, std::int64_t at) {
+      for (std::int64_t i = 0; at >= 0 && i < in_.channels; ++i) image[at + i] += patch[i];
     });
   }
 
+  LayerSpec spec_;
   SampleShape in_;
   SampleShape out_;
   Affine<T> affine_;
@@ -134,17 +149,26 @@ class Conv3x3 final : public PlainLayer<T> {
   std::vector<T> patches_;  // of one sample
 };
 
+/// A layer without parameters.
 template <class T>
-class Relu final : public PlainLayer<T> {
+class Weightless : public Layer<T> {
  public:
-  explicit Relu(std::int64_t size) : size_(size) {}
-  void forward(const T* in, T* out, std::int64_t n) override {
-    for (std::int64_t i = 0; i < n * size_; ++i) out[i] = std::max(in[i], T{0});
+  void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) override {}
+};
+
+template <class T>
+class Relu final : public Weightless<T> {
+ public:
+  explicit Relu(const Stage& stage) : size_(stage.in.size()) {}
+  void forward(const LayerPass<T>& pass) override {
+    for (std::int64_t i = 0; i < pass.samples * size_; ++i) {
+      pass.out[i] = std::max(pass.in[i], T{0});
+    }
   }
-  void backward_parameters(const T* /*in*/, const T* /*out_slope*/, std::int64_t /*n*/) override {}
-  void backward_data(const T* /*in*/, const T* out, const T* out_slope, T* in_slope,
-                     std::int64_t n) override {
-    for (std::int64_t i = 0; i < n * size_; ++i) in_slope[i] = out[i] > 0 ? out_slope[i] : T{0};
+  void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
+    for (std::int64_t i = 0; i < pass.samples * size_; ++i) {
+      in_slope[i] = pass.out[i] > 0 ? slope[i] : T{0};
+    }
   }
 
  private:
@@ -152,28 +176,26 @@ class Relu final : public PlainLayer<T> {
 };
 
 template <class T>
-class MaxPool2x2 final : public PlainLayer<T> {
+class MaxPool2x2 final : public Weightless<T> {
  public:
-  explicit MaxPool2x2(const SampleShape& in)
-      : in_(in), out_(output_of({LayerKind::max_pool2x2}, in)) {}
+  explicit MaxPool2x2(const Stage& stage) : in_(stage.in), out_(stage.out) {}
 
-  void forward(const T* in, T* out, std::int64_t n) override {
-    winners_.resize(static_cast<std::size_t>(n * out_.size()));
-    for_each_output(n, [&](std::int64_t place, std::int64_t corner) {
+  void forward(const LayerPass<T>& pass) override {
+    const T* in = pass.in;
+    winners_.resize(static_cast<std::size_t>(pass.samples * out_.size()));
+    for_each_output(pass.samples, [&](std::int64_t place, std::int64_t corner) {
       std::int64_t winner = corner;  // the first of equal ones, line by line
       for (const std::int64_t step : {std::int64_t{in_.channels}, line(), line() + in_.channels}) {
         if (in[corner + step] > in[winner]) winner = corner + step;
       }
-      out[place] = in[winner];
+      pass.out[place] = in[winner];
       winners_[static_cast<std::size_t>(place)] = winner;
     });
   }
-  void backward_parameters(const T* /*in*/, const T* /*out_slope*/, std::int64_t /*n*/) override {}
-  void backward_data(const T* /*in*/, const T* /*out*/, const T* out_slope, T* in_slope,
-                     std::int64_t n) override {
-    std::fill_n(in_slope, n * in_.size(), T{0});
-    for (std::int64_t i = 0; i < n * out_.size(); ++i) {
-      in_slope[winners_[static_cast<std::size_t>(i)]] = out_slope[i];
+  void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
+    std::fill_n(in_slope, pass.samples * in_.size(), T{0});
+    for (std::int64_t i = 0; i < pass.samples * out_.size(); ++i) {
+      in_slope[winners_[static_cast<std::size_t>(i)]] = slope[i];
     }
   }
 
@@ -201,57 +223,28 @@ class MaxPool2x2 final : public PlainLayer<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<PlainLayer<T>> make_plain_layer(const LayerSpec& spec, const SampleShape& in,
-                                                LayerMemory<T> memory) {
-  switch (spec.kind) {
+std::unique_ptr<Layer<T>> make_plain_layer(const Stage& stage, LayerMemory<T> memory) {
+  assert(stage.spec.kind == LayerKind::relu || !stage.relu);
+  switch (stage.spec.kind) {
     case LayerKind::dense:
-      return std::make_unique<Dense<T>>(in.size(), spec.units, memory);
+      return std::make_unique<Dense<T>>(stage, memory);
     case LayerKind::conv3x3:
-      return std::make_unique<Conv3x3<T>>(in, spec.units, memory);
+      return std::make_unique<Conv3x3<T>>(stage, memory);
     case LayerKind::max_pool2x2:
-      return std::make_unique<MaxPool2x2<T>>(in);
+      return std::make_unique<MaxPool2x2<T>>(stage);
     case LayerKind::relu:
-      return std::make_unique<Relu<T>>(in.size());
+      return std::make_unique<Relu<T>>(stage);
+    case LayerKind::batch_norm:
+    case LayerKind::add:
+    case LayerKind::global_average_pool:
+      return make_plain_residual_layer<T>(stage, memory);
     case LayerKind::flatten:
       break;
   }
   return nullptr;
 }
 
-template <class T>
-Score softmax_cross_entropy(T* scores, std::span<const int> labels, std::int64_t classes) {
-  Score total;
-  for (const int label : labels) {
-    assert(label >= 0 && label < classes);
-    const T* best = std::max_element(scores, scores + classes);
-    const T largest = *best;
-    total.correct += best - scores == label ? 1 : 0;
-    T sum{0};
-    for (std::int64_t j = 0; j < classes; ++j) sum += std::exp(scores[j] - largest);
-    total.loss += static_cast<double>(std::log(sum) + largest - scores[label]);
-    for (std::int64_t j = 0; j < classes; ++j) scores[j] = std::exp(scores[j] - largest) / sum;
-    scores += classes;
-  }
-  return total;
-}
-
-template <class T>
-void softmax_cross_entropy_slope(T* probabilities, std::span<const int> labels,
-                                 std::int64_t classes, double scale) {
-  for (const int label : labels) {
-    probabilities[label] -= T{1};
-    for (std::int64_t j = 0; j < classes; ++j) probabilities[j] *= static_cast<T>(scale);
-    probabilities += classes;
-  }
-}
-
-template std::unique_ptr<PlainLayer<float>> make_plain_layer(const LayerSpec&, const SampleShape&,
-                                                             LayerMemory<float>);
-template std::unique_ptr<PlainLayer<double>> make_plain_layer(const LayerSpec&, const SampleShape&,
-                                                              LayerMemory<double>);
-template Score softmax_cross_entropy(float*, std::span<const int>, std::int64_t);
-template Score softmax_cross_entropy(double*, std::span<const int>, std::int64_t);
-template void softmax_cross_entropy_slope(float*, std::span<const int>, std::int64_t, double);
-template void softmax_cross_entropy_slope(double*, std::span<const int>, std::int64_t, double);
+template std::unique_ptr<Layer<float>> make_plain_layer(const Stage&, LayerMemory<float>);
+template std::unique_ptr<Layer<double>> make_plain_layer(const Stage&, LayerMemory<double>);
 
 }  // namespace collbench

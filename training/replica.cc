@@ -65,8 +65,8 @@ class Replica {
         samples_(per_replica_batch(plan.global_batch, communicator.ranks())),
         tensors_(tensors_of(plan.model)),
         order_(data.size(), plan.global_batch, plan.seed),
-        network_(find_engine(plan.engine).make_network(plan.model, samples_, plan.type)),
-        optimizer_(find_engine(plan.engine)
+        network_(find_engine(plan.engine, plan.type).make_network(plan.model, samples_, plan.type)),
+        optimizer_(find_engine(plan.engine, plan.type)
                        .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)),
         reducer_(communicator, network_->gradients(),
                  make_buckets(tensors_, size_of(plan.type), plan.buckets)) {
@@ -110,6 +110,13 @@ class Replica {
     return times;
   }
 
+  /// All ranks must call it: their moving statistics become the means over the ranks.
+  void average_statistics() {
+    const Region statistics = network_->statistics();
+    if (statistics.count == 0) return;
+    reducer_.run([&] { communicator_.all_reduce(statistics, statistics, ReduceOp::avg); });
+  }
+
   double accuracy_on(const Dataset& held_out) {
     Score total;
     const std::int64_t size = held_out.shape.size();
@@ -117,7 +124,7 @@ class Replica {
       const std::int64_t count = std::min(samples_, held_out.size() - first);
       total.correct +=
           network_
-              ->forward(
+              ->evaluate(
                   {{held_out.images.data() + first * size, static_cast<std::size_t>(count * size)},
                    {held_out.labels.data() + first, static_cast<std::size_t>(count)}})
               .correct;
@@ -190,7 +197,7 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
                       plan.model.classes, data.description, data.classes));
   BatchOrder(data.size(), plan.global_batch, plan.seed);
   check(plan.optimizer);
-  find_engine(plan.engine);
+  find_engine(plan.engine, plan.type);
   const Bytes needed = least_memory(plan, replicas);
   const Bytes available = available_memory();
   if (needed > available) {
@@ -226,6 +233,7 @@ ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const
         progress_of(total, steps, steps * plan.global_batch, communicator.now() - begin));
   }
   report.parameters = replica.parameters();
+  replica.average_statistics();
   if (communicator.rank() == 0 && held_out.size() > 0) {
     report.held_out_accuracy = replica.accuracy_on(held_out);
   }

@@ -26,7 +26,7 @@ namespace collbench {
 struct TrainingPlan {
   Model model;
   OptimizerSpec optimizer;
-  std::string engine = "plain";
+  std::string engine = "auto";
   DataType type = DataType::f32;
   std::int64_t global_batch = 64;
   int epochs = 1;

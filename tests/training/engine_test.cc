@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::int64_t samples = 6;
 
-std::vector<double> gradients_of(Network& network) {
-  const Region region = network.gradients();
+std::vector<double> values_of(const Region& region) {
   if (region.type == DataType::f32) {
     const auto* first = reinterpret_cast<const float*>(region.data);
     return {first, first + region.count};
@@ -24,6 +23,8 @@ std::vector<double> gradients_of(Network& network) {
   const auto* first = reinterpret_cast<const double*>(region.data);
   return {first, first + region.count};
 }
+
+std::vector<double> gradients_of(Network& network) { return values_of(network.gradients()); }
 
 /// Small but nowhere zero, so that no ReLU sits on its kink.
 std::vector<double> start_of(const Model& model) {
@@ -74,27 +75,90 @@ TEST(EngineTest, GradientsThroughTwoConvolutionsAreThoseOfFiniteDifferences) {
                                       0.1});
 }
 
-TEST(EngineTest, SingleAndDoublePrecisionAgree) {
-  for (const Model& model : {make_model("mnist-cnn"), make_model("mlp", {40, 20})}) {
+TEST(EngineTest, GradientsThroughNormalisationsAndShortcutsAreThoseOfFiniteDifferences) {
+  expect_gradients_match_differences(small_residual());
+}
+
+/// What one forward and backward pass leave.
+struct Outcome {
+  double loss = 0;
+  std::vector<double> gradients;
+  std::vector<double> statistics;
+};
+
+Outcome outcome_of(Network& network, const Batch& batch) {
+  Outcome outcome;
+  outcome.loss = network.forward(batch).loss;
+  network.backward(1.0 / samples, [](std::int64_t) {});
+  outcome.gradients = gradients_of(network);
+  if (network.statistics().count > 0) outcome.statistics = values_of(network.statistics());
+  return outcome;
+}
+
+/// The norm of the difference by that of `expected`.
+double distance(const std::vector<double>& values, const std::vector<double>& expected) {
+  double difference = 0;
+  double size = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    difference += std::pow(values[i] - expected[i], 2);
+    size += std::pow(expected[i], 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+void expect_agreement(const Outcome& outcome, const Outcome& oracle, double tolerance,
+                      const Model& model) {
+  EXPECT_NEAR(outcome.loss, oracle.loss, tolerance * oracle.loss) << model.name;
+  for (const Tensor& tensor : tensors_of(model)) {
+    const auto part = [&tensor](const std::vector<double>& all) {
+      const auto first = all.begin() + tensor.first;
+      return std::vector<double>(first, first + tensor.count);
+    };
+    EXPECT_LT(distance(part(outcome.gradients), part(oracle.gradients)), tolerance)
+        << model.name << " " << tensor.name;
+  }
+  EXPECT_THAT(outcome.statistics,
+              testing::Pointwise(testing::DoubleNear(tolerance), oracle.statistics));
+}
+
+TEST(EngineTest, EveryEngineInSinglePrecisionAgreesWithTheOracleInDouble) {
+  for (const Model& model : {make_model("mnist-cnn"), make_model("mlp", {40, 20}), every_layer(),
+                             small_residual(), make_model("resnet20")}) {
     const Dataset data = data_for(model, samples);
-    std::vector<double> gradients[2];
-    double losses[2];
-    for (const bool wide : {false, true}) {
-      const auto network =
-          find_engine("plain").make_network(model, samples, wide ? DataType::f64 : DataType::f32);
+    const Batch batch{data.images, data.labels};
+    const auto oracle = make_plain_network(model, samples, DataType::f64);
+    oracle->set_parameters(initial_parameters(model, 1));
+    const Outcome expected = outcome_of(*oracle, batch);
+    for (const ComputeEngine& engine : engines()) {
+      SCOPED_TRACE(engine.name);
+      const auto network = engine.make_network(model, samples, DataType::f32);
       network->set_parameters(initial_parameters(model, 1));
-      losses[wide] = network->forward({data.images, data.labels}).loss;
-      network->backward(1.0 / samples, [](std::int64_t) {});
-      gradients[wide] = gradients_of(*network);
+      expect_agreement(outcome_of(*network, batch), expected, 5e-5, model);
+      EXPECT_NEAR(network->evaluate(batch).loss, oracle->evaluate(batch).loss,
+                  1e-4 * expected.loss);
     }
-    EXPECT_NEAR(losses[0], losses[1], 1e-5 * losses[1]);
-    double difference = 0;
-    double size = 0;
-    for (std::size_t i = 0; i < gradients[0].size(); ++i) {
-      difference += std::pow(gradients[0][i] - gradients[1][i], 2);
-      size += std::pow(gradients[1][i], 2);
+  }
+}
+
+TEST(EngineTest, ABatchThatIsNotFullGivesWhatANetworkOfItsSizeGives) {
+  for (const Model& model : {every_layer(), small_residual()}) {
+    const Dataset data = data_for(model, samples);
+    for (const ComputeEngine& engine : engines()) {
+      const auto network = engine.make_network(model, samples, DataType::f32);
+      network->set_parameters(initial_parameters(model, 1));
+      outcome_of(*network, {data.images, data.labels});
+      for (const std::size_t count : {1, 4, 6}) {
+        const Batch part{std::span(data.images).first(count * data.images.size() / samples),
+                         std::span(data.labels).first(count)};
+        const auto exact =
+            engine.make_network(model, static_cast<std::int64_t>(count), DataType::f32);
+        exact->set_parameters(initial_parameters(model, 1));
+        const Outcome expected = outcome_of(*exact, part);
+        const Outcome outcome = outcome_of(*network, part);
+        EXPECT_EQ(outcome.loss, expected.loss) << engine.name << " " << model.name << count;
+        EXPECT_EQ(outcome.gradients, expected.gradients) << engine.name << model.name << count;
+      }
     }
-    EXPECT_LT(std::sqrt(difference / size), 1e-4) << model.name;
   }
 }
 

@@ -22,6 +22,40 @@ inline Model every_layer() {
           0.1};
 }
 
+/// Residual blocks with both kinds of shortcuts, on 6x5 images of 2 channels and 3 classes.
+inline Model small_residual() {
+  const LayerSpec norm{LayerKind::batch_norm};
+  const LayerSpec relu{LayerKind::relu};
+  const auto conv = [](int filters, int stride) {
+    return LayerSpec{LayerKind::conv3x3, filters, stride, 1, false};
+  };
+  const auto add = [](int from) { return LayerSpec{LayerKind::add, 0, 1, 0, true, from}; };
+  return {"small-residual",
+          {6, 5, 2},
+          {conv(4, 1),
+           norm,
+           relu,  // 0 to 2
+           conv(4, 1),
+           norm,
+           relu,
+           conv(4, 1),
+           norm,
+           add(2),
+           relu,  // 3 to 9
+           conv(18, 2),
+           norm,
+           relu,
+           conv(18, 1),
+           norm,
+           add(9),
+           relu,  // 10 to 16
+           {LayerKind::global_average_pool},
+           {LayerKind::dense, 3}},
+          3,
+          "sgd",
+          0.1};
+}
+
 inline Dataset data_for(const Model& model, std::int64_t count) {
   return synthetic_dataset(model.input, model.classes, count, 7, "train");
 }

@@ -1,0 +1,64 @@
+// The inner loops of the fast layers, in f32, compiled for several instruction sets of which the
+// CPU decides (as for matrix_product.h): pooling, batch normalisation, ReLU.
+//
+// Rows are pixels of all samples, one after the other; a row has one value for each channel.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace collbench {
+
+/// Images of max_pool2x2 and the loops over them.
+struct PoolShape {
+  std::int64_t samples = 0;
+  std::int64_t height = 0;  // of the input
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+};
+
+struct LayerKernels {
+  /// values = max(values, 0).
+  void (*relu)(float* values, std::int64_t count);
+  /// slope = 0 where out is not above 0.
+  void (*mask)(const float* out, float* slope, std::int64_t count);
+  /// to += from.
+  void (*add)(const float* from, float* to, std::int64_t count);
+  /// sums[c] = the sum of column c.
+  void (*sum_rows)(const float* values, float* sums, std::int64_t rows, std::int64_t columns);
+
+  /// With ReLU on the outcome if `relu`. winners[i] is which of its four inputs out[i] came from,
+  /// or 4 where ReLU made it 0.
+  void (*pool)(const float* in, float* out, std::int32_t* winners, const PoolShape& shape,
+               bool relu);
+  void (*pool_slope)(const std::int32_t* winners, const float* slope, float* in_slope,
+                     const PoolShape& shape);
+
+  /// sums[c] and sums[channels + c]: of in - shift, and of its squares.
+  void (*moments)(const float* in, const float* shift, double* sums, std::int64_t rows,
+                  std::int64_t channels);
+  /// out = in factor + offset (+ shortcut unless it is null), with ReLU if `relu`.
+  void (*normalise)(const float* in, const float* factor, const float* offset,
+                    const float* shortcut, float* out, std::int64_t rows, std::int64_t channels,
+                    bool relu);
+  /// Sets slope to 0 where out is not above 0 (unless out is null); then sums[c] is the sum of
+  /// slope, and sums[channels + c] that of slope (in - mean).
+  void (*slope_moments)(const float* in, const float* mean, const float* out, float* slope,
+                        double* sums, std::int64_t rows, std::int64_t channels);
+  /// in_slope = slope a + in b + c.
+  void (*normalise_slope)(const float* in, const float* slope, const float* a, const float* b,
+                          const float* c, float* in_slope, std::int64_t rows,
+                          std::int64_t channels);
+};
+
+/// Those that this CPU can run, the best last, and never none.
+std::vector<LayerKernels> usable_layer_kernels();
+/// The best of them.
+const LayerKernels& layer_kernels();
+
+const LayerKernels& baseline_layer_kernels();
+/// May be called where the CPU has AVX2 and FMA, or AVX-512F. Only on x86-64.
+const LayerKernels& avx2_layer_kernels();
+const LayerKernels& avx512_layer_kernels();
+
+}  // namespace collbench
