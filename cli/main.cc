@@ -23,6 +23,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   add_simulate(app, action);
   add_sweep(app, action);
   add_train(app, action);
+  add_select(app, action);
   add_merge(app, action);
   add_algos(app, action);
   add_topo(app, action);

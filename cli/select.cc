@@ -1,0 +1,185 @@
+// `collbench select`: which all-reduce to use, what each would take, and why.
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/select_options.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "heuristics/selection_table.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+
+/// "166 KiB": three digits, as exact as crossovers are.
+std::string rounded(Bytes size) {
+  constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(size.count);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return fmt::format("{:.3g} {}", value, units[unit]);
+}
+
+std::string name_of(const std::string& algorithm, const std::string& protocol) {
+  return protocol.empty() ? algorithm : algorithm + ", " + protocol;
+}
+
+std::string behind(const Candidate& candidate, const Answer& answer) {
+  if (!candidate.time || !answer.candidates.front().time) return "";
+  const double ratio = candidate.time->count() / answer.candidates.front().time->count();
+  return ratio < 1.0005 ? ""
+         : ratio < 3    ? fmt::format("+{:.1f} %", 100 * (ratio - 1))
+                        : fmt::format("x {:.3g}", ratio);
+}
+
+void print_candidates(const Answer& answer, bool explain) {
+  std::size_t width = std::string_view("candidate").size();
+  for (const Candidate& c : answer.candidates) {
+    width = std::max(width, name_of(c.algorithm, c.protocol).size());
+  }
+  std::cout << fmt::format("\n  {:<{}}  {:>9}  {:>8}\n", "candidate", width, "expected", "behind");
+  for (const Candidate& c : answer.candidates) {
+    std::string line = fmt::format("  {:<{}}  ", name_of(c.algorithm, c.protocol), width);
+    if (!c.refused.empty()) {
+      line += "refused: " + c.refused;
+    } else {
+      line +=
+          fmt::format("{:>9}  {:>8}", c.time ? to_string(*c.time) : "unknown", behind(c, answer));
+      if (explain && !c.terms.empty()) line += "  " + c.terms;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  }
+}
+
+void print_answer(const Policy& policy, const Question& question, const std::string& network,
+                  bool explain) {
+  const Answer answer = ask(policy, question);
+  std::cout << fmt::format("{}: {} for {} {} {}, {} workers on {}\n", policy.name,
+                           name_of(answer.algorithm, answer.protocol), to_string(question.bytes),
+                           to_string(question.type), to_string(question.op), question.workers,
+                           network);
+  std::cout << "because " << answer.reason << '\n';
+  for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
+  if (!answer.candidates.empty()) print_candidates(answer, explain);
+}
+
+json json_of(const Policy& policy, const Question& question, const std::string& network) {
+  const Answer answer = ask(policy, question);
+  json candidates = json::array();
+  for (const Candidate& c : answer.candidates) {
+    json one{{"algorithm", c.algorithm}};
+    if (!c.protocol.empty()) one["protocol"] = c.protocol;
+    if (c.time) one["expected_us"] = c.time->count() * 1e6;
+    if (!c.terms.empty()) one["terms"] = c.terms;
+    if (!c.refused.empty()) one["refused"] = c.refused;
+    candidates.push_back(std::move(one));
+  }
+  json out{{"policy", policy.name},         {"network", network},
+           {"workers", question.workers},   {"nodes", question.nodes},
+           {"bytes", question.bytes.count}, {"type", to_string(question.type)},
+           {"op", to_string(question.op)},  {"algorithm", answer.algorithm},
+           {"reason", answer.reason},       {"candidates", std::move(candidates)},
+           {"warnings", answer.warnings}};
+  if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
+  return out;
+}
+
+void print_rules(const Policy& policy, const ScaleRules& scale, const std::string& network) {
+  std::cout << fmt::format("{}, {} workers on {}\n", policy.name, scale.workers, network);
+  for (const SizeRule& rule : scale.rules) {
+    std::cout << fmt::format("  {:>14}  {}\n",
+                             rule.from.count == 0 ? "from 0" : "from " + rounded(rule.from),
+                             name_of(rule.algorithm, rule.protocol));
+  }
+  for (const std::string& warning : scale.warnings) std::cout << "  note: " << warning << '\n';
+}
+
+void print_json(const Inquiry& inquiry) {
+  json all = json::array();
+  for (const Policy* policy : inquiry.policies) {
+    for (const Question& question : inquiry.questions) {
+      all.push_back(json_of(*policy, question, inquiry.network));
+    }
+  }
+  std::cout << (all.size() == 1 ? all.front() : all).dump(2) << '\n';
+}
+
+/// Of several policies, those that cannot answer say why; one alone fails.
+template <typename Show>
+void for_each_answer(const Inquiry& inquiry, const Show& show) {
+  for (const Policy* policy : inquiry.policies) {
+    for (const Question& question : inquiry.questions) {
+      try {
+        show(*policy, question);
+      } catch (const InvalidArgument& e) {
+        if (inquiry.policies.size() == 1) throw;
+        std::cout << fmt::format("{}: no answer: {}\n", policy->name, e.what());
+      }
+    }
+  }
+}
+
+void print_tables(const Settings& settings, const Inquiry& inquiry) {
+  const Bytes first = parse_size_option(settings.label("minbytes"), settings.text("minbytes"));
+  const Bytes last = parse_size_option(settings.label("maxbytes"), settings.text("maxbytes"));
+  for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
+    print_rules(policy, size_rules(policy, question, first, last), inquiry.network);
+  });
+}
+
+void print_text(const Settings& settings, const Inquiry& inquiry) {
+  bool first = true;
+  for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
+    if (!first) std::cout << '\n';
+    first = false;
+    print_answer(policy, question, inquiry.network, settings.flag("explain"));
+  });
+}
+
+int select_command(const CLI::App& app) {
+  const std::string file = app.get_option("--config")->count() > 0
+                               ? app.get_option("--config")->as<std::string>()
+                               : std::string();
+  std::vector<ConfigLayer> layers;
+  if (!file.empty()) layers.push_back({file, parse_config(read_text_file(file), file)});
+  const Settings settings(app, select_option_rows(), layers);
+  if (settings.flag("verbose")) {
+    for (const std::string& line : settings.provenance()) {
+      std::cerr << "collbench: " << line << '\n';
+    }
+  }
+  const Inquiry inquiry = inquiry_of(settings);
+  const std::string& format = settings.text("format");
+  require(format == "text" || format == "json",
+          fmt::format("{}: unknown format '{}'; known are text and json", settings.label("format"),
+                      format));
+  if (settings.flag("table")) {
+    print_tables(settings, inquiry);
+  } else if (format == "json") {
+    print_json(inquiry);
+  } else {
+    print_text(settings, inquiry);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_select(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("select", "choose an algorithm, and say why");
+  declare_options(*command, select_option_rows());
+  command->allow_extras();
+  command->callback(
+      [command, &action] { action = [command] { return select_command(*command); }; });
+}
+
+}  // namespace collbench

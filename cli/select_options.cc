@@ -1,0 +1,143 @@
+#include "cli/select_options.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "cli/values.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "topologies/specification.h"
+#include "transports/waiting.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* what = "What to choose for";
+constexpr const char* knowledge = "What is known";
+constexpr const char* output = "Output";
+constexpr const char* settings_group = "Settings";
+
+constexpr OptionRow rows[] = {
+    {what, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
+    {what, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
+    {what, "nodes", "", "N", "auto", "nodes they are spread over; auto asks the machine"},
+    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what, "devices", "", "KIND", "auto", "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
+    {what, "available", "", "NAME[,..]", "", "choose among these; all that fit if not given"},
+    {what, "replicas-may-differ", "", "", "", "allow algorithms whose sums differ in last bits"},
+
+    {knowledge, "policy", "p", "NAME[,..]", "auto",
+     "auto, model, measured, oracle, nccl, ompi, tf2, tf2-mirrored, tf1-dgx1; or all"},
+    {knowledge, "topo", "t", "SPEC", "", "machine; 'collbench topo list' has names; or a file"},
+    {knowledge, "backend", "B", "NAME", "", "of this host instead of a machine: shm, grpc"},
+    {knowledge, "cores", "", "N", "auto", "that workers of this host share"},
+    {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
+
+    {output, "explain", "x", "", "", "show what each expected time is the sum of"},
+    {output, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
+    {output, "minbytes", "", "SIZE", "1K", "smallest vector of tables"},
+    {output, "maxbytes", "e", "SIZE", "1G", "largest vector of tables"},
+    {output, "format", "", "NAME", "text", "text or json"},
+    {output, "verbose", "v", "", "", "say where settings came from"},
+
+    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
+};
+
+Devices devices_of(const Settings& settings, const Machine* machine) {
+  const std::string& text = settings.text("devices");
+  if (text == "auto") {
+    if (machine == nullptr) return Devices::cpus;
+    const auto classes = machine->topology.classes();
+    const bool gpus = std::any_of(classes.begin(), classes.end(), [](const LinkClass& c) {
+      return c.name.find("nvlink") == 0 || c.name.find("infinity") == 0 || c.name.find("xgmi") == 0;
+    });
+    return gpus ? Devices::gpus : Devices::cpus;
+  }
+  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed"};
+  const auto found = std::find(names.begin(), names.end(), text);
+  require(found != names.end(),
+          fmt::format("{}: unknown devices '{}'.{} Known are auto, cpus, gpus, virtual-gpus, mixed",
+                      settings.label("devices"), text, did_you_mean(text, names)));
+  return static_cast<Devices>(found - names.begin());
+}
+
+/// Nodes that row-major ranks fill.
+int nodes_of(const Machine& machine, int workers) {
+  const Layout& layout = machine.topology.layout();
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
+  int per_node = 1;
+  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
+  const int nodes = (workers + per_node - 1) / per_node;
+  return workers % nodes == 0 ? nodes : 1;
+}
+
+std::vector<const Policy*> policies_of(const Settings& settings) {
+  std::vector<const Policy*> found;
+  if (settings.text("policy") == "all") {
+    for (const Policy& policy : policies()) found.push_back(&policy);
+    return found;
+  }
+  for (const std::string& name : parse_list(settings.label("policy"), settings.text("policy"))) {
+    found.push_back(&find_policy(name));
+  }
+  return found;
+}
+
+int count_of(const Settings& settings, const char* name, int automatic) {
+  const std::string& text = settings.text(name);
+  if (text == "auto") return automatic;
+  return static_cast<int>(parse_count(settings.label(name), text, 1, 1 << 24));
+}
+
+Question common_question(const Settings& settings) {
+  Question question;
+  question.bytes = parse_size_option(settings.label("bytes"), settings.text("bytes"));
+  question.type = parse_data_type(settings.text("datatype"));
+  question.op = parse_reduce_op(settings.text("op"));
+  question.replicas_may_differ = settings.flag("replicas-may-differ");
+  question.backend = settings.text("backend");
+  question.cores = count_of(settings, "cores", usable_cores());
+  if (!settings.text("available").empty()) {
+    question.available = parse_list(settings.label("available"), settings.text("available"));
+  }
+  require(question.backend.empty() || settings.text("topo").empty(),
+          "choose one of --backend (this host) and --topo (a machine)");
+  return question;
+}
+
+}  // namespace
+
+std::span<const OptionRow> select_option_rows() { return rows; }
+
+Inquiry inquiry_of(const Settings& settings) {
+  Inquiry inquiry;
+  inquiry.policies = policies_of(settings);
+  const Question common = common_question(settings);
+  const std::vector<int> workers =
+      parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  inquiry.machines.reserve(workers.size());
+  for (const int count : workers) {
+    Question question = common;
+    question.workers = count;
+    if (!settings.text("topo").empty()) {
+      inquiry.machines.push_back(machine(settings.text("topo"), count));
+      question.machine = &inquiry.machines.back();
+    }
+    question.nodes = count_of(settings, "nodes",
+                              question.machine == nullptr ? 1 : nodes_of(*question.machine, count));
+    question.devices = devices_of(settings, question.machine);
+    inquiry.questions.push_back(std::move(question));
+  }
+  inquiry.network = !settings.text("topo").empty() ? settings.text("topo")
+                    : common.backend.empty()
+                        ? "a network that is not named"
+                        : fmt::format("{} on {} cores", common.backend, common.cores);
+  return inquiry;
+}
+
+}  // namespace collbench
