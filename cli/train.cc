@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_simulated.h"
 #include "cli/train_workers.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -48,6 +49,7 @@ const std::vector<Strategy>& strategies() {
 
 int train_command(const CLI::App& app) {
   const Settings settings(app, train_option_rows(), {});
+  if (asks_for_workload(settings)) return train_workload(settings);
   const std::string& name = settings.text("strategy");
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {

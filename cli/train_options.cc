@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/train_simulated.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "training/engine.h"
@@ -58,7 +59,15 @@ constexpr OptionRow rows[] = {
 
 }  // namespace
 
-std::span<const OptionRow> train_option_rows() { return rows; }
+std::span<const OptionRow> train_option_rows() {
+  static const std::vector<OptionRow> all = [] {
+    std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
+    const std::span<const OptionRow> more = workload_option_rows();
+    merged.insert(merged.end(), more.begin(), more.end());
+    return merged;
+  }();
+  return all;
+}
 
 std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
                       std::int64_t most) {

@@ -1,0 +1,359 @@
+#include "cli/train_simulated.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/simulated_team.h"
+#include "bench/simulated_values.h"
+#include "cli/exit_code.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "topologies/specification.h"
+#include "training/simulated_step.h"
+#include "training/simulated_trace.h"
+#include "training/workload.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* work = "Workloads (steps are timed, not computed)";
+constexpr const char* costs = "Costs of a simulated step";
+
+constexpr OptionRow rows[] = {
+    {work, "workload", "", "NAME", "",
+     "a table of layers: resnet50, bert-large-s128, ... or a file"},
+    {work, "list-workloads", "", "", "", "list the tables that come along, and the devices"},
+    {work, "topo", "t", "SPEC", "", "play it on this network ('collbench topo list')"},
+    {work, "worker-batch", "", "N", "", "samples of a worker and micro-batch, instead of --batch"},
+    {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
+    {work, "device", "", "NAME", "v100", "computes by its roofline, unless the table has times"},
+    {work, "step-time", "", "TIME", "", "one worker's measured step without all-reduce; scales it"},
+    {work, "wire", "", "TYPE", "", "of the gradients; --datatype by default"},
+    {work, "draws", "", "N", "25", "steps that are played where there is jitter"},
+    {work, "trace", "", "FILE", "", "one step for ui.perfetto.dev"},
+
+    {costs, "per-tensor", "", "TIME", "0",
+     "the backward pass takes longer by this for each tensor"},
+    {costs, "per-bucket", "", "TIME", "0", "and by this for each bucket"},
+    {costs, "interference", "", "X", "0",
+     "computing beside an all-reduce takes 1 + X times as long"},
+    {costs, "compute-jitter", "", "X", "0", "spread of each worker's computing, from --seed"},
+    {costs, "slow-workers", "", "R:X,..", "", "worker R computes with X of the speed"},
+    {costs, "compute-share", "", "X", "", "of the device's flops that is reached"},
+    {costs, "memory-share", "", "X", "", "of its memory bandwidth that is reached"},
+};
+
+Seconds time_of(const Settings& settings, const char* name) {
+  const std::string& text = settings.text(name);
+  return text == "0" ? Seconds{0} : parse_duration(settings.label(name), text);
+}
+
+double share_of(const Settings& settings, const char* name, double otherwise) {
+  if (!settings.given(name)) return otherwise;
+  const double value = parse_number(settings.label(name), settings.text(name));
+  require(value > 0 && value <= 1,
+          fmt::format("{}: {} is not a share above 0 and at most 1", settings.label(name), value));
+  return value;
+}
+
+/// Times of all-reduces on the network, each size played once.
+class NetworkCosts {
+ public:
+  NetworkCosts(const Settings& settings, int workers) {
+    which_.algorithm = settings.given("algo") ? settings.text("algo") : "auto";
+    which_.backend = "sim";
+    which_.workers = workers;
+    which_.simulated.topology = settings.text("topo");
+    which_.simulated.equal_chunks = true;
+  }
+
+  /// By the exact engine.
+  Seconds exact(Bytes size) {
+    const auto found = times_.find(size);
+    if (found != times_.end()) return found->second;
+    Seconds time{0};
+    if (which_.workers > 1) {
+      Case which = which_;
+      which.bytes = size;
+      if (which.algorithm == "auto") which.algorithm = binder_.decide_algorithm(which).name;
+      const Measurement measured = measure_simulated(which, binder_);
+      time = measured.exact->time;
+      played_[size] = measured.played;
+    }
+    times_[size] = time;
+    return time;
+  }
+  /// Between sizes that double, in proportion: for plans that try very many sizes.
+  Seconds between(Bytes size) {
+    std::int64_t low = least_size;
+    while (low * 2 < size.count) low *= 2;
+    const Seconds from = exact({low});
+    const Seconds to = exact({low * 2});
+    const double share = static_cast<double>(size.count - low) / static_cast<double>(low);
+    return from + (to - from) * std::max(share, 0.0);
+  }
+  const std::string& played(Bytes size) { return played_[size]; }
+
+ private:
+  static constexpr std::int64_t least_size = 1024;
+  Case which_;
+  CaseBinder binder_;
+  std::map<Bytes, Seconds> times_;
+  std::map<Bytes, std::string> played_;
+};
+
+int workers_of(const Settings& settings) {
+  const std::string& topology = settings.text("topo");
+  if (settings.given("workers")) {
+    return static_cast<int>(
+        parse_count(settings.label("workers"), settings.text("workers"), 1, 1 << 20));
+  }
+  return machine(topology).topology.hosts();
+}
+
+std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
+  if (settings.given("worker-batch")) {
+    return parse_count(settings.label("worker-batch"), settings.text("worker-batch"), 1, 1 << 30);
+  }
+  if (!settings.given("batch")) return 32;
+  const std::int64_t global = parse_count(settings.label("batch"), settings.text("batch"), 1,
+                                          std::numeric_limits<std::int64_t>::max());
+  const std::int64_t own = per_replica_batch(global, workers);
+  require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
+                                             settings.label("accumulate"), own, accumulate));
+  return own / accumulate;
+}
+
+ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch) {
+  const bool use_table = workload.measured && !settings.given("device");
+  ComputeShares shares;
+  shares.compute = share_of(settings, "compute-share", shares.compute);
+  shares.memory = share_of(settings, "memory-share", shares.memory);
+  ComputeProfile profile =
+      use_table ? measured_profile(workload, batch)
+                : roofline_profile(workload, find_compute_device(settings.text("device")), shares,
+                                   batch, parse_data_type(settings.text("datatype")));
+  if (settings.given("step-time")) {
+    profile = scaled_to(std::move(profile), time_of(settings, "step-time"));
+  }
+  return profile;
+}
+
+StepCosts costs_of(const Settings& settings) {
+  StepCosts result;
+  result.per_tensor = time_of(settings, "per-tensor");
+  result.per_bucket = time_of(settings, "per-bucket");
+  result.interference = parse_number(settings.label("interference"), settings.text("interference"));
+  result.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
+  result.seed = static_cast<std::uint64_t>(parse_count(
+      settings.label("seed"), settings.text("seed"), 0, std::numeric_limits<std::int64_t>::max()));
+  const SlowHosts slow = parse_slow_hosts(settings.text("slow-workers"));
+  for (std::size_t i = 0; i < slow.hosts.size(); ++i) {
+    result.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
+  }
+  return result;
+}
+
+/// What was played, and what came of it: the step with the median time.
+struct PlayedTraining {
+  Workload workload;
+  StepModel model;
+  std::int64_t batch = 0;  // of a worker and micro-batch
+  std::string rule;
+  std::vector<SimulatedStep> steps;     // by time
+  std::vector<std::string> algorithms;  // of each bucket
+
+  const SimulatedStep& median() const { return steps[steps.size() / 2]; }
+  Seconds alone() const { return model.compute.whole() * model.accumulate; }
+  double samples() const { return static_cast<double>(batch) * model.accumulate * model.workers; }
+  double throughput() const { return samples() / median().times.whole.count(); }
+  double efficiency() const { return alone() / median().times.whole; }
+};
+
+PlayedTraining play(const Settings& settings) {
+  PlayedTraining played;
+  played.workload = find_workload(settings.text("workload"));
+  StepModel& model = played.model;
+  model.workers = workers_of(settings);
+  model.accumulate = static_cast<int>(
+      parse_count(settings.label("accumulate"), settings.text("accumulate"), 1, 1 << 20));
+  played.batch = worker_batch_of(settings, model.workers, model.accumulate);
+  model.compute = compute_of(settings, played.workload, played.batch);
+  model.costs = costs_of(settings);
+  check(model.costs, model.workers);
+  model.overlap = !settings.flag("no-overlap");
+  model.tensors = tensors_of(played.workload);
+  model.element_bytes =
+      size_of(parse_data_type(settings.text(settings.given("wire") ? "wire" : "datatype")));
+  played.rule = settings.text("buckets");
+  NetworkCosts network(settings, model.workers);
+  const BucketTiming timing{
+      .ready = ready_times(model.compute, model.tensors, model.costs.per_tensor),
+      .launch = model.costs.per_bucket,
+      .cost = [&](Bytes size) { return network.between(size); }};
+  model.buckets = plan_buckets(played.rule, model.tensors, model.element_bytes, timing);
+  constexpr std::size_t most_exact = 64;  // plans with more buckets are priced between sizes
+  for (const Bucket& bucket : model.buckets) {
+    const Bytes size{bucket.count * model.element_bytes};
+    const bool exact = model.buckets.size() <= most_exact;
+    model.all_reduce.push_back(exact ? network.exact(size) : network.between(size));
+    played.algorithms.push_back(network.played(size));
+  }
+  const int draws =
+      static_cast<int>(parse_count(settings.label("draws"), settings.text("draws"), 1, 100'000));
+  played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);
+  std::stable_sort(played.steps.begin(), played.steps.end(),
+                   [](const auto& a, const auto& b) { return a.times.whole < b.times.whole; });
+  return played;
+}
+
+void print(const Settings& settings, const PlayedTraining& played) {
+  const StepModel& model = played.model;
+  const SimulatedStep& step = played.median();
+  std::cout << fmt::format(
+      "# {}: {} parameters, {} tensors; {} workers on {}, batch {} each{}\n", played.workload.name,
+      played.workload.parameters(), model.tensors.size(), model.workers, settings.text("topo"),
+      played.batch,
+      model.accumulate > 1 ? fmt::format(", {} micro-batches", model.accumulate) : "");
+  std::cout << fmt::format("# computing: {}; one worker alone takes {}\n", model.compute.origin,
+                           to_string(played.alone()));
+  std::cout << fmt::format("# {} buckets ({}), all-reduce {}\n", model.buckets.size(), played.rule,
+                           played.algorithms.empty() || played.algorithms.back().empty()
+                               ? settings.text("algo")
+                               : played.algorithms.front());
+  const StepTimes& times = step.times;
+  const auto row = [](const char* name, Seconds time) {
+    std::cout << fmt::format(" {:<24}{:>12.3f} ms\n", name, time.count() * 1e3);
+  };
+  row("forward", times.forward);
+  row("backward", times.backward);
+  row("optimizer", times.optimizer);
+  row("communication", times.communication);
+  row("exposed communication", times.exposed);
+  row("waiting, mean", step.waiting);
+  row("step", times.whole);
+  if (played.steps.size() > 1) {
+    std::cout << fmt::format(" {:<24}{:>12} {:.3f} to {:.3f} ms, {} steps\n", "step, quartiles", "",
+                             played.steps[played.steps.size() / 4].times.whole.count() * 1e3,
+                             played.steps[played.steps.size() * 3 / 4].times.whole.count() * 1e3,
+                             played.steps.size());
+  }
+  std::cout << fmt::format(" {:<24}{:>12.1f} samples/s\n", "throughput", played.throughput());
+  std::cout << fmt::format(" {:<24}{:>12.2f} %\n", "scaling efficiency", played.efficiency() * 100);
+}
+
+nlohmann::ordered_json document_of(const Settings& settings, const PlayedTraining& played) {
+  const auto ms = [](Seconds time) { return time.count() * 1e3; };
+  const StepModel& model = played.model;
+  const StepTimes& times = played.median().times;
+  nlohmann::ordered_json document = {
+      {"workload", played.workload.name},
+      {"parameters", played.workload.parameters()},
+      {"topology", settings.text("topo")},
+      {"workers", model.workers},
+      {"worker_batch", played.batch},
+      {"accumulate", model.accumulate},
+      {"algorithm", settings.given("algo") ? settings.text("algo") : "auto"},
+      {"bucket_rule", played.rule},
+      {"overlap", model.overlap},
+      {"element_bytes", model.element_bytes},
+      {"computing", model.compute.origin},
+      {"costs",
+       {{"per_tensor_us", model.costs.per_tensor.count() * 1e6},
+        {"per_bucket_us", model.costs.per_bucket.count() * 1e6},
+        {"interference", model.costs.interference},
+        {"jitter", model.costs.jitter},
+        {"seed", model.costs.seed}}},
+      {"alone_ms", ms(played.alone())},
+      {"forward_ms", ms(times.forward)},
+      {"backward_ms", ms(times.backward)},
+      {"optimizer_ms", ms(times.optimizer)},
+      {"communication_ms", ms(times.communication)},
+      {"exposed_communication_ms", ms(times.exposed)},
+      {"waiting_ms", ms(played.median().waiting)},
+      {"step_ms", ms(times.whole)},
+      {"samples_per_second", played.throughput()},
+      {"scaling_efficiency", played.efficiency()}};
+  document["buckets"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < model.buckets.size(); ++i) {
+    const BucketSpan& span = played.median().buckets[i];
+    document["buckets"].push_back({{"bytes", span.bytes.count},
+                                   {"algorithm", played.algorithms[i]},
+                                   {"ready_ms", ms(span.ready)},
+                                   {"start_ms", ms(span.start)},
+                                   {"end_ms", ms(span.end)}});
+  }
+  for (const SimulatedStep& step : played.steps) {
+    document["steps_ms"].push_back(ms(step.times.whole));
+  }
+  return document;
+}
+
+template <typename Writer>
+void write_file(const std::string& path, const Writer& writer) {
+  std::ofstream file(path);
+  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+  writer(file);
+  file.close();
+  if (!file) throw Error(fmt::format("could not write '{}'", path));
+}
+
+void list_workloads() {
+  std::cout << fmt::format("{:<18}{:>16}{:>9}{:>18}  {}\n", "workload", "parameters", "tensors",
+                           "forward Gflops", "sample");
+  for (const std::string& name : shipped_workloads()) {
+    const Workload workload = find_workload(name);
+    std::cout << fmt::format("{:<18}{:>16}{:>9}{:>18.3f}  {}\n", name, workload.parameters(),
+                             tensors_of(workload).size(), workload.forward_flops() * 1e-9,
+                             workload.sample);
+  }
+  std::cout << '\n'
+            << fmt::format("{:<18}{:>16}{:>16}{:>14}  {}\n", "device", "f32 Tflops/s",
+                           "f16 Tflops/s", "memory GB/s", "source");
+  for (const ComputeDevice& device : compute_devices()) {
+    std::cout << fmt::format("{:<18}{:>16.1f}{:>16.1f}{:>14.0f}  {}\n", device.name,
+                             device.flops_f32 * 1e-12, device.flops_f16 * 1e-12,
+                             device.memory_bandwidth * 1e-9, device.source);
+  }
+}
+
+}  // namespace
+
+std::span<const OptionRow> workload_option_rows() { return rows; }
+
+bool asks_for_workload(const Settings& settings) {
+  return settings.flag("list-workloads") || settings.given("workload");
+}
+
+int train_workload(const Settings& settings) {
+  if (settings.flag("list-workloads")) {
+    list_workloads();
+    return exit_ok;
+  }
+  require(settings.given("topo"),
+          fmt::format("{} needs a network: --topo cluster:4xdgx-a100, for example",
+                      settings.label("workload")));
+  const PlayedTraining played = play(settings);
+  const std::string& json = settings.text("json");
+  if (json != "-") print(settings, played);
+  if (const std::string& trace = settings.text("trace"); !trace.empty()) {
+    write_file(trace, [&](std::ostream& out) {
+      write_step_trace(out, played.workload, played.model, played.median());
+    });
+  }
+  if (json == "-") {
+    std::cout << document_of(settings, played).dump(1) << '\n';
+  } else if (!json.empty()) {
+    write_file(json,
+               [&](std::ostream& out) { out << document_of(settings, played).dump(1) << '\n'; });
+  }
+  return exit_ok;
+}
+
+}  // namespace collbench

@@ -1,0 +1,172 @@
+#include "training/simulated_step.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "training/simulated_trace.h"
+
+namespace collbench {
+namespace {
+
+constexpr double close = 1e-12;
+
+/// Three layers with a tensor each; forward 1 ms, weight 2 ms, input 1 ms (none of the first).
+StepModel small_model() {
+  StepModel model;
+  model.workers = 4;
+  const auto ms = [](double time) { return Seconds(time * 1e-3); };
+  model.compute.layers = {{ms(1), ms(2), ms(0)}, {ms(1), ms(2), ms(1)}, {ms(1), ms(2), ms(1)}};
+  model.compute.optimizer = ms(0.5);
+  for (int i = 0; i < 3; ++i) {
+    Tensor& tensor = model.tensors.emplace_back();
+    tensor.layer = 2 - i;
+    tensor.first = 100 * i;
+    tensor.count = 100;
+  }
+  model.buckets = {{0, 100}, {100, 100}, {200, 100}};
+  model.all_reduce = {ms(2), ms(2), ms(2)};
+  return model;
+}
+
+double ms(Seconds time) { return time.count() * 1e3; }
+
+TEST(SimulatedStepTest, BucketsStartWhenTheirTensorsAreReadyAndTheStreamIsFree) {
+  const SimulatedStep step = simulate_step(small_model());
+  // Ready at 3 + 2, 3 + 5 and 3 + 8 ms.
+  ASSERT_EQ(step.buckets.size(), 3U);
+  EXPECT_NEAR(ms(step.buckets[0].start), 5, close);
+  EXPECT_NEAR(ms(step.buckets[1].start), 8, close);
+  EXPECT_NEAR(ms(step.buckets[2].start), 11, close);
+  EXPECT_NEAR(ms(step.times.backward), 8, close);
+  EXPECT_NEAR(ms(step.times.exposed), 2, close);
+  EXPECT_NEAR(ms(step.times.whole), 3 + 8 + 2 + 0.5, close);
+}
+
+TEST(SimulatedStepTest, ASlowNetworkMakesBucketsQueue) {
+  StepModel model = small_model();
+  model.all_reduce = {Seconds(10e-3), Seconds(10e-3), Seconds(10e-3)};
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.buckets[2].start), 25, close);
+  EXPECT_NEAR(ms(step.times.exposed), 35 - 11, close);
+}
+
+TEST(SimulatedStepTest, WithoutOverlapAllCommunicationIsExposed) {
+  StepModel model = small_model();
+  model.overlap = false;
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.times.exposed), 6, close);
+  EXPECT_NEAR(ms(step.times.communication), 6, close);
+}
+
+TEST(SimulatedStepTest, OverlapIsNeverWorseThanNone) {
+  for (const double cost : {0.1, 1.0, 3.0, 20.0}) {
+    StepModel model = small_model();
+    model.all_reduce.assign(3, Seconds(cost * 1e-3));
+    const Seconds with = simulate_step(model).times.whole;
+    model.overlap = false;
+    EXPECT_LE(with.count(), simulate_step(model).times.whole.count());
+  }
+}
+
+TEST(SimulatedStepTest, InterferenceStretchesWhatRunsBesideACollective) {
+  StepModel model = small_model();
+  model.costs.interference = 0.5;
+  // From 5 ms on 2 ms of wall time hold 4/3 ms of work, so the 3 ms to the next tensor take
+  // 3 + 2/3 ms; the same again before the last.
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.buckets[1].ready), 8 + 2.0 / 3, close);
+  EXPECT_NEAR(ms(step.buckets[2].ready), 11 + 4.0 / 3, close);
+}
+
+TEST(SimulatedStepTest, LaunchesDelayTheBackwardPass) {
+  StepModel model = small_model();
+  model.costs.per_tensor = Seconds(0.1e-3);
+  model.costs.per_bucket = Seconds(0.2e-3);
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.buckets[0].start), 5.3, close);
+  EXPECT_NEAR(ms(step.buckets[2].start), 11.9, close);
+  const auto ready = ready_times(model.compute, model.tensors, model.costs.per_tensor);
+  EXPECT_NEAR(ms(ready[2]), 8.3, close);
+}
+
+TEST(SimulatedStepTest, OnlyTheLastMicroBatchCommunicates) {
+  StepModel model = small_model();
+  model.accumulate = 3;
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.times.whole), 2 * 11 + 13.5, close);
+  EXPECT_NEAR(ms(step.times.forward), 9, close);
+  EXPECT_NEAR(ms(step.times.communication), 6, close);
+}
+
+TEST(SimulatedStepTest, TheSlowestWorkerCounts) {
+  StepModel model = small_model();
+  model.costs.slow_workers = {{2, 2.0}};
+  const SimulatedStep step = simulate_steps(model, 1).front();
+  EXPECT_NEAR(ms(step.times.forward), 6, close);
+  EXPECT_NEAR(ms(step.waiting), 11.5 * (2 - 5.0 / 4), close);
+}
+
+TEST(SimulatedStepTest, JitterGrowsWithTheWorkersAndRepeatsFromItsSeed) {
+  StepModel model = small_model();
+  model.costs.jitter = 0.05;
+  const auto mean = [](const StepModel& which) {
+    double sum = 0;
+    for (const SimulatedStep& step : simulate_steps(which, 200)) sum += ms(step.times.whole);
+    return sum / 200;
+  };
+  const double few = mean(model);
+  EXPECT_EQ(mean(model), few);
+  model.workers = 64;
+  EXPECT_GT(mean(model), few * 1.03);
+  model.costs.seed = 2;
+  EXPECT_NE(simulate_steps(model, 1)[0].times.whole,
+            simulate_steps(small_model(), 1)[0].times.whole);
+}
+
+TEST(SimulatedStepTest, ImpossibleCostsAreRefused) {
+  StepCosts costs;
+  costs.interference = -0.1;
+  EXPECT_THROW(check(costs, 2), InvalidArgument);
+  costs = {};
+  costs.slow_workers = {{2, 2.0}};
+  EXPECT_THROW(check(costs, 2), InvalidArgument);
+}
+
+TEST(SimulatedStepTest, TheTraceHasEveryLayerTwiceAndEveryBucket) {
+  Workload workload;
+  for (const char* name : {"a", "b", "c"}) workload.layers.push_back({name, "linear", {100}, 0, 0});
+  const StepModel model = small_model();
+  std::ostringstream out;
+  write_step_trace(out, workload, model, simulate_step(model));
+  const std::string trace = out.str();
+  std::size_t slices = 0;
+  for (std::size_t at = trace.find("\"ph\":\"X\""); at != std::string::npos;
+       at = trace.find("\"ph\":\"X\"", at + 1)) {
+    ++slices;
+  }
+  EXPECT_EQ(slices, 3U + 3U + 1U + 3U);
+  EXPECT_THAT(trace, testing::HasSubstr("\"name\":\"bucket 2\",\"cat\":\"all-reduce\",\"ph\":\"X\","
+                                        "\"ts\":11000.000,\"dur\":2000.000"));
+}
+
+TEST(SimulatedComputeTest, TheRooflineTakesTheLongerOfFlopsAndBytes) {
+  const ComputeDevice device{"x", 1e12, 2e12, 1e9, ""};
+  const ComputeShares all{1, 1, Seconds(0)};
+  Workload workload;
+  workload.layers = {{"a", "linear", {1000}, 1e9, 10}, {"b", "relu", {}, 10, 1e6}};
+  const auto profile = roofline_profile(workload, device, all, 2, DataType::f32);
+  EXPECT_NEAR(profile.layers[0].forward.count(), 2e9 / 1e12, 1e-12);
+  EXPECT_EQ(profile.layers[0].input.count(), 0);
+  EXPECT_NEAR(profile.layers[1].forward.count(), 2 * (1e6 + 10) * 4 / 1e9, 1e-9);
+  EXPECT_NEAR(roofline_profile(workload, device, all, 2, DataType::f16).layers[0].forward.count(),
+              2e9 / 2e12, 1e-12);
+  const auto scaled = scaled_to(profile, Seconds(1));
+  EXPECT_NEAR(scaled.whole().count(), 1, 1e-12);
+  EXPECT_THROW(roofline_profile(workload, device, all, 0, DataType::f32), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace collbench
