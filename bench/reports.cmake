@@ -2,15 +2,23 @@
 set(report_headers
   bound.h
   case_filter.h
+  html_parts.h
+  html_report.h
+  replay.h
   report.h
   report_columns.h
   report_notes.h
   report_text.h
   run_cases.h
-  sweep.h)
+  sweep.h
+  verdict_json.h)
 set(report_sources
   bound.cc
   case_filter.cc
+  html_data.cc
+  html_parts.cc
+  html_report.cc
+  replay.cc
   report.cc
   report_columns.cc
   report_csv.cc
@@ -22,4 +30,12 @@ set(report_sources
   report_table.cc
   report_text.cc
   run_cases.cc
-  sweep.cc)
+  sweep.cc
+  verdict_json.cc)
+
+# The page's scripts and style become part of one object file, by the assembler.
+file(GLOB html_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/html/*.js
+  ${CMAKE_CURRENT_SOURCE_DIR}/html/*.css ${CMAKE_CURRENT_SOURCE_DIR}/html/echarts/*.js)
+set_source_files_properties(html_parts.cc PROPERTIES
+  COMPILE_DEFINITIONS "COLLBENCH_HTML_FOLDER=\"${CMAKE_CURRENT_SOURCE_DIR}/html\""
+  OBJECT_DEPENDS "${html_files}")

@@ -1,0 +1,29 @@
+// What `collbench report` reads: files of records, of comparisons, and tables of other benchmarks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/html_report.h"
+#include "bench/verdict.h"
+
+namespace collbench {
+
+struct ReportInputs {
+  std::vector<ReportSource> sources;
+  std::optional<Comparison> comparison;
+
+  /// The records of all files, in their order.
+  std::vector<Record> records() const;
+};
+
+/// Reads each file as what it holds. Throws Unavailable for one that cannot be read and
+/// InvalidArgument, naming the file, for one that is nothing of all that, and for a second
+/// comparison.
+ReportInputs read_report_inputs(const std::vector<std::string>& files);
+
+/// Keeps the records whose cases match a filter of bench/case_filter.h.
+void keep_matching(ReportInputs& inputs, const std::string& filter);
+
+}  // namespace collbench
