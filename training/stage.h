@@ -19,9 +19,9 @@ struct Stage {
   LayerSpec spec;
   SampleShape in;
   SampleShape out;
-  int shortcut = -1;           // the value that is added to the outcome; -1: none
+  int shortcut = -1;             // the value that is added to the outcome; -1: none
   SampleShape shortcut_shape{};  // of that value
-  bool relu = false;           // applied last
+  bool relu = false;             // applied last
 };
 
 /// Throws InvalidArgument as shapes_of() does.
