@@ -1,0 +1,72 @@
+// How the time of an all-reduce grows with its size and scale: a sum of terms that each have a
+// cause, with one cost each, fitted to measurements.
+//
+// With N nodes of p ranks, R = N p, and s bytes per rank:
+//
+//   start + node latency (p-1) + network latency log2 N + ring latency (N-1)
+//     + s [ 2(p-1)/p / node rate  +  2(R-1)/R / network rate (N > 1) ]
+//     + s (N > 2) x through   + s log2 N x whole   + s (p-1) x memory   + sqrt(s) chunks
+//
+// `through`: nodes with two neighbours pass on what two nodes alone exchange directly; `whole`:
+// algorithms that send the whole vector in every round; `memory`: ranks that share the memory of a
+// node; `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at
+// once.
+//
+// Costs are positive, so they are fitted as logarithms, to logarithms of times: a fit of relative
+// errors. Each has a prior, a value and how many times it may be off, which decides what the data
+// leave open (one scale says nothing about another); it weighs 1 % of a measured curve. Errors
+// count as soft L1 beyond 50 %, so a disturbed table does not bend the rest.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+inline constexpr std::size_t trend_terms = 10;
+using TermValues = std::array<double, trend_terms>;
+
+/// Short name of a term and what its cost is per.
+struct TermInfo {
+  std::string_view name;  // "network latency"
+  std::string_view unit;  // "us", "us per byte"
+};
+const std::array<TermInfo, trend_terms>& trend_term_infos();
+
+/// What the costs are multiplied by. Nodes that are not known count as one.
+TermValues trend_basis(const Scale& scale, double bytes);
+
+/// Natural logarithms of the expected costs in microseconds, and their standard deviations.
+struct Prior {
+  TermValues mean{};
+  TermValues deviation{};
+};
+/// By what is known without measuring: kernels of GPUs (constants of NCCL's tuner) or programs on
+/// hosts; the algorithm's name says whether it is a ring (steps from node to node), sends whole
+/// vectors in every round, or neither.
+Prior prior_for(const MethodKey& method);
+
+class Trend {
+ public:
+  Trend() = default;
+  /// Rows of one method; only scale, bytes and time count.
+  Trend(std::span<const MeasuredTime> rows, const Prior& prior);
+
+  /// Natural logarithm of seconds.
+  double log_time(const Scale& scale, double bytes) const;
+  /// The term's share of the time, in seconds.
+  TermValues terms(const Scale& scale, double bytes) const;
+  /// Costs in microseconds, and the factor that each may be off (one standard deviation).
+  const TermValues& costs() const { return costs_; }
+  const TermValues& factors() const { return factors_; }
+
+ private:
+  TermValues costs_{};
+  TermValues factors_{};
+};
+
+}  // namespace collbench
