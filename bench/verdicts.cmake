@@ -1,5 +1,15 @@
 # What compares two versions: statistics, verdicts, the interleaved runner, the history.
 set(verdict_headers
-  verdict.h)
+  ab.h
+  ab_process.h
+  compare.h
+  statistics_ranks.h
+  verdict.h
+  verdict_rules.h)
 set(verdict_sources
-  verdict.cc)
+  ab.cc
+  ab_process.cc
+  compare.cc
+  statistics_ranks.cc
+  verdict.cc
+  verdict_rules.cc)

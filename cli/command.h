@@ -24,6 +24,8 @@ void add_sweep(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_select(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
+void add_ab(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_algos(CLI::App& app, Action& action);
 void add_topo(CLI::App& app, Action& action);

@@ -135,7 +135,8 @@ int show_help(const CLI::App& root, const std::vector<std::string>& words) {
 std::string help_text(const CLI::App& app) { return help_of(chosen_command(app)); }
 
 void refuse_leftovers(const CLI::App& app) {
-  const std::vector<std::string> left = app.remaining(true);
+  std::vector<std::string> left = app.remaining(true);
+  std::erase(left, "--");  // CLI11 keeps the mark before positional arguments
   if (left.empty()) return;
   const CLI::App& where = chosen_command(app);
   for (const std::string& word : left) {

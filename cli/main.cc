@@ -25,6 +25,8 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   add_train(app, action);
   add_select(app, action);
   add_merge(app, action);
+  add_ab(app, action);
+  add_compare(app, action);
   add_report(app, action);
   add_algos(app, action);
   add_topo(app, action);
