@@ -119,8 +119,8 @@ std::optional<LaunchedWorker> launched_worker(const Environ& environment) {
                         found->ranks));
   }
   if (chosen && chosen->ranks > 1) {
-    chosen->meeting = fmt::format("{}:{}", host_of_rank_0(environment, *chosen),
-                                  meeting_port(environment, *chosen));
+    chosen->meeting = host_of_rank_0(environment, *chosen);
+    chosen->meeting += fmt::format(":{}", meeting_port(environment, *chosen));
   }
   return chosen;
 }
