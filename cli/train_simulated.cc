@@ -4,12 +4,11 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/simulated_team.h"
+#include "bench/all_reduce_costs.h"
 #include "bench/simulated_values.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"
@@ -61,52 +60,6 @@ double share_of(const Settings& settings, const char* name, double otherwise) {
           fmt::format("{}: {} is not a share above 0 and at most 1", settings.label(name), value));
   return value;
 }
-
-/// Times of all-reduces on the network, each size played once.
-class NetworkCosts {
- public:
-  NetworkCosts(const Settings& settings, int workers) {
-    which_.algorithm = settings.given("algo") ? settings.text("algo") : "auto";
-    which_.backend = "sim";
-    which_.workers = workers;
-    which_.simulated.topology = settings.text("topo");
-    which_.simulated.equal_chunks = true;
-  }
-
-  /// By the exact engine.
-  Seconds exact(Bytes size) {
-    const auto found = times_.find(size);
-    if (found != times_.end()) return found->second;
-    Seconds time{0};
-    if (which_.workers > 1) {
-      Case which = which_;
-      which.bytes = size;
-      if (which.algorithm == "auto") which.algorithm = binder_.decide_algorithm(which).name;
-      const Measurement measured = measure_simulated(which, binder_);
-      time = measured.exact->time;
-      played_[size] = measured.played;
-    }
-    times_[size] = time;
-    return time;
-  }
-  /// Between sizes that double, in proportion: for plans that try very many sizes.
-  Seconds between(Bytes size) {
-    std::int64_t low = least_size;
-    while (low * 2 < size.count) low *= 2;
-    const Seconds from = exact({low});
-    const Seconds to = exact({low * 2});
-    const double share = static_cast<double>(size.count - low) / static_cast<double>(low);
-    return from + (to - from) * std::max(share, 0.0);
-  }
-  const std::string& played(Bytes size) { return played_[size]; }
-
- private:
-  static constexpr std::int64_t least_size = 1024;
-  Case which_;
-  CaseBinder binder_;
-  std::map<Bytes, Seconds> times_;
-  std::map<Bytes, std::string> played_;
-};
 
 int workers_of(const Settings& settings) {
   const std::string& topology = settings.text("topo");
@@ -160,8 +113,12 @@ StepCosts costs_of(const Settings& settings) {
   return result;
 }
 
+std::string algorithm_of(const Settings& settings) {
+  return settings.given("algo") ? settings.text("algo") : "auto";
+}
+
 /// What was played, and what came of it: the step with the median time.
-struct PlayedTraining {
+struct PlayedStep {
   Workload workload;
   StepModel model;
   std::int64_t batch = 0;  // of a worker and micro-batch
@@ -176,8 +133,8 @@ struct PlayedTraining {
   double efficiency() const { return alone() / median().times.whole; }
 };
 
-PlayedTraining play(const Settings& settings) {
-  PlayedTraining played;
+PlayedStep play(const Settings& settings) {
+  PlayedStep played;
   played.workload = find_workload(settings.text("workload"));
   StepModel& model = played.model;
   model.workers = workers_of(settings);
@@ -192,7 +149,7 @@ PlayedTraining play(const Settings& settings) {
   model.element_bytes =
       size_of(parse_data_type(settings.text(settings.given("wire") ? "wire" : "datatype")));
   played.rule = settings.text("buckets");
-  NetworkCosts network(settings, model.workers);
+  AllReduceCosts network(settings.text("topo"), algorithm_of(settings), model.workers);
   const BucketTiming timing{
       .ready = ready_times(model.compute, model.tensors, model.costs.per_tensor),
       .launch = model.costs.per_bucket,
@@ -213,7 +170,7 @@ PlayedTraining play(const Settings& settings) {
   return played;
 }
 
-void print(const Settings& settings, const PlayedTraining& played) {
+void print(const Settings& settings, const PlayedStep& played) {
   const StepModel& model = played.model;
   const SimulatedStep& step = played.median();
   std::cout << fmt::format(
@@ -248,38 +205,37 @@ void print(const Settings& settings, const PlayedTraining& played) {
   std::cout << fmt::format(" {:<24}{:>12.2f} %\n", "scaling efficiency", played.efficiency() * 100);
 }
 
-nlohmann::ordered_json document_of(const Settings& settings, const PlayedTraining& played) {
+nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& played) {
   const auto ms = [](Seconds time) { return time.count() * 1e3; };
   const StepModel& model = played.model;
   const StepTimes& times = played.median().times;
-  nlohmann::ordered_json document = {
-      {"workload", played.workload.name},
-      {"parameters", played.workload.parameters()},
-      {"topology", settings.text("topo")},
-      {"workers", model.workers},
-      {"worker_batch", played.batch},
-      {"accumulate", model.accumulate},
-      {"algorithm", settings.given("algo") ? settings.text("algo") : "auto"},
-      {"bucket_rule", played.rule},
-      {"overlap", model.overlap},
-      {"element_bytes", model.element_bytes},
-      {"computing", model.compute.origin},
-      {"costs",
-       {{"per_tensor_us", model.costs.per_tensor.count() * 1e6},
-        {"per_bucket_us", model.costs.per_bucket.count() * 1e6},
-        {"interference", model.costs.interference},
-        {"jitter", model.costs.jitter},
-        {"seed", model.costs.seed}}},
-      {"alone_ms", ms(played.alone())},
-      {"forward_ms", ms(times.forward)},
-      {"backward_ms", ms(times.backward)},
-      {"optimizer_ms", ms(times.optimizer)},
-      {"communication_ms", ms(times.communication)},
-      {"exposed_communication_ms", ms(times.exposed)},
-      {"waiting_ms", ms(played.median().waiting)},
-      {"step_ms", ms(times.whole)},
-      {"samples_per_second", played.throughput()},
-      {"scaling_efficiency", played.efficiency()}};
+  nlohmann::ordered_json document = {{"workload", played.workload.name},
+                                     {"parameters", played.workload.parameters()},
+                                     {"topology", settings.text("topo")},
+                                     {"workers", model.workers},
+                                     {"worker_batch", played.batch},
+                                     {"accumulate", model.accumulate},
+                                     {"algorithm", algorithm_of(settings)},
+                                     {"bucket_rule", played.rule},
+                                     {"overlap", model.overlap},
+                                     {"element_bytes", model.element_bytes},
+                                     {"computing", model.compute.origin},
+                                     {"costs",
+                                      {{"per_tensor_us", model.costs.per_tensor.count() * 1e6},
+                                       {"per_bucket_us", model.costs.per_bucket.count() * 1e6},
+                                       {"interference", model.costs.interference},
+                                       {"jitter", model.costs.jitter},
+                                       {"seed", model.costs.seed}}},
+                                     {"alone_ms", ms(played.alone())},
+                                     {"forward_ms", ms(times.forward)},
+                                     {"backward_ms", ms(times.backward)},
+                                     {"optimizer_ms", ms(times.optimizer)},
+                                     {"communication_ms", ms(times.communication)},
+                                     {"exposed_communication_ms", ms(times.exposed)},
+                                     {"waiting_ms", ms(played.median().waiting)},
+                                     {"step_ms", ms(times.whole)},
+                                     {"samples_per_second", played.throughput()},
+                                     {"scaling_efficiency", played.efficiency()}};
   document["buckets"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < model.buckets.size(); ++i) {
     const BucketSpan& span = played.median().buckets[i];
@@ -339,7 +295,7 @@ int train_workload(const Settings& settings) {
   require(settings.given("topo"),
           fmt::format("{} needs a network: --topo cluster:4xdgx-a100, for example",
                       settings.label("workload")));
-  const PlayedTraining played = play(settings);
+  const PlayedStep played = play(settings);
   const std::string& json = settings.text("json");
   if (json != "-") print(settings, played);
   if (const std::string& trace = settings.text("trace"); !trace.empty()) {
