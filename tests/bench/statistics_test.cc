@@ -1,0 +1,189 @@
+// Rank tests and change points against figures of SciPy, and their properties.
+#include <cmath>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/statistics_changes.h"
+#include "bench/statistics_ranks.h"
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::json;
+using Values = std::vector<double>;
+
+constexpr double tolerance = 1e-9;
+
+const Json& figures() {
+  static const Json all = [] {
+    std::ifstream file(COLLBENCH_SOURCE_DIR "/tests/bench/statistics_figures.json");
+    return Json::parse(file);
+  }();
+  return all;
+}
+
+/// A figure that is null is an end that nothing bounds.
+void expect_end(double end, const Json& figure) {
+  if (figure.is_null()) {
+    EXPECT_TRUE(std::isinf(end)) << end;
+  } else {
+    EXPECT_NEAR(end, figure.get<double>(), tolerance);
+  }
+}
+
+TEST(StatisticsFigures, MannWhitneyAgrees) {
+  ASSERT_EQ(figures().at("mann_whitney").size(), 10u);
+  for (const Json& figure : figures().at("mann_whitney")) {
+    const auto first = figure.at("first").get<Values>();
+    const auto second = figure.at("second").get<Values>();
+    SCOPED_TRACE(testing::Message() << first.size() << " against " << second.size());
+    const RankTest test = mann_whitney(first, second);
+    EXPECT_EQ(test.exact, figure.at("exact").get<bool>());
+    EXPECT_NEAR(test.statistic, figure.at("statistic"), tolerance);
+    EXPECT_NEAR(test.p_greater, figure.at("p_greater"), tolerance);
+    EXPECT_NEAR(test.p_less, figure.at("p_less"), tolerance);
+    // Chances in the far tail are what Holm compares: they agree relatively too.
+    EXPECT_NEAR(test.p_less / figure.at("p_less").get<double>(), 1, tolerance);
+  }
+}
+
+TEST(StatisticsFigures, HodgesLehmannAgrees) {
+  int bounded = 0;
+  for (const Json& figure : figures().at("mann_whitney")) {
+    const Shift shift =
+        hodges_lehmann(figure.at("first").get<Values>(), figure.at("second").get<Values>(), 0.95);
+    EXPECT_NEAR(shift.estimate, figure.at("shift"), tolerance);
+    if (!figure.contains("low")) continue;
+    expect_end(shift.low, figure.at("low"));
+    expect_end(shift.high, figure.at("high"));
+    bounded += std::isfinite(shift.low) ? 1 : 0;
+  }
+  EXPECT_GE(bounded, 4);
+}
+
+TEST(StatisticsFigures, EquivalenceAgrees) {
+  for (const Json& figure : figures().at("mann_whitney")) {
+    if (!figure.contains("margin")) continue;
+    EXPECT_NEAR(equivalence_p(figure.at("first").get<Values>(), figure.at("second").get<Values>(),
+                              figure.at("margin")),
+                figure.at("equivalence_p"), tolerance);
+  }
+}
+
+TEST(StatisticsFigures, WilcoxonAgrees) {
+  for (const Json& figure : figures().at("wilcoxon")) {
+    const auto differences = figure.at("differences").get<Values>();
+    SCOPED_TRACE(differences.size());
+    const RankTest test = wilcoxon(differences);
+    EXPECT_EQ(test.exact, figure.at("exact").get<bool>());
+    EXPECT_NEAR(test.statistic, figure.at("statistic"), tolerance);
+    EXPECT_NEAR(test.p_greater, figure.at("p_greater"), tolerance);
+    EXPECT_NEAR(test.p_less, figure.at("p_less"), tolerance);
+    const Shift shift = walsh_shift(differences, 0.95);
+    EXPECT_NEAR(shift.estimate, figure.at("shift"), tolerance);
+    if (!figure.contains("low")) continue;
+    expect_end(shift.low, figure.at("low"));
+    expect_end(shift.high, figure.at("high"));
+  }
+}
+
+TEST(StatisticsFigures, HolmQuantilesNormalAndStudentAgree) {
+  for (const Json& figure : figures().at("holm")) {
+    const Values adjusted = holm(figure.at("p").get<Values>());
+    EXPECT_THAT(adjusted, testing::Pointwise(testing::DoubleNear(tolerance),
+                                             figure.at("adjusted").get<Values>()));
+  }
+  for (const Json& figure : figures().at("quantile")) {
+    EXPECT_NEAR(quantile(figure.at("values").get<Values>(), figure.at("part")), figure.at("value"),
+                tolerance);
+  }
+  for (const Json& figure : figures().at("normal")) {
+    EXPECT_NEAR(normal_cdf(figure.at("z")), figure.at("p"), tolerance);
+    EXPECT_NEAR(normal_quantile(figure.at("p")), figure.at("z"), 1e-6);
+  }
+  for (const Json& figure : figures().at("student")) {
+    EXPECT_NEAR(student_two_sided(figure.at("t"), figure.at("df")), figure.at("p"), tolerance);
+  }
+}
+
+TEST(StatisticsFigures, EnergyAndItsSignificanceAgree) {
+  for (const Json& figure : figures().at("changes")) {
+    const auto series = figure.at("series").get<Values>();
+    const Values energy = energy_of_splits(series, figure.at("first_split"));
+    EXPECT_THAT(energy, testing::Pointwise(testing::DoubleNear(tolerance),
+                                           figure.at("energy").get<Values>()));
+    const auto best =
+        static_cast<std::size_t>(figure.at("first_split").get<long>() +
+                                 (std::max_element(energy.begin(), energy.end()) - energy.begin()));
+    EXPECT_EQ(best, figure.at("best").get<std::size_t>());
+    const std::span<const double> all(series);
+    EXPECT_NEAR(t_test(all.first(best), all.subspan(best)), figure.at("p"), tolerance);
+  }
+}
+
+TEST(Statistics, TheIntervalHoldsTheShiftsThatTheTestDoesNotRefute) {
+  RandomEngine random = random_engine(7, "statistics");
+  std::lognormal_distribution<double> noise(0, 0.3);
+  Values first(12);
+  Values second(9);
+  for (double& value : first) value = noise(random);
+  for (double& value : second) value = noise(random);
+  const Shift shift = hodges_lehmann(first, second, 0.95);
+  for (const double moved :
+       {shift.low - 1e-9, shift.low + 1e-9, shift.high - 1e-9, shift.high + 1e-9}) {
+    Values back = second;
+    for (double& value : back) value -= moved;
+    const RankTest test = mann_whitney(first, back);
+    const bool inside = moved > shift.low && moved < shift.high;
+    EXPECT_EQ(std::min(test.p_less, test.p_greater) > 0.025, inside) << moved;
+  }
+}
+
+TEST(Statistics, FewValuesBoundNothingAndEqualOnesShowNothing) {
+  const Values one = {1.0};
+  EXPECT_TRUE(std::isinf(hodges_lehmann(one, one, 0.95).high));
+  const Values equal(30, 2.0);
+  EXPECT_EQ(mann_whitney(equal, equal).p_greater, 1);
+  EXPECT_EQ(wilcoxon(Values(5, 0.0)).p_less, 1);
+  EXPECT_THROW(mann_whitney({}, one), InvalidArgument);
+  EXPECT_THROW(mann_whitney(one, Values{std::nan("")}), InvalidArgument);
+}
+
+Values steps(const std::vector<std::pair<int, double>>& stretches, double noise_share) {
+  RandomEngine random = random_engine(11, "steps");
+  std::normal_distribution<double> noise(0, noise_share);
+  Values series;
+  for (const auto& [count, level] : stretches) {
+    for (int i = 0; i < count; ++i) series.push_back(level * std::exp(noise(random)));
+  }
+  return series;
+}
+
+std::vector<std::size_t> places(const std::vector<ChangePoint>& changes) {
+  std::vector<std::size_t> at;
+  for (const ChangePoint& change : changes) at.push_back(change.at);
+  return at;
+}
+
+TEST(ChangePoints, AreFoundWhereTheLevelMoves) {
+  const Values series = steps({{45, 1.0}, {40, 1.2}, {80, 1.1}}, 0.01);
+  const std::vector<ChangePoint> changes = change_points(series, ChangeRule{});
+  EXPECT_THAT(places(changes), testing::ElementsAre(45, 85));
+  EXPECT_NEAR(changes[0].after / changes[0].before, 1.2, 0.02);
+}
+
+TEST(ChangePoints, ASteadySeriesASpikeAndASmallStepAreNone) {
+  EXPECT_TRUE(change_points(steps({{200, 1.0}}, 0.05), ChangeRule{}).empty());
+  EXPECT_TRUE(change_points(steps({{30, 1.0}, {2, 3.0}, {30, 1.0}}, 0.01), ChangeRule{}).empty());
+  EXPECT_TRUE(change_points(steps({{60, 1.0}, {60, 1.02}}, 0.001), ChangeRule{}).empty());
+  EXPECT_TRUE(change_points(Values{1, 1, 5, 5}, ChangeRule{}).empty());
+  EXPECT_TRUE(change_points({}, ChangeRule{}).empty());
+}
+
+}  // namespace
+}  // namespace collbench

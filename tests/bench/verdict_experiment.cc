@@ -1,0 +1,194 @@
+// How often verdicts are wrong: the figures of results/verdicts-*/README.md.
+//
+//   collbench_verdict_experiment synthetic JOBS        made-up noise
+//   collbench_verdict_experiment trace DIR...          rounds kept by `collbench ab --keep DIR`
+//
+// For every slowdown of head, as a share of cases and of jobs (a job is one comparison, flagged if
+// any of its cases is): called slower, called faster; and what a job cost in processes.
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "tests/bench/verdict_runs.h"
+
+#include "bench/record_file.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct Tally {
+  int jobs = 0;
+  int jobs_slower = 0;
+  int jobs_faster = 0;
+  int cases = 0;
+  int slower = 0;
+  int faster = 0;
+  int same = 0;
+  double processes = 0;
+
+  void add(const Comparison& comparison, int processes_used) {
+    ++jobs;
+    processes += processes_used;
+    cases += static_cast<int>(comparison.verdicts.size());
+    slower += count(comparison, Outcome::slower);
+    faster += count(comparison, Outcome::faster);
+    same += count(comparison, Outcome::same);
+    jobs_slower += count(comparison, Outcome::slower) > 0 ? 1 : 0;
+    jobs_faster += count(comparison, Outcome::faster) > 0 ? 1 : 0;
+  }
+  void print(const std::string& what, double slowdown) const {
+    const auto share = [](int part, int whole) { return 100.0 * part / whole; };
+    std::cout << fmt::format(
+        "| {} | {:.0f} % | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % | {:.0f} |\n",
+        what, slowdown * 100, jobs, share(slower, cases), share(jobs_slower, jobs),
+        share(faster, cases), share(jobs_faster, jobs), share(same, cases), processes / jobs);
+  }
+};
+
+void print_heading() {
+  std::cout
+      << "| noise | slowdown | jobs | slower, of cases | of jobs | faster, of cases | of jobs "
+         "| same, of cases | processes a job |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+}
+
+constexpr double slowdowns[] = {0, 0.1, 0.2, 0.5};
+
+void synthetic(int jobs) {
+  const std::map<std::string, Noise> noises = {
+      {"1 quiet (sigma 2 %, drift 0.5 %)", {0.02, 0.005, 0.98, 0.02, 0.3}},
+      {"2 shared (sigma 8 %, drift 3 %, spikes 10 %)", {0.08, 0.03, 0.98, 0.10, 0.7}},
+      {"3 bad (sigma 20 %, drift 8 %, spikes 20 %)", {0.20, 0.08, 0.98, 0.20, 1.0}}};
+  print_heading();
+  for (const auto& [name, noise] : noises) {
+    for (const double slowdown : slowdowns) {
+      Tally tally;
+      for (int job = 0; job < jobs; ++job) {
+        const auto seed = static_cast<std::uint64_t>(job);
+        SyntheticRuns runs(noise, 6, slowdown, 6, seed);
+        const Comparison comparison = run_ab(plan_over(runs, seed));
+        tally.add(comparison, runs.processes());
+      }
+      tally.print(name.substr(2), slowdown);
+    }
+  }
+}
+
+/// The rounds of one kept job, by arm: one file of records per process.
+struct KeptJob {
+  std::map<std::string, std::vector<RecordFile>> arms;
+};
+
+std::vector<RecordFile> rounds_of(const RecordFile& file) {
+  std::vector<RecordFile> rounds;
+  std::map<std::string, std::size_t> seen;
+  for (const Record& record : file.records) {
+    const std::size_t round = seen[to_json(record.which)]++;
+    if (rounds.size() <= round) rounds.resize(round + 1);
+    rounds[round].records.push_back(record);
+  }
+  return rounds;
+}
+
+/// Replays job `first`; fresh rounds are those of the jobs after it, so that every slowdown has
+/// some, whatever the machine called suspect at the time.
+class KeptRuns {
+ public:
+  KeptRuns(const std::vector<KeptJob>& jobs, std::size_t first, double slowdown)
+      : jobs_(jobs), first_(first), slowdown_(slowdown) {}
+
+  std::optional<RecordFile> measure(const AbTask& task) {
+    ++processes_;
+    const std::string arm(to_string(task.arm));
+    std::string stream = arm;
+    if (task.only != nullptr) stream += to_json(*task.only);
+    std::size_t round = places_[stream]++;
+    std::size_t job = first_ + (task.confirms ? 1 : 0);
+    while (round >= jobs_[job % jobs_.size()].arms.at(arm).size()) {
+      round -= jobs_[job % jobs_.size()].arms.at(arm).size();
+      ++job;
+    }
+    RecordFile file = jobs_[job % jobs_.size()].arms.at(arm)[round];
+    if (task.only != nullptr) {
+      std::erase_if(file.records, [&](const Record& record) {
+        return to_json(record.which) != to_json(*task.only);
+      });
+    }
+    if (task.arm != AbArm::head) return file;
+    for (Record& record : file.records) {
+      for (std::int64_t& sample : record.measurement.latency_ns) {
+        sample = std::llround(static_cast<double>(sample) * (1 + slowdown_));
+      }
+    }
+    return file;
+  }
+  int processes() const { return processes_; }
+
+ private:
+  const std::vector<KeptJob>& jobs_;
+  std::size_t first_;
+  double slowdown_;
+  std::map<std::string, std::size_t> places_;
+  int processes_ = 0;
+};
+
+std::vector<KeptJob> read_jobs(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (std::filesystem::exists(entry.path() / "out")) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<KeptJob> jobs;
+  for (const std::string& path : paths) {
+    KeptJob job;
+    for (const char* arm : {"base", "head", "again"}) {
+      job.arms[arm] = rounds_of(read_records(path + "/" + arm + ".jsonl"));
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+void trace(const std::string& folder) {
+  const std::vector<KeptJob> jobs = read_jobs(folder);
+  require(jobs.size() > 4, "a trace needs five jobs at least");
+  for (const double slowdown : slowdowns) {
+    Tally tally;
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      KeptRuns runs(jobs, job, slowdown);
+      AbPlan plan = plan_over(runs, job);
+      plan.rounds = static_cast<int>(jobs[job].arms.at("base").size());
+      const Comparison comparison = run_ab(plan);
+      tally.add(comparison, runs.processes());
+    }
+    tally.print(std::filesystem::path(folder).filename(), slowdown);
+  }
+}
+
+int experiment(const std::vector<std::string>& words) {
+  if (words.size() == 2 && words[0] == "synthetic") {
+    synthetic(std::stoi(words[1]));
+    return 0;
+  }
+  if (words.size() >= 2 && words[0] == "trace") {
+    print_heading();
+    for (std::size_t i = 1; i < words.size(); ++i) trace(words[i]);
+    return 0;
+  }
+  std::cerr << "usage: collbench_verdict_experiment synthetic JOBS | trace DIR...\n";
+  return 2;
+}
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  try {
+    return collbench::experiment({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,13 @@
+# Tests of what compares two versions, and the experiment that says how often it is wrong.
+collbench_test(verdicts
+  SOURCES
+    statistics_test.cc
+  USES bench
+  LINKS nlohmann_json::nlohmann_json)
+target_compile_definitions(collbench_verdicts_test PRIVATE
+  COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+add_executable(collbench_verdict_experiment EXCLUDE_FROM_ALL verdict_experiment.cc)
+collbench_warnings(collbench_verdict_experiment)
+target_include_directories(collbench_verdict_experiment PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(collbench_verdict_experiment PRIVATE collbench::bench)
