@@ -33,13 +33,13 @@ constexpr OptionRow rows[] = {
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
     {work, "device", "", "NAME", "v100", "computes by its roofline, unless the table has times"},
     {work, "step-time", "", "TIME", "", "one worker's measured step without all-reduce; scales it"},
-    {work, "wire", "", "TYPE", "", "of the gradients; --datatype by default"},
     {work, "draws", "", "N", "25", "steps that are played where there is jitter"},
     {work, "trace", "", "FILE", "", "one step for ui.perfetto.dev"},
 
     {costs, "per-tensor", "", "TIME", "0",
      "the backward pass takes longer by this for each tensor"},
     {costs, "per-bucket", "", "TIME", "0", "and by this for each bucket"},
+    {costs, "crowding", "", "X", "0", "computing takes 1 + X times as long beside other workers"},
     {costs, "interference", "", "X", "0",
      "computing beside an all-reduce takes 1 + X times as long"},
     {costs, "compute-jitter", "", "X", "0", "spread of each worker's computing, from --seed"},
@@ -102,6 +102,7 @@ StepCosts costs_of(const Settings& settings) {
   StepCosts result;
   result.per_tensor = time_of(settings, "per-tensor");
   result.per_bucket = time_of(settings, "per-bucket");
+  result.crowding = parse_number(settings.label("crowding"), settings.text("crowding"));
   result.interference = parse_number(settings.label("interference"), settings.text("interference"));
   result.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
   result.seed = static_cast<std::uint64_t>(parse_count(
@@ -146,8 +147,8 @@ PlayedStep play(const Settings& settings) {
   check(model.costs, model.workers);
   model.overlap = !settings.flag("no-overlap");
   model.tensors = tensors_of(played.workload);
-  model.element_bytes =
-      size_of(parse_data_type(settings.text(settings.given("wire") ? "wire" : "datatype")));
+  const bool narrowed = settings.declares("wire") && settings.given("wire");
+  model.element_bytes = size_of(parse_data_type(settings.text(narrowed ? "wire" : "datatype")));
   played.rule = settings.text("buckets");
   AllReduceCosts network(settings.text("topo"), algorithm_of(settings), model.workers);
   const BucketTiming timing{
@@ -223,6 +224,7 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
                                      {"costs",
                                       {{"per_tensor_us", model.costs.per_tensor.count() * 1e6},
                                        {"per_bucket_us", model.costs.per_bucket.count() * 1e6},
+                                       {"crowding", model.costs.crowding},
                                        {"interference", model.costs.interference},
                                        {"jitter", model.costs.jitter},
                                        {"seed", model.costs.seed}}},

@@ -126,6 +126,8 @@ class Normal {
 void check(const StepCosts& costs, int workers) {
   require(costs.per_tensor.count() >= 0 && costs.per_bucket.count() >= 0,
           "costs per tensor and per bucket cannot be negative");
+  require(costs.crowding >= 0 && costs.crowding <= 100,
+          fmt::format("crowding is a share from 0 to 100, not {}", costs.crowding));
   require(costs.interference >= 0 && costs.interference <= 100,
           fmt::format("interference is a share from 0 to 100, not {}", costs.interference));
   require(costs.jitter >= 0 && costs.jitter <= 2,
@@ -162,9 +164,10 @@ SimulatedStep simulate_step(const StepModel& model, double slowdown) {
 
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps) {
   check(model.costs, model.workers);
-  std::vector<double> fixed(static_cast<std::size_t>(model.workers), 1.0);
+  const double crowded = model.workers > 1 ? 1 + model.costs.crowding : 1;
+  std::vector<double> fixed(static_cast<std::size_t>(model.workers), crowded);
   for (const auto& [worker, factor] : model.costs.slow_workers) {
-    fixed[static_cast<std::size_t>(worker)] = factor;
+    fixed[static_cast<std::size_t>(worker)] *= factor;
   }
   std::vector<SimulatedStep> result;
   for (int i = 0; i < steps; ++i) {
@@ -179,7 +182,7 @@ std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps) {
     }
     result.push_back(simulate_step(model, slowest));
     result.back().waiting =
-        model.compute.whole() * model.accumulate * (slowest - sum / model.workers);
+        model.compute.whole() * model.accumulate * std::max(0.0, slowest - sum / model.workers);
   }
   return result;
 }

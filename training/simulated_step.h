@@ -3,10 +3,12 @@
 //
 // Layers run backwards on one compute stream: first the gradients of a layer's parameters, then
 // that of its input. Buckets run in order on one communication stream, each once its last tensor is
-// ready. Four costs make the difference to published step times:
+// ready. Five costs make the difference to published step times:
 //
 //   per_tensor    delays the backward pass by so much for each tensor (a framework's hooks, copies)
 //   per_bucket    delays it for each bucket (the launch of a collective)
+//   crowding      computation takes 1 + x times as long where a worker is not alone (power, memory
+//                 and processors that workers of a host share)
 //   interference  while a collective is in flight, computation takes 1 + x times as long
 //   jitter        each worker's computation of each step is longer by a factor exp(x z), z standard
 //                 normal; all-reduces start with the slowest worker, so the largest factor counts
@@ -29,6 +31,7 @@ namespace collbench {
 struct StepCosts {
   Seconds per_tensor{0};
   Seconds per_bucket{0};
+  double crowding = 0;
   double interference = 0;
   double jitter = 0;
   std::vector<std::pair<int, double>> slow_workers;  // worker and how many times longer it computes

@@ -109,6 +109,14 @@ TEST(SimulatedStepTest, TheSlowestWorkerCounts) {
   EXPECT_NEAR(ms(step.waiting), 11.5 * (2 - 5.0 / 4), close);
 }
 
+TEST(SimulatedStepTest, CrowdingSlowsWorkersThatAreNotAlone) {
+  StepModel model = small_model();
+  model.costs.crowding = 0.1;
+  EXPECT_NEAR(ms(simulate_steps(model, 1)[0].times.forward), 3.3, close);
+  model.workers = 1;
+  EXPECT_NEAR(ms(simulate_steps(model, 1)[0].times.forward), 3, close);
+}
+
 TEST(SimulatedStepTest, JitterGrowsWithTheWorkersAndRepeatsFromItsSeed) {
   StepModel model = small_model();
   model.costs.jitter = 0.05;
