@@ -49,16 +49,16 @@ Schedule hierarchical(const std::vector<int>& dims, const PhasesOf& inner = ring
                       const PhasesOf& outer = ring_phases);
 /// One stream: reduce-scatter along rows of `width`, all-reduce along columns, all-gather.
 Schedule torus_2d(int width, int height);
-/// wrap[i] says whether axis i closes to a ring; dims as for hierarchical(). Balanced shares keep
-/// the links of all axes equally loaded where axes differ; equal ones are an n-th for each stream.
+/// wrap[i] says whether axis i closes to a ring; dims as for hierarchical(). Balanced shares suit
+/// axes that differ; equal ones are an n-th for each stream.
 /// `concentrate`: the first axis is the cores of a chip, over which every stream reduces first, so
 /// that each core brings its own part of the chip's sums to the links.
 enum class StreamShares : std::uint8_t { equal, balanced };
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer = false,
                StreamShares shares = StreamShares::equal, bool concentrate = false);
-/// The balanced share of the stream that starts on each axis; they add up to 1. Requires lengths of
-/// at least 2. Two wrapped axes of lengths a and b give (B - A/b) / (A - A/b + B - B/a) for the
-/// first, A = (a-1)/a, B = (b-1)/b.
+/// The balanced share of the stream that starts on each axis: those with the least time in which
+/// both every link carries its bytes and every stream its own, one stage after another. They add up
+/// to 1. Requires lengths of at least 2.
 std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vector<bool>& wrap);
 
 /// TensorFlow's RingReducer bit by bit: its chunk table and its order of additions.

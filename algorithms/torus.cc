@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "algorithms/allreduce.h"
@@ -11,7 +13,7 @@ namespace collbench {
 namespace {
 
 // Solves a x = b by Gaussian elimination with partial pivoting; a has n rows of n + 1 numbers, the
-// last being b. Requires a regular matrix.
+// last being b. Empty if a is singular.
 std::vector<double> solve(std::vector<std::vector<double>> a) {
   const std::size_t n = a.size();
   for (std::size_t c = 0; c < n; ++c) {
@@ -20,6 +22,7 @@ std::vector<double> solve(std::vector<std::vector<double>> a) {
       if (std::abs(a[r][c]) > std::abs(a[pivot][c])) pivot = r;
     }
     std::swap(a[c], a[pivot]);
+    if (std::abs(a[c][c]) < 1e-9) return {};
     for (std::size_t r = 0; r < n; ++r) {
       if (r == c) continue;
       const double factor = a[r][c] / a[c][c];
@@ -29,6 +32,25 @@ std::vector<double> solve(std::vector<std::vector<double>> a) {
   std::vector<double> x(n);
   for (std::size_t r = 0; r < n; ++r) x[r] = a[r][n] / a[r][r];
   return x;
+}
+
+// Times per unit of the vector that stream s keeps a link of axis a busy, for a whole share:
+// stream s plays axis s + k in stage k, on what the stages before left. A link of a line carries
+// what both directions of a ring share.
+std::vector<std::vector<double>> link_times(const std::vector<int>& dims,
+                                            const std::vector<bool>& wrap) {
+  const std::size_t n = dims.size();
+  std::vector<std::vector<double>> times(n, std::vector<double>(n));
+  for (std::size_t s = 0; s < n; ++s) {
+    double left = 1;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t a = (s + k) % n;
+      const double d = dims[a];
+      times[s][a] = left * (d - 1) / d * (wrap[a] ? 1 : 2);
+      left /= d;
+    }
+  }
+  return times;
 }
 
 // Stream s has share[s] of the vector, cut into `chunks_per_stream` near-equal chunks.
@@ -54,31 +76,40 @@ Partition streams_partition(std::vector<double> shares, int chunks_per_stream) {
 
 }  // namespace
 
-// Stream s plays axis s + k in stage k, on what the stages before left of its share. With x_s the
-// share of stream s, axis a carries sum_s x_s c(s, a) bytes per link; equal sums for all axes and
-// sum x = 1 are a linear system.
+// A linear program: the least t with sum_s x_s times(s, a) <= t for every axis a, x_s sum_a
+// times(s, a) <= t for every stream s, x >= 0, sum x = 1. Its optimum is a vertex, where n of the
+// bounds are met; there are few enough to look at all.
 std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vector<bool>& wrap) {
   const std::size_t n = dims.size();
-  std::vector<std::vector<double>> system(n + 1, std::vector<double>(n + 2, 0.0));
+  const std::vector<std::vector<double>> times = link_times(dims, wrap);
+  std::vector<std::vector<double>> bounds(3 * n, std::vector<double>(n + 2, 0.0));  // x, t, 0
   for (std::size_t s = 0; s < n; ++s) {
-    double left = 1;
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::size_t a = (s + k) % n;
-      const double d = dims[a];
-      // A link of a line carries what both directions of a ring share.
-      system[a][s] = left * (d - 1) / d * (wrap[a] ? 1 : 2);
-      left /= d;
+    for (std::size_t a = 0; a < n; ++a) {
+      bounds[a][s] = times[s][a];
+      bounds[n + s][s] += times[s][a];
     }
-    system[n][s] = 1;
+    bounds[s][n] = bounds[n + s][n] = -1;
+    bounds[2 * n + s][s] = -1;
   }
-  for (std::size_t a = 0; a < n; ++a) system[a][n] = -1;  // the load of every axis
-  system[n][n + 1] = 1;
-  std::vector<double> shares = solve(std::move(system));
-  shares.pop_back();
-  double sum = 0;
-  for (double& share : shares) sum += share = std::max(share, 0.0);
-  for (double& share : shares) share /= sum;
-  return shares;
+  std::vector<double> whole(n + 2, 1.0);
+  whole[n] = 0;
+  const auto meets_all = [&](const std::vector<double>& x) {
+    return std::all_of(bounds.begin(), bounds.end(), [&](const std::vector<double>& bound) {
+      return std::inner_product(x.begin(), x.end(), bound.begin(), 0.0) < 1e-9;
+    });
+  };
+  std::vector<double> best;
+  for (unsigned chosen = 0; chosen < 1U << bounds.size(); ++chosen) {
+    if (std::popcount(chosen) != static_cast<int>(n)) continue;
+    std::vector<std::vector<double>> system{whole};
+    for (std::size_t b = 0; b < bounds.size(); ++b) {
+      if ((chosen >> b & 1U) != 0) system.push_back(bounds[b]);
+    }
+    const std::vector<double> x = solve(std::move(system));
+    if (!x.empty() && meets_all(x) && (best.empty() || x[n] < best[n] - 1e-12)) best = x;
+  }
+  best.resize(n);
+  return best;
 }
 
 // D streams, one per axis longer than 1, each with 1/D of the data. Stream s starts on axis s and

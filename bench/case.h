@@ -21,7 +21,7 @@ Buffers parse_buffers(std::string_view name);  // throws InvalidArgument
 struct Simulated {
   std::string topology;                   // as machine() reads it: "cluster:4xdgx-h100"
   std::string engine = "auto";            // auto, model, quotient, fluid, simgrid
-  std::string posting = "rendezvous";     // eager, rendezvous
+  std::string posting = "eager";          // eager, rendezvous
   std::string mapping = "row-major";      // of ranks to hosts, as place() reads it
   std::string protocol = "auto";          // of the machine's ladder; auto is the fastest
   std::string collective = "all-reduce";  // or reduce-scatter, all-gather: one half of it

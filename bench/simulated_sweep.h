@@ -15,7 +15,7 @@ namespace collbench {
 struct SimulatedSweep {
   std::vector<std::string> topologies;  // as machine() reads them
   std::vector<std::string> mappings{"row-major"};
-  std::vector<std::string> postings{"rendezvous"};
+  std::vector<std::string> postings{"eager"};
   std::vector<std::string> protocols{"auto"};
   Sweep axes;  // algorithms, workers, sizes and everything that does not vary
 };

@@ -127,25 +127,39 @@ class Loads {
         busy_(load_.size(), 0),
         reduction_(static_cast<std::size_t>(setting.positions()), 0) {}
 
-  // Replaces `cost` by what round `t` costs, which stands for `times` rounds.
+  // Replaces `cost` by what round `t` costs, which stands for `times` rounds. Streams do not keep
+  // step, so that each of them has its links for itself; what they lack together, busy() says.
   void measure(int t, int times, RoundCost& cost) {
+    cost.edges.clear();
+    cost.messages = 0;
+    const int ranks = setting_.schedule.ranks();
+    for (int begin = 0; begin < setting_.positions(); begin += ranks) {
+      measure_stream(begin, t, times, cost);
+    }
+  }
+
+  const std::vector<double>& busy() const { return busy_; }
+
+ private:
+  void measure_stream(int stream_begin, int t, int times, RoundCost& cost) {
     std::vector<Edge>& edges = cost.edges;
-    edges.clear();
     routes_.clear();
     hops_.clear();
-    for (int p = 0; p < setting_.positions(); ++p) visit(p, t, edges);
-    cost.messages = static_cast<std::int64_t>(edges.size());
+    const std::size_t first = edges.size();
+    const int end_of_stream = stream_begin + setting_.schedule.ranks();
+    for (int p = stream_begin; p < end_of_stream; ++p) visit(p, t, edges);
+    cost.messages += static_cast<std::int64_t>(edges.size() - first);
     take_loads(times);
     const LinkId* hop = routes_.data();
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < edges.size(); ++i) {
+    std::size_t kept = first;
+    for (std::size_t i = first; i < edges.size(); ++i) {
       Edge edge = edges[i];
-      for (const LinkId* end = hop + hops_[i]; hop < end; ++hop) {
+      for (const LinkId* end = hop + hops_[i - first]; hop < end; ++hop) {
         edge.cost.bandwidth = std::max(edge.cost.bandwidth, load_[*hop]);
       }
       edge.cost.reduction = reduction_[edge.to];
       const bool again =
-          kept > 0 && edges[kept - 1].from == edge.from && edges[kept - 1].to == edge.to;
+          kept > first && edges[kept - 1].from == edge.from && edges[kept - 1].to == edge.to;
       if (!again) {
         edges[kept++] = edge;
       } else if (edge.cost.sum() > edges[kept - 1].cost.sum()) {
@@ -156,9 +170,6 @@ class Loads {
     for (const LinkId link : routes_) load_[link] = 0;
   }
 
-  const std::vector<double>& busy() const { return busy_; }
-
- private:
   void visit(int position, int t, std::vector<Edge>& edges) {
     reduction_[position] = 0;
     const Rank r = position % setting_.schedule.ranks();
@@ -389,7 +400,9 @@ Prediction predict(const Schedule& schedule, const Machine& machine,
   sum.bottleneck = link;
   sum.at_bottleneck = Seconds{busy};
   sum.latency = Seconds{last.latency};
-  sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, busy - last.sum())};
+  const bool streams = setting.streams.size() > 1;
+  const double spare = streams ? last.bandwidth : last.sum();
+  sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, busy - spare)};
   sum.reduction = Seconds{last.reduction};
   sum.overhead = machine.costs.per_collective;
   sum.chunks_equated = setting.chunks_equated;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/algorithms/instances.h"
 #include "tests/algorithms/simulated_ranks.h"
 
 #include "algorithms/broadcast.h"
@@ -156,6 +157,65 @@ TEST(Concurrent, IdlesAtTheEndOfShorterParts) {
   const Schedule both = concurrent("both", {once, ring});
   EXPECT_EQ(both.rounds(), 6);
   EXPECT_TRUE(verify_allreduce(both).ok());
+}
+
+TEST(Streams, DoTogetherWhatTheScheduleDoes) {
+  for (const Instance& instance : instances({2, 8, 24})) {
+    const Schedule schedule = make_schedule(instance.spec, instance.ranks);
+    if (schedule.streams().empty()) continue;
+    Round whole;
+    Round part;
+    for (int t = 0; t < schedule.rounds(); ++t) {
+      for (Rank r = 0; r < schedule.ranks(); ++r) {
+        schedule.round(r, t, whole);
+        std::vector<Op> of_streams;
+        for (const Schedule& stream : schedule.streams()) {
+          if (t >= stream.rounds()) continue;
+          stream.round(r, t, part);
+          of_streams.insert(of_streams.end(), part.ops().begin(), part.ops().end());
+        }
+        ASSERT_THAT(whole.ops(), testing::ElementsAreArray(of_streams))
+            << instance_name(instance) << ", rank " << r << ", round " << t;
+      }
+    }
+  }
+}
+
+TEST(Streams, TouchDisjointChunks) {
+  int schedules = 0;
+  for (const Instance& instance : instances({2, 8, 24})) {
+    const Schedule schedule = make_schedule(instance.spec, instance.ranks);
+    std::vector<int> stream_of(static_cast<std::size_t>(schedule.chunks()), -1);
+    int s = 0;
+    for (const Schedule& stream : schedule.streams()) {
+      Round round;
+      for (int t = 0; t < stream.rounds(); ++t) {
+        for (Rank r = 0; r < stream.ranks(); ++r) {
+          stream.round(r, t, round);
+          for (const Op& op : round.ops()) {
+            for (int c = op.chunks.first; c < op.chunks.first + op.chunks.count; ++c) {
+              int& owner = stream_of[static_cast<std::size_t>(c)];
+              ASSERT_TRUE(owner == -1 || owner == s) << instance_name(instance) << ", chunk " << c;
+              owner = s;
+            }
+          }
+        }
+      }
+      ++s;
+    }
+    schedules += s > 1 ? 1 : 0;
+  }
+  EXPECT_GE(schedules, 5);
+}
+
+TEST(Streams, SurviveRenamingTabulationAndAnotherPartition) {
+  const Schedule trees = make_schedule("double-tree", 6);
+  ASSERT_EQ(trees.streams().size(), 2);
+  EXPECT_EQ(named("x", trees).streams().size(), 2);
+  EXPECT_EQ(tabulate(trees).streams().size(), 2);
+  const Schedule cut = with_partition(trees, near_equal_partition(trees.chunks()));
+  EXPECT_EQ(cut.streams().size(), 2);
+  EXPECT_TRUE(streams("one", {make_schedule("ring", 4)}).streams().empty());
 }
 
 TEST(Embed, LeavesRanksWithoutASeatIdle) {

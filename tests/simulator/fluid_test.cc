@@ -7,6 +7,7 @@
 
 #include "tests/simulator/scenarios.h"
 
+#include "algorithms/combinators.h"
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/memory_budget.h"
@@ -174,6 +175,52 @@ TEST(Fluid, RendezvousWaitsForTheReceiverAndEagerDoesNot) {
   expect_relative(simulate_fluid(scenario).time.count(), alpha + 2e6 / bandwidth);
   scenario.posting = Posting::rendezvous;
   expect_relative(simulate_fluid(scenario).time.count(), 2 * (alpha + 1e6 / bandwidth));
+}
+
+TEST(Fluid, MessagesOfAPairFollowEachOtherAndTheirLatenciesOverlap) {
+  // Rank 0 waits for nothing, so that all its messages to rank 1 are ready at once.
+  const Schedule schedule =
+      listed_schedule(2, 3, 3, {{0, 0, 1, {0, 1}}, {1, 0, 1, {1, 1}}, {2, 0, 1, {2, 1}}});
+  Scenario scenario = plain_scenario(schedule, plain_star(2));
+  scenario.count = 750000;  // 1 MB per chunk
+  scenario.equal_chunks = true;
+  scenario.trace_limit = 3;
+  const Outcome outcome = simulate_fluid(scenario);
+  ASSERT_EQ(outcome.transfers.size(), 3);
+  for (int t = 0; t < 3; ++t) {
+    const Transfer& transfer = outcome.transfers[static_cast<std::size_t>(t)];
+    EXPECT_EQ(transfer.round, t);
+    EXPECT_EQ(transfer.ready, Seconds{0});
+    expect_relative(transfer.start.count(), alpha + t * 1e6 / bandwidth);
+    expect_relative(transfer.arrival.count(), alpha + (t + 1) * 1e6 / bandwidth);
+  }
+}
+
+TEST(Fluid, StreamsDoNotWaitForEachOther) {
+  // Two exchanges of 2 rounds over links of their own; the second one's messages are 9 times as
+  // long. Played as one, its ranks would hold up the first one's.
+  const auto exchange = [](Rank peer_of_0, int first, int size) {
+    const auto play = [=](Rank r, int, Round& out) {
+      const Rank peer = r == 0 ? peer_of_0 : 0;
+      if (r != 0 && r != peer_of_0) return;
+      out.send(peer, {first + (r == 0 ? 0 : size), size});
+      out.recv(peer, {first + (r == 0 ? size : 0), size});
+    };
+    return Schedule("exchange", {3, 20, 2}, play);
+  };
+  const std::vector<Schedule> parts{exchange(1, 0, 1), exchange(2, 2, 9)};
+  const LinkClass wire{"wire", {bandwidth}, 1, Seconds{alpha}, 0, ""};
+  const Machine machine{torus({3}, {true}, {wire}), {}, "", ""};
+  const auto time_of_rank_1 = [&](const Schedule& schedule) {
+    Scenario scenario = plain_scenario(schedule, machine);
+    scenario.count = 5'000'000;  // 1 MB per chunk
+    scenario.equal_chunks = true;
+    return simulate_fluid(scenario).rank_end[1].count();
+  };
+  const double longer = alpha + 9e6 / bandwidth;
+  const double shorter = alpha + 1e6 / bandwidth;
+  expect_relative(time_of_rank_1(streams("apart", parts)), 2 * shorter);
+  expect_relative(time_of_rank_1(concurrent("together", parts)), longer + shorter);
 }
 
 std::string error_of(const Schedule& schedule) {
