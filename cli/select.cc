@@ -1,6 +1,7 @@
 // `collbench select`: which all-reduce to use, what each would take, and why.
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include "cli/select_options.h"
 #include "cli/values.h"
 #include "core/error.h"
+#include "heuristics/export_rules.h"
 #include "heuristics/selection_table.h"
 
 namespace collbench {
@@ -136,6 +138,38 @@ void print_tables(const Settings& settings, const Inquiry& inquiry) {
   });
 }
 
+/// The table of one policy over all numbers of workers in the form of another library.
+void write_export(const Settings& settings, const Inquiry& inquiry) {
+  const RuleFormat& format = find_rule_format(settings.text("export"));
+  require(inquiry.policies.size() == 1, "--export takes one policy");
+  SelectionTable table;
+  table.policy = inquiry.policies.front()->name;
+  table.machine = inquiry.network;
+  table.type = inquiry.questions.front().type;
+  table.op = inquiry.questions.front().op;
+  table.first = parse_size_option(settings.label("minbytes"), settings.text("minbytes"));
+  table.last = parse_size_option(settings.label("maxbytes"), settings.text("maxbytes"));
+  for (Question question : inquiry.questions) {
+    if (question.available.empty())
+      question.available = format.offered;
+    table.scales.push_back(
+        size_rules(*inquiry.policies.front(), question, table.first, table.last));
+    for (const std::string& warning : table.scales.back().warnings) {
+      std::cerr << fmt::format("collbench: {} workers: {}\n", question.workers, warning);
+    }
+  }
+  const std::string text = format.write(table);
+  const std::string& path = settings.text("out");
+  if (path.empty() || path == "-") {
+    std::cout << text;
+    return;
+  }
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+}
+
 void print_text(const Settings& settings, const Inquiry& inquiry) {
   bool first = true;
   for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
@@ -162,7 +196,10 @@ int select_command(const CLI::App& app) {
   require(format == "text" || format == "json",
           fmt::format("{}: unknown format '{}'; known are text and json", settings.label("format"),
                       format));
-  if (settings.flag("table")) {
+  for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
+  if (!settings.text("export").empty()) {
+    write_export(settings, inquiry);
+  } else if (settings.flag("table")) {
     print_tables(settings, inquiry);
   } else if (format == "json") {
     print_json(inquiry);

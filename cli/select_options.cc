@@ -1,15 +1,14 @@
 #include "cli/select_options.h"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
+#include "bench/foreign_tables.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "heuristics/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
 
@@ -32,16 +31,21 @@ constexpr OptionRow rows[] = {
     {what, "replicas-may-differ", "", "", "", "allow algorithms whose sums differ in last bits"},
 
     {knowledge, "policy", "p", "NAME[,..]", "auto",
-     "auto, model, measured, oracle, nccl, ompi, tf2, tf2-mirrored, tf1-dgx1; or all"},
+     "auto, model, measured, oracle, nccl, ompi, tf2, ...; or all"},
     {knowledge, "topo", "t", "SPEC", "", "machine; 'collbench topo list' has names; or a file"},
     {knowledge, "backend", "B", "NAME", "", "of this host instead of a machine: shm, grpc"},
     {knowledge, "cores", "", "N", "auto", "that workers of this host share"},
+    {knowledge, "measured", "m", "FILE[,..]", "",
+     "tables of measured times, as 'collbench run --json' and nccl-tests write them"},
     {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
 
     {output, "explain", "x", "", "", "show what each expected time is the sum of"},
     {output, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
-    {output, "minbytes", "", "SIZE", "1K", "smallest vector of tables"},
-    {output, "maxbytes", "e", "SIZE", "1G", "largest vector of tables"},
+    {output, "export", "", "FORMAT", "",
+     "the table for others: nccl-tuner, ompi, ucc, intel-mpi, json, cpp"},
+    {output, "out", "o", "FILE", "", "write the export there"},
+    {output, "minbytes", "", "SIZE", "1K", "smallest vector of tables and exports"},
+    {output, "maxbytes", "e", "SIZE", "1G", "largest vector of them"},
     {output, "format", "", "NAME", "text", "text or json"},
     {output, "verbose", "v", "", "", "say where settings came from"},
 
@@ -64,6 +68,35 @@ Devices devices_of(const Settings& settings, const Machine* machine) {
           fmt::format("{}: unknown devices '{}'.{} Known are auto, cpus, gpus, virtual-gpus, mixed",
                       settings.label("devices"), text, did_you_mean(text, names)));
   return static_cast<Devices>(found - names.begin());
+}
+
+void read_measured(const Settings& settings, Inquiry& inquiry) {
+  if (settings.text("measured").empty()) return;
+  std::vector<std::string> skipped;
+  for (const MeasuredTable& table : read_tables(settings.text("measured"), skipped)) {
+    inquiry.measured.insert(inquiry.measured.end(), table.times.begin(), table.times.end());
+    inquiry.notes.insert(inquiry.notes.end(), table.notes.begin(), table.notes.end());
+  }
+  for (const std::string& file : skipped) inquiry.notes.push_back("no table: " + file);
+  require(!inquiry.measured.empty(),
+          fmt::format("{}: '{}' holds no measured time", settings.label("measured"),
+                      settings.text("measured")));
+}
+
+/// A dump of NCCL knows the graphs, the machine the processor and the generation of its GPUs.
+void read_graphs(const Settings& settings, Inquiry& inquiry) {
+  const std::string& file = settings.text("nccl-graphs");
+  if (file.empty()) return;
+  inquiry.nccl = std::make_unique<NcclInputs>(import_nccl_graphs(read_text_file(file), file));
+  if (inquiry.machines.empty()) {
+    inquiry.notes.emplace_back(
+        "without a machine (--topo) the graphs are taken for those of H100 and Intel CPUs");
+    return;
+  }
+  const Question& first = inquiry.questions.front();
+  const NcclInputs known = nccl_inputs(inquiry.machines.front(), first.workers, first.nodes);
+  inquiry.nccl->compute_capability = known.compute_capability;
+  inquiry.nccl->cpu = known.cpu;
 }
 
 /// Nodes that row-major ranks fill.
@@ -132,6 +165,12 @@ Inquiry inquiry_of(const Settings& settings) {
                               question.machine == nullptr ? 1 : nodes_of(*question.machine, count));
     question.devices = devices_of(settings, question.machine);
     inquiry.questions.push_back(std::move(question));
+  }
+  read_graphs(settings, inquiry);
+  read_measured(settings, inquiry);
+  for (Question& question : inquiry.questions) {
+    question.nccl = inquiry.nccl.get();
+    question.measured = inquiry.measured;
   }
   inquiry.network = !settings.text("topo").empty() ? settings.text("topo")
                     : common.backend.empty()

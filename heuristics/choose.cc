@@ -1,8 +1,15 @@
 #include "heuristics/choose.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "heuristics/local_times.h"
+#include "heuristics/policy.h"
 
 namespace collbench {
 namespace {
@@ -28,10 +35,35 @@ Choice choose_for_messages(int workers, Bytes bytes, int cores) {
   return {"direct", "large vectors: as few bytes as the ring, in 2 hops instead of 2(N-1)"};
 }
 
+/// By the times that were measured with so many workers on so many cores, if any were.
+std::optional<Choice> choose_measured(std::string_view backend, int workers, Bytes bytes,
+                                      DataType type, ReduceOp op, int cores) {
+  const std::vector<MeasuredTime> times = local_times(backend, cores);
+  const bool measured = std::any_of(times.begin(), times.end(), [&](const MeasuredTime& time) {
+    return time.scale.ranks == workers;
+  });
+  if (!measured) return {};
+  Question question;
+  question.bytes = bytes;
+  question.type = type;
+  question.op = op;
+  question.workers = workers;
+  question.backend = backend;
+  question.cores = cores;
+  question.measured = times;
+  Answer answer = ask_measured(question);
+  return Choice{std::move(answer.algorithm),
+                fmt::format("{}; {} workers on {} cores, of those that collbench brings along",
+                            answer.reason, workers, cores)};
+}
+
 }  // namespace
 
-Choice choose(std::string_view backend, int workers, Bytes bytes, DataType /*type*/,
-              ReduceOp /*op*/, int cores) {
+Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
+              int cores) {
+  if (workers > 1) {
+    if (auto measured = choose_measured(backend, workers, bytes, type, op, cores)) return *measured;
+  }
   if (backend == "shm") {
     return {"direct", "shared memory: one pass over all buffers moves the fewest bytes"};
   }

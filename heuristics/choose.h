@@ -1,4 +1,6 @@
-// What `--algo auto` picks, and why: a short rule from measured message and byte costs.
+// What `--algo auto` picks among workers of one host, and why: by measured times where this number
+// of workers was measured on as many cores (heuristics/local_times.h), otherwise by a short rule
+// from message and byte costs.
 //
 // Where workers see each other's memory, `direct` is played as one pass over all buffers and moves
 // the fewest bytes possible, so it is best at every size. Over gRPC a message costs about 12 us of

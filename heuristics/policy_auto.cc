@@ -1,11 +1,13 @@
 // What collbench itself chooses: the best that is known about the question.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "heuristics/choose.h"
+#include "heuristics/local_times.h"
 #include "heuristics/policy.h"
 
 namespace collbench {
@@ -33,6 +35,10 @@ Answer ask_auto(const Question& question) {
     }
     return answer;
   }
+  const std::vector<MeasuredTime> local = local_times(question.backend, question.cores);
+  Question here = question;
+  here.measured = local;
+  if (is_measured(here)) return ask_measured(here);
   require(!question.backend.empty(),
           "nothing is known of the network: name a machine (--topo), measurements (--measured) or "
           "a back end of this host (--backend)");
@@ -40,12 +46,13 @@ Answer ask_auto(const Question& question) {
                                question.op, question.cores > 0 ? question.cores : question.workers);
   Answer answer;
   answer.algorithm = choice.algorithm;
-  answer.reason = "rule: " + choice.reason;
+  answer.reason = choice.reason;
   answer.candidates.push_back({choice.algorithm, "", {}, "", refusal(question, choice.algorithm)});
   require(answer.candidates.front().refused.empty(),
           fmt::format("the rule wants {}, which is refused: {}", choice.algorithm,
                       answer.candidates.front().refused));
-  answer.warnings.push_back("a rule of thumb: this many workers are not measured here");
+  answer.warnings.emplace_back(
+      "a rule of thumb: this many workers on this many cores are not measured");
   return answer;
 }
 

@@ -1,6 +1,9 @@
 // Our model: every algorithm that fits, as the machine suggests it, with every protocol of the
 // machine's ladder, and what its switches add.
 #include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,8 @@
 
 namespace collbench {
 namespace {
+
+constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
 std::string terms_of(const Prediction& p, const Machine& machine) {
   std::string text;
@@ -31,12 +36,20 @@ std::string terms_of(const Prediction& p, const Machine& machine) {
   return text;
 }
 
-/// All that the registry has, or what is available of it.
+/// All of the registry that is available under some name, and what is listed with options.
 std::vector<std::string> names_for(const Question& question) {
-  if (!question.available.empty()) return question.available;
   std::vector<std::string> names;
-  for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
-  names.emplace_back("torus:pincer");
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (known_as(info.name, question.available)) names.emplace_back(info.name);
+  }
+  if (question.available.empty()) names.emplace_back("torus:pincer");
+  for (const std::string& name : question.available) {
+    if (name.find(':') == std::string::npos) continue;
+    const std::string base = parse_algorithm_spec(name).name;
+    const bool ours = std::any_of(algorithms().begin(), algorithms().end(),
+                                  [&](const AlgorithmInfo& info) { return info.name == base; });
+    if (ours) names.push_back(name);
+  }
   return names;
 }
 
@@ -54,7 +67,8 @@ class Model {
     try {
       const AlgorithmSpec spec =
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
-      found.algorithm = to_string(spec);
+      const std::string known = known_as(name, question_.available).value_or(name);
+      found.algorithm = known == name ? to_string(spec) : known;
       predict_ladder(make_schedule(spec, question_.workers), found);
     } catch (const InvalidArgument& e) {
       found.refused = e.what();
@@ -101,13 +115,32 @@ class Model {
   std::vector<Host> placement_;
 };
 
+/// Many ranks take milliseconds per candidate, so several are predicted at once.
+std::vector<Candidate> predict_all(const Model& model, const std::vector<std::string>& names,
+                                   int workers) {
+  std::vector<Candidate> candidates(names.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < names.size(); i = next++) {
+      candidates[i] = model.candidate(names[i]);
+    }
+  };
+  std::vector<std::future<void>> others;
+  const unsigned threads = workers < worth_threads ? 1 : std::thread::hardware_concurrency();
+  for (unsigned i = 1; i < std::min(threads, 8U); ++i) {
+    others.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& other : others) other.get();
+  return candidates;
+}
+
 }  // namespace
 
 Answer ask_model(const Question& question) {
   require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
   const Model model(question);
-  std::vector<Candidate> candidates;
-  for (const std::string& name : names_for(question)) candidates.push_back(model.candidate(name));
+  std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
   if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
   return take_fastest(question, std::move(candidates));
 }

@@ -1,0 +1,27 @@
+// Times of all-reduces inside one host that collbench brings along, so that `auto` has something
+// measured to rest on before the user measures.
+//
+// heuristics/local_times.csv: back end, cores, workers, bytes, algorithm, median, lower and upper
+// quartile in microseconds, samples; f32, sum, workers pinned one to a core in turn. It is part of
+// the library. bench/auto_regret.py --table writes such a file on any machine.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// The rows for a back end on so many cores; none if that was not measured. The system is "N
+/// cores".
+std::vector<MeasuredTime> local_times(std::string_view backend, int cores);
+
+/// Reads the text of such a file. Throws InvalidArgument as FILE:LINE:.
+std::vector<MeasuredTime> parse_local_times(std::string_view text, const std::string& file);
+
+/// The text that is part of the library.
+std::string_view local_times_text();
+
+}  // namespace collbench
