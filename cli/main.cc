@@ -28,6 +28,8 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   add_ab(app, action);
   add_compare(app, action);
   add_report(app, action);
+  add_calibrate(app, action);
+  add_validate(app, action);
   add_algos(app, action);
   add_topo(app, action);
   add_doctor(app, action);

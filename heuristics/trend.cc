@@ -23,7 +23,7 @@ enum Term : std::size_t {
   chunks
 };
 
-constexpr double prior_weight = 0.1;
+constexpr double prior_weight = 0.05;
 constexpr double robust_beyond = 0.5;  // of the logarithm of a time
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }

@@ -1,0 +1,216 @@
+// `collbench calibrate`: a machine description from measured times.
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/environment.h"
+#include "bench/foreign_tables.h"
+#include "bench/run_cases.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/measured_files.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "heuristics/fitted_machine.h"
+
+namespace collbench {
+namespace {
+
+struct Values {
+  std::vector<std::string> files;
+  std::string out;
+  std::string summary = "fitted to measurements";
+  std::string backend = "shm";
+  bool local = false;
+};
+
+/// Cases of every algorithm that runs anywhere, over sizes from latency to bandwidth; about half a
+/// minute on two cores.
+std::vector<Case> local_cases(const std::string& backend) {
+  std::vector<Case> cases;
+  for (const int workers : {2, 4}) {
+    for (std::int64_t bytes = 1 << 10; bytes <= 16 << 20; bytes *= 4) {
+      for (const char* algorithm : {"ring", "recursive-doubling", "halving-doubling", "double-tree",
+                                    "direct", "reduce-broadcast"}) {
+        Case one;
+        one.algorithm = algorithm;
+        one.backend = backend;
+        one.workers = workers;
+        one.bytes = Bytes{bytes};
+        cases.push_back(one);
+      }
+    }
+  }
+  return cases;
+}
+
+MeasuredTable measure_here(const std::string& backend) {
+  RunPlan plan;
+  plan.cases = local_cases(backend);
+  plan.sampling.max_time = Seconds{0.2};
+  plan.sampling.check = true;
+  plan.stop_requested = interrupted_by;
+  ProgressLine progress(false);
+  const Environment environment = collect_environment();
+  RunResult result = run_cases(plan, environment, {});
+  if (result.error) std::rethrow_exception(result.error);
+  RecordFile file;
+  file.environment = environment;
+  file.records = std::move(result.records);
+  return to_measurements(file, "this host");
+}
+
+std::string cost_text(const FittedCost& cost, bool is_rate) {
+  const std::string value =
+      is_rate ? to_string(Bandwidth{cost.value}) : to_string(Seconds{cost.value});
+  return fmt::format("{:>12}  within {:.2f} times", value, cost.factor);
+}
+
+void print_cost(const char* name, const FittedCost& cost, bool is_rate) {
+  if (cost.value > 0) std::cout << fmt::format("  {:<18}{}\n", name, cost_text(cost, is_rate));
+}
+
+void print_machine(const FittedMachine& machine) {
+  std::cout << fmt::format("machine, {}\n", machine.basis);
+  print_cost("per collective", machine.overhead, false);
+  print_cost("node latency", machine.node_latency, false);
+  print_cost("node rate", machine.node_rate, true);
+  print_cost("network latency", machine.network_latency, false);
+  print_cost("network rate", machine.network_rate, true);
+  print_cost("reduction rate", machine.reduction_rate, true);
+  if (machine.error > 0) {
+    std::cout << fmt::format("  simulated from these, the same times are off by {} in the median\n",
+                             percent(machine.error));
+  }
+}
+
+void print_models(const Calibration& calibration) {
+  std::cout << fmt::format("\n{:<44} {:>6} {:>6}  {}\n", "method", "scales", "points", "sizes");
+  for (const MethodModel& model : calibration.models()) {
+    std::set<Scale> scales;
+    Bytes least = model.points().front().bytes;
+    Bytes most = least;
+    for (const MeasuredTime& row : model.points()) {
+      scales.insert(row.scale);
+      least = std::min(least, row.bytes);
+      most = std::max(most, row.bytes);
+    }
+    std::cout << fmt::format("{:<44} {:>6} {:>6}  {} to {}\n", to_string(model.method()),
+                             scales.size(), model.points().size(), to_string(least),
+                             to_string(most));
+  }
+}
+
+/// Share of the network's (or node's) rate that a size reaches at the largest scale.
+void print_efficiency(const Calibration& calibration, const FittedMachine& machine) {
+  const MethodModel* model = nullptr;
+  for (const MethodModel& each : calibration.models()) {
+    if (model == nullptr || each.points().size() > model->points().size()) model = &each;
+  }
+  const Scale scale = model->points().back().scale;
+  const double rate = scale.nodes > 1 ? machine.network_rate.value : machine.node_rate.value;
+  if (rate <= 0) return;
+  std::cout << fmt::format("\nreached share of the {} rate by '{}' on {}\n ",
+                           scale.nodes > 1 ? "network" : "node", to_string(model->method()),
+                           to_string(scale));
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 16) {
+    const double time = model->estimate(scale, Bytes{bytes}).time.count();
+    const double busbw = 2.0 * (scale.ranks - 1) / scale.ranks * static_cast<double>(bytes) / time;
+    std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}), 100 * busbw / rate);
+  }
+  std::cout << '\n';
+}
+
+void print_errors(const char* what, const std::vector<HeldOut>& held) {
+  std::map<std::string, std::vector<HeldOut>> parts;
+  for (const HeldOut& point : held) parts[to_string(point.measured.scale)].push_back(point);
+  std::cout << fmt::format("\n{:<32} {:>6} {:>9} {:>9} {:>11}\n", what, "points", "median", "p90",
+                           "in 80 % bar");
+  const auto line = [](const std::string& name, const std::vector<HeldOut>& points) {
+    const ErrorSummary summary = summarize_held_out(points, Bytes{1024});
+    if (summary.points == 0) return;
+    std::cout << fmt::format("{:<32} {:>6} {:>9} {:>9} {:>11}\n", name, summary.points,
+                             percent(summary.median), percent(summary.p90),
+                             percent(summary.within));
+  };
+  for (const auto& [scale, points] : parts) line(scale, points);
+  line("all, from 1 KiB", held);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::cout << text;
+    return;
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.flush();
+  if (!file) throw Unavailable(fmt::format("cannot write '{}'", path));
+}
+
+int calibrate(const Values& values) {
+  require(values.local != !values.files.empty(),
+          values.local ? "calibrate: --local measures this host; it takes no FILE"
+                       : "calibrate: name files of measurements, or --local");
+  std::vector<MeasuredTable> tables;
+  if (values.local) {
+    tables.push_back(measure_here(values.backend));
+  } else {
+    tables = read_measured_files(values.files);
+  }
+  const std::vector<MeasuredTime> rows = all_rows(tables);
+  const Calibration calibration(rows);
+  std::ostream& report = std::cout;
+  std::vector<std::string> notes = calibration.notes();
+  if (values.out != "-") {
+    const FittedMachine machine = fit_machine(calibration);
+    print_machine(machine);
+    print_models(calibration);
+    print_efficiency(calibration, machine);
+    print_errors("held out by scale (nodes > 1)", leave_one_scale_out(rows, false, notes));
+    print_errors("held out by size", leave_one_size_out(rows));
+    for (const std::string& note : notes) report << "note: " << note << '\n';
+  }
+  if (values.out.empty()) return exit_ok;
+  std::set<std::string> sources;
+  for (const MeasuredTable& table : tables) {
+    sources.insert(table.source.empty() ? table.name : table.source);
+  }
+  write_file(values.out,
+             to_toml(calibration, values.summary, fmt::format("{}", fmt::join(sources, "; "))));
+  if (values.out != "-") report << fmt::format("\nwrote {}\n", values.out);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto values = std::make_shared<Values>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "fit a machine description to measured times, and say how well it predicts");
+  command
+      ->add_option("FILES", values->files,
+                   "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
+                   "JSON, CSV, records of collbench; or folders of them. What a table does not say "
+                   "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi")
+      ->option_text("FILE...");
+  command
+      ->add_option("-o,--out", values->out,
+                   "write the description here ('-': standard output); simulate, select and "
+                   "validate read it")
+      ->option_text("FILE");
+  command->add_option("--summary", values->summary, "its summary line")->option_text("TEXT");
+  command->add_flag("--local", values->local,
+                    "measure this host (less than a minute) instead of reading files");
+  command->add_option("--backend", values->backend, "of --local: shm or grpc [shm]")
+      ->option_text("NAME");
+  command->callback([&action, values] { action = [values] { return calibrate(*values); }; });
+}
+
+}  // namespace collbench

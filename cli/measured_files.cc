@@ -1,0 +1,36 @@
+#include "cli/measured_files.h"
+
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "bench/foreign_tables.h"
+#include "core/error.h"
+
+namespace collbench {
+
+std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths) {
+  std::vector<MeasuredTable> tables;
+  std::vector<std::string> skipped;
+  for (const std::string& path : paths) {
+    for (MeasuredTable& table : read_tables(path, skipped)) tables.push_back(std::move(table));
+  }
+  for (const std::string& reason : skipped) std::cerr << "left out: " << reason << '\n';
+  for (const MeasuredTable& table : tables) {
+    for (const std::string& note : table.notes) std::cerr << "note: " << note << '\n';
+  }
+  require(!tables.empty(), "no table of measurements in what was named");
+  return tables;
+}
+
+std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables) {
+  std::vector<MeasuredTime> rows;
+  for (const MeasuredTable& table : tables) {
+    rows.insert(rows.end(), table.times.begin(), table.times.end());
+  }
+  return rows;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace collbench

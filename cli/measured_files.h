@@ -1,0 +1,20 @@
+// Measurements from the files that a command names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// Reads all of them. What a folder holds that is no table, and what was left out of one, is told
+/// on standard error. Throws as read_tables() does, and InvalidArgument if nothing is left.
+std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths);
+/// All rows of all tables.
+std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables);
+
+/// "3.2 %".
+std::string percent(double share);
+
+}  // namespace collbench

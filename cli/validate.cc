@@ -1,0 +1,173 @@
+// `collbench validate`: measured against predicted, table by table.
+#include <array>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/measured_files.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "heuristics/calibration.h"
+#include "heuristics/fidelity.h"
+
+namespace collbench {
+namespace {
+
+struct Values {
+  std::vector<std::string> files;
+  std::string machine;
+  std::string from = "1K";
+  bool held_out = false;
+  bool single_nodes = false;
+  bool points = false;
+  bool json = false;
+};
+
+struct Band {
+  const char* name;
+  Bytes least;
+  Bytes most;
+};
+
+constexpr std::array<Band, 4> bands = {{
+    {"to 32 KiB", {0}, {(32 << 10) - 1}},
+    {"to 1 MiB", {32 << 10}, {(1 << 20) - 1}},
+    {"to 32 MiB", {1 << 20}, {(32 << 20) - 1}},
+    {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
+}};
+
+using Groups = std::map<std::string, std::vector<HeldOut>>;
+
+std::string both(const ErrorSummary& summary) {
+  if (summary.points == 0) return "-";
+  return fmt::format("{:.1f} / {:.1f}", 100 * summary.median, 100 * summary.p90);
+}
+
+void print_row(const std::string& name, const std::vector<HeldOut>& points, std::size_t width) {
+  const ErrorSummary all = summarize_held_out(points);
+  std::cout << fmt::format("{:<{}} {:>6} {:>13}", name, width, all.points, both(all));
+  for (const Band& band : bands) {
+    std::cout << fmt::format(" {:>13}", both(summarize_held_out(points, band.least, band.most)));
+  }
+  std::cout << '\n';
+}
+
+void print_groups(const Groups& groups, const std::vector<HeldOut>& all) {
+  std::size_t width = 5;
+  for (const auto& [name, points] : groups) width = std::max(width, name.size());
+  std::cout << fmt::format("{:<{}} {:>6} {:>13}", "table", width, "points", "all sizes");
+  for (const Band& band : bands) std::cout << fmt::format(" {:>13}", band.name);
+  std::cout << "\n# |predicted / measured - 1|, median / 90th percentile, %\n";
+  for (const auto& [name, points] : groups) print_row(name, points, width);
+  print_row("all", all, width);
+}
+
+void print_points(const std::vector<HeldOut>& all) {
+  for (const HeldOut& point : all) {
+    const MeasuredTime& row = point.measured;
+    std::cout << fmt::format(
+        "{} | {} | {:>8} | measured {:>9} | predicted {:>9} | {:+.1f} %{}\n",
+        to_string(method_of(row)), to_string(row.scale), to_string(row.bytes), to_string(row.time),
+        to_string(point.predicted.time), 100 * point.error(),
+        point.predicted.extrapolates.empty() ? "" : "  (" + point.predicted.extrapolates + ")");
+  }
+}
+
+void print_json(const Groups& groups, const std::vector<HeldOut>& all) {
+  nlohmann::ordered_json tables = nlohmann::ordered_json::array();
+  const auto add = [&](const std::string& name, const std::vector<HeldOut>& points) {
+    const ErrorSummary summary = summarize_held_out(points);
+    nlohmann::ordered_json row = {{"table", name},
+                                  {"points", summary.points},
+                                  {"median", summary.median},
+                                  {"p90", summary.p90},
+                                  {"worst", summary.worst}};
+    if (summary.points > 0) row["within_80_percent_interval"] = summary.within;
+    tables.push_back(std::move(row));
+  };
+  for (const auto& [name, points] : groups) add(name, points);
+  add("all", all);
+  std::cout << tables.dump(2) << '\n';
+}
+
+/// Names of tables without the folder that they share.
+std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+int validate(const Values& values) {
+  require(values.held_out != !values.machine.empty(),
+          values.held_out ? "validate: --held-out predicts each scale from the others; it takes no "
+                            "--machine"
+                          : "validate: name a machine to predict with (--machine), or --held-out");
+  const Bytes least = parse_size_option("--from", values.from);
+  std::vector<MeasuredTable> tables = read_measured_files(values.files);
+  std::vector<std::string> notes;
+  std::vector<HeldOut> all;
+  Groups groups;
+  const auto add = [&](const std::string& name, HeldOut point) {
+    if (point.measured.bytes < least) return;
+    groups[name].push_back(point);
+    all.push_back(std::move(point));
+  };
+  if (values.held_out) {
+    for (HeldOut& point : leave_one_scale_out(all_rows(tables), values.single_nodes, notes)) {
+      const std::string name = fmt::format("{}, {}", to_string(method_of(point.measured)),
+                                           to_string(point.measured.scale));
+      add(name, std::move(point));
+    }
+  } else {
+    const Predictor predictor(values.machine);
+    for (const MeasuredTable& table : tables) {
+      for (HeldOut& point : predictor.predict_all(table.times, notes)) {
+        const std::string suffix = tables.size() > 1 && table.times.size() < 200
+                                       ? ""
+                                       : ", " + to_string(method_of(point.measured)) + ", " +
+                                             to_string(point.measured.scale);
+        add(short_name(table.name) + suffix, std::move(point));
+      }
+    }
+  }
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+  require(!all.empty(), "nothing could be predicted; the notes say why");
+  if (values.json) {
+    print_json(groups, all);
+    return exit_ok;
+  }
+  if (values.points) print_points(all);
+  print_groups(groups, all);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, Action& action) {
+  auto values = std::make_shared<Values>();
+  CLI::App* command = app.add_subcommand(
+      "validate", "predict measured tables from a machine description, and show the errors");
+  command
+      ->add_option("FILES", values->files,
+                   "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a "
+                   "table does not say")
+      ->option_text("FILE...")
+      ->required();
+  command
+      ->add_option("-m,--machine", values->machine,
+                   "what to predict with: a file of calibrate, or any machine as for --topo")
+      ->option_text("NAME");
+  command->add_flag("--held-out", values->held_out,
+                    "instead of a machine: predict every scale from a fit to all others");
+  command->add_flag("--single-nodes", values->single_nodes,
+                    "of --held-out: single nodes too, though nothing else measures their inside");
+  command->add_option("--from", values->from, "leave smaller vectors out [1K]")
+      ->option_text("SIZE");
+  command->add_flag("--points", values->points, "print every point");
+  command->add_flag("--json", values->json, "print JSON");
+  command->callback([&action, values] { action = [values] { return validate(*values); }; });
+}
+
+}  // namespace collbench
