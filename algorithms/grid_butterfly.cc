@@ -103,7 +103,7 @@ Schedule grid_butterfly(const std::string& name, const GridButterfly& grid) {
       parts.push_back(sequence(name, {play(phases.reduce_scatter), play(phases.all_gather)}));
     }
   }
-  return streams(name, parts);
+  return concurrent(name, parts);
 }
 
 }  // namespace collbench

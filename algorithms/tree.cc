@@ -95,7 +95,7 @@ Schedule tree_all_reduce(std::string name, const std::vector<std::vector<Rank>>&
     const auto play = [train](Rank r, int t, Round& out) { train->play(r, t, out); };
     parts.push_back({name, {ranks, chunks, train->rounds()}, play, {}, std::move(runs)});
   }
-  return streams(std::move(name), std::move(parts));
+  return concurrent(std::move(name), std::move(parts));
 }
 
 Schedule tree(int ranks, int segments) {

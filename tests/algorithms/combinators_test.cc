@@ -205,15 +205,15 @@ TEST(Streams, TouchDisjointChunks) {
     }
     schedules += s > 1 ? 1 : 0;
   }
-  EXPECT_GE(schedules, 5);
+  EXPECT_GE(schedules, 3);
 }
 
 TEST(Streams, SurviveRenamingTabulationAndAnotherPartition) {
-  const Schedule trees = make_schedule("double-tree", 6);
-  ASSERT_EQ(trees.streams().size(), 2);
-  EXPECT_EQ(named("x", trees).streams().size(), 2);
-  EXPECT_EQ(tabulate(trees).streams().size(), 2);
-  const Schedule cut = with_partition(trees, near_equal_partition(trees.chunks()));
+  const Schedule grid = make_schedule("torus:dims=2x3", 6);
+  ASSERT_EQ(grid.streams().size(), 2);
+  EXPECT_EQ(named("x", grid).streams().size(), 2);
+  EXPECT_EQ(tabulate(grid).streams().size(), 2);
+  const Schedule cut = with_partition(grid, near_equal_partition(grid.chunks()));
   EXPECT_EQ(cut.streams().size(), 2);
   EXPECT_TRUE(streams("one", {make_schedule("ring", 4)}).streams().empty());
 }
