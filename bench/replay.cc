@@ -132,6 +132,9 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
       *same = &record;
     }
   }
+  std::stable_sort(chosen.begin(), chosen.end(), [](const Record* a, const Record* b) {
+    return a->which.workers > b->which.workers;
+  });
   std::vector<Case> cases;
   for (const Record* record : chosen) {
     if (cases.size() == limit) break;

@@ -56,7 +56,7 @@ struct Replay {
 
 /// The cases worth a picture, at most `limit`: of each topology that has at most 64 ranks, the
 /// fastest algorithm at the largest number of ranks and the largest size. Their algorithm is
-/// decided.
+/// decided; the largest come first.
 std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_t limit);
 
 /// Plays a case on the fluid engine unless it names simgrid. Throws InvalidArgument if this version

@@ -67,6 +67,13 @@ std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
 /// it.
 std::unique_ptr<Reporter> gbench_reporter(std::ostream& out);
 
+/// JUnit's XML, which GitLab, Jenkins and Azure show: a test per case, failed if its result was
+/// wrong.
+std::unique_ptr<Reporter> junit_reporter(std::ostream& out);
+
+/// OpenMetrics text: gauges of latency, bandwidth, bound and wrong elements, labelled by case.
+std::unique_ptr<Reporter> openmetrics_reporter(std::ostream& out);
+
 /// "ring/shm/workers:8/1048576/f32/sum": a name of the case that is stable over versions.
 std::string case_name(const Case& which);
 

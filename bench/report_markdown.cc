@@ -10,16 +10,6 @@
 namespace collbench {
 namespace {
 
-/// Text that Markdown shows as it is. Angle brackets would begin HTML, a bar the next cell.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\|*_`<>[]#").find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
 std::string joined(const std::string& heading, const std::string& unit) {
   return unit.empty() ? heading : heading + " " + unit;
 }
@@ -33,14 +23,14 @@ class MarkdownReporter final : public Reporter {
     if (!style_.quiet) {
       // Two blanks at the end of a line begin a new one.
       for (const std::string& line : RunNotes::heading(environment, cases)) {
-        out_ << escaped(line) << "  \n";
+        out_ << escaped_for_markdown(line) << "  \n";
       }
       out_ << '\n';
     }
     std::string names = "|";
     std::string rule = "|";
     for (const Column& column : columns_) {
-      names += fmt::format(" {} |", escaped(joined(column.heading, column.unit)));
+      names += fmt::format(" {} |", escaped_for_markdown(joined(column.heading, column.unit)));
       rule += column.left ? ":--|" : "--:|";
     }
     out_ << names << '\n' << rule << '\n' << std::flush;
@@ -72,7 +62,7 @@ class MarkdownReporter final : public Reporter {
     notes_.count(row);
     std::string line = "|";
     for (const Column& column : columns_) {
-      const std::string text = escaped(cell_text(column, row));
+      const std::string text = escaped_for_markdown(cell_text(column, row));
       line += is_right(record) ? fmt::format(" {} |", text) : fmt::format(" **{}** |", text);
     }
     out_ << line << '\n' << std::flush;
@@ -80,11 +70,12 @@ class MarkdownReporter final : public Reporter {
 
   void print_notes(const RunSummary& summary) {
     out_ << '\n';
-    for (const std::string& remark : remarks_) out_ << "- " << escaped(remark) << '\n';
+    for (const std::string& remark : remarks_) out_ << "- " << escaped_for_markdown(remark) << '\n';
     for (const std::string& warning : notes_.warnings()) {
-      out_ << "- disturbed: " << escaped(warning) << '\n';
+      out_ << "- disturbed: " << escaped_for_markdown(warning) << '\n';
     }
-    for (const std::string& line : notes_.closing(summary)) out_ << "- " << escaped(line) << '\n';
+    for (const std::string& line : notes_.closing(summary))
+      out_ << "- " << escaped_for_markdown(line) << '\n';
   }
 
   std::ostream& out_;

@@ -35,6 +35,31 @@ std::string align_left(std::string_view text, std::size_t width) {
   return std::string(text) + padding(text, width);
 }
 
+std::string escaped_for_markdown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\|*_`<>[]#").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string fitted_markdown(std::string text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  const std::string_view note = "\n\nThe rest did not fit here; the other reports have it.\n";
+  const std::size_t room = most_bytes > note.size() ? most_bytes - note.size() : 0;
+  const std::size_t end = room > 0 ? text.rfind('\n', room - 1) : std::string::npos;
+  text.resize(end == std::string::npos ? 0 : end);
+  return text.append(note.substr(0, most_bytes));
+}
+
+std::string time_text(Seconds time) {
+  const double us = time.count() * 1e6;
+  if (us >= 1e6) return significant(us / 1e6) + " s";
+  if (us >= 1e3) return significant(us / 1e3) + " ms";
+  return significant(us) + " us";
+}
+
 Figures figures(const Record& record) {
   Figures out;
   if (!record.skipped.empty() || record.measurement.latency_ns.empty()) return out;

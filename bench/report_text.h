@@ -17,6 +17,16 @@ std::string significant(double value, int digits = 4);
 std::string align_right(std::string_view text, std::size_t width);
 std::string align_left(std::string_view text, std::size_t width);
 
+/// Text that Markdown shows as it is, on one line. Angle brackets would begin HTML, a bar the next
+/// cell.
+std::string escaped_for_markdown(std::string_view text);
+
+/// Cuts Markdown to `most_bytes` at the end of a line and says that, and where the rest is.
+std::string fitted_markdown(std::string text, std::size_t most_bytes);
+
+/// "398 us", "1.213 ms": four digits in the unit that suits.
+std::string time_text(Seconds time);
+
 /// The figures of a record that a table shows. All zero, and `valid` false, for a skipped record.
 struct Figures {
   bool valid = false;

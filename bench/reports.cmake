@@ -4,11 +4,13 @@ set(report_headers
   case_filter.h
   html_parts.h
   html_report.h
+  plot_gnuplot.h
   replay.h
   report.h
   report_columns.h
   report_notes.h
   report_text.h
+  report_verdicts.h
   run_cases.h
   sweep.h
   verdict_json.h)
@@ -18,20 +20,25 @@ set(report_sources
   html_data.cc
   html_parts.cc
   html_report.cc
+  plot_gnuplot.cc
   replay.cc
   report.cc
   report_columns.cc
   report_csv.cc
   report_gbench.cc
   report_json.cc
+  report_junit.cc
   report_markdown.cc
   report_nccl.cc
   report_notes.cc
+  report_openmetrics.cc
   report_table.cc
   report_text.cc
   run_cases.cc
   sweep.cc
-  verdict_json.cc)
+  verdict_annotations.cc
+  verdict_json.cc
+  verdict_markdown.cc)
 
 # The page's scripts and style become part of one object file, by the assembler.
 file(GLOB html_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/html/*.js

@@ -111,6 +111,7 @@ void declare_gate_options(CLI::App& command, GateOptions& options) {
   add("--title", options.title, "TEXT", "of the reports");
   add("--color", options.colour, "WHEN", "auto, always, never");
   command.add_flag("-q,--quiet", options.quiet, "no table, only what fails")->group(group);
+  declare_comparison_outputs(command, options.outputs);
 }
 
 GateRule gate_rule_of(const GateOptions& options) {
@@ -161,6 +162,7 @@ int show_comparison(const Comparison& comparison, const GateOptions& options) {
     std::cout << comparison_text(comparison, use_colour(options.colour, STDOUT_FILENO),
                                  utf8_locale());
   }
+  write_comparison(comparison, options.outputs);
   const std::vector<const Verdict*> failing = failures(comparison);
   for (const Verdict* verdict : failing) {
     std::cerr << fmt::format("collbench: gate failed: {}: {}: {}\n", verdict->name,

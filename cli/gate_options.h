@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/verdict.h"
+#include "cli/comparison_outputs.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct GateOptions {
   std::string colour = "auto";
   std::string title;
   bool quiet = false;
+  ComparisonOutputs outputs;
 };
 
 /// Declares them on `command`; `options` must outlive the parse.
@@ -29,8 +31,8 @@ void declare_gate_options(CLI::App& command, GateOptions& options);
 /// Throws InvalidArgument naming the option for a value that is wrong.
 GateRule gate_rule_of(const GateOptions& options);
 
-/// Writes the table to standard output, what fails to standard error; returns the exit code:
-/// 3 for a wrong result, else 1 for a failed gate, else 130 or 143 if a signal came, else 0.
+/// Writes the files, the table to standard output, what fails to standard error. Returns the exit
+/// code: 3 for a wrong result, else 1 for a failed gate, else 130 or 143 if a signal came, else 0.
 int show_comparison(const Comparison& comparison, const GateOptions& options);
 
 /// The table as text: one aligned row per verdict, worst last, and the closing lines.

@@ -83,11 +83,12 @@ function tip(...lines) {
 }
 
 const sizeAxis = { type: 'log', logBase: 2, name: 'bytes per worker', nameLocation: 'middle',
-  nameGap: 26, axisLabel: { formatter: bytesText } };
+  nameGap: 26, min: 'dataMin', max: 'dataMax', splitNumber: 8,
+  axisLabel: { formatter: bytesText } };
 
 /** A polygon between two curves: points of [x, low, high]. */
 function bandSeries(name, points, color) {
-  return { type: 'custom', name, silent: true, z: 1, tooltip: { show: false },
+  return { type: 'custom', name, color, silent: true, z: 1, tooltip: { show: false },
     data: [points.flat()],
     renderItem: (parameters, api) => {
       const upper = points.map(([x, , high]) => api.coord([x, high]));
@@ -116,12 +117,13 @@ function sizeOption(list, quantity) {
     const style = styleOf(name);
     const points = [...grouped(members, (row) => row.bytes)].map(([, same]) => middleOf(same))
       .sort((a, b) => a.bytes - b.bytes);
-    if (points.some((row) => row.p75 > row.p25)) {
-      series.push(bandSeries(name, points.map((row) => [row.bytes, ...q.band(row)]), style.color));
-    }
     series.push({ type: 'line', name, z: 3, symbol: style.symbol, symbolSize: 7,
       color: style.color, lineStyle: { width: 2, type: style.dash },
       data: points.map((row) => ({ value: [row.bytes, q.of(row)], row })) });
+    // After its line, whose symbol the legend takes.
+    if (points.some((row) => row.p75 > row.p25)) {
+      series.push(bandSeries(name, points.map((row) => [row.bytes, ...q.band(row)]), style.color));
+    }
   }
   const bounds = [...grouped(usable.filter((row) => row.bound > 0), (row) => row.bytes)]
     .map(([bytes, same]) => [bytes, same.map(q.bound).reduce((a, b) => Math.max(a, b))])
@@ -181,7 +183,7 @@ function samplesOption(row) {
       max: Math.max(row.n - 1, 1) },
     yAxis: { type: low > 0 && high > 10 * low ? 'log' : 'value', scale: true,
       axisLabel: { formatter: axisTime } },
-    series: [{ type: 'scatter', symbol: style.symbol, symbolSize: 5, color: style.color,
+    series: [{ type: 'scatter', symbol: style.symbol, symbolSize: 6, color: style.color,
       itemStyle: { opacity: 0.8 }, data: us.map((value, i) => [i * step, value]),
       markLine: { silent: true, symbol: 'none', lineStyle: { color: cssColor('ink'), type: 'dashed' },
         data: [level(row.median, 'median'), level(row.p95, 'p95')] } }] };

@@ -81,20 +81,31 @@ function topologyOption(replay) {
   if (vertices.length > 400) return 'The network has more than 400 vertices; the table has its links.';
   const ink = cssColor('ink');
   const many = vertices.length > 60;
+  const [stretchX, stretchY] = stretch(vertices);
   return { grid: undefined,
     tooltip: { formatter: (at) => at.dataType === 'edge' ? cableTip(replay, at.data.cable)
       : tip(at.data.name) },
     series: [{ type: 'graph', layout: 'none', roam: 'move', left: 40, right: 40, top: 34, bottom: 40,
-      preserveAspect: false,
+      preserveAspect: true,
       label: { show: !many, position: 'bottom', color: ink, fontSize: 10 },
       labelLayout: { hideOverlap: true },
       edgeSymbol: ['none', 'none'],
-      data: vertices.map(([name, host, x, y], i) => ({ id: String(i), name, x, y,
+      data: vertices.map(([name, host, x, y], i) => ({ id: String(i), name,
+        x: x * stretchX, y: y * stretchY,
         symbol: host ? 'circle' : 'rect', symbolSize: many ? 6 : 14,
         itemStyle: { color: host ? palette[0] : palette[3] } })),
       links: cables(replay).map((cable) => ({ source: String(cable.from), target: String(cable.to),
-        cable, lineStyle: { color: heat(cable.use), width: 1 + 5 * cable.use, opacity: 1,
+        cable, lineStyle: { color: heat(cable.use), width: 1 + 3 * cable.use, opacity: 1,
           curveness: isStraight(vertices, cable) ? 0 : 0.18 } })) }] };
+}
+
+/** Factors that make the picture as wide as the page; a grid keeps its squares. */
+function stretch(vertices) {
+  const range = (at) => Math.max(...vertices.map((v) => v[at])) -
+    Math.min(...vertices.map((v) => v[at])) || 1;
+  const x = Math.max(page.clientWidth - 120, 200) / range(2), y = 280 / range(3);
+  const grid = vertices.every((vertex) => vertex[1]);
+  return grid ? [Math.min(x, 1.6 * y), Math.min(y, 1.6 * x)] : [x, y];
 }
 
 /** Whether no third vertex lies between; links that wrap around a torus are drawn as arcs. */

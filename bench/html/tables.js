@@ -93,7 +93,6 @@ function sortableTable(columns, list, { page = 50, filter = true, caption = '' }
   if (list.length > 10) controls.append(status);
   show();
   const table = element('table', {}, element('thead', {}, element('tr', {}, ...heads)), body);
-  if (caption) table.prepend(element('caption', { class: 'dim' }, caption));
   return element('div', {}, controls, element('div', { class: 'scroll', tabindex: 0, role: 'region',
     'aria-label': caption || 'table' }, table));
 }

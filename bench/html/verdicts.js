@@ -27,13 +27,14 @@ function verdictOption(comparison) {
   const symbol = (v) => ({ bad: 'triangle', good: 'diamond', warn: 'rect' }[marks[v.outcome]] ||
     'circle');
   const edge = (value) => ({ xAxis: value, label: { show: false } });
-  return { grid: { left: 8, right: 24, top: 30, bottom: 40, containLabel: true },
+  return { height: 110 + 19 * list.length,
+    grid: { left: 350, right: 24, top: 30, bottom: 44 },
     tooltip: { formatter: ({ dataIndex }) => { const v = list[dataIndex];
       return v ? tip(v.name, `${v.outcome}: ${percentText(v.ratio)}`, v.reason) : ''; } },
     xAxis: { type: 'value', name: 'change of time, %', nameLocation: 'middle', nameGap: 26,
       scale: true },
-    yAxis: { type: 'category', data: list.map((v) => v.name), axisLabel: { fontSize: 10,
-      width: 330, overflow: 'truncate' } },
+    yAxis: { type: 'category', data: list.map((v) => v.name), axisLabel: { fontSize: 11,
+      interval: 0, width: 335, overflow: 'truncate' } },
     series: [
       { type: 'custom', silent: true, tooltip: { show: false }, encode: { x: [1, 2], y: 0 },
         data: list.map((v, i) => [i, percent(v.low || v.ratio), percent(v.high || v.ratio)]),

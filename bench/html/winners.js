@@ -150,7 +150,7 @@ function scatterOption() {
     type: 'scatter', name, symbol: styleOf(name).symbol, color: styleOf(name).color,
     data: members.map((pair) => ({ value: [pair.real.median, pair.simulated.median], pair })) }));
   const axis = (name) => ({ type: 'log', name, nameLocation: 'middle', min: low, max: high,
-    axisLabel: { formatter: axisTime } });
+    axisLabel: { formatter: axisTime, showMinLabel: false, showMaxLabel: false } });
   return { grid: { left: 84, right: 20, top: 44, bottom: 48 },
     legend: { data: series.map((s) => s.name) },
     tooltip: { formatter: ({ data }) => data.pair ? tip(data.pair.real.shown,
