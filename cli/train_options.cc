@@ -50,7 +50,7 @@ constexpr OptionRow rows[] = {
     {anywhere, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
     {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
 
-    {input, "data", "", "FOLDER", "", "MNIST's four IDX files, unpacked; synthetic otherwise"},
+    {input, "data", "", "FOLDER", "", "MNIST's IDX or CIFAR-10's binary files; synthetic otherwise"},
     {input, "samples", "", "N", "1024", "of synthetic data; a quarter more is held out"},
 
     {output, "json", "J", "FILE", "", "results and the times of every rank; - is standard output"},
@@ -122,7 +122,7 @@ std::string gradient_algorithm(const Settings& settings) {
 
 Samples samples_of(const Settings& settings, const TrainingPlan& plan) {
   const std::string& folder = settings.text("data");
-  if (!folder.empty()) return {mnist_dataset(folder, "train"), mnist_dataset(folder, "test")};
+  if (!folder.empty()) return {dataset_in(folder, "train"), dataset_in(folder, "test")};
   const std::int64_t count = count_of(settings, "samples", 1, 10'000'000);
   const auto part = [&](const char* name, std::int64_t size) {
     return synthetic_dataset(plan.model.input, plan.model.classes, size, plan.seed, name);

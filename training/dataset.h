@@ -1,4 +1,5 @@
-// Labelled samples in memory: synthetic ones, or MNIST from its IDX files.
+// Labelled samples in memory: synthetic ones, MNIST from its IDX files, or
+// CIFAR-10 from its binary ones.
 //
 // The synthetic ones are no natural images. Each class has a pattern (two plane waves drawn from
 // the seed), and a sample is its class's pattern plus uniform noise: a model that learns nothing
@@ -40,6 +41,19 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 /// The files {train,t10k}-{images-idx3,labels-idx1}-ubyte of `folder`; `part` is "train" or "test".
 /// Throws Unavailable if one cannot be read, and as parse_idx() does.
 Dataset mnist_dataset(const std::string& folder, std::string_view part);
+
+/// Appends the records of one CIFAR-10 file in its binary version, of any number; values are divided
+/// by 255. `name` leads the messages of the InvalidArgument that is thrown for anything else, which
+/// leaves `data` as it was.
+/// Source of the format: Krizhevsky, "The CIFAR-10 dataset", binary version.
+void append_cifar10(std::string_view text, const std::string& name, Dataset& data);
+
+/// The files data_batch_1.bin to data_batch_5.bin ("train") or test_batch.bin ("test") of `folder`.
+/// Throws Unavailable if one cannot be read, and as append_cifar10() does.
+Dataset cifar10_dataset(const std::string& folder, std::string_view part);
+
+/// CIFAR-10 if the folder holds a file of that name, otherwise MNIST. Throws as they do.
+Dataset dataset_in(const std::string& folder, std::string_view part);
 
 /// The batches of a training set, the same on every replica: each pass is in an order of its own,
 /// drawn from the seed, and leaves out the samples that do not fill a last batch.

@@ -1,5 +1,5 @@
 // The inner loops of the fast layers, in f32, compiled for several instruction sets of which the
-// CPU decides (as for matrix_product.h): pooling, batch normalisation, ReLU.
+// CPU decides (as for matrix_product.h): pooling, batch normalisation, ReLU; and Adam's update.
 //
 // Rows are pixels of all samples, one after the other; a row has one value for each channel.
 #pragma once
@@ -15,6 +15,14 @@ struct PoolShape {
   std::int64_t height = 0;  // of the input
   std::int64_t width = 0;
   std::int64_t channels = 0;
+};
+
+/// `step` is the learning rate with the corrections of this update.
+struct AdamRates {
+  float step = 0;
+  float mean_share = 0;  // of a new value in the mean: 1 - 0.9
+  float square_share = 0;
+  float epsilon = 0;
 };
 
 struct LayerKernels {
@@ -49,6 +57,10 @@ struct LayerKernels {
   void (*normalise_slope)(const float* in, const float* slope, const float* a, const float* b,
                           const float* c, float* in_slope, std::int64_t rows,
                           std::int64_t channels);
+
+  /// The update of optimizer.h. The arrays do not overlap.
+  void (*adam)(const AdamRates& rates, const float* slope, float* mean, float* square,
+               float* weights, std::int64_t count);
 };
 
 /// Those that this CPU can run, the best last, and never none.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/data_type.h"
 #include "transports/endpoint.h"
@@ -28,13 +29,26 @@ struct OptimizerSpec {
 /// [0, 1), or a momentum given to adam.
 void check(const OptimizerSpec& spec);
 
+/// What an optimizer remembers between updates, exact for f32 and f64, so that training can go on
+/// from a checkpoint bit by bit.
+struct OptimizerState {
+  std::int64_t updates = 0;
+  std::vector<std::vector<double>> slots;  // as slot_names(); each as long as the parameters
+};
+
 /// Thread safety: one thread.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   /// Both regions hold the count and type that the optimizer was made for.
   virtual void update(Region parameters, Region gradients) = 0;
+  virtual OptimizerState state() const = 0;
+  /// Requires the state of an optimizer of the same specification and count.
+  virtual void set_state(const OptimizerState& state) = 0;
 };
+
+/// "momentum" for sgd with momentum, "m" and "v" for adam; none for plain sgd.
+std::vector<std::string> slot_names(const OptimizerSpec& spec);
 
 /// One for host memory and f32 or f64. Throws as check() does, and Unavailable for another type.
 std::unique_ptr<Optimizer> make_host_optimizer(const OptimizerSpec& spec, std::int64_t count,

@@ -60,6 +60,51 @@ TEST(DatasetTest, ReadsMnistFromAFolderAndNamesAMissingFile) {
   std::filesystem::remove_all(folder);
 }
 
+/// One record: a label, then planes of one value each.
+std::string record(int label, const char* values) {
+  std::string text(1, static_cast<char>(label));
+  for (int plane = 0; plane < 3; ++plane) text.append(1024, values[plane]);
+  return text;
+}
+
+TEST(DatasetTest, ReadsCifar10RecordsIntoPixelsOfThreeChannels) {
+  Dataset data;
+  append_cifar10(record(9, "abc") + record(0, "xyz"), "toy", data);
+  append_cifar10(record(3, "ABC"), "toy", data);
+  EXPECT_EQ(data.shape, (SampleShape{32, 32, 3}));
+  EXPECT_THAT(data.labels, testing::ElementsAre(9, 0, 3));
+  ASSERT_EQ(data.images.size(), 3U * 3072);
+  EXPECT_FLOAT_EQ(data.images[4], 'b' / 255.0F);
+  EXPECT_FLOAT_EQ(data.images[3 * 3072 - 1], 'C' / 255.0F);
+}
+
+TEST(DatasetTest, RefusesWhatIsNoCifar10AndKeepsWhatItHad) {
+  Dataset data;
+  append_cifar10(record(1, "abc"), "toy", data);
+  const auto refuses = [&data](const std::string& text, const char* message) {
+    EXPECT_THAT([&] { append_cifar10(text, "toy", data); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(message)));
+    EXPECT_EQ(data.size(), 1);
+    EXPECT_EQ(data.images.size(), 3072U);
+  };
+  refuses("", "toy: 0 bytes are not a multiple of the 3073 bytes of a record");
+  refuses(record(1, "abc") + "x", "3074 bytes are not");
+  refuses(record(1, "abc") + record(10, "abc"), "label 10 of record 2 is not one of 0 to 9");
+  refuses("\x1f\x8b zipped", "unpack it with tar xzf");
+}
+
+TEST(DatasetTest, AFolderIsCifar10IfItHasItsFiles) {
+  const std::string folder = testing::TempDir() + "collbench_cifar_of_test";
+  std::filesystem::create_directories(folder);
+  EXPECT_THAT([&] { dataset_in(folder, "train"); },
+              ThrowsMessage<Unavailable>(HasSubstr("MNIST file")));
+  std::ofstream(folder + "/test_batch.bin", std::ios::binary) << record(2, "abc");
+  EXPECT_EQ(dataset_in(folder, "test").size(), 1);
+  EXPECT_THAT([&] { dataset_in(folder, "train"); },
+              ThrowsMessage<Unavailable>(HasSubstr(folder + "/data_batch_1.bin")));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(DatasetTest, SyntheticPartsShareTheirPatternsButNoSample) {
   const Dataset train = synthetic_dataset({4, 4, 1}, 2, 400, 1, "train");
   const Dataset test = synthetic_dataset({4, 4, 1}, 2, 400, 1, "test");

@@ -20,6 +20,38 @@ TEST(ModelTest, TheTutorialsModelHasItsPublishedNumberOfParameters) {
   EXPECT_EQ(tensors_of(make_model("mnist-cnn")).size(), 8U);
 }
 
+TEST(ModelTest, TheResidualNetworkHasItsPublishedNumberOfParameters) {
+  const Model model = make_model("resnet56");
+  EXPECT_EQ(parameters_of(model), 853'018);
+  EXPECT_EQ(tensors_of(model).size(), 167U);
+  EXPECT_EQ(statistics_of(model).size(), 110U);  // two for each of 55 normalisations
+  EXPECT_EQ(tensors_of(model).back().name, "conv2d/kernel");
+  EXPECT_EQ(tensors_of(model)[2].name, "batch_normalization_54/beta");
+}
+
+TEST(ModelTest, RefusesShortcutsThatDoNotFit) {
+  const auto refuses = [](const LayerSpec& add, const char* text) {
+    const Model model{"wrong",
+                      {4, 4, 2},
+                      {{LayerKind::relu}, {LayerKind::conv3x3, 2, 1, 0}, add, {LayerKind::flatten}},
+                      8,
+                      "sgd",
+                      0.1};
+    EXPECT_THAT([&] { shapes_of(model); }, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refuses({LayerKind::add, 0, 1, 0, true, 1}, "layer 2 cannot add the outcome of layer 1");
+  refuses({LayerKind::add, 0, 1, 0, true, -1}, "layer 2 cannot add the outcome of layer -1");
+  EXPECT_NO_THROW(shapes_of({"right",
+                             {4, 4, 2},
+                             {{LayerKind::relu},
+                              {LayerKind::conv3x3, 3, 1, 0},
+                              {LayerKind::add, 0, 1, 0, true, 0},
+                              {LayerKind::flatten}},
+                             12,
+                             "sgd",
+                             0.1}));
+}
+
 TEST(ModelTest, TensorsLieInTheOrderInWhichGradientsBecomeReady) {
   const std::vector<Tensor> tensors = tensors_of(every_layer());
   std::vector<std::string> names;
