@@ -6,32 +6,42 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "algorithms/registry.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/settings.h"
-#include "cli/terminal.h"
+#include "cli/train_on_network.h"
 #include "cli/train_options.h"
-#include "cli/train_report.h"
 #include "cli/train_simulated.h"
+#include "cli/train_threads.h"
 #include "cli/train_workers.h"
 #include "core/error.h"
 #include "core/suggest.h"
-#include "training/mirrored.h"
 
 namespace collbench {
 namespace {
 
 int train_mirrored_here(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
+  const std::vector<int> cores = devices_of(settings);
+  const int workers = cores.empty() ? static_cast<int>(count_of(settings, "workers", 1, 512))
+                                    : static_cast<int>(cores.size());
+  return train_threads(settings, plan, workers, gradient_algorithm(settings), cores);
+}
+
+/// The slice of a TPU pod: a torus of the workers, where their number makes one.
+int train_tpu(const Settings& settings) {
+  const TrainingPlan plan = plan_of(settings);
   const int workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  per_replica_batch(plan.global_batch, workers);
-  const Samples samples = samples_of(settings, plan);
-  StepLine line(settings, plan);
-  const auto reports = train_mirrored(plan, workers, gradient_algorithm(settings), samples.train,
-                                      samples.held_out, line.observer());
-  line.clear();
-  report_training(settings, plan, samples, reports);
-  return exit_ok;
+  std::string algorithm = gradient_algorithm(settings);
+  if (!settings.given("algo") && !settings.given("communication")) {
+    algorithm = "torus";
+    try {
+      make_schedule(algorithm, workers);
+    } catch (const InvalidArgument&) {
+      algorithm = "ring";  // a torus with one axis
+    }
+  }
+  return train_threads(settings, plan, workers, algorithm, {});
 }
 
 /// A strategy of TensorFlow's, by its name.
@@ -43,6 +53,7 @@ const std::vector<Strategy>& strategies() {
   static const std::vector<Strategy> rows = {
       {"mirrored", train_mirrored_here},
       {"multi-worker-mirrored", train_workers},
+      {"tpu", train_tpu},
   };
   return rows;
 }
@@ -50,6 +61,7 @@ const std::vector<Strategy>& strategies() {
 int train_command(const CLI::App& app) {
   const Settings settings(app, train_option_rows(), {});
   if (asks_for_workload(settings)) return train_workload(settings);
+  if (settings.given("topo")) return train_on_network(settings);
   const std::string& name = settings.text("strategy");
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {

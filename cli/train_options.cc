@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/train_on_network.h"
 #include "cli/train_simulated.h"
 #include "cli/values.h"
 #include "core/error.h"
@@ -17,6 +18,7 @@ constexpr const char* what = "What to train";
 constexpr const char* how = "How";
 constexpr const char* anywhere = "Workers in several processes (multi-worker-mirrored)";
 constexpr const char* input = "Data";
+constexpr const char* state = "State";
 constexpr const char* output = "Output";
 
 constexpr OptionRow rows[] = {
@@ -31,12 +33,16 @@ constexpr OptionRow rows[] = {
     {what, "seed", "", "N", "1", "of weights, order and synthetic data"},
 
     {how, "strategy", "", "NAME", "mirrored",
-     "mirrored (replicas are threads of this process), multi-worker-mirrored"},
+     "mirrored, multi-worker-mirrored, tpu; docs/training.md has a table"},
     {how, "workers", "W", "N", "2", "replicas"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp", "ddp (1 MiB, then 25 MiB), one, tensor, or a size"},
+    {how, "wire", "", "TYPE", "", "f16 or bf16: gradients travel in it; in --datatype by default"},
+    {how, "loss-scaling", "", "NAME", "exact",
+     "exact: 1/global batch; tf: mean of the replicas' means, as Keras"},
+    {how, "devices", "", "cpu:N[,..]", "", "mirrored: the cores of the replicas, one for each"},
     {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
 
     {anywhere, "isolate", "", "", "", "start --workers processes here, this one being rank 0"},
@@ -51,7 +57,15 @@ constexpr OptionRow rows[] = {
     {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
 
     {input, "data", "", "FOLDER", "", "MNIST's IDX or CIFAR-10's binary files; synthetic otherwise"},
+    {input, "autoshard", "", "POLICY", "auto", "auto, off, file, data: TensorFlow's policies"},
+    {input, "drop-remainder", "", "WHEN", "on", "on, off: leave out what fills no last batch"},
     {input, "samples", "", "N", "1024", "of synthetic data; a quarter more is held out"},
+
+    {state, "checkpoint", "", "FOLDER", "",
+     "where the chief saves all that training needs to go on"},
+    {state, "save-every", "", "N", "epoch", "steps between checkpoints, or epoch"},
+    {state, "resume", "", "", "", "go on from the last checkpoint, or begin if there is none"},
+    {state, "tensorboard", "", "FOLDER", "", "event files of the chief for TensorBoard"},
 
     {output, "json", "J", "FILE", "", "results and the times of every rank; - is standard output"},
     {output, "progress", "", "WHEN", "auto", "auto, on, off"},
@@ -62,8 +76,9 @@ constexpr OptionRow rows[] = {
 std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = [] {
     std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
-    const std::span<const OptionRow> more = workload_option_rows();
-    merged.insert(merged.end(), more.begin(), more.end());
+    for (const auto more : {workload_option_rows(), network_option_rows()}) {
+      merged.insert(merged.end(), more.begin(), more.end());
+    }
     return merged;
   }();
   return all;
@@ -73,6 +88,25 @@ std::int64_t count_of(const Settings& settings, const char* name, std::int64_t l
                       std::int64_t most) {
   return parse_count(settings.label(name), settings.text(name), least, most);
 }
+
+namespace {
+
+/// Whether the option has the first of two words.
+bool choice_of(const Settings& settings, const char* name, const char* yes, const char* no) {
+  const std::string& text = settings.text(name);
+  require(text == yes || text == no,
+          fmt::format("{}: {} or {}, not '{}'", settings.label(name), yes, no, text));
+  return text == yes;
+}
+
+DataType wire_of(const Settings& settings) {
+  const DataType type = parse_data_type(settings.text("wire"));
+  require(type == DataType::f16 || type == DataType::bf16,
+          fmt::format("{}: f16 or bf16, not {}", settings.label("wire"), to_string(type)));
+  return type;
+}
+
+}  // namespace
 
 TrainingPlan plan_of(const Settings& settings) {
   TrainingPlan plan;
@@ -103,6 +137,13 @@ TrainingPlan plan_of(const Settings& settings) {
       count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
   plan.buckets = parse_bucket_rule(settings.text("buckets"));
   plan.overlap = !settings.flag("no-overlap");
+  if (settings.given("wire")) plan.wire = wire_of(settings);
+  plan.loss_scaling = choice_of(settings, "loss-scaling", "exact", "tf") ? LossScaling::exact
+                                                                         : LossScaling::tensorflow;
+  plan.sharding = parse_auto_shard(settings.text("autoshard"));
+  plan.drop_remainder = choice_of(settings, "drop-remainder", "on", "off");
+  if (settings.text("save-every") != "epoch") plan.save_every = count_of(settings, "save-every", 1);
+  plan.mean_before_sum = settings.text("strategy") == "tpu";
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/train_report.h"
 
 #include <algorithm>
+#include <bit>
 #include <fstream>
 #include <iostream>
 
@@ -20,6 +21,7 @@ constexpr StepPart parts[] = {
     {"exposed_communication_ms", "exposed", &StepTimes::exposed},
     {"input_ms", "input", &StepTimes::input},
     {"checks_ms", "checks", &StepTimes::checks},
+    {"waiting_ms", "waiting", &StepTimes::waiting},
     {"step_ms", "step", &StepTimes::whole},
 };
 
@@ -33,8 +35,8 @@ double median_ms(const ReplicaReport& report, const StepPart& part) {
   return *middle;
 }
 
-double images_per_second(const TrainingPlan& plan, const Progress& epoch) {
-  return static_cast<double>(epoch.steps * plan.global_batch) / epoch.elapsed.count();
+double images_per_second(const Progress& epoch) {
+  return static_cast<double>(epoch.samples) / epoch.elapsed.count();
 }
 
 void print_times(const std::vector<ReplicaReport>& reports) {
@@ -58,23 +60,35 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
                            reports.size(), plan.global_batch, plan.optimizer.name,
                            plan.optimizer.learning_rate);
   std::cout << fmt::format("{:>6}{:>12}{:>12}{:>12}\n", "epoch", "loss", "accuracy", "images/s");
-  int number = 0;
+  std::int64_t number = 0;
   for (const Progress& epoch : reports[0].epochs) {
+    if (number == 0) number = reports[0].first_step / epoch.steps;
     std::cout << fmt::format("{:>6}{:>12.6f}{:>12.4f}{:>12.1f}\n", ++number, epoch.loss,
-                             epoch.accuracy, images_per_second(plan, epoch));
+                             epoch.accuracy, images_per_second(epoch));
   }
   std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
                            reports[0].held_out_accuracy);
   print_times(reports);
 }
 
+/// Equal for equal bits of all parameters.
+std::string digest_of(const std::vector<double>& parameters) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const double value : parameters) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(value)) * 1099511628211U;
+    hash ^= hash >> 32;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
-                              const Samples& samples, const std::vector<ReplicaReport>& reports) {
+                              const Samples& samples, const std::string& algorithm,
+                              const std::vector<ReplicaReport>& reports) {
   nlohmann::json document{{"model", plan.model.name},
                           {"parameters", parameters_of(plan.model)},
                           {"strategy", settings.text("strategy")},
                           {"workers", reports.size()},
-                          {"algorithm", settings.text("algo")},
+                          {"algorithm", algorithm},
                           {"engine", plan.engine},
                           {"datatype", to_string(plan.type)},
                           {"global_batch", plan.global_batch},
@@ -84,6 +98,8 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                           {"overlap", plan.overlap},
                           {"seed", plan.seed},
                           {"data", samples.train.description},
+                          {"first_step", reports[0].first_step},
+                          {"parameters_digest", digest_of(reports[0].parameters)},
                           {"held_out_accuracy", reports[0].held_out_accuracy}};
   for (const Bucket& bucket : reports[0].buckets) {
     document["bucket_bytes"].push_back(bucket.count * size_of(plan.type));
@@ -92,7 +108,7 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
     document["epochs"].push_back({{"steps", epoch.steps},
                                   {"loss", epoch.loss},
                                   {"accuracy", epoch.accuracy},
-                                  {"images_per_second", images_per_second(plan, epoch)}});
+                                  {"images_per_second", images_per_second(epoch)}});
   }
   for (const ReplicaReport& report : reports) {
     nlohmann::json rank;
@@ -123,21 +139,13 @@ void write_json(const std::string& path, const nlohmann::json& document) {
 
 std::span<const StepPart> step_parts() { return parts; }
 
-StepLine::StepLine(const Settings& settings, const TrainingPlan& /*plan*/)
-    : line_(use_progress(settings.text("progress"))) {}
-
-std::function<void(const Progress&)> StepLine::observer() {
-  return [this](const Progress& now) {
-    line_.show(
-        fmt::format("step {}: loss {:.4f}, accuracy {:.3f}", now.steps, now.loss, now.accuracy));
-  };
-}
-
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                     const std::vector<ReplicaReport>& reports) {
+                     const std::string& algorithm, std::vector<ReplicaReport> reports) {
+  if (reports[0].steps.empty()) return;  // the checkpoint was of the last step
+  note_waiting(reports);
   const std::string& json = settings.text("json");
   if (json != "-") print_results(plan, samples, reports);
-  if (!json.empty()) write_json(json, train_document(settings, plan, samples, reports));
+  if (!json.empty()) write_json(json, train_document(settings, plan, samples, algorithm, reports));
 }
 
 }  // namespace collbench

@@ -2,24 +2,26 @@
 
 #include <bit>
 #include <iostream>
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "algorithms/registry.h"
 #include "bench/agreement.h"
 #include "bench/backend.h"
 #include "bench/endpoint_rendezvous.h"
 #include "bench/environment.h"
 #include "bench/lent_endpoint.h"
-#include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/train_cluster.h"
+#include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_session.h"
+#include "cli/train_threads.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
-#include "training/mirrored.h"
 #include "transports/schedule_communicator.h"
 #include "transports/waiting.h"
 
@@ -54,7 +56,7 @@ std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& 
           {"model", plan.model.name},
           {"tensors", layers_of(plan.model)},
           {"data type", std::string(to_string(plan.type))},
-          {"engine", plan.engine},
+          {"engine", std::string(find_engine(plan.engine, plan.type).name)},
           {"optimizer", plan.optimizer.name},
           {"learning rate", fmt::format("{}", plan.optimizer.learning_rate)},
           {"momentum", fmt::format("{}", plan.optimizer.momentum)},
@@ -62,32 +64,31 @@ std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& 
           {"epochs", std::to_string(plan.epochs)},
           {"steps per epoch", std::to_string(plan.steps)},
           {"seed", std::to_string(plan.seed)},
+          {"wire", settings.text("wire")},
+          {"loss scaling", settings.text("loss-scaling")},
+          {"sharding", to_string(plan.sharding)},
+          {"drop-remainder", settings.text("drop-remainder")},
+          {"checkpoint folder", settings.text("checkpoint")},
+          {"checkpoint every", settings.text("save-every")},
+          {"resume", settings.flag("resume") ? "yes" : "no"},
           {"algorithm", gradient_algorithm(settings)},
           {"buckets", settings.text("buckets")},
           {"data", samples.train.description},
           {"digest of the data", digest(samples.train)}};
 }
 
-/// All that a rank brings along; what it lacks is told to the others before they wait for it.
-struct Preparation {
-  TrainingPlan plan;
-  Samples samples;
-};
-
 class Workers {
  public:
   explicit Workers(const RemoteJob& job)
       : endpoint_(join(job)), rendezvous_(endpoint_), cores_(cores_of_rank_0()) {}
 
-  Preparation prepare(const Settings& settings) {
-    Preparation all;
+  /// Runs `task` on every rank; what fails on one is told to all, and thrown on all.
+  template <class Task>
+  void together(Task task) {
     std::exception_ptr failure;
     std::string refusal;
     try {
-      all.plan = plan_of(settings);
-      all.samples = samples_of(settings, all.plan);
-      check(all.plan, all.samples.train, ranks());
-      gradient_schedule(gradient_algorithm(settings), "grpc", ranks(), cores_);
+      task();
     } catch (const std::exception& error) {
       refusal = error.what();
       failure = std::current_exception();
@@ -98,17 +99,27 @@ class Workers {
       if (refusals[rank].empty()) continue;
       throw TransportError(fmt::format("rank {} cannot take part: {}", rank, refusals[rank]));
     }
-    require_same(values_of(settings, all.plan, all.samples), rendezvous_);
-    return all;
   }
 
-  std::vector<ReplicaReport> train(const Preparation& all, const std::string& algorithm,
-                                   const TrainingObserver& observer) {
+  void compare(const std::vector<NamedValue>& values) { require_same(values, rendezvous_); }
+
+  /// Rank 0's text, on every rank.
+  std::string from_rank_0(std::string text) {
+    auto length = static_cast<std::int64_t>(text.size());
+    length = rendezvous_.gather(std::span(&length, 1))[0];
+    text.resize(static_cast<std::size_t>(length));
+    const auto communicator =
+        make_schedule_communicator(make_schedule("ring", ranks()), lend(endpoint_), "the state");
+    communicator->broadcast({reinterpret_cast<std::byte*>(text.data()), length, DataType::u8}, 0);
+    return text;
+  }
+
+  std::vector<ReplicaReport> train(const TrainingPlan& plan, const Samples& samples,
+                                   const std::string& algorithm, const ReplicaHooks& hooks) {
     const auto communicator =
         make_schedule_communicator(gradient_schedule(algorithm, "grpc", ranks(), cores_),
                                    lend(endpoint_), algorithm + " over gRPC streams");
-    return gather(
-        train_replica(all.plan, all.samples.train, all.samples.held_out, *communicator, observer));
+    return gather(train_replica(plan, samples.train, samples.held_out, *communicator, hooks));
   }
 
   Rank rank() const { return rendezvous_.rank(); }
@@ -155,17 +166,41 @@ class Workers {
   int cores_;  // of rank 0, so that all choose alike
 };
 
-/// Without a cluster there is one worker, as in TensorFlow, but it says so.
-int train_alone(const Settings& settings) {
-  std::cerr << "collbench: no TF_CONFIG, launcher or --hosts: this is the only worker\n";
-  const TrainingPlan plan = plan_of(settings);
-  const Samples samples = samples_of(settings, plan);
-  StepLine line(settings, plan);
-  const auto reports = train_mirrored(plan, 1, gradient_algorithm(settings), samples.train,
-                                      samples.held_out, line.observer());
-  line.clear();
-  report_training(settings, plan, samples, reports);
-  return exit_ok;
+/// The work of one of several workers. Returns the exit code.
+int train_as_one_of(Workers& workers, const TrainCluster& cluster, const Settings& settings) {
+  TrainingPlan plan;
+  Samples samples;
+  std::string algorithm;
+  std::optional<TrainSession> session;
+  std::string state;
+  const bool chief = workers.rank() == 0;
+  workers.together([&] {
+    plan = plan_of(settings);
+    algorithm = gradient_algorithm(settings);
+    per_replica_batch(plan.global_batch, workers.ranks());
+    session.emplace(settings, plan, chief);
+    samples = samples_of(settings, plan);
+    check(plan, samples.train, workers.ranks());
+    gradient_schedule(algorithm, "grpc", workers.ranks(), 1);
+  });
+  workers.compare(values_of(settings, plan, samples));
+  workers.together([&] {
+    if (chief) state = session->file_to_resume();
+  });
+  session->resume(workers.from_rank_0(std::move(state)));
+  session->begin(steps_per_epoch(plan, samples.train, workers.ranks()));
+  const auto reports = workers.train(plan, samples, algorithm, session->hooks());
+  const int code =
+      session->finish(reports[static_cast<std::size_t>(workers.rank())], workers.rank());
+  if (chief) {
+    report_training(settings, plan, samples, algorithm, reports);
+  } else {
+    std::cerr << fmt::format(
+        "{}trained {} steps as worker {} of {} (by {}); rank 0 has the "
+        "figures\n",
+        speaker(), reports[0].steps.size(), workers.rank(), workers.ranks(), cluster.source);
+  }
+  return code;
 }
 
 }  // namespace
@@ -174,24 +209,14 @@ int train_workers(const Settings& settings) {
   std::vector<ChildProcess> children;
   const std::optional<TrainCluster> cluster =
       settings.flag("isolate") ? isolated_cluster(settings, children) : train_cluster(settings);
-  if (!cluster) return train_alone(settings);
-  require(!cluster->evaluator, "TF_CONFIG: the evaluator has no checkpoints to follow here");
-  Workers workers(cluster->job);
-  const Preparation all = workers.prepare(settings);
-  const bool chief = workers.rank() == 0;
-  StepLine line(settings, all.plan);
-  const auto reports = workers.train(all, gradient_algorithm(settings),
-                                     chief ? line.observer() : TrainingObserver());
-  line.clear();
-  if (chief) {
-    report_training(settings, all.plan, all.samples, reports);
-  } else {
-    std::cerr << fmt::format(
-        "{}trained {} steps as worker {} of {} (by {}); rank 0 has the "
-        "figures\n",
-        speaker(), reports[0].steps.size(), workers.rank(), workers.ranks(), cluster->source);
+  if (!cluster) {  // as in TensorFlow, which says nothing
+    std::cerr << "collbench: no TF_CONFIG, launcher or --hosts: this is the only worker\n";
+    return train_threads(settings, plan_of(settings), 1, gradient_algorithm(settings), {});
   }
-  return exit_ok;
+  if (cluster->evaluator) return evaluate_checkpoints(settings);
+  watch_interrupts();
+  Workers workers(cluster->job);
+  return train_as_one_of(workers, *cluster, settings);
 }
 
 }  // namespace collbench

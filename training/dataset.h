@@ -23,6 +23,7 @@ struct Dataset {
   int classes = 0;
   std::vector<float> images;  // size() x shape.size(), values about 0 to 1
   std::vector<int> labels;
+  std::vector<std::int64_t> file_sizes;  // samples of each file, in order; empty: made in memory
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
 };
 

@@ -1,6 +1,7 @@
 #include "training/mirrored.h"
 
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -13,24 +14,36 @@
 #include "transports/waiting.h"
 
 namespace collbench {
+namespace {
+
+/// What peers may read until all threads have left.
+struct Kept {
+  std::unique_ptr<Communicator> communicator;
+  std::shared_ptr<void> replica;  // uses the communicator, and so ends first
+};
+
+}  // namespace
 
 std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas,
                                           const std::string& algorithm, const Dataset& data,
-                                          const Dataset& held_out,
-                                          const TrainingObserver& observer) {
+                                          const Dataset& held_out, const ReplicaHooks& hooks) {
   check(plan, data, replicas);
   const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(replicas));
+  std::vector<Kept> kept(reports.size());
   std::exception_ptr first_failure;
   std::mutex mutex;
   const auto train = [&](Rank rank) {
+    const auto place = static_cast<std::size_t>(rank);
     try {
-      const auto communicator =
+      kept[place].communicator =
           make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
                                      algorithm + " over shared memory of threads");
-      reports[static_cast<std::size_t>(rank)] = train_replica(
-          plan, data, held_out, *communicator, rank == 0 ? observer : TrainingObserver());
+      ReplicaHooks own = hooks;
+      if (rank != 0) own.on_step = {}, own.stop_wanted = {};
+      reports[place] =
+          train_replica(plan, data, held_out, *kept[place].communicator, own, &kept[place].replica);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!first_failure) first_failure = std::current_exception();

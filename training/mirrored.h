@@ -2,7 +2,6 @@
 // their gradients over shared memory.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,16 +9,12 @@
 
 namespace collbench {
 
-/// What replica 0 tells while it trains; called on its thread.
-using TrainingObserver = std::function<void(const Progress&)>;
-
-/// Trains `replicas` replicas with the all-reduce `algorithm` (core spelling of the registry:
-/// "ring", "tree:..."), and returns their reports by rank. If one fails, all end, and the first
-/// failure is thrown. Throws InvalidArgument as check() and make_schedule() do, and for an
-/// algorithm that does not leave equal bits on all ranks.
+/// Trains `replicas` replicas with the all-reduce `algorithm`, as gradient_schedule() takes it, and
+/// returns their reports by rank. Of the hooks, `save` and `start` are for all replicas, the others
+/// are called on the thread of replica 0. If one replica fails, all end, and the first failure is
+/// thrown. Throws InvalidArgument as check() and gradient_schedule() do.
 std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas,
                                           const std::string& algorithm, const Dataset& data,
-                                          const Dataset& held_out,
-                                          const TrainingObserver& observer = {});
+                                          const Dataset& held_out, const ReplicaHooks& hooks = {});
 
 }  // namespace collbench

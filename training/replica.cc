@@ -8,79 +8,55 @@
 
 #include "core/available_memory.h"
 #include "core/error.h"
+#include "training/bucket_reducer.h"
 #include "training/engine.h"
+#include "training/evaluation.h"
 #include "training/replica_check.h"
-#include "transports/progress_lane.h"
 
 namespace collbench {
 namespace {
 
-/// Sums buckets of gradients over the ranks, in order, on a thread of its own.
-class BucketReducer {
- public:
-  BucketReducer(Communicator& communicator, Region gradients, std::vector<Bucket> buckets)
-      : communicator_(communicator), gradients_(gradients), buckets_(std::move(buckets)) {}
-
-  const std::vector<Bucket>& buckets() const { return buckets_; }
-
-  /// Starts what is complete once the first `end` elements are.
-  void start_up_to(std::int64_t end) {
-    while (tickets_.size() < buckets_.size()) {
-      const Bucket bucket = buckets_[tickets_.size()];
-      if (bucket.first + bucket.count > end) return;
-      tickets_.push_back(lane_.start([this, bucket] { reduce(bucket); }));
-    }
-  }
-  /// Returns the time spent in all-reduce since the last call.
-  Seconds wait() {
-    for (const std::uint64_t ticket : tickets_) lane_.wait(ticket);
-    tickets_.clear();
-    return std::exchange(busy_, Seconds{0});
-  }
-  /// Runs another collective where the communicator is used.
-  void run(const std::function<void()>& task) { lane_.wait(lane_.start(task)); }
-
- private:
-  void reduce(const Bucket& bucket) {
-    const Seconds before = communicator_.now();
-    const Region part = gradients_.part(bucket.first, bucket.count);
-    communicator_.all_reduce(part, part, ReduceOp::sum);
-    busy_ += communicator_.now() - before;
-  }
-
-  Communicator& communicator_;
-  Region gradients_;
-  std::vector<Bucket> buckets_;
-  std::vector<std::uint64_t> tickets_;
-  Seconds busy_{0};    // written by the lane, read when it is idle
-  ProgressLane lane_;  // last: its thread ends before what its tasks use
+/// What a step gave, all ranks together.
+struct StepOutcome {
+  Score score;
+  std::int64_t samples = 0;
+  Rank stopped_by = -1;
 };
 
 class Replica {
  public:
   Replica(const TrainingPlan& plan, const Dataset& data, Communicator& communicator)
       : plan_(plan),
-        data_(data),
         communicator_(communicator),
-        samples_(per_replica_batch(plan.global_batch, communicator.ranks())),
         tensors_(tensors_of(plan.model)),
-        order_(data.size(), plan.global_batch, plan.seed),
-        network_(find_engine(plan.engine, plan.type).make_network(plan.model, samples_, plan.type)),
+        input_(data, input_of(plan), communicator.ranks(), communicator.rank()),
+        network_(find_engine(plan.engine, plan.type)
+                     .make_network(plan.model, input_.largest(), plan.type)),
         optimizer_(find_engine(plan.engine, plan.type)
                        .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)),
         reducer_(communicator, network_->gradients(),
-                 make_buckets(tensors_, size_of(plan.type), plan.buckets)) {
+                 make_buckets(tensors_, size_of(plan.type), plan.buckets), wire_rule()) {
     network_->set_parameters(initial_parameters(plan.model, plan.seed));
-    reducer_.run([this] { require_equal_replicas(*network_, tensors_, communicator_, 0); });
+  }
+
+  /// Goes on from `start`, or from the beginning if it is null, once all replicas are equal.
+  void begin(const TrainingState* start) {
+    if (start != nullptr) {
+      network_->set_parameters(start->parameters);
+      set_values(network_->statistics(), start->statistics);
+      optimizer_->set_state(start->optimizer);
+    }
+    const std::int64_t step = start == nullptr ? 0 : start->step;
+    reducer_.run([&] { require_equal_replicas(*network_, tensors_, communicator_, step); });
   }
 
   std::int64_t steps_per_epoch() const {
-    return plan_.steps > 0 ? plan_.steps : order_.batches_per_pass();
+    return plan_.steps > 0 ? plan_.steps : input_.steps_per_pass();
   }
   const std::vector<Bucket>& buckets() const { return reducer_.buckets(); }
   std::vector<double> parameters() const { return network_->copy_of_parameters(); }
 
-  StepTimes step(std::int64_t number, Score& score) {
+  StepTimes step(std::int64_t number, bool wants_to_stop, StepOutcome& outcome) {
     StepTimes times;
     const Seconds begin = communicator_.now();
     Seconds last = begin;
@@ -88,84 +64,202 @@ class Replica {
       const Seconds before = std::exchange(last, communicator_.now());
       return last - before;
     };
-    order_.gather(data_, number, communicator_.rank() * samples_, samples_, images_, labels_);
+    const StepSize size = input_.read(number, images_, labels_);
     times.input = lap();
-    score = network_->forward({images_, labels_});
+    outcome.score = size.mine > 0 ? network_->forward({images_, labels_}) : Score{};
     times.forward = lap();
-    network_->backward(1.0 / static_cast<double>(plan_.global_batch), [this](std::int64_t end) {
-      if (plan_.overlap) reducer_.start_up_to(end);
-    });
+    compute_gradients(size);
     times.backward = lap();
-    reducer_.start_up_to(tensors_.back().first + tensors_.back().count);
+    reducer_.start_up_to(parameter_count());
     times.communication = reducer_.wait();
     times.exposed = lap();
     optimizer_->update(network_->parameters(), network_->gradients());
     times.optimizer = lap();
     reducer_.run([&] {
-      add_scores(score);
+      exchange(outcome, wants_to_stop);
       require_equal_replicas(*network_, tensors_, communicator_, number + 1);
     });
+    outcome.samples = size.all;
     times.checks = lap();
     times.whole = last - begin;
     return times;
   }
 
-  /// All ranks must call it: their moving statistics become the means over the ranks.
+  /// Makes the moving statistics of all replicas their mean.
   void average_statistics() {
     const Region statistics = network_->statistics();
     if (statistics.count == 0) return;
     reducer_.run([&] { communicator_.all_reduce(statistics, statistics, ReduceOp::avg); });
   }
 
-  double accuracy_on(const Dataset& held_out) {
-    Score total;
-    const std::int64_t size = held_out.shape.size();
-    for (std::int64_t first = 0; first < held_out.size(); first += samples_) {
-      const std::int64_t count = std::min(samples_, held_out.size() - first);
-      total.correct +=
-          network_
-              ->evaluate(
-                  {{held_out.images.data() + first * size, static_cast<std::size_t>(count * size)},
-                   {held_out.labels.data() + first, static_cast<std::size_t>(count)}})
-              .correct;
+  /// Saves on rank 0, and throws on every rank if that fails. `state` knows step and epoch.
+  void save(const std::function<void(const TrainingState&)>& save, TrainingState& state) {
+    average_statistics();
+    std::exception_ptr failure;
+    if (communicator_.rank() == 0) {
+      state.parameters = network_->copy_of_parameters();
+      state.statistics = values_of(network_->statistics());
+      state.optimizer = optimizer_->state();
+      try {
+        save(state);
+      } catch (...) {
+        failure = std::current_exception();
+      }
     }
-    return static_cast<double>(total.correct) / static_cast<double>(held_out.size());
+    std::int64_t failed = failure ? 1 : 0;
+    const Region flag{reinterpret_cast<std::byte*>(&failed), 1, DataType::i64};
+    reducer_.run([&] { communicator_.all_reduce(flag, flag, ReduceOp::max); });
+    if (failure) std::rethrow_exception(failure);
+    if (failed != 0) {
+      throw TransportError(
+          fmt::format("rank 0 could not save the state after step {}", state.step));
+    }
+  }
+
+  double accuracy_on(const Dataset& held_out) {
+    return evaluate(*network_, held_out, input_.largest()).accuracy;
   }
 
  private:
-  void add_scores(Score& score) {
-    double sums[2] = {score.loss, static_cast<double>(score.correct)};
-    const Region region{reinterpret_cast<std::byte*>(sums), 2, DataType::f64};
+  WireRule wire_rule() const {
+    return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0};
+  }
+  std::int64_t parameter_count() const { return tensors_.back().first + tensors_.back().count; }
+
+  void compute_gradients(const StepSize& size) {
+    if (size.mine == 0) {  // its share of a ragged end is empty: it adds nothing to the sum
+      const Region gradients = network_->gradients();
+      std::fill_n(gradients.data, gradients.size().count, std::byte{0});
+      return;
+    }
+    const int ranks = communicator_.ranks();
+    double scale = plan_.loss_scaling == LossScaling::exact
+                       ? 1.0 / static_cast<double>(size.all)
+                       : 1.0 / static_cast<double>(size.mine * ranks);
+    if (plan_.mean_before_sum) scale *= ranks;
+    network_->backward(scale, [this](std::int64_t end) {
+      if (plan_.overlap) reducer_.start_up_to(end);
+    });
+  }
+
+  /// Sums the scores, and finds the lowest rank that wants to stop: those of others add 0.
+  void exchange(StepOutcome& outcome, bool wants_to_stop) {
+    const auto ranks = static_cast<std::size_t>(communicator_.ranks());
+    sums_.assign(2 + ranks, 0);
+    sums_[0] = outcome.score.loss;
+    sums_[1] = static_cast<double>(outcome.score.correct);
+    sums_[2 + static_cast<std::size_t>(communicator_.rank())] = wants_to_stop ? 1 : 0;
+    const Region region{reinterpret_cast<std::byte*>(sums_.data()), std::ssize(sums_),
+                        DataType::f64};
     communicator_.all_reduce(region, region, ReduceOp::sum);
-    score = {sums[0], static_cast<std::int64_t>(sums[1])};
+    outcome.score = {sums_[0], static_cast<std::int64_t>(sums_[1])};
+    const auto wish = std::find(sums_.begin() + 2, sums_.end(), 1.0);
+    if (wish != sums_.end()) outcome.stopped_by = static_cast<Rank>(wish - sums_.begin() - 2);
   }
 
   const TrainingPlan& plan_;
-  const Dataset& data_;
   Communicator& communicator_;
-  std::int64_t samples_;
   std::vector<Tensor> tensors_;
-  BatchOrder order_;
+  InputPipeline input_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<float> images_;
   std::vector<int> labels_;
+  std::vector<double> sums_;
   BucketReducer reducer_;
 };
 
 Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
                      Seconds elapsed) {
   const auto count = static_cast<double>(samples);
-  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed};
+  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
 }
+
+/// Runs the epochs of a plan on one replica.
+class Run {
+ public:
+  Run(const TrainingPlan& plan, Replica& replica, Communicator& communicator,
+      const ReplicaHooks& hooks)
+      : plan_(plan),
+        replica_(replica),
+        communicator_(communicator),
+        hooks_(hooks),
+        steps_(replica.steps_per_epoch()),
+        last_(plan.epochs * steps_) {
+    if (hooks.start != nullptr) state_ = *hooks.start;
+    state_.finished = false;
+    report_.first_step = state_.step;
+    report_.buckets = replica.buckets();
+  }
+
+  ReplicaReport finish() {
+    epoch_began_ = communicator_.now();
+    while (state_.step < last_ && report_.stopped_by < 0) step();
+    report_.parameters = replica_.parameters();
+    return std::move(report_);
+  }
+
+ private:
+  void step() {
+    StepOutcome outcome;
+    const bool wants_to_stop = hooks_.stop_wanted && hooks_.stop_wanted();
+    report_.steps.push_back(replica_.step(state_.step, wants_to_stop, outcome));
+    ++state_.step;
+    report_.stopped_by = outcome.stopped_by;
+    state_.epoch.loss += outcome.score.loss;
+    state_.epoch.correct += outcome.score.correct;
+    state_.epoch_samples += outcome.samples;
+    samples_ += outcome.samples;
+    if (hooks_.on_step) {
+      hooks_.on_step(
+          progress_of(outcome.score, state_.step, outcome.samples, report_.steps.back().whole));
+    }
+    const bool epoch_ends = state_.step % steps_ == 0;
+    if (epoch_ends) end_epoch();
+    state_.finished = state_.step == last_;
+    const bool due = plan_.save_every > 0 ? state_.step % plan_.save_every == 0 : epoch_ends;
+    if (hooks_.save && (due || state_.finished || report_.stopped_by >= 0)) {
+      replica_.save(hooks_.save, state_);
+    }
+  }
+
+  void end_epoch() {
+    const Seconds now = communicator_.now();
+    report_.epochs.push_back(
+        progress_of(state_.epoch, steps_, state_.epoch_samples, now - epoch_began_));
+    report_.epochs.back().samples = std::exchange(samples_, 0);
+    epoch_began_ = now;
+    state_.epoch = {};
+    state_.epoch_samples = 0;
+  }
+
+  const TrainingPlan& plan_;
+  Replica& replica_;
+  Communicator& communicator_;
+  const ReplicaHooks& hooks_;
+  std::int64_t steps_;  // per epoch
+  std::int64_t last_;
+  TrainingState state_;
+  ReplicaReport report_;
+  Seconds epoch_began_{0};    // or this run in the middle of it
+  std::int64_t samples_ = 0;  // taken since then
+};
 
 }  // namespace
 
+void note_waiting(std::vector<ReplicaReport>& reports) {
+  const auto together = [](const StepTimes& step) { return step.exposed + step.checks; };
+  for (std::size_t i = 0; i < reports[0].steps.size(); ++i) {
+    Seconds least = together(reports[0].steps[i]);
+    for (const ReplicaReport& report : reports) least = std::min(least, together(report.steps[i]));
+    for (ReplicaReport& report : reports) {
+      report.steps[i].waiting = together(report.steps[i]) - least;
+    }
+  }
+}
+
 std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
-  require(global_batch % replicas == 0,
-          fmt::format("The `global_batch_size` {} is not divisible by `num_replicas_in_sync` {}",
-                      global_batch, replicas));
-  return global_batch / replicas;
+  return InputContext{1, 0, replicas}.get_per_replica_batch_size(global_batch);
 }
 
 Bytes least_memory(const TrainingPlan& plan, int replicas) {
@@ -195,7 +289,9 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   require(data.classes <= plan.model.classes,
           fmt::format("model {} tells {} classes apart; {} has {}", plan.model.name,
                       plan.model.classes, data.description, data.classes));
-  BatchOrder(data.size(), plan.global_batch, plan.seed);
+  for (int replica = 0; replica < replicas; ++replica) {
+    InputPipeline(data, input_of(plan), replicas, replica);
+  }
   check(plan.optimizer);
   find_engine(plan.engine, plan.type);
   const Bytes needed = least_memory(plan, replicas);
@@ -208,34 +304,27 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   }
 }
 
+InputOptions input_of(const TrainingPlan& plan) {
+  return {plan.global_batch, plan.seed, plan.sharding, plan.drop_remainder};
+}
+
+std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas) {
+  return plan.steps > 0 ? plan.steps
+                        : InputPipeline(data, input_of(plan), replicas, 0).steps_per_pass();
+}
+
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
-                            Communicator& communicator,
-                            const std::function<void(const Progress&)>& on_step) {
+                            Communicator& communicator, const ReplicaHooks& hooks,
+                            std::shared_ptr<void>* keep) {
   check(plan, data, communicator.ranks());
-  Replica replica(plan, data, communicator);
-  ReplicaReport report;
-  report.buckets = replica.buckets();
-  const std::int64_t steps = replica.steps_per_epoch();
-  for (int epoch = 0; epoch < plan.epochs; ++epoch) {
-    Score total;
-    const Seconds begin = communicator.now();
-    for (std::int64_t i = 0; i < steps; ++i) {
-      Score score;
-      report.steps.push_back(replica.step(epoch * steps + i, score));
-      total.loss += score.loss;
-      total.correct += score.correct;
-      const auto done = static_cast<std::int64_t>(report.steps.size());
-      if (on_step) {
-        on_step(progress_of(score, done, plan.global_batch, report.steps.back().whole));
-      }
-    }
-    report.epochs.push_back(
-        progress_of(total, steps, steps * plan.global_batch, communicator.now() - begin));
-  }
-  report.parameters = replica.parameters();
-  replica.average_statistics();
+  if (hooks.on_thread) hooks.on_thread(communicator.rank());
+  const auto replica = std::make_shared<Replica>(plan, data, communicator);
+  if (keep != nullptr) *keep = replica;
+  replica->begin(hooks.start);
+  ReplicaReport report = Run(plan, *replica, communicator, hooks).finish();
+  replica->average_statistics();
   if (communicator.rank() == 0 && held_out.size() > 0) {
-    report.held_out_accuracy = replica.accuracy_on(held_out);
+    report.held_out_accuracy = replica->accuracy_on(held_out);
   }
   return report;
 }

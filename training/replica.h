@@ -1,14 +1,18 @@
 // One replica of data-parallel training: the loop that every strategy runs on every rank.
 //
-// A step takes the replica's slice of the global batch, runs forward and backward, sums the
+// A step takes the replica's share of the global batch, runs forward and backward, sums the
 // gradients over the replicas bucket by bucket while the backward pass goes on, and updates. The
 // loss of each sample is scaled by 1 / global batch, so the sum of the gradients is exactly that of
 // the mean loss over the global batch, however it is sliced. After each update the replicas compare
-// fingerprints of their parameters.
+// fingerprints of their parameters, and agree whether one of them wants to stop.
+//
+// Moving statistics of batch normalisation are each replica's own while training (TensorFlow's
+// ON_READ with MEAN); where they are read, to evaluate or to save, all replicas take their mean.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,11 +20,18 @@
 #include "core/units.h"
 #include "training/buckets.h"
 #include "training/dataset.h"
+#include "training/input_pipeline.h"
 #include "training/model.h"
 #include "training/optimizer.h"
+#include "training/training_state.h"
 #include "transports/communicator.h"
 
 namespace collbench {
+
+/// What the loss of a sample counts. exact: 1 / global batch. tensorflow: the mean over the
+/// replica's own samples, divided by the replicas, as Keras does; the same for equal shares, but a
+/// ragged last batch then weights the samples of short shares more, and empty ones count as well.
+enum class LossScaling : std::uint8_t { exact, tensorflow };
 
 /// What all replicas agree on.
 struct TrainingPlan {
@@ -34,11 +45,45 @@ struct TrainingPlan {
   std::uint64_t seed = 1;
   BucketRule buckets;
   bool overlap = true;  // false: communication starts when the backward pass is over
+  LossScaling loss_scaling = LossScaling::exact;
+  bool mean_before_sum = false;   // gradients are divided by the replicas before their sum (tpu)
+  DataType wire = DataType::f64;  // f16, bf16: gradients travel in it; else in their own type
+  AutoShard sharding = AutoShard::automatic;
+  bool drop_remainder = true;
+  std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
+};
+
+InputOptions input_of(const TrainingPlan& plan);
+/// Throws as InputPipeline does.
+std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas);
+
+/// Means over the samples of a step's or an epoch's global batches, before each update.
+struct Progress {
+  std::int64_t steps = 0;  // finished so far, or in the epoch
+  double loss = 0;
+  double accuracy = 0;
+  Seconds elapsed{0};
+  std::int64_t samples = 0;  // taken in that time
+};
+
+/// What a replica does beside training; all may be empty. Called on the replica's thread.
+struct ReplicaHooks {
+  std::function<void(const Progress&)> on_step;  // after each step
+  /// Whether this rank wants to stop. Asked after each step; one wish stops all ranks after it.
+  std::function<bool()> stop_wanted;
+  /// All ranks or none pass one. Called on rank 0 with the state to save, at the end of a step that
+  /// plan.save_every names, of the last step, and of the step after which training stops; the
+  /// others wait. If it throws, all ranks throw.
+  std::function<void(const TrainingState&)> save;
+  const TrainingState* start = nullptr;  // where to go on; must outlive the call
+  std::function<void(Rank)> on_thread;   // on the thread of each rank, before it starts any other
 };
 
 /// Where the time of one step went, on one replica. `communication` is the sum over the buckets of
 /// the time in their all-reduce; `exposed` is the part of it, with the wait for slower replicas,
 /// that came after the backward pass. `checks` is the sum of losses and the comparison of replicas.
+/// `waiting` is what a rank spent in exposed communication and checks beyond the rank that spent
+/// the least: the time for which it waited for slower ones. Only note_waiting() sets it.
 struct StepTimes {
   Seconds input{0};
   Seconds forward{0};
@@ -47,15 +92,8 @@ struct StepTimes {
   Seconds exposed{0};
   Seconds optimizer{0};
   Seconds checks{0};
+  Seconds waiting{0};
   Seconds whole{0};
-};
-
-/// Means over the samples of a step's or an epoch's global batches, before each update.
-struct Progress {
-  std::int64_t steps = 0;  // finished so far, or in the epoch
-  double loss = 0;
-  double accuracy = 0;
-  Seconds elapsed{0};
 };
 
 struct ReplicaReport {
@@ -64,7 +102,12 @@ struct ReplicaReport {
   std::vector<double> parameters;  // at the end
   std::vector<Bucket> buckets;
   double held_out_accuracy = -1;  // of rank 0, if there are held-out samples
+  std::int64_t first_step = 0;    // where it began: not 0 after a resumption
+  Rank stopped_by = -1;           // the lowest rank that wanted to stop; -1: it went to the end
 };
+
+/// Sets `waiting` in every step of all ranks' reports.
+void note_waiting(std::vector<ReplicaReport>& reports);
 
 /// Throws InvalidArgument, in the words of TensorFlow's InputContext.get_per_replica_batch_size,
 /// unless the batch is a multiple of the number of replicas.
@@ -77,12 +120,13 @@ Bytes least_memory(const TrainingPlan& plan, int replicas);
 /// and Unavailable if it needs more memory than there is.
 void check(const TrainingPlan& plan, const Dataset& data, int replicas);
 
-/// Trains as rank communicator.rank(). All ranks must pass equal plans and data. `on_step`, if not
-/// empty, is called after each step. Throws as Communicator does, and WrongResult if replicas ever
-/// differ: on every rank, unless the caller of one that threw first ends the world of the others.
-/// Communication runs on a thread of its own.
+/// Trains as rank communicator.rank(). All ranks must pass equal plans, data and starts. Throws as
+/// Communicator does, and WrongResult if replicas ever differ: on every rank, unless the caller of
+/// one that threw first ends the world of the others. Communication runs on a thread of its own.
+/// `keep`, if not null, receives what peers may still read when this rank has thrown: it must live
+/// until they have ended, where ranks read each other's memory.
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
-                            Communicator& communicator,
-                            const std::function<void(const Progress&)>& on_step);
+                            Communicator& communicator, const ReplicaHooks& hooks,
+                            std::shared_ptr<void>* keep = nullptr);
 
 }  // namespace collbench

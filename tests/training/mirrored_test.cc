@@ -31,6 +31,12 @@ TrainingPlan plan_for(const Model& model, DataType type) {
   return plan;
 }
 
+ReplicaHooks observed(std::function<void(const Progress&)> on_step) {
+  ReplicaHooks hooks;
+  hooks.on_step = std::move(on_step);
+  return hooks;
+}
+
 std::vector<double> trained(const TrainingPlan& plan, int replicas,
                             const std::string& algorithm = "ring") {
   const Dataset data = data_for(plan.model, 60);
@@ -95,8 +101,8 @@ TEST(MirroredTest, TheLossFallsAndHeldOutSamplesAreRecognised) {
     const Dataset data = data_for(model, 640);
     const Dataset test = synthetic_dataset(model.input, model.classes, 200, 7, "test");
     std::int64_t last = 0;
-    const auto reports =
-        train_mirrored(plan, 2, "ring", data, test, [&](const Progress& now) { last = now.steps; });
+    const auto reports = train_mirrored(plan, 2, "ring", data, test,
+                                        observed([&](const Progress& now) { last = now.steps; }));
     EXPECT_EQ(last, 50);
     ASSERT_EQ(reports[0].epochs.size(), 2U);
     EXPECT_LT(reports[0].epochs[1].loss, 0.9 * reports[0].epochs[0].loss) << name;
@@ -191,8 +197,9 @@ TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {
 TEST(MirroredTest, AReplicaThatFailsEndsTheOthers) {
   const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
   const auto fail = [](const Progress&) { throw Unavailable("the observer has gone"); };
-  EXPECT_THAT([&] { train_mirrored(plan, 3, "ring", data_for(plan.model, 60), {}, fail); },
-              ThrowsMessage<Unavailable>("the observer has gone"));
+  EXPECT_THAT(
+      [&] { train_mirrored(plan, 3, "ring", data_for(plan.model, 60), {}, observed(fail)); },
+      ThrowsMessage<Unavailable>("the observer has gone"));
 }
 
 }  // namespace

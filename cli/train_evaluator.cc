@@ -1,0 +1,94 @@
+#include "cli/train_evaluator.h"
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/train_options.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "training/checkpoint.h"
+#include "training/evaluation.h"
+#include "training/event_file.h"
+
+namespace collbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_looks{100};
+
+/// A model that takes the parameters of one checkpoint after the other.
+class Evaluator {
+ public:
+  explicit Evaluator(const Settings& settings)
+      : plan_(plan_of(settings)), held_out_(samples_of(settings, plan_).held_out) {
+    network_ = find_engine(plan_.engine, plan_.type).make_network(plan_.model, batch, plan_.type);
+    if (settings.given("tensorboard")) {
+      events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
+    }
+  }
+
+  /// Prints the row of a file; nothing if it was removed for newer ones meanwhile.
+  std::optional<TrainingState> evaluate_file(const std::string& path) {
+    std::string file;
+    try {
+      file = read_checkpoint(path);
+    } catch (const Unavailable&) {
+      return std::nullopt;
+    }
+    const TrainingState state = decode_checkpoint(file, plan_, path);
+    network_->set_parameters(state.parameters);
+    set_values(network_->statistics(), state.statistics);
+    const Evaluation result = evaluate(*network_, held_out_, batch);
+    std::cout << fmt::format("{:>8}{:>12.6f}{:>12.4f}\n", state.step, result.loss, result.accuracy)
+              << std::flush;
+    if (events_) {
+      events_->add(state.step,
+                   {{"evaluation/loss", result.loss}, {"evaluation/accuracy", result.accuracy}});
+    }
+    return state;
+  }
+
+ private:
+  static constexpr std::int64_t batch = 64;
+  TrainingPlan plan_;
+  Dataset held_out_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<EventFile> events_;
+};
+
+}  // namespace
+
+int evaluate_checkpoints(const Settings& settings) {
+  const std::string& folder = settings.text("checkpoint");
+  require(!folder.empty(), "the evaluator follows checkpoints: it needs --checkpoint FOLDER");
+  const Seconds patience = parse_duration(settings.label("timeout"), settings.text("timeout"));
+  Evaluator evaluator(settings);
+  watch_interrupts();
+  std::cout << fmt::format("{:>8}{:>12}{:>12}\n", "step", "loss", "accuracy") << std::flush;
+  std::string seen;
+  Clock::time_point news = Clock::now();
+  for (;;) {
+    const std::optional<std::string> latest = CheckpointFolder(folder).latest();
+    if (latest && *latest != seen) {
+      const std::optional<TrainingState> state = evaluator.evaluate_file(*latest);
+      if (state && state->finished) return exit_ok;
+      if (state) seen = *latest;
+      news = Clock::now();
+    }
+    if (!interrupted_by().empty()) return interrupt_exit_code();
+    if (Clock::now() - news > patience) {
+      throw TransportError(fmt::format("the evaluator saw no new checkpoint in '{}' for {}", folder,
+                                       to_string(patience)));
+    }
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,52 @@
+// What goes on beside a training run: progress, checkpoints, event files, and the wish to stop.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "cli/train_options.h"
+#include "training/checkpoint.h"
+#include "training/event_file.h"
+#include "training/replica.h"
+
+namespace collbench {
+
+/// Thread safety: one thread; the hooks may be called on another one while it waits.
+class TrainSession {
+ public:
+  /// Throws InvalidArgument for options that contradict each other or a folder that holds another
+  /// run's checkpoints, Unavailable for an event file that cannot be written. Only the chief
+  /// touches files.
+  TrainSession(const Settings& settings, const TrainingPlan& plan, bool chief);
+
+  /// The checkpoint to go on from, read by the chief; "" to begin anew.
+  std::string file_to_resume() const;
+  /// Goes on from a file that file_to_resume() gave, here or on the chief; "" does nothing.
+  void resume(const std::string& file);
+  /// Says on standard error where the run goes on. Call once the data are known.
+  void begin(std::int64_t steps_per_epoch);
+
+  ReplicaHooks hooks();
+  /// Clears the line and notes the result; returns the exit code: 143 or 130 if this rank was
+  /// asked to stop. Throws TransportError if another one was.
+  int finish(const ReplicaReport& report, Rank rank);
+
+ private:
+  void show(const Progress& now);
+
+  const Settings& settings_;
+  const TrainingPlan& plan_;
+  bool chief_;
+  ProgressLine line_;
+  std::string folder_;
+  std::string resumed_from_;
+  std::optional<TrainingState> start_;
+  std::unique_ptr<EventFile> events_;
+  std::int64_t steps_per_epoch_ = 1;
+  std::int64_t saved_step_ = -1;
+};
+
+}  // namespace collbench

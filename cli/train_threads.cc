@@ -1,0 +1,59 @@
+#include "cli/train_threads.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "bench/core_order.h"
+#include "cli/interrupt.h"
+#include "cli/train_report.h"
+#include "cli/train_session.h"
+#include "cli/values.h"
+#include "core/error.h"
+#include "training/mirrored.h"
+
+namespace collbench {
+
+std::vector<int> devices_of(const Settings& settings) {
+  std::vector<int> cores;
+  if (!settings.given("devices")) return cores;
+  const std::string label = settings.label("devices");
+  require(!settings.given("workers"),
+          fmt::format("{} says how many replicas there are; leave {} out", label,
+                      settings.label("workers")));
+  const std::vector<std::string> names = parse_list(label, settings.text("devices"));
+  for (const std::string& name : names) {
+    const bool is_core = name.starts_with("cpu:") || name.starts_with("CPU:");
+    require(is_core,
+            fmt::format("{}: '{}' is no device here; those are cpu:0, cpu:1, ..", label, name));
+    const auto core = static_cast<int>(parse_count(label, name.substr(4), 0, 1 << 16));
+    require(std::find(cores.begin(), cores.end(), core) == cores.end(),
+            fmt::format("{}: No duplicates allowed in `devices` argument: {}", label,
+                        fmt::join(names, ", ")));
+    cores.push_back(core);
+  }
+  return cores;
+}
+
+int train_threads(const Settings& settings, const TrainingPlan& plan, int workers,
+                  const std::string& algorithm, const std::vector<int>& cores) {
+  per_replica_batch(plan.global_batch, workers);
+  TrainSession session(settings, plan, true);
+  const Samples samples = samples_of(settings, plan);
+  check(plan, samples.train, workers);
+  session.resume(session.file_to_resume());
+  session.begin(steps_per_epoch(plan, samples.train, workers));
+  watch_interrupts();
+  ReplicaHooks hooks = session.hooks();
+  if (!cores.empty()) {
+    hooks.on_thread = [&cores](Rank rank) { pin_to_core(rank, cores); };
+  }
+  const auto reports =
+      train_mirrored(plan, workers, algorithm, samples.train, samples.held_out, hooks);
+  const int code = session.finish(reports[0], 0);
+  report_training(settings, plan, samples, algorithm, reports);
+  return code;
+}
+
+}  // namespace collbench

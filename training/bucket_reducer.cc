@@ -1,0 +1,51 @@
+#include "training/bucket_reducer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "training/wire_type.h"
+
+namespace collbench {
+
+BucketReducer::BucketReducer(Communicator& communicator, Region gradients,
+                             std::vector<Bucket> buckets, const WireRule& rule)
+    : communicator_(communicator),
+      gradients_(gradients),
+      buckets_(std::move(buckets)),
+      rule_(rule) {
+  if (size_of(rule.type) >= size_of(gradients.type)) return;
+  std::int64_t most = 0;
+  for (const Bucket& bucket : buckets_) most = std::max(most, bucket.count);
+  wire_.resize(static_cast<std::size_t>(most * size_of(rule.type)));
+}
+
+void BucketReducer::start_up_to(std::int64_t end) {
+  while (tickets_.size() < buckets_.size()) {
+    const Bucket bucket = buckets_[tickets_.size()];
+    if (bucket.first + bucket.count > end) return;
+    tickets_.push_back(lane_.start([this, bucket] { reduce(bucket); }));
+  }
+}
+
+Seconds BucketReducer::wait() {
+  for (const std::uint64_t ticket : tickets_) lane_.wait(ticket);
+  tickets_.clear();
+  return std::exchange(busy_, Seconds{0});
+}
+
+void BucketReducer::reduce(const Bucket& bucket) {
+  const Seconds before = communicator_.now();
+  const Region part = gradients_.part(bucket.first, bucket.count);
+  if (rule_.scale_before != 1) scale(part, rule_.scale_before);
+  if (wire_.empty()) {
+    communicator_.all_reduce(part, part, ReduceOp::sum);
+  } else {
+    const Region narrowed{wire_.data(), part.count, rule_.type};
+    narrow(part, narrowed);
+    communicator_.all_reduce(narrowed, narrowed, ReduceOp::sum);
+    widen(narrowed, part);
+  }
+  busy_ += communicator_.now() - before;
+}
+
+}  // namespace collbench

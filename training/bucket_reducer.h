@@ -1,0 +1,50 @@
+// Sums the gradients of one replica with those of the others, bucket by bucket, while the backward
+// pass goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/units.h"
+#include "training/buckets.h"
+#include "transports/communicator.h"
+#include "transports/progress_lane.h"
+
+namespace collbench {
+
+struct WireRule {
+  DataType type = DataType::f32;  // f16 or bf16 narrows; another one leaves elements as they are
+  double scale_before = 1;        // what gradients are multiplied by before the sum
+};
+
+/// Runs all that a replica's communicator does on one thread beside the replica's own, in the order
+/// started. Thread safety: one thread. Gradients of a bucket that was started belong to the reducer
+/// until wait().
+class BucketReducer {
+ public:
+  BucketReducer(Communicator& communicator, Region gradients, std::vector<Bucket> buckets,
+                const WireRule& rule);
+
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+  /// Starts what is complete once the first `end` elements are.
+  void start_up_to(std::int64_t end);
+  /// Returns the time spent in all-reduce since the last call. Throws as Communicator does.
+  Seconds wait();
+  /// Runs another collective where the communicator is used, behind what was started.
+  void run(const std::function<void()>& task) { lane_.wait(lane_.start(task)); }
+
+ private:
+  void reduce(const Bucket& bucket);
+
+  Communicator& communicator_;
+  Region gradients_;
+  std::vector<Bucket> buckets_;
+  WireRule rule_;
+  std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
+  std::vector<std::uint64_t> tickets_;
+  Seconds busy_{0};    // written by the lane, read when it is idle
+  ProgressLane lane_;  // last: its thread ends before what its tasks use
+};
+
+}  // namespace collbench

@@ -1,0 +1,27 @@
+// Gradients on the wire in half precision: rounded to nearest even before the sum, widened after.
+//
+// The sum itself is in the wire's type, as the all-reduce kernels fold it (in f32, rounded once for
+// each fold). All ranks widen equal bits, so replicas stay equal. Overflow becomes infinity, which
+// training then shows as a loss that is no number; f16 ends at 65,504.
+#pragma once
+
+#include <cstdint>
+
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+std::uint16_t to_half(float value);      // IEEE binary16
+std::uint16_t to_bfloat16(float value);  // upper half of binary32
+float from_half(std::uint16_t bits);
+float from_bfloat16(std::uint16_t bits);
+
+/// Both regions hold the same count; `from` is f32 or f64, `to` f16 or bf16, or the other way
+/// round.
+void narrow(Region from, Region to);
+void widen(Region from, Region to);
+
+/// region *= factor; f32 or f64.
+void scale(Region region, double factor);
+
+}  // namespace collbench
