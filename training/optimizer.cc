@@ -10,6 +10,8 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "training/aligned_array.h"
+#include "training/layer_kernels.h"
 
 namespace collbench {
 namespace {
@@ -39,12 +41,12 @@ class Sgd final : public Optimizer {
   Sgd(const OptimizerSpec& spec, std::int64_t count)
       : rate_(static_cast<T>(spec.learning_rate)),
         momentum_(static_cast<T>(spec.momentum)),
-        velocity_(spec.momentum == 0 ? 0 : static_cast<std::size_t>(count)) {}
+        velocity_(spec.momentum == 0 ? 0 : count) {}
 
   void update(Region parameters, Region gradients) override {
     T* __restrict weights = elements<T>(parameters);
     const T* __restrict slope = elements<T>(gradients);
-    if (velocity_.empty()) {
+    if (velocity_.size() == 0) {
       for (std::int64_t i = 0; i < parameters.count; ++i) weights[i] -= rate_ * slope[i];
       return;
     }
@@ -66,33 +68,37 @@ class Sgd final : public Optimizer {
  private:
   T rate_;
   T momentum_;
-  std::vector<T> velocity_;  // empty without momentum
+  AlignedArray<T> velocity_;  // empty without momentum
 };
 
 template <class T>
 class Adam final : public Optimizer {
  public:
   Adam(const OptimizerSpec& spec, std::int64_t count)
-      : learning_rate_(spec.learning_rate),
-        mean_(static_cast<std::size_t>(count)),
-        square_(static_cast<std::size_t>(count)) {}
+      : learning_rate_(spec.learning_rate), mean_(count), square_(count) {}
 
   void update(Region parameters, Region gradients) override {
     ++updates_;
     const double corrected =
         learning_rate_ * std::sqrt(1 - std::pow(beta2, updates_)) / (1 - std::pow(beta1, updates_));
+    if constexpr (std::is_same_v<T, float>) {
+      const AdamRates rates{static_cast<float>(corrected), static_cast<float>(1 - beta1),
+                            static_cast<float>(1 - beta2), static_cast<float>(epsilon)};
+      layer_kernels().adam(rates, elements<T>(gradients), mean_.data(), square_.data(),
+                           elements<T>(parameters), parameters.count);
+      return;
+    }
     const T rate = static_cast<T>(corrected);
-    const T keep1 = static_cast<T>(1 - beta1);
-    const T keep2 = static_cast<T>(1 - beta2);
-    const T epsilon = static_cast<T>(1e-7);
+    const T share1 = static_cast<T>(1 - beta1);
+    const T share2 = static_cast<T>(1 - beta2);
     T* __restrict weights = elements<T>(parameters);
     const T* __restrict slope = elements<T>(gradients);
     T* __restrict mean = mean_.data();
     T* __restrict square = square_.data();
     for (std::int64_t i = 0; i < parameters.count; ++i) {
-      mean[i] += (slope[i] - mean[i]) * keep1;
-      square[i] += (slope[i] * slope[i] - square[i]) * keep2;
-      weights[i] -= rate * mean[i] / (std::sqrt(square[i]) + epsilon);
+      mean[i] += (slope[i] - mean[i]) * share1;
+      square[i] += (slope[i] * slope[i] - square[i]) * share2;
+      weights[i] -= rate * mean[i] / (std::sqrt(square[i]) + static_cast<T>(epsilon));
     }
   }
 
@@ -106,10 +112,11 @@ class Adam final : public Optimizer {
  private:
   static constexpr double beta1 = 0.9;
   static constexpr double beta2 = 0.999;
+  static constexpr double epsilon = 1e-7;
   double learning_rate_;
   int updates_ = 0;
-  std::vector<T> mean_;
-  std::vector<T> square_;
+  AlignedArray<T> mean_;
+  AlignedArray<T> square_;
 };
 
 template <class T>
