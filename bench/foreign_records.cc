@@ -19,7 +19,11 @@ MeasuredTime row_of(const Record& record) {
   row.op = record.which.op;
   row.in_place = record.which.in_place;
   row.bytes = record.which.bytes;
-  row.system = record.which.simulated.topology;
+  const Simulated& simulated = record.which.simulated;
+  row.system = simulated.topology;
+  if (!row.system.empty() && simulated.mapping != "row-major")
+    row.system += " " + simulated.mapping;
+  if (simulated.protocol != "auto") row.protocol = simulated.protocol;
   return row;
 }
 
@@ -72,6 +76,11 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
+    if (record.which.simulated.collective != "all-reduce") {
+      table.notes.push_back(fmt::format("{} of {} left out: {}, no all-reduce", row.algorithm,
+                                        to_string(row.bytes), record.which.simulated.collective));
+      continue;
+    }
     if (row.system.empty()) row.system = stated("system");
     const std::string nodes = stated("nodes");
     if (!nodes.empty() && record.which.backend != "sim") row.scale.nodes = std::stoi(nodes);

@@ -19,6 +19,9 @@ namespace {
 /// Overhead, latency, seconds per byte sent, seconds per byte reduced.
 using Costs4 = std::array<double, 4>;
 
+/// 1 ns, and 1 TB/s: less than any machine takes.
+constexpr Costs4 least_costs = {1e-9, 1e-9, 1e-12, 1e-12};
+
 /// One measured time of an algorithm of ours.
 struct Played {
   MeasuredTime row;
@@ -89,7 +92,7 @@ Costs4 fit_amounts(const std::vector<Played>& played, const std::vector<Costs4>&
         variance += weight * r * r;
       }
       if (curvature[k] <= 0) continue;
-      costs[k] = std::max(costs[k] - top / curvature[k], 1e-3 * costs[k]);
+      costs[k] = std::max(costs[k] - top / curvature[k], least_costs[k]);
     }
   }
   variance /= static_cast<double>(played.size());
@@ -123,8 +126,8 @@ void fit_to_schedules(const std::vector<Played>& played, FittedMachine& machine)
     costs = fit_amounts(played, all, costs, spread);
   }
   machine.error = median_error(played, costs);
-  machine.overhead = fitted(costs[0], spread[0]);
-  machine.reduction_rate = fitted(1 / costs[3], spread[3]);
+  if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
+  if (costs[3] > least_costs[3]) machine.reduction_rate = fitted(1 / costs[3], spread[3]);
   (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
   (machine.network ? machine.network_rate : machine.node_rate) = {1 / costs[2], spread[2]};
   std::set<std::string> names;

@@ -1,0 +1,98 @@
+// `collbench regret`: how far policies are from the best that was measured.
+#include "heuristics/regret.h"
+
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/measured_files.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct Values {
+  std::vector<std::string> files;
+  std::string policies = "default,oracle,measured,calibrated";
+  bool held_out = false;
+  bool regions = false;
+  bool points = false;
+};
+
+void print_summary(const std::string& name, const RegretSummary& summary, std::size_t width) {
+  std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", name, width, summary.points,
+                           percent(summary.mean), percent(summary.p95), percent(summary.worst),
+                           summary.unanswered);
+}
+
+void print_points(const std::string& policy, const std::vector<RegretPoint>& points) {
+  for (const RegretPoint& point : points) {
+    const MeasuredTime& best = point.best;
+    std::cout << fmt::format("{} | {} {} | {} | {} | best {} {} | ", policy, best.system,
+                             best.library, to_string(best.scale), to_string(best.bytes),
+                             best.algorithm, to_string(best.time));
+    std::cout << (point.chosen.empty()
+                      ? "no answer: " + point.why_not
+                      : fmt::format("chose {} +{}", point.chosen, percent(point.regret())))
+              << '\n';
+  }
+}
+
+int regret(const Values& values) {
+  const std::vector<MeasuredTime> rows = all_rows(read_measured_files(values.files));
+  std::set<std::string> reasons;
+  std::istringstream names(values.policies);
+  constexpr std::size_t width = 30;
+  std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
+                           "mean", "p95", "worst", "no answer");
+  for (std::string name; std::getline(names, name, ',');) {
+    const std::vector<RegretPoint> points = regret_of(name, rows, values.held_out);
+    require(!points.empty(), "nowhere were two algorithms measured at the same point");
+    print_summary(name, summarize_regret(points), width);
+    if (values.regions) {
+      for (const auto& [region, summary] : regret_by_region(points)) {
+        print_summary(fmt::format("  {}, {} ranks", region.first, region.second), summary, width);
+      }
+    }
+    if (values.points) print_points(name, points);
+    for (const RegretPoint& point : points) {
+      if (!point.why_not.empty()) reasons.insert(name + ": " + point.why_not);
+    }
+  }
+  int told = 0;
+  for (const std::string& reason : reasons) {
+    if (++told <= 5) std::cerr << "no answer: " << reason << '\n';
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_regret(CLI::App& app, Action& action) {
+  auto values = std::make_shared<Values>();
+  CLI::App* command = app.add_subcommand(
+      "regret", "how much slower a policy's choice is than the best that was measured");
+  command
+      ->add_option("FILES", values->files,
+                   "tables of several algorithms, or folders of them, as for calibrate")
+      ->option_text("FILE...")
+      ->required();
+  command
+      ->add_option("-p,--policy", values->policies,
+                   "comma-separated: default (the library's own choice), oracle, measured, "
+                   "calibrated, and those of select [default,oracle,measured,calibrated]")
+      ->option_text("NAMES");
+  command->add_flag("--held-out", values->held_out,
+                    "the policy does not know the measurements of the size that it is asked for");
+  command->add_flag("--regions", values->regions, "also by size and number of ranks");
+  command->add_flag("--points", values->points, "print every point");
+  command->callback([&action, values] { action = [values] { return regret(*values); }; });
+}
+
+}  // namespace collbench
