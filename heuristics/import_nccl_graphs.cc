@@ -59,13 +59,12 @@ NcclGraph read_graph(const XmlElement& graph) {
 NcclInputs import_nccl_graphs(std::string_view text, const std::string& file) {
   const XmlElement root = parse_xml(text, file);
   if (root.name != "graphs") {
-    root.refuse(
-        fmt::format("<{}> is no dump of NCCL's graphs, which begins with <graphs>", root.name));
+    root.refuse("is no dump of NCCL's graphs, which begins with <graphs>");
   }
   NcclInputs inputs;
   std::set<int> seen;
   for (const XmlElement& graph : root.children) {
-    if (graph.name != "graph") graph.refuse(fmt::format("<{}> is not <graph>", graph.name));
+    if (graph.name != "graph") graph.refuse("stands where <graph> is due");
     graph.need("id");
     const int id = graph.integer("id", 0, 0, 4);
     if (!seen.insert(id).second) graph.refuse(fmt::format("a second graph with id {}", id));
@@ -74,7 +73,6 @@ NcclInputs import_nccl_graphs(std::string_view text, const std::string& file) {
     *places[static_cast<std::size_t>(id)] = read_graph(graph);
   }
   if (inputs.ring.channels == 0) root.refuse("there is no ring (id 0) with channels");
-  inputs.collnet = inputs.collnet_chain.channels > 0;
   inputs.nvswitch = inputs.nvls.channels > 0 || inputs.collnet_direct.channels > 0;
   inputs.origin = fmt::format("graphs of {}", file);
   return inputs;

@@ -4,7 +4,8 @@
 // <graphs version="1"> <graph id="0" pattern="4" nchannels="12" speedintra="30" speedinter="30"
 // latencyinter="0" typeintra="NVL" typeinter="PIX" ...>; id 0 is the ring, 1 the tree, 2 CollNet
 // chain, 3 NVLS, 4 CollNet direct. Speeds are GB/s of one channel. The file says nothing of the
-// processor, the GPU's generation and the number of nodes: those are the caller's.
+// processor, the GPU's generation and the number of nodes: those are the caller's. Its graphs for
+// CollNet are there whether or not CollNet is in use, so `collnet` is the caller's as well.
 // Source: facts of NVIDIA NCCL 2.28.9, src/graph/search.cc.
 #pragma once
 

@@ -4,6 +4,10 @@
 // heuristics/local_times.csv: back end, cores, workers, bytes, algorithm, median, lower and upper
 // quartile in microseconds, samples; f32, sum, workers pinned one to a core in turn. It is part of
 // the library. bench/auto_regret.py --table writes such a file on any machine.
+//
+// The time of a row is Tukey's trimean, (lower quartile + 2 medians + upper quartile) / 4: with
+// more workers than cores some algorithms have two modes, and which of them holds the median
+// differs from run to run.
 #pragma once
 
 #include <string>

@@ -91,7 +91,7 @@ class Tuner {
     const NcclGraph& g = graph(a);
     if (a == NcclAlgorithm::pat || g.channels < 1) return false;
     if ((is_collnet(a) || is_nvls(a)) && p != NcclProtocol::simple) return false;
-    if (is_collnet(a) && (!in_.collnet || per_node_ > 8)) return false;
+    if (is_collnet(a) && (!in_.collnet || in_.nodes == 1 || per_node_ > 8)) return false;
     if (a == NcclAlgorithm::collnet_direct && !in_.nvswitch) return false;
     if (a == NcclAlgorithm::nvls_tree && in_.nodes == 1) return false;
     if (a == NcclAlgorithm::nvls && in_.nodes > 1 && !in_.collnet) return false;

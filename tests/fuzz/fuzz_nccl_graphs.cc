@@ -1,0 +1,28 @@
+// The importer of NCCL's dumped graphs on any bytes: it refuses, or gives inputs whose times are
+// finite.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "heuristics/import_nccl_graphs.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace collbench;
+  try {
+    NcclInputs inputs = import_nccl_graphs({reinterpret_cast<const char*>(data), size}, "fuzzed");
+    for (const int nodes : {1, 4}) {
+      inputs.ranks = 8 * nodes;
+      inputs.nodes = nodes;
+      inputs.collnet = true;
+      for (const NcclTime& time : nccl_times(inputs, Bytes{1 << 20})) {
+        if (!std::isfinite(time.time().count()) || time.time() <= Seconds{0}) std::abort();
+        if (time.channels < 1 || time.threads < 1) std::abort();
+      }
+    }
+  } catch (const InvalidArgument&) {
+    return 0;
+  }
+  return 0;
+}

@@ -1,0 +1,25 @@
+// The reader of Open MPI's dynamic rules on any bytes: it refuses, or gives rules without gaps that
+// read back as they were, but for the numbers of ranks that no machine has.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "heuristics/export_rules.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace collbench;
+  SelectionTable table;
+  try {
+    table = read_ompi_rules({reinterpret_cast<const char*>(data), size}, "fuzzed");
+  } catch (const InvalidArgument&) {
+    return 0;
+  }
+  const SelectionTable again = read_ompi_rules(export_ompi(table), "again");
+  if (again.scales.size() != table.scales.size()) std::abort();
+  for (std::size_t i = 0; i < table.scales.size(); ++i) {
+    check_rules(table.scales[i]);
+    if (again.scales[i].rules != table.scales[i].rules) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,165 @@
+// Choices in the forms of other libraries: read back, compiled, and refused where a form cannot say
+// them.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "heuristics/export_rules.h"
+#include "heuristics/nccl_plugin/tuner_rules.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::HasSubstr;
+
+SelectionTable table_of(std::vector<SizeRule> rules) {
+  SelectionTable table;
+  table.policy = "model";
+  table.machine = "two \"nodes\"";
+  table.first = 1_KiB;
+  table.last = 1_GiB;
+  table.scales.push_back({8, 2, std::move(rules), {}});
+  return table;
+}
+
+SelectionTable mpi_table() {
+  SelectionTable table = table_of({{0_B, 4095_B, "recursive-doubling", ""},
+                                   {4096_B, 1048575_B, "halving-doubling", ""},
+                                   {1_MiB, no_end, "ring", ""}});
+  table.scales.push_back({16, 4, {{0_B, no_end, "reduce-broadcast", ""}}, {}});
+  return table;
+}
+
+template <typename Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(SelectionTableTest, FindsCrossoversBetweenTheSizesItAsks) {
+  const Machine star = machine("star:8,100Gbps,5us");
+  Question question;
+  question.workers = 8;
+  question.machine = &star;
+  question.available = {"recursive-doubling", "ring"};
+  const ScaleRules scale = size_rules(find_policy("model"), question, 1_KiB, 1_GiB);
+  ASSERT_EQ(scale.rules.size(), 2U);
+  EXPECT_EQ(scale.rules[0].algorithm, "recursive-doubling");
+  // 3 a + 3 m / B = 14 a + 14 m / (8 B): m = 11 a B / 1.25.
+  const double crossover = 11 * 5e-6 * 12.5e9 / 1.25;
+  EXPECT_NEAR(static_cast<double>(scale.rules[1].from.count), crossover, 0.03 * crossover);
+  check_rules(scale);
+  EXPECT_EQ(rule_for(scale, 1_B).algorithm, "recursive-doubling");
+  EXPECT_EQ(rule_for(scale, Bytes{std::int64_t{1} << 50}).algorithm, "ring");
+}
+
+TEST(SelectionTableTest, RulesWithGapsAreRefused) {
+  ScaleRules scale{8, 1, {{0_B, 99_B, "ring", ""}, {101_B, no_end, "ring", ""}}, {}};
+  EXPECT_THAT(message_of([&] { check_rules(scale); }), HasSubstr("begins at 101 where 100"));
+  scale.rules = {{0_B, 99_B, "ring", ""}};
+  EXPECT_THAT(message_of([&] { check_rules(scale); }), HasSubstr("must have no end"));
+  scale.rules.clear();
+  EXPECT_THAT(message_of([&] { check_rules(scale); }), HasSubstr("there are none"));
+}
+
+TEST(ExportTest, NcclTunerLinesAreReadBackAndLeaveChannelsToNccl) {
+  const SelectionTable table =
+      table_of({{0_B, 65535_B, "double-tree", "LL"}, {65536_B, no_end, "nvls-tree", "Simple"}});
+  const auto rules = parse_tuner_rules(export_nccl_tuner(table), "exported");
+  ASSERT_EQ(rules.size(), 2U);
+  EXPECT_EQ(to_string(rules[0]), "allreduce,0,65535,tree,ll,-1,2,8,-1,-1");
+  EXPECT_EQ(to_string(rules[1]),
+            "allreduce,65536,18446744073709551615,nvls_tree,simple,-1,2,8,-1,-1");
+}
+
+TEST(ExportTest, WhatAFormCannotSayIsRefusedByName) {
+  const SelectionTable table = table_of({{0_B, no_end, "torus", "LL"}});
+  for (const char* format : {"nccl-tuner", "ompi", "ucc", "intel-mpi"}) {
+    EXPECT_THAT(message_of([&] { find_rule_format(format).write(table); }), HasSubstr("'torus'"))
+        << format;
+  }
+  const SelectionTable other = table_of({{0_B, no_end, "ring", "Turbo"}});
+  EXPECT_THAT(message_of([&] { export_nccl_tuner(other); }), HasSubstr("'Turbo' is no protocol"));
+  EXPECT_THAT(message_of([] { find_rule_format("nccl-tuna"); }), HasSubstr("nccl-tuner"));
+}
+
+TEST(ExportTest, OpenMpiRulesAreReadBackAsTheyWere) {
+  const SelectionTable table = mpi_table();
+  const SelectionTable read = read_ompi_rules(export_ompi(table), "rules");
+  ASSERT_EQ(read.scales.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read.scales[i].workers, table.scales[i].workers);
+    EXPECT_EQ(read.scales[i].rules, table.scales[i].rules);
+  }
+}
+
+TEST(ExportTest, BrokenOpenMpiRulesAreRefusedWithTheLine) {
+  const auto refused = [](const char* text) {
+    return message_of([&] { read_ompi_rules(text, "r"); });
+  };
+  EXPECT_THAT(refused("1\n2\n1\n8\n1\n0 99 0 0\n"), HasSubstr("r:6: an algorithm must be"));
+  EXPECT_THAT(refused("x 3 0 0"), HasSubstr("r:1:"));
+  EXPECT_THAT(refused("1\n2\n1\n8\n1\n5 4 0 0\n"), HasSubstr("r:6: the first size must be 0"));
+  EXPECT_THAT(refused("1\n2\n1\n8\n2\n0 4 0 0\n"), HasSubstr("the file ends where a size"));
+  EXPECT_THAT(refused("1\n2\n2\n8\n1\n0 4 0 0\n8\n1\n0 4 0 0\n"), HasSubstr("must ascend"));
+  EXPECT_THAT(refused("1 2 1 8 1 0 4 0 0 7"), HasSubstr("nothing may follow"));
+  EXPECT_EQ(refused("1 # one\n2 1 8 1 0 4 0 0 # end"), "accepted");
+}
+
+TEST(ExportTest, UccAndIntelStringsNameSizesAndTeams) {
+  SelectionTable table = mpi_table();
+  table.scales.pop_back();
+  EXPECT_EQ(export_ucc(table),
+            "allreduce:0-4096:[8-8]:inf:@knomial#allreduce:4096-1048576:[8-8]:inf:@sra_knomial#"
+            "allreduce:1048576-inf:[8-8]:inf:@ring\n");
+  EXPECT_EQ(export_intel_mpi(table), "1:0-4095@8-8;2:4096-1048575@8-8;8:1048576-2147483647@8-8\n");
+}
+
+TEST(ExportTest, JsonHoldsEveryRule) {
+  const auto json = nlohmann::json::parse(export_json(mpi_table()));
+  EXPECT_EQ(json["machine"], "two \"nodes\"");
+  EXPECT_EQ(json["scales"][0]["rules"][1]["from_bytes"], 4096);
+  EXPECT_EQ(json["scales"][0]["rules"][1]["to_bytes"], 1048575);
+  EXPECT_EQ(json["scales"][1]["rules"][0]["algorithm"], "reduce-broadcast");
+}
+
+TEST(ExportTest, TheHeaderCompilesAndLooksUp) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("collbench-export-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "rules.h") << export_cpp(mpi_table());
+  std::ofstream(folder / "main.cc") << R"(#include "rules.h"
+#include <string_view>
+using collbench_rules::choose;
+constexpr std::string_view name(int workers, std::uint64_t bytes) {
+  return choose(workers, bytes).algorithm;
+}
+static_assert(name(8, 0) == "recursive-doubling");
+static_assert(name(8, 4095) == "recursive-doubling");
+static_assert(name(8, 4096) == "halving-doubling");
+static_assert(name(12, 1u << 30) == "ring");
+static_assert(name(64, 5) == "reduce-broadcast");
+static_assert(name(2, 5) == "recursive-doubling");
+int main() {}
+)";
+  const std::string command = std::string(COLLBENCH_CXX) +
+                              " -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only " +
+                              (folder / "main.cc").string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,179 @@
+// NCCL's cost model: its constants against the published table, its formulas against times worked
+// out by hand, and the dumps that its inputs come from.
+#include "heuristics/nccl_model.h"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "heuristics/import_nccl_graphs.h"
+#include "heuristics/nccl_constants.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::HasSubstr;
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream words(line);
+  for (std::string field; std::getline(words, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+const NcclTime& find(const std::vector<NcclTime>& times, NcclAlgorithm a, NcclProtocol p) {
+  for (const NcclTime& time : times) {
+    if (time.algorithm == a && time.protocol == p) return time;
+  }
+  throw InvalidArgument("no such time");
+}
+
+NcclInputs one_node() {
+  NcclInputs inputs;
+  inputs.ranks = 8;
+  inputs.compute_capability = 80;
+  inputs.cpu = NcclCpu::amd;
+  inputs.ring = {.channels = 12, .intra = 20, .inter = 20};
+  inputs.tree = inputs.ring;
+  inputs.tree.pattern = 1;
+  return inputs;
+}
+
+TEST(NcclModelTest, ConstantsAreThoseOfThePublishedTable) {
+  std::ifstream file(COLLBENCH_SOURCE_DIR "/results/published/nccl-tuner.csv");
+  const NcclConstants& c = nccl_constants;
+  const std::map<std::string, const NcclByAlgorithm*> latencies{{"base", &c.base_latency},
+                                                                {"nvlink", &c.nvlink_latency},
+                                                                {"pci", &c.pci_latency},
+                                                                {"net", &c.net_latency}};
+  const std::map<std::string, const NcclByChip*> rates{{"ll_most", &c.ll_most},
+                                                       {"tree_per_channel", &c.tree_per_channel}};
+  const std::vector<std::string> chips{"volta", "ampere", "hopper", "blackwell"};
+  int compared = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> fields = split(line);
+    if (line.starts_with("#") || fields.at(0) == "kind") continue;
+    ASSERT_EQ(fields.size(), 5U) << line;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double published = std::stod(fields[2 + i]);
+      double ours = -1;
+      if (latencies.contains(fields[0])) {
+        const auto a = static_cast<std::size_t>(parse_nccl_algorithm(fields[1]));
+        ours = (*latencies.at(fields[0]))[a][i];
+      } else {
+        const auto chip = std::find(chips.begin(), chips.end(), fields[1]) - chips.begin();
+        ours = (*rates.at(fields[0])).at(static_cast<std::size_t>(chip))[i];
+      }
+      EXPECT_EQ(ours, published) << line;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 60);
+}
+
+TEST(NcclModelTest, RingOnOneNodeAddsBaseAndStepsAndDividesByTheBus) {
+  const auto times = nccl_times(one_node(), 1_MiB);
+  // LL: 6.6 + 14 * 0.6 us; bus min(87.7, 240 / 2) GB/s, times 8 / 14.
+  const NcclTime& ll = find(times, NcclAlgorithm::ring, NcclProtocol::ll);
+  EXPECT_NEAR(ll.latency_us, 15.0, 1e-9);
+  EXPECT_NEAR(ll.bandwidth, 87.7 * 8 / 14, 1e-9);
+  EXPECT_NEAR(ll.time().count() * 1e6, 15.0 + 1048576 / (1000 * 87.7 * 8 / 14), 1e-9);
+  // Simple: 8.4 + 14 * 3.4 us; 240 GB/s.
+  const NcclTime& simple = find(times, NcclAlgorithm::ring, NcclProtocol::simple);
+  EXPECT_NEAR(simple.latency_us, 56.0, 1e-9);
+  EXPECT_NEAR(simple.bandwidth, 240.0 * 8 / 14, 1e-9);
+}
+
+TEST(NcclModelTest, TreesAreCorrectedBySize) {
+  // 1 MiB is 2^14 times 64 bytes: Simple reaches half. Bus min(0.92 * 240, 12 * 24), half of it.
+  const auto times = nccl_times(one_node(), 1_MiB);
+  const NcclTime& simple = find(times, NcclAlgorithm::tree, NcclProtocol::simple);
+  EXPECT_NEAR(simple.bandwidth, 0.92 * 240 * 0.5 * 0.5, 1e-9);
+  EXPECT_NEAR(simple.latency_us, 8.4 + 2 * 7 * 4.0, 1e-9);
+}
+
+TEST(NcclModelTest, BetweenNodesRingsPayTheNetworkAndThePlateau) {
+  NcclInputs inputs = one_node();
+  inputs.ranks = 16;
+  inputs.nodes = 2;
+  // 28 steps inside of max(3.4, 3 * 2) us on AMD and 2 between of 14 us, times 1.4.
+  const auto large = nccl_times(inputs, 64_MiB);
+  EXPECT_NEAR(find(large, NcclAlgorithm::ring, NcclProtocol::simple).latency_us,
+              1.4 * (8.4 + 28 * 6.0 + 2 * 14.0), 1e-9);
+  const auto small = nccl_times(inputs, 1_KiB);
+  EXPECT_NEAR(find(small, NcclAlgorithm::ring, NcclProtocol::simple).latency_us,
+              8.4 + 28 * 6.0 + 2 * 14.0, 1e-9);
+}
+
+TEST(NcclModelTest, NvlsAddsInSwitchesOfHopper) {
+  const Machine hopper = machine("dgx-h100", 8);
+  const auto times = nccl_times(nccl_inputs(hopper, 8, 1), 1_GiB);
+  const NcclTime& nvls = find(times, NcclAlgorithm::nvls, NcclProtocol::simple);
+  EXPECT_NEAR(nvls.latency_us, 25, 1e-9);
+  EXPECT_NEAR(nvls.bandwidth, 8 * 40 * 0.85 * 7 / 8 * 2 * 8 / 14, 1e-9);
+  for (const NcclTime& time : times) EXPECT_NE(time.algorithm, NcclAlgorithm::nvls_tree);
+}
+
+TEST(NcclModelTest, SmallVectorsUseFewerChannels) {
+  const auto few = nccl_times(one_node(), 1_KiB);
+  const auto many = nccl_times(one_node(), 1_GiB);
+  EXPECT_EQ(find(few, NcclAlgorithm::ring, NcclProtocol::simple).channels, 1);
+  EXPECT_EQ(find(many, NcclAlgorithm::ring, NcclProtocol::simple).channels, 24);
+}
+
+TEST(NcclModelTest, MachinesWithoutKnownGraphsAreGuessedAndSaySo) {
+  const Machine unknown = machine("star:8,400Gbps,1us");
+  const NcclInputs inputs = nccl_inputs(unknown, 8, 1);
+  EXPECT_TRUE(inputs.guessed);
+  EXPECT_THAT(inputs.origin, HasSubstr("guessed"));
+  EXPECT_FALSE(nccl_times(inputs, 1_MiB).empty());
+}
+
+const char* const dump = R"(<graphs version="1">
+  <graph id="0" pattern="4" crossnic="0" nchannels="8" speedintra="24" speedinter="24"
+         latencyinter="0" typeintra="NVL" typeinter="PXB" samechannels="1">
+    <channel><net dev="0"/><gpu dev="0"/><gpu dev="1"/><net dev="0"/></channel>
+  </graph>
+  <graph id="1" pattern="3" nchannels="8" speedintra="48" speedinter="24" typeintra="NVL"
+         typeinter="PXB"/>
+</graphs>)";
+
+TEST(NcclModelTest, ReadsTheGraphsThatNcclDumps) {
+  const NcclInputs inputs = import_nccl_graphs(dump, "graph.xml");
+  EXPECT_EQ(inputs.ring.channels, 8);
+  EXPECT_EQ(inputs.ring.type_inter, NcclPath::pxb);
+  EXPECT_EQ(inputs.tree.intra, 48);
+  EXPECT_EQ(inputs.tree.pattern, 3);
+  EXPECT_EQ(inputs.nvls.channels, 0);
+  EXPECT_THAT(inputs.origin, HasSubstr("graph.xml"));
+}
+
+TEST(NcclModelTest, RefusesDumpsWithTheLine) {
+  const auto message = [](const std::string& text) {
+    try {
+      import_nccl_graphs(text, "g.xml");
+    } catch (const InvalidArgument& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(message("<system/>"), HasSubstr("g.xml:1: <system>: is no dump"));
+  EXPECT_THAT(message("<graphs/>"), HasSubstr("no ring"));
+  EXPECT_THAT(message("<graphs><graph id='0'/></graphs>"), HasSubstr("nchannels"));
+  EXPECT_THAT(message("<graphs>\n<graph id='0' nchannels='2' speedintra='x'/></graphs>"),
+              HasSubstr("g.xml:2:"));
+  EXPECT_THAT(message("<graphs><graph id='0' nchannels='2' speedintra='9' typeintra='QPI'/>"
+                      "</graphs>"),
+              HasSubstr("known are LOC"));
+  EXPECT_THAT(message("<graphs><graph id='0' nchannels='999' speedintra='9'/></graphs>"),
+              HasSubstr("g.xml:1:"));
+}
+
+}  // namespace
+}  // namespace collbench

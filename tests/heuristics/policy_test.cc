@@ -1,0 +1,212 @@
+// The policies: what each chooses, that choices keep to what is available and consistent, and that
+// they say how far they rest on data.
+#include "heuristics/policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "heuristics/ompi_rules.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Question question_of(Bytes bytes, int workers) {
+  Question question;
+  question.bytes = bytes;
+  question.workers = workers;
+  return question;
+}
+
+std::string choice(const char* policy, const Question& question) {
+  return ask(find_policy(policy), question).algorithm;
+}
+
+MeasuredTime row(const char* algorithm, Bytes bytes, double us, int ranks = 8) {
+  MeasuredTime time;
+  time.algorithm = algorithm;
+  time.scale = {ranks, 1};
+  time.bytes = bytes;
+  time.time = time.low = time.high = Seconds{us * 1e-6};
+  return time;
+}
+
+TEST(PolicyTest, TensorFlowTwoTakesItsRingWhateverTheQuestion) {
+  for (const Bytes bytes : {1_KiB, 1_GiB}) {
+    EXPECT_EQ(choice("tf2", question_of(bytes, 2)), "tf-ring");
+    EXPECT_EQ(choice("tf2", question_of(bytes, 512)), "tf-ring");
+  }
+}
+
+TEST(PolicyTest, MirroredStrategyLooksAtDevicesAndAtIntegersOnly) {
+  Question question = question_of(1_MiB, 8);
+  EXPECT_EQ(choice("tf2-mirrored", question), "tf-ring");
+  question.devices = Devices::gpus;
+  EXPECT_EQ(choice("tf2-mirrored", question), "nccl");
+  question.devices = Devices::virtual_gpus;
+  EXPECT_EQ(choice("tf2-mirrored", question), "tf-ring");
+  question.devices = Devices::mixed;
+  EXPECT_EQ(choice("tf2-mirrored", question), "reduce-broadcast");
+  question.devices = Devices::gpus;
+  question.type = DataType::i32;
+  EXPECT_EQ(choice("tf2-mirrored", question), "reduce-broadcast");
+}
+
+TEST(PolicyTest, TensorFlowOneKnowsTheLinksOfADgx1) {
+  const Machine dgx1 = machine("dgx-1-v100", 8);
+  const Machine dgx2 = machine("dgx-a100", 8);
+  Question question = question_of(1_MiB, 8);
+  question.devices = Devices::gpus;
+  question.machine = &dgx1;
+  EXPECT_EQ(choice("tf1-dgx1", question), "hierarchical-copy");
+  question.machine = &dgx2;
+  EXPECT_EQ(choice("tf1-dgx1", question), "nccl");
+  question.machine = nullptr;
+  EXPECT_THROW(ask(find_policy("tf1-dgx1"), question), InvalidArgument);
+}
+
+TEST(PolicyTest, OpenMpiFollowsTheSwitchPointsOfItsTable) {
+  const auto rule = [](int ranks, std::int64_t bytes) {
+    return static_cast<int>(ompi_fixed_rule(ranks, Bytes{bytes}));
+  };
+  EXPECT_EQ(rule(2, 7), 4);
+  EXPECT_EQ(rule(2, 8), 3);
+  EXPECT_EQ(rule(3, 65'535), 4);
+  EXPECT_EQ(rule(3, 65'536), 5);
+  EXPECT_EQ(rule(3, 262'144), 6);
+  EXPECT_EQ(rule(4, 8'191), 3);
+  EXPECT_EQ(rule(4, 8'192), 6);
+  EXPECT_EQ(rule(16, 63), 5);
+  EXPECT_EQ(rule(64, 262'143), 3);
+  EXPECT_EQ(rule(128, 131'071), 2);
+  EXPECT_EQ(rule(4096, 2'048), 5);
+  EXPECT_EQ(rule(100'000, 32'768), 6);
+}
+
+TEST(PolicyTest, OpenMpiPlaysSomethingElseForFewElements) {
+  EXPECT_EQ(ompi_played(OmpiAlgorithm::ring, 8, 7), OmpiAlgorithm::recursive_doubling);
+  EXPECT_EQ(ompi_played(OmpiAlgorithm::ring, 8, 8), OmpiAlgorithm::ring);
+  EXPECT_EQ(ompi_played(OmpiAlgorithm::rabenseifner, 12, 7), OmpiAlgorithm::linear);
+  EXPECT_EQ(ompi_played(OmpiAlgorithm::rabenseifner, 12, 8), OmpiAlgorithm::rabenseifner);
+}
+
+TEST(PolicyTest, TheModelExpectsATimeOfEveryCandidateAndTakesTheLeast) {
+  const Machine star = machine("star:8,100Gbps,5us");
+  Question question = question_of(1_MiB, 8);
+  question.machine = &star;
+  const Answer answer = ask(find_policy("model"), question);
+  ASSERT_GT(answer.candidates.size(), 10U);
+  EXPECT_EQ(answer.algorithm, answer.candidates.front().algorithm);
+  Seconds last{0};
+  for (const Candidate& candidate : answer.candidates) {
+    if (!candidate.refused.empty()) continue;
+    ASSERT_TRUE(candidate.time.has_value()) << candidate.algorithm;
+    EXPECT_GE(*candidate.time, last);
+    EXPECT_THAT(candidate.terms, HasSubstr("latency"));
+    last = *candidate.time;
+  }
+}
+
+TEST(PolicyTest, ChoicesKeepToWhatIsAvailableUnderItsName) {
+  const Machine star = machine("star:8,100Gbps,5us");
+  Question question = question_of(64_MiB, 8);
+  question.machine = &star;
+  question.available = {"ring_ompi", "default-recursive_doubling"};
+  EXPECT_EQ(choice("model", question), "ring_ompi");
+  EXPECT_EQ(choice("tf2", question), "ring_ompi");
+  question.bytes = 4_KiB;
+  EXPECT_EQ(choice("ompi", question), "default-recursive_doubling");
+  question.available = {"tree"};
+  EXPECT_THROW(choice("tf2", question), InvalidArgument);
+}
+
+TEST(PolicyTest, AlgorithmsThatWouldMakeReplicasDifferAreRefusedUnlessAllowed) {
+  const Machine star = machine("star:8,100Gbps,5us");
+  Question question = question_of(1_KiB, 8);
+  question.machine = &star;
+  question.available = {"swing:latency", "ring"};
+  EXPECT_EQ(choice("model", question), "ring");
+  question.replicas_may_differ = true;
+  EXPECT_EQ(choice("model", question), "swing:latency");
+}
+
+TEST(PolicyTest, MeasuredTimesDecideAndAreInterpolated) {
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("ring", 1_MiB, 100),
+                                        row("tree", 1_KiB, 5), row("tree", 1_MiB, 400)};
+  Question question = question_of(1_KiB, 8);
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "tree");
+  EXPECT_EQ(choice("oracle", question), "tree");
+  EXPECT_EQ(choice("auto", question), "tree");
+  question.bytes = 1_MiB;
+  EXPECT_EQ(choice("measured", question), "ring");
+  question.bytes = 32_KiB;  // halfway in logarithms: 31.6 and 44.7 us
+  const Answer between = ask(find_policy("measured"), question);
+  EXPECT_EQ(between.algorithm, "ring");
+  EXPECT_NEAR(between.candidates.front().time->count(), 31.6e-6, 0.1e-6);
+  EXPECT_THAT(between.warnings, IsEmpty());
+  EXPECT_THROW(ask(find_policy("oracle"), question), InvalidArgument);
+}
+
+TEST(PolicyTest, BeyondTheMeasurementsTheAnswerSaysHowFar) {
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("ring", 1_MiB, 100)};
+  Question question = question_of(8_MiB, 16);
+  question.measured = times;
+  const Answer answer = ask(find_policy("measured"), question);
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("8 MiB is 8 times beyond the sizes measured")));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers are not measured")));
+  EXPECT_NEAR(answer.candidates.front().time->count(), 800e-6, 1e-9);
+}
+
+TEST(PolicyTest, WithinTheNoiseTheChoiceOfTheNeighboursIsKept) {
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10),   row("ring", 2_KiB, 10.1),
+                                        row("ring", 4_KiB, 10.2), row("tree", 1_KiB, 12),
+                                        row("tree", 2_KiB, 10),   row("tree", 4_KiB, 12)};
+  Question question = question_of(2_KiB, 8);
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "ring");
+  EXPECT_EQ(choice("oracle", question), "tree");
+}
+
+TEST(PolicyTest, AutoAsksTheModelWhereNothingIsMeasured) {
+  const Machine star = machine("star:16,100Gbps,5us");
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10)};
+  Question question = question_of(1_KiB, 16);
+  question.machine = &star;
+  question.measured = times;
+  const Answer answer = ask(find_policy("auto"), question);
+  EXPECT_THAT(answer.reason, HasSubstr("predicted"));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers are not measured")));
+}
+
+TEST(PolicyTest, AutoOnThisHostRestsOnTimesThatAreBroughtAlong) {
+  Question question = question_of(1_MiB, 8);
+  question.backend = "shm";
+  question.cores = 2;
+  const Answer measured = ask(find_policy("auto"), question);
+  EXPECT_EQ(measured.algorithm, "direct");
+  EXPECT_THAT(measured.reason, HasSubstr("measured"));
+  question.cores = 61;
+  const Answer rule = ask(find_policy("auto"), question);
+  EXPECT_THAT(rule.warnings, Contains(HasSubstr("rule of thumb")));
+}
+
+TEST(PolicyTest, ImpossibleQuestionsAreRefused) {
+  EXPECT_THROW(find_policy("modell"), InvalidArgument);
+  EXPECT_THROW(choice("tf2", question_of(1_KiB, 0)), InvalidArgument);
+  Question question = question_of(1_KiB, 8);
+  question.nodes = 3;
+  EXPECT_THROW(choice("tf2", question), InvalidArgument);
+  EXPECT_THROW(choice("model", question_of(1_KiB, 8)), InvalidArgument);
+  EXPECT_THROW(choice("measured", question_of(1_KiB, 8)), InvalidArgument);
+  EXPECT_EQ(choice("model", question_of(1_KiB, 1)), "none");
+}
+
+}  // namespace
+}  // namespace collbench
