@@ -9,6 +9,7 @@
 #include "algorithms/registry.h"
 #include "cli/command.h"
 #include "cli/settings.h"
+#include "cli/train_on_network.h"
 #include "cli/train_options.h"
 #include "cli/train_simulated.h"
 #include "cli/train_threads.h"
@@ -60,6 +61,7 @@ const std::vector<Strategy>& strategies() {
 int train_command(const CLI::App& app) {
   const Settings settings(app, train_option_rows(), {});
   if (asks_for_workload(settings)) return train_workload(settings);
+  if (settings.given("topo")) return train_on_network(settings);
   const std::string& name = settings.text("strategy");
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/train_on_network.h"
 #include "cli/train_simulated.h"
 #include "cli/values.h"
 #include "core/error.h"
@@ -75,8 +76,9 @@ constexpr OptionRow rows[] = {
 std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = [] {
     std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
-    const std::span<const OptionRow> more = workload_option_rows();
-    merged.insert(merged.end(), more.begin(), more.end());
+    for (const auto more : {workload_option_rows(), network_option_rows()}) {
+      merged.insert(merged.end(), more.begin(), more.end());
+    }
     return merged;
   }();
   return all;

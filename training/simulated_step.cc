@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numbers>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "training/simulated_jitter.h"
 
 namespace collbench {
 namespace {
@@ -107,20 +106,6 @@ class Timeline {
   std::int64_t ready_ = 0;  // elements of the flat vector
 };
 
-/// Standard normal numbers, the same on every machine (Box and Muller 1958).
-class Normal {
- public:
-  explicit Normal(RandomEngine engine) : engine_(engine) {}
-  double operator()() {
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // in [0, 1)
-  RandomEngine engine_;
-};
-
 }  // namespace
 
 void check(const StepCosts& costs, int workers) {
@@ -165,18 +150,14 @@ SimulatedStep simulate_step(const StepModel& model, double slowdown) {
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps) {
   check(model.costs, model.workers);
   const double crowded = model.workers > 1 ? 1 + model.costs.crowding : 1;
-  std::vector<double> fixed(static_cast<std::size_t>(model.workers), crowded);
-  for (const auto& [worker, factor] : model.costs.slow_workers) {
-    fixed[static_cast<std::size_t>(worker)] *= factor;
-  }
+  const Slowness slowness(model.workers, model.costs.jitter, model.costs.slow_workers,
+                          model.costs.seed);
   std::vector<SimulatedStep> result;
-  for (int i = 0; i < steps; ++i) {
-    Normal normal(random_engine(model.costs.seed, "slowdown", static_cast<std::uint64_t>(i)));
+  for (int step = 0; step < steps; ++step) {
     double slowest = 0;
     double sum = 0;
-    for (const double factor : fixed) {
-      const double own =
-          model.costs.jitter > 0 ? factor * std::exp(model.costs.jitter * normal()) : factor;
+    for (int worker = 0; worker < model.workers; ++worker) {
+      const double own = crowded * slowness.of(worker, step);
       slowest = std::max(slowest, own);
       sum += own;
     }
