@@ -118,9 +118,11 @@ class AbRun {
       const std::vector<double> head = quartiles(arms_.head.of(key));
       base.insert(base.end(), again.begin(), again.end());
       if (base.empty() || head.empty() || arms_.base.of(key).front().measurement.exact) continue;
-      if (!is_suspect(base, head, plan_.rule.threshold)) continue;
-      suspects_.push_back({key, arms_.base.of(key).front().which, 0, {}, {}, false});
-      suspects_.back().outcome = Outcome::inconclusive;
+      if (!is_suspect(base, head, plan_.rule.threshold, Order::in_turn)) continue;
+      Suspect suspect;
+      suspect.key = key;
+      suspect.which = arms_.base.of(key).front().which;
+      suspects_.push_back(std::move(suspect));
     }
   }
 
@@ -167,7 +169,7 @@ class AbRun {
       const std::vector<double> base = quartiles(arms_.fresh_base.of(suspect.key));
       const std::vector<double> head = quartiles(arms_.fresh_head.of(suspect.key));
       if (!base.empty() && !head.empty() && !suspect.over) {
-        suspect.fresh = estimate_ratio(base, head, plan_.rule.threshold);
+        suspect.fresh = estimate_ratio(base, head, plan_.rule.threshold, Order::in_turn);
       }
       fresh.push_back(suspect.fresh);
     }
@@ -195,7 +197,7 @@ class AbRun {
   Comparison conclude() {
     comparison_.rule = plan_.rule;
     comparison_.confirm_rounds = plan_.confirm_rounds;
-    comparison_.verdicts = pair_cases(arms_, plan_.rule);
+    comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
     for (Verdict& verdict : comparison_.verdicts) {
       if (verdict.outcome != Outcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);

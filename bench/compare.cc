@@ -8,7 +8,6 @@
 
 #include "bench/report.h"
 #include "bench/statistics_ranks.h"
-#include "bench/verdict_rules.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -102,24 +101,25 @@ void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
 
 /// Estimates from `rounds` where both sides have some.
 std::optional<RatioEstimate> estimate(const std::vector<Record>& base,
-                                      const std::vector<Record>& head, const GateRule& rule) {
+                                      const std::vector<Record>& head, const GateRule& rule,
+                                      Order order) {
   const std::vector<double> base_ns = quartiles_of(base);
   const std::vector<double> head_ns = quartiles_of(head);
   if (base_ns.empty() || head_ns.empty()) return std::nullopt;
-  return estimate_ratio(base_ns, head_ns, rule.threshold);
+  return estimate_ratio(base_ns, head_ns, rule.threshold, order);
 }
 
 void estimate_timed(Verdict& verdict, const Arms& arms, const std::string& key,
-                    const GateRule& rule) {
+                    const GateRule& rule, Order order) {
   std::vector<Record> base = arms.base.of(key);
   const std::vector<Record>& again = arms.again.of(key);
-  verdict.noise = estimate(base, again, rule);
+  verdict.noise = estimate(base, again, rule, order);
   base.insert(base.end(), again.begin(), again.end());
-  verdict.ratio = estimate(base, arms.head.of(key), rule);
-  verdict.confirmation = estimate(arms.fresh_base.of(key), arms.fresh_head.of(key), rule);
+  verdict.ratio = estimate(base, arms.head.of(key), rule, order);
+  verdict.confirmation = estimate(arms.fresh_base.of(key), arms.fresh_head.of(key), rule, order);
 }
 
-Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule) {
+Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule, Order order) {
   const std::vector<Record>& base = arms.base.of(key);
   const std::vector<Record>& head = arms.head.of(key);
   Verdict verdict;
@@ -147,7 +147,7 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   } else if (verdict.exact) {
     decide_exact(verdict, base.front(), head.front());
   } else {
-    estimate_timed(verdict, arms, key, rule);
+    estimate_timed(verdict, arms, key, rule, order);
   }
   return verdict;
 }
@@ -177,7 +177,7 @@ bool interleaved(const RecordFile& base, const RecordFile& head) {
   return base_first < head_last && head_first < base_last;
 }
 
-void warn(Comparison& comparison, const RecordFile& base, const RecordFile& head) {
+void warn(Comparison& comparison, bool in_turn) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return verdict.ratio.has_value(); });
   if (!timed) return;
@@ -186,7 +186,7 @@ void warn(Comparison& comparison, const RecordFile& base, const RecordFile& head
         fmt::format("{} rounds a side: fewer than {} hardly ever show a change (--run-cycles)",
                     comparison.rounds, fewest_rounds));
   }
-  if (!interleaved(base, head)) {
+  if (!in_turn) {
     comparison.warnings.push_back(
         "measured one after the other: what the machine did in between looks like a change "
         "(`collbench ab` measures in turn)");
@@ -229,16 +229,16 @@ std::vector<ExactChange> exact_changes(const Record& base, const Record& head) {
   return changes;
 }
 
-std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule) {
+std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order) {
   std::vector<Verdict> verdicts;
   for (const std::string& key : arms.base.keys()) {
-    const Verdict verdict = pair_case(arms, key, rule);
+    const Verdict verdict = pair_case(arms, key, rule, order);
     // What neither could run is no finding.
     if (verdict.base || verdict.head) verdicts.push_back(verdict);
   }
   for (const std::string& key : arms.head.keys()) {
     if (!arms.base.of(key).empty()) continue;
-    Verdict verdict = pair_case(arms, key, rule);
+    Verdict verdict = pair_case(arms, key, rule, order);
     if (verdict.head) verdicts.push_back(std::move(verdict));
   }
   return verdicts;
@@ -294,7 +294,8 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
   comparison.base = base.environment;
   comparison.head = head.environment;
   comparison.mismatches = machine_mismatches(base.environment, head.environment);
-  comparison.verdicts = pair_cases(arms, rule);
+  const bool in_turn = interleaved(base, head);
+  comparison.verdicts = pair_cases(arms, rule, in_turn ? Order::in_turn : Order::apart);
   int fewest = 0;
   for (Verdict& verdict : comparison.verdicts) {
     if (!verdict.ratio) continue;
@@ -306,7 +307,7 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
   }
   comparison.rounds = fewest;
   decide_at_once(comparison.verdicts, rule);
-  warn(comparison, base, head);
+  warn(comparison, in_turn);
   return comparison;
 }
 

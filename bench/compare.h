@@ -12,6 +12,7 @@
 
 #include "bench/record_json.h"
 #include "bench/verdict.h"
+#include "bench/verdict_rules.h"
 
 namespace collbench {
 
@@ -41,7 +42,7 @@ struct Arms {
 
 /// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
 /// with rounds on both sides are `inconclusive` until a rule of bench/verdict_rules.h decides.
-std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule);
+std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order);
 
 /// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless
 /// `any_machine`.

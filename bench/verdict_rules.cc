@@ -30,6 +30,18 @@ std::vector<double> shifted(std::vector<double> values, double by) {
   return values;
 }
 
+/// Head less base of each round; base is the mean of its measurements in that round.
+std::vector<double> paired_differences(const std::vector<double>& base,
+                                       const std::vector<double>& head) {
+  const std::size_t rounds = head.size();
+  const std::size_t repeats = base.size() / rounds;
+  std::vector<double> differences = head;
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    differences[i % rounds] -= base[i] / static_cast<double>(repeats);
+  }
+  return differences;
+}
+
 std::string interval_text(const RatioEstimate& estimate) {
   if (std::isinf(estimate.high)) return percent_text(estimate.ratio) + ", no interval";
   return fmt::format("{} [{:+.1f}, {:+.1f}]", percent_text(estimate.ratio),
@@ -47,25 +59,36 @@ bool is_open(const Verdict& verdict) {
 }  // namespace
 
 RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const double> head_ns,
-                             double threshold) {
+                             double threshold, Order order) {
   const std::vector<double> base = logarithms(base_ns);
   const std::vector<double> head = logarithms(head_ns);
   const double margin = std::log1p(threshold);
-  const Shift shift = hodges_lehmann(base, head, confidence);
+  const bool pairs = order == Order::in_turn && head.size() > 1 && base.size() % head.size() == 0;
+  const double level = pairs ? (1 + confidence) / 2 : confidence;  // each, so that both hold
+  Shift shift = hodges_lehmann(base, head, level);
   RatioEstimate estimate;
+  estimate.p_slower = mann_whitney(shifted(base, margin), head).p_greater;
+  estimate.p_faster = mann_whitney(shifted(base, -margin), head).p_less;
+  if (pairs) {
+    const std::vector<double> differences = paired_differences(base, head);
+    const Shift paired = walsh_shift(differences, level);
+    if (paired.high - paired.low < shift.high - shift.low) shift = paired;
+    const double slower = wilcoxon(shifted(differences, -margin)).p_greater;
+    const double faster = wilcoxon(shifted(differences, margin)).p_less;
+    estimate.p_slower = std::min(1.0, 2 * std::min(estimate.p_slower, slower));
+    estimate.p_faster = std::min(1.0, 2 * std::min(estimate.p_faster, faster));
+  }
   estimate.ratio = std::exp(shift.estimate);
   estimate.low = std::exp(shift.low);
   estimate.high = std::exp(shift.high);
-  estimate.p_slower = mann_whitney(shifted(base, margin), head).p_greater;
-  estimate.p_faster = mann_whitney(shifted(base, -margin), head).p_less;
   estimate.base_rounds = static_cast<int>(base.size());
   estimate.head_rounds = static_cast<int>(head.size());
   return estimate;
 }
 
-bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns,
-                double threshold) {
-  const RatioEstimate plain = estimate_ratio(base_ns, head_ns, 0);
+bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns, double threshold,
+                Order order) {
+  const RatioEstimate plain = estimate_ratio(base_ns, head_ns, 0, order);
   const double lean = std::abs(std::log(plain.ratio));
   return lean > std::log1p(threshold) / 3 &&
          std::min(plain.p_slower, plain.p_faster) < suspect_chance;

@@ -13,14 +13,23 @@
 
 namespace collbench {
 
+/// Whether the i-th rounds of base and head were measured side by side.
+enum class Order : bool { apart, in_turn };
+
 /// The ratio of two samples of times (> 0) with its 95 % interval and the chances against
 /// `threshold`. Requires a time on each side.
+///
+/// In turn, rounds are also compared pair by pair (Wilcoxon), which drift that is slower than a
+/// round cannot disturb, while all against all (Mann-Whitney) tells more where rounds are
+/// independent. The better of both is taken and its chance doubled, for having looked twice.
+/// `base_ns` may hold base twice or more: all its rounds, then all rounds again.
 RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const double> head_ns,
-                             double threshold);
+                             double threshold, Order order = Order::apart);
 
 /// Whether screening rounds ask for fresh ones: the ratio leans a third of the threshold or more to
 /// one side, with a one-sided chance below 20 % if nothing differed.
-bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns, double threshold);
+bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns, double threshold,
+                Order order);
 
 /// Rounds per arm after which an interval that shrinks with their root would lie within the
 /// threshold or beyond it; 0 if the ratio is too near the threshold to tell (more than 10,000).

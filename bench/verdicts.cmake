@@ -3,6 +3,7 @@ set(verdict_headers
   ab.h
   ab_process.h
   compare.h
+  history.h
   statistics_changes.h
   statistics_ranks.h
   verdict.h
@@ -11,6 +12,7 @@ set(verdict_sources
   ab.cc
   ab_process.cc
   compare.cc
+  history.cc
   statistics_changes.cc
   statistics_ranks.cc
   verdict.cc

@@ -26,6 +26,7 @@ void add_select(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
 void add_ab(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
+void add_history(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_regret(CLI::App& app, Action& action);

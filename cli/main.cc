@@ -27,6 +27,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   add_merge(app, action);
   add_ab(app, action);
   add_compare(app, action);
+  add_history(app, action);
   add_report(app, action);
   add_calibrate(app, action);
   add_regret(app, action);

@@ -1,6 +1,9 @@
 # Tests of what compares two versions, and the experiment that says how often it is wrong.
 collbench_test(verdicts
   SOURCES
+    ab_test.cc
+    compare_test.cc
+    history_test.cc
     statistics_test.cc
   USES bench
   LINKS nlohmann_json::nlohmann_json)

@@ -1,0 +1,198 @@
+// `collbench history`: ratios to a pinned reference over time, and since when they changed.
+#include "bench/history.h"
+
+#include <chrono>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/compare.h"
+#include "bench/record_file.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/values.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct HistoryOptions {
+  std::string database = "collbench-history.sqlite";
+  std::string reference;
+  std::string head;
+  std::string when;
+  std::string name;
+  std::string keep;
+  std::string p = "0.01%";
+  std::string least = "3%";
+};
+
+std::string now_utc() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// ISO 8601 in UTC, so that text sorts as time does.
+void check_when(const std::string& when) {
+  std::tm parts{};
+  const char* end = strptime(when.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  require(end != nullptr && *end == '\0',
+          fmt::format("--when: '{}' is no time; write 2026-11-21T14:30:00Z", when));
+}
+
+ChangeRule rule_of(const HistoryOptions& options) {
+  ChangeRule rule;
+  rule.p = parse_fraction("--p", options.p);
+  rule.least_change = parse_fraction("--least", options.least);
+  return rule;
+}
+
+int add_job(const HistoryOptions& options) {
+  const RecordFile reference = read_records(options.reference);
+  const RecordFile head = read_records(options.head);
+  require_sound(reference, options.reference);
+  require_sound(head, options.head);
+  const Comparison comparison = compare_files(reference, head, GateRule{}, false);
+  require(comparison.mismatches.empty(),
+          fmt::format("reference and head were not measured on one machine: {}",
+                      fmt::join(comparison.mismatches, ", ")));
+  if (!options.when.empty()) check_when(options.when);
+  History history(options.database);
+  const HistoryJob job = history.add(comparison, options.when.empty() ? now_utc() : options.when);
+  std::cerr << fmt::format("collbench: job {} with {} cases in '{}'\n", job.id, job.cases,
+                           options.database);
+  for (const std::string& warning : comparison.warnings) {
+    std::cerr << "collbench: warning: " << warning << '\n';
+  }
+  return exit_ok;
+}
+
+int list_jobs(const HistoryOptions& options) {
+  const History history(options.database);
+  std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {:<14}  {:>5}  {}\n", "job", "when", "revision",
+                           "reference", "cases", "machine");
+  for (const HistoryJob& job : history.jobs()) {
+    std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {:<14}  {:>5}  {}\n", job.id, job.when,
+                             job.revision, job.reference, job.cases, job.machine);
+  }
+  return exit_ok;
+}
+
+std::string value_text(const StoredPoint& point) {
+  if (point.exact) return fmt::format("{:.12g} us (exact)", point.value / 1e3);
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", point.value, point.low, point.high);
+}
+
+const ChangePoint* change_at(const StoredSeries& series, std::size_t place) {
+  for (const ChangePoint& change : series.changes) {
+    if (change.at == place) return &change;
+  }
+  return nullptr;
+}
+
+int show_case(const HistoryOptions& options) {
+  const StoredSeries series = History(options.database).series(options.name, rule_of(options));
+  std::cout << series.name << '\n';
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    const StoredPoint& point = series.points[i];
+    if (const ChangePoint* change = change_at(series, i)) {
+      std::cout << fmt::format("      {:-^60}\n",
+                               " " + percent_text(change->after / change->before) + " ");
+    }
+    std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {}\n", point.job.id, point.job.when,
+                             point.job.revision, value_text(point));
+  }
+  return exit_ok;
+}
+
+int show_changes(const HistoryOptions& options) {
+  const History history(options.database);
+  const std::vector<std::string> names =
+      options.name.empty() ? history.cases() : std::vector<std::string>{options.name};
+  int found = 0;
+  for (const std::string& name : names) {
+    const StoredSeries series = history.series(name, rule_of(options));
+    for (const ChangePoint& change : series.changes) {
+      const HistoryJob& job = series.points[change.at].job;
+      std::cout << fmt::format("{}  {}  since {} (job {})  {}\n", job.when,
+                               percent_text(change.after / change.before), job.revision, job.id,
+                               name);
+      ++found;
+    }
+  }
+  std::cerr << fmt::format("collbench: {} changes in {} cases\n", found, names.size());
+  return exit_ok;
+}
+
+int prune_jobs(const HistoryOptions& options) {
+  const int keep = static_cast<int>(parse_count("--keep", options.keep, 0, 1'000'000'000));
+  const int gone = History(options.database).prune(keep);
+  std::cerr << fmt::format("collbench: {} jobs removed\n", gone);
+  return exit_ok;
+}
+
+using Options = std::shared_ptr<HistoryOptions>;
+
+CLI::App* add_verb(CLI::App& parent, const char* name, const char* help, const Options& options,
+                   Action& action, int (*run)(const HistoryOptions&)) {
+  CLI::App* verb = parent.add_subcommand(name, help);
+  verb->add_option("--db", options->database, "the history (collbench-history.sqlite)")
+      ->option_text("FILE")
+      ->group("Where");
+  verb->callback([options, run, &action] { action = [options, run] { return run(*options); }; });
+  return verb;
+}
+
+void declare_argument(CLI::App& verb, const char* name, std::string& value, const char* help,
+                      bool required) {
+  verb.add_option(name, value, help)->option_text(name)->group("Arguments")->required(required);
+}
+
+void declare_rule(CLI::App& verb, HistoryOptions& options) {
+  verb.add_option("--p", options.p, "largest chance of a change that is none (0.01%)")
+      ->option_text("PERCENT")
+      ->group("Changes");
+  verb.add_option("--least", options.least, "smaller changes are none (3%)")
+      ->option_text("PERCENT")
+      ->group("Changes");
+}
+
+}  // namespace
+
+void add_history(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("history", "ratios to a pinned reference over time, and their changes");
+  command->require_subcommand(1);
+  const auto options = std::make_shared<HistoryOptions>();
+  CLI::App* add =
+      add_verb(*command, "add", "add one job: records of the reference and of a version", options,
+               action, add_job);
+  declare_argument(*add, "REFERENCE", options->reference, "records of the pinned reference", true);
+  declare_argument(*add, "HEAD", options->head, "records of the version, of the same job", true);
+  add->add_option("--when", options->when, "time of the job, UTC; now if not given")
+      ->option_text("TIME")
+      ->group("Where");
+  add_verb(*command, "list", "the jobs in the history", options, action, list_jobs);
+  CLI::App* show = add_verb(*command, "show", "the series of a case, with its changes", options,
+                            action, show_case);
+  declare_argument(*show, "CASE", options->name, "its name, as `history changes` shows it", true);
+  declare_rule(*show, *options);
+  CLI::App* changes = add_verb(*command, "changes", "where the level of a case moved", options,
+                               action, show_changes);
+  declare_argument(*changes, "CASE", options->name, "only this case", false);
+  declare_rule(*changes, *options);
+  CLI::App* prune = add_verb(*command, "prune", "remove old jobs", options, action, prune_jobs);
+  prune->add_option("--keep", options->keep, "the latest jobs to keep")
+      ->option_text("N")
+      ->group("Arguments")
+      ->required();
+}
+
+}  // namespace collbench

@@ -1,0 +1,199 @@
+// Stored records: exact figures for equality, timed ones by their rounds, and what is refused.
+#include "bench/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Record simulated(const std::string& algorithm, double time_us, std::int64_t messages) {
+  Record record;
+  record.which.algorithm = algorithm;
+  record.which.backend = "sim";
+  record.which.workers = 8;
+  record.which.bytes = Bytes{1024};
+  record.which.simulated.topology = "star:8";
+  record.algorithm_chosen = algorithm;
+  Exact exact;
+  exact.time = Seconds{time_us * 1e-6};
+  exact.messages = messages;
+  exact.rounds = 14;
+  exact.busiest_link_bytes = 4096;
+  record.measurement.exact = exact;
+  record.measurement.latency_ns = {static_cast<std::int64_t>(time_us * 1e3)};
+  return record;
+}
+
+Record timed(int workers, std::int64_t latency_ns, const std::string& started) {
+  Record record;
+  record.which.algorithm = "ring";
+  record.which.backend = "shm";
+  record.which.workers = workers;
+  record.which.bytes = Bytes{1024};
+  record.algorithm_chosen = "ring";
+  record.measurement.latency_ns = {latency_ns, latency_ns + 1, latency_ns + 2};
+  record.measurement.wrong = 0;
+  record.started = started;
+  return record;
+}
+
+RecordFile file_of(std::vector<Record> records) {
+  return {{{"host", "one"}, {"cpu", "X"}}, std::move(records)};
+}
+
+/// `rounds` cycles of one case that differ a little.
+RecordFile cycles(int rounds, std::int64_t latency_ns, int first_second = 0) {
+  RecordFile file = file_of({});
+  for (int i = 0; i < rounds; ++i) {
+    file.records.push_back(timed(2, latency_ns + (i * 37) % 101,
+                                 "2026-11-21T10:00:" + std::to_string(10 + first_second + 2 * i)));
+  }
+  return file;
+}
+
+Verdict only(const Comparison& comparison) {
+  EXPECT_EQ(comparison.verdicts.size(), 1u);
+  return comparison.verdicts.front();
+}
+
+TEST(CompareExact, EqualFiguresAreTheSameOnAnyMachine) {
+  RecordFile other = file_of({simulated("ring", 12.5, 112)});
+  other.environment["host"] = "two";
+  const Verdict verdict =
+      only(compare_files(file_of({simulated("ring", 12.5, 112)}), other, GateRule{}, false));
+  EXPECT_EQ(verdict.outcome, Outcome::same);
+  EXPECT_TRUE(verdict.exact);
+}
+
+TEST(CompareExact, ALongerTimeIsSlowerWithEveryFigureThatDiffers) {
+  const Comparison comparison = compare_files(file_of({simulated("ring", 12.5, 112)}),
+                                              file_of({simulated("ring", 13.0, 120)}), {}, false);
+  const Verdict verdict = only(comparison);
+  EXPECT_EQ(verdict.outcome, Outcome::slower);
+  EXPECT_EQ(verdict.reason, "simulated time 12.5 us -> 13 us, messages 112 -> 120");
+  EXPECT_TRUE(fails(verdict, comparison.rule));
+}
+
+TEST(CompareExact, AFasterTimeFailsTooUnlessExactFiguresMayDiffer) {
+  GateRule rule;
+  const auto base = file_of({simulated("ring", 12.5, 112)});
+  const Verdict verdict =
+      only(compare_files(base, file_of({simulated("ring", 11, 112)}), rule, false));
+  EXPECT_EQ(verdict.outcome, Outcome::faster);
+  EXPECT_TRUE(fails(verdict, rule));
+  rule.fail_on_exact = false;
+  EXPECT_FALSE(fails(verdict, rule));
+}
+
+TEST(CompareExact, OtherFiguresAtTheSameTimeAreChanged) {
+  Record chosen = simulated("auto", 12.5, 112);
+  chosen.algorithm_chosen = "ring";
+  Record other = chosen;
+  other.algorithm_chosen = "tree";
+  const Verdict verdict = only(compare_files(file_of({chosen}), file_of({other}), {}, false));
+  EXPECT_EQ(verdict.outcome, Outcome::changed);
+  ASSERT_EQ(verdict.changes.size(), 1u);
+  EXPECT_EQ(verdict.changes[0].metric, "algorithm");
+  EXPECT_EQ(verdict.changes[0].head, "tree");
+}
+
+TEST(CompareExact, ADifferenceBelowTheLastDigitsIsNone) {
+  const Verdict verdict =
+      only(compare_files(file_of({simulated("ring", 12.5, 112)}),
+                         file_of({simulated("ring", 12.5 * (1 + 1e-13), 112)}), {}, false));
+  EXPECT_EQ(verdict.outcome, Outcome::same);
+}
+
+TEST(Compare, CasesOfOneFileOnlyAreMissingOrNew) {
+  const Comparison comparison =
+      compare_files(file_of({simulated("ring", 1, 1), simulated("tree", 1, 1)}),
+                    file_of({simulated("tree", 1, 1), simulated("direct", 1, 1)}), {}, false);
+  std::vector<std::string> outcomes;
+  for (const Verdict& verdict : comparison.verdicts) {
+    outcomes.push_back(verdict.which.algorithm + " " + std::string(to_string(verdict.outcome)));
+  }
+  EXPECT_THAT(outcomes, ElementsAre("ring missing", "tree same", "direct new"));
+}
+
+TEST(Compare, ACaseThatHeadSkippedIsMissingWithTheReason) {
+  Record skipped = timed(2, 0, "");
+  skipped.measurement = {};
+  skipped.skipped = "no NCCL here";
+  const Verdict verdict = only(compare_files(cycles(1, 1000), file_of({skipped}), {}, false));
+  EXPECT_EQ(verdict.outcome, Outcome::missing);
+  EXPECT_THAT(verdict.reason, HasSubstr("no NCCL here"));
+}
+
+TEST(CompareTimed, InterleavedRoundsShowASlowdownAndItsAbsence) {
+  const Verdict slow =
+      only(compare_files(cycles(10, 10'000), cycles(10, 12'000, 1), GateRule{}, false));
+  EXPECT_EQ(slow.outcome, Outcome::slower);
+  EXPECT_NEAR(slow.ratio->ratio, 1.2, 0.01);
+  EXPECT_FALSE(slow.confirmation);
+  const Verdict same =
+      only(compare_files(cycles(10, 10'000), cycles(10, 10'010, 1), GateRule{}, false));
+  EXPECT_EQ(same.outcome, Outcome::same);
+}
+
+TEST(CompareTimed, OneProcessEachShowsNothing) {
+  const Comparison comparison = compare_files(cycles(1, 1000), cycles(1, 9000), {}, false);
+  EXPECT_EQ(only(comparison).outcome, Outcome::inconclusive);
+  EXPECT_THAT(comparison.warnings, ElementsAre(HasSubstr("1 rounds"), HasSubstr("one after")));
+}
+
+TEST(CompareTimed, AnotherMachineGivesNoVerdictUnlessTold) {
+  RecordFile other = cycles(10, 12'000, 1);
+  other.environment["cpu"] = "Y";
+  const Verdict verdict = only(compare_files(cycles(10, 10'000), other, {}, false));
+  EXPECT_EQ(verdict.outcome, Outcome::env_mismatch);
+  EXPECT_THAT(verdict.reason, HasSubstr("cpu: 'X' is not 'Y'"));
+  EXPECT_EQ(only(compare_files(cycles(10, 10'000), other, {}, true)).outcome, Outcome::slower);
+}
+
+std::string refusal(const RecordFile& file) {
+  try {
+    require_sound(file, "f.json");
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CompareRefuses, WhatNoRunWrites) {
+  EXPECT_EQ(refusal(cycles(3, 1000)), "");
+  EXPECT_EQ(refusal(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b")})), "")
+      << "a cycle that was cut short";
+  EXPECT_EQ(refusal(file_of({simulated("ring", 1, 1), simulated("ring", 1, 1)})),
+            "'f.json': case 'ring/sim/workers:8/1024/f32/sum/on:star:8' is simulated twice");
+  EXPECT_THAT(refusal(file_of({timed(2, 5, "a"), timed(2, 5, "a")})),
+              HasSubstr("case 'ring/shm/workers:2/1024/f32/sum' has the same record twice"));
+  EXPECT_THAT(
+      refusal(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"), timed(2, 7, "c")})),
+      HasSubstr("twice in one cycle"));
+  EXPECT_THAT(refusal(file_of({timed(2, 5, "a"), timed(2, 6, "b"), timed(3, 5, "a")})),
+              HasSubstr("not one run's records"));
+  EXPECT_THAT(refusal(file_of({timed(2, -5, "a")})), HasSubstr("a sample of -5 ns"));
+}
+
+TEST(Outcomes, HaveNamesThatAreReadBack) {
+  for (const Outcome outcome : all_outcomes())
+    EXPECT_EQ(parse_outcome(to_string(outcome)), outcome);
+  EXPECT_THROW(parse_outcome("slowr"), InvalidArgument);
+}
+
+TEST(Outcomes, TheHeadlineCountsThemWorstFirst) {
+  const Comparison comparison =
+      compare_files(file_of({simulated("ring", 1, 1), simulated("tree", 1, 1)}),
+                    file_of({simulated("ring", 2, 1), simulated("tree", 1, 1)}), {}, false);
+  EXPECT_EQ(headline(comparison), "2 cases: 1 slower, 1 same");
+  EXPECT_EQ(method_line(comparison), "exact figures, compared for equality");
+}
+
+}  // namespace
+}  // namespace collbench

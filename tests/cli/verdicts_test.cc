@@ -1,0 +1,149 @@
+// `ab`, `compare` and `history` as a user calls them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+/// A head that runs the real command and then says its samples took `factor` times as long.
+std::string slowed(const std::string& factor) {
+  return "#!/bin/bash\n" COLLBENCH_BINARY
+         " \"$@\" || exit\n"
+         "python3 - " +
+         factor +
+         " \"${@: -1}\" <<'END'\n"
+         "import json, sys\n"
+         "path = sys.argv[2]\n"
+         "data = json.load(open(path))\n"
+         "for record in data['records']:\n"
+         "    record['latency_ns'] = [int(ns * float(sys.argv[1])) for ns in "
+         "record['latency_ns']]\n"
+         "json.dump(data, open(path, 'w'), indent=1)\n"
+         "END\n";
+}
+
+class VerdictsTest : public testing::Test {
+ protected:
+  Outcome simulate(const std::string& topology, const std::string& file) {
+    return invoke(folder_, {"simulate", "--topo", topology, "--algo", "ring,tree", "-b", "1K", "-e",
+                            "64K", "--quiet", "--json", file});
+  }
+  Outcome ab(const std::string& head, std::vector<std::string> options) {
+    std::vector<std::string> words = {"ab", "--base", COLLBENCH_BINARY, "--head", head};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const char* word : {"--", "-A", "ring", "-W", "2", "-b", "1K", "-e", "1K", "-n", "20"}) {
+      words.emplace_back(word);
+    }
+    return invoke(folder_, words);
+  }
+  std::string head_slowed_by(const std::string& factor) {
+    folder_.write("head", slowed(factor));
+    invoke_program(folder_, "chmod", {"+x", "head"});
+    return folder_.path() + "/head";
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(VerdictsTest, ExactFiguresThatDifferFailTheGateByName) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "b.json").code, 0);
+  const Outcome same = invoke(folder_, {"compare", "a.json", "b.json"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("8 cases: 8 same; exact figures, compared for equality"));
+  ASSERT_EQ(invoke_program(folder_, "python3",
+                           {"-c",
+                            "import json; d = json.load(open('b.json'))\n"
+                            "d['records'][0]['exact']['messages'] += 1\n"
+                            "json.dump(d, open('b.json', 'w'), indent=1)"})
+                .code,
+            0);
+  const Outcome changed = invoke(folder_, {"compare", "a.json", "b.json"});
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_THAT(changed.err, ContainsRegex("gate failed: ring/sim.*: changed: messages"));
+  EXPECT_EQ(invoke(folder_, {"compare", "a.json", "b.json", "--fail-on", "none"}).code, 0);
+}
+
+TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
+  const Outcome outcome = ab(head_slowed_by("3"), {"--rounds", "8", "--keep", "rounds"});
+  EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("slower: confirmed by fresh rounds"));
+  const Outcome again = invoke(folder_, {"compare", "rounds/base.jsonl", "rounds/head.jsonl"});
+  EXPECT_THAT(again.out, HasSubstr("1 cases: 1 slower")) << again.err;
+}
+
+TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
+  // The ninth process of head asks ab, its parent, to stop.
+  folder_.write("head",
+                "#!/bin/bash\necho x >> count\n"
+                "[ \"$(wc -l < count)\" -lt 9 ] || kill -INT $PPID\n"
+                "exec " COLLBENCH_BINARY " \"$@\"\n");
+  invoke_program(folder_, "chmod", {"+x", "head"});
+  const Outcome outcome = ab(folder_.path() + "/head", {"--rounds", "50"});
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("ring/shm"), HasSubstr("8 rounds")));
+  EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGINT after 8 rounds"));
+}
+
+TEST_F(VerdictsTest, AHeadThatFailsSaysWhichAndHow) {
+  folder_.write("head", "#!/bin/bash\nexit 5\n");
+  invoke_program(folder_, "chmod", {"+x", "head"});
+  const Outcome failed = ab(folder_.path() + "/head", {});
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.err, ContainsRegex("head \\(.*/head\\) exited with code 5"));
+  EXPECT_EQ(ab("/no/such/program", {}).code, 4);
+}
+
+TEST_F(VerdictsTest, BadInputIsNamed) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
+  folder_.write("version.json", "{\"schema_version\": 9, \"environment\": {}, \"records\": []}");
+  folder_.write("nan.jsonl",
+                "{\"schema_version\": 1, \"environment\": {}}\n{\"latency_ns\": [NaN]}\n");
+  const auto refused = [&](const std::string& file) {
+    const Outcome outcome = invoke(folder_, {"compare", "a.json", file});
+    EXPECT_EQ(outcome.code, 2) << file;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused("version.json"), HasSubstr("'version.json': records of schema version 9"));
+  EXPECT_THAT(refused("nan.jsonl"), HasSubstr("'nan.jsonl'"));
+  EXPECT_EQ(invoke(folder_, {"compare", "a.json", "none.json"}).code, 4);
+  EXPECT_THAT(invoke(folder_, {"compare", "a.json", "a.json", "--fail-on", "slowr"}).err,
+              HasSubstr("Did you mean 'slower'?"));
+  EXPECT_THAT(ab(COLLBENCH_BINARY, {"--rounds", "0"}).err, HasSubstr("--rounds"));
+}
+
+TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
+  for (const char* when : {"2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"}) {
+    const Outcome added =
+        invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", when});
+    EXPECT_EQ(added.code, 0) << added.err;
+  }
+  EXPECT_THAT(invoke(folder_, {"history", "list", "--db", "h.db"}).out,
+              HasSubstr("2026-01-02T00:00:00Z"));
+  const Outcome counted =
+      invoke_program(folder_, "python3",
+                     {"-c",
+                      "import sqlite3; print(sqlite3.connect('h.db').execute("
+                      "'select count(*), count(distinct name) from point').fetchone())"});
+  EXPECT_EQ(counted.out, "(16, 8)\n") << counted.err;
+  const std::string name = "ring/sim/workers:8/1024/f32/sum/on:star:8,10Gbps,50us";
+  const Outcome shown = invoke(folder_, {"history", "show", name, "--db", "h.db"});
+  EXPECT_THAT(shown.out, HasSubstr("us (exact)")) << shown.err;
+  EXPECT_THAT(invoke(folder_, {"history", "changes", "--db", "h.db"}).err,
+              HasSubstr("0 changes in 8 cases"));
+  EXPECT_THAT(invoke(folder_, {"history", "prune", "--keep", "1", "--db", "h.db"}).err,
+              HasSubstr("1 jobs removed"));
+  EXPECT_EQ(
+      invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", "yesterday"})
+          .code,
+      2);
+}
+
+}  // namespace
+}  // namespace collbench
