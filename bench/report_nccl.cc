@@ -66,6 +66,7 @@ class NcclReporter final : public Reporter {
   NcclReporter(std::ostream& out, const Sampling& sampling) : out_(out), sampling_(sampling) {}
 
   void begin(const Environment& environment, const std::vector<Case>& cases) override {
+    if (environment.count("source") > 0) source_ = environment.at("source");
     host_ = environment.count("host") > 0 ? environment.at("host") : "unknown";
     version_ = environment.count("version") > 0 ? environment.at("version") : "unknown";
     for (const Case& which : cases) sizes_.push_back(which.bytes.count);
@@ -126,14 +127,17 @@ class NcclReporter final : public Reporter {
                              : 1;
     const std::string step = by_step ? fmt::format("{}(bytes)", sizes_[1] - sizes_[0])
                                      : fmt::format("{:.3g}(factor)", ratio);
-    out_ << fmt::format("# collbench {}: {} on {}, {} workers\n", version_, which.algorithm,
-                        which.backend, which.workers);
+    out_ << (source_.empty() ? fmt::format("# collbench {}: {} on {}, {} workers\n", version_,
+                                           which.algorithm, which.backend, which.workers)
+                             : fmt::format("# {}: {} {}, {} ranks\n", source_, which.backend,
+                                           which.algorithm, which.workers));
     out_ << fmt::format(
         "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} "
         "agg iters: 1 validation: {} graph: 0\n#\n# Using devices\n",
         which.isolate || which.backend != "shm" ? 1 : which.workers, sizes_.front(), sizes_.back(),
         step, sampling_.warmup, sampling_.iterations, sampling_.check ? 1 : 0);
     for (int rank = 0; rank < which.workers; ++rank) {
+      if (!source_.empty()) break;  // another's devices are not in its table
       out_ << fmt::format("#  Rank {:>2} Group  0 on {} device {:>2} [CPU]\n", rank, host_, rank);
     }
     out_ << "#\n#" << std::string(62, ' ') << "out-of-place" << std::string(23, ' ') << "in-place"
@@ -150,6 +154,7 @@ class NcclReporter final : public Reporter {
   Sampling sampling_;
   std::string host_;
   std::string version_;
+  std::string source_;  // of records that are another benchmark's table
   std::vector<std::int64_t> sizes_;
   std::vector<TableKey> order_;
   std::map<TableKey, Table> tables_;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/case_filter.h"
-#include "bench/record_file.h"
+#include "bench/foreign_tables.h"
 #include "bench/verdict_json.h"
 #include "cli/config_file.h"
 #include "core/error.h"
@@ -19,6 +19,17 @@ bool is_comparison(const std::string& text) {
   const std::size_t verdicts = text.find("\"verdicts\"");
   return text.starts_with('{') && verdicts != std::string::npos &&
          text.find("\"records\"") == std::string::npos;
+}
+
+/// Tables of other benchmarks; `path` may end in hints.
+void add_tables(const std::string& path, ReportInputs& inputs) {
+  std::vector<std::string> skipped;
+  const std::vector<MeasuredTable> tables = read_tables(path, skipped);
+  require(!tables.empty(), "neither records, nor a comparison, nor a table of another benchmark");
+  for (const MeasuredTable& table : tables) {
+    const std::string name = std::filesystem::path(table.name).filename().string();
+    inputs.sources.push_back({name, to_records(table)});
+  }
 }
 
 }  // namespace
@@ -34,17 +45,23 @@ std::vector<Record> ReportInputs::records() const {
 ReportInputs read_report_inputs(const std::vector<std::string>& files) {
   ReportInputs inputs;
   for (const std::string& path : files) {
-    const std::string text = read_text_file(path);
+    // What is no file may be one with hints: "job.txt,ranks=16".
+    const bool is_file = std::filesystem::is_regular_file(path);
+    const std::string text = is_file ? read_text_file(path) : "";
     const std::string name = std::filesystem::path(path).filename().string();
     try {
       if (is_comparison(text)) {
         require(!inputs.comparison, "a second comparison; a report shows one");
         inputs.comparison = comparison_from_json(text);
-      } else {
+      } else if (is_file && foreign_format(text) == "collbench") {
         inputs.sources.push_back({name, records_from_json(text)});
+      } else {
+        add_tables(path, inputs);
       }
     } catch (const InvalidArgument& error) {
-      throw InvalidArgument(fmt::format("'{}': {}", path, error.what()));
+      const std::string message = error.what();
+      const bool says_where = message.find(path) != std::string::npos;
+      throw InvalidArgument(says_where ? message : fmt::format("'{}': {}", path, message));
     }
   }
   return inputs;

@@ -13,6 +13,7 @@ namespace collbench {
 struct ReportInputs {
   std::vector<ReportSource> sources;
   std::optional<Comparison> comparison;
+  std::vector<HistorySeries> history;
 
   /// The records of all files, in their order.
   std::vector<Record> records() const;

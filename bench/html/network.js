@@ -93,6 +93,7 @@ function topologyOption(replay) {
       data: vertices.map(([name, host, x, y], i) => ({ id: String(i), name,
         x: x * stretchX, y: y * stretchY,
         symbol: host ? 'circle' : 'rect', symbolSize: many ? 6 : 14,
+        label: { position: host ? 'bottom' : 'top' },
         itemStyle: { color: host ? palette[0] : palette[3] } })),
       links: cables(replay).map((cable) => ({ source: String(cable.from), target: String(cable.to),
         cable, lineStyle: { color: heat(cable.use), width: 1 + 3 * cable.use, opacity: 1,

@@ -1,0 +1,124 @@
+// The page's data and its frame. tests/cli/report_test.cc opens the page in a browser.
+#include "bench/html_report.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/report_records.h"
+#include "tests/bench/report_verdicts.h"
+
+#include "bench/html_parts.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+HtmlReport report_of(std::vector<Record> records) {
+  HtmlReport report;
+  report.title = "a title";
+  report.sources.push_back({"a.json", {scripted_environment(), std::move(records)}});
+  return report;
+}
+
+std::string page_of(const HtmlReport& report) {
+  std::ostringstream out;
+  write_html(out, report);
+  return out.str();
+}
+
+TEST(PageDataTest, ARowHasTheFiguresOfItsRecord) {
+  const auto data =
+      nlohmann::json::parse(page_data(report_of({scripted_record("ring", 8, {1 << 20}, 100'000)})));
+  const auto& row = data["rows"][0];
+  EXPECT_EQ(data["words"][row[1].get<std::size_t>()], "ring");
+  EXPECT_EQ(row[4], 8);
+  EXPECT_EQ(row[5], 1 << 20);
+  EXPECT_EQ(row[13], 100.0);                        // median, us
+  EXPECT_NEAR(row[21].get<double>(), 18.35, 0.01);  // busbw, GB/s
+  EXPECT_EQ(row[28].size(), 20U);                   // samples
+}
+
+TEST(PageDataTest, WhatIsNotKnownIsNullAndSkippedCasesSayWhy) {
+  Record skipped = scripted_record("mpi", 2, {1024}, 1);
+  skipped.measurement = {};
+  skipped.skipped = "no mpirun";
+  const auto data = nlohmann::json::parse(page_data(report_of({skipped})));
+  EXPECT_TRUE(data["rows"][0][13].is_null());
+  EXPECT_THAT(data["words"].dump(), HasSubstr("no mpirun"));
+}
+
+TEST(PageDataTest, NoTextCanEndTheScriptElement) {
+  Record record = scripted_record("ring", 2, {1024}, 1000);
+  record.skipped = "</script><script>alert(1)</script><!--";
+  HtmlReport report = report_of({record});
+  report.title = "</title><b>";
+  const std::string data = page_data(report);
+  EXPECT_THAT(data, Not(HasSubstr("<")));
+  const std::string page = page_of(report);
+  EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
+  EXPECT_EQ(page.find("</title><b>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;/title&gt;"), std::string::npos);
+}
+
+TEST(PageDataTest, TextThatIsNotUtf8DoesNotSpoilThePage) {
+  HtmlReport report = report_of({scripted_record("ring", 2, {1024}, 1000)});
+  report.sources[0].file.environment["host"] = "caf\xe9";
+  EXPECT_TRUE(nlohmann::json::accept(page_data(report)));
+}
+
+TEST(PageDataTest, ManySamplesAreThinnedEvenly) {
+  std::vector<Record> records(200, scripted_record("ring", 2, {1024}, 1000));
+  for (Record& record : records) record.measurement.latency_ns.assign(20'000, 1000);
+  const auto data = nlohmann::json::parse(page_data(report_of(records)));
+  std::size_t samples = 0;
+  for (const auto& row : data["rows"]) {
+    EXPECT_EQ(row[12], 20'000);  // n is that of the record
+    samples += row[28].size();
+  }
+  EXPECT_LE(samples, most_page_samples);
+  EXPECT_GT(samples, most_page_samples / 2);
+}
+
+TEST(PageDataTest, VerdictsComeWorstFirst) {
+  HtmlReport report = report_of({});
+  const Comparison comparison =
+      scripted_comparison({scripted_verdict("fine", Outcome::same, 1.0),
+                           scripted_verdict("slow", Outcome::slower, 1.2)});
+  report.comparison = &comparison;
+  const auto data = nlohmann::json::parse(page_data(report));
+  EXPECT_EQ(data["comparison"]["verdicts"][0]["name"], "slow");
+  EXPECT_EQ(data["comparison"]["verdicts"][0]["fails"], true);
+  EXPECT_EQ(data["comparison"]["counts"]["same"], 1);
+}
+
+TEST(PageTest, LoadsNothing) {
+  std::string page = page_of(report_of({scripted_record("ring", 2, {1024}, 1000)}));
+  // The library can make images and links; the page's own parts must not.
+  page.erase(page.find(echarts_script()), echarts_script().size());
+  for (const char* part : {"<link", "<img", " src=", "@import", "http://", "https://"}) {
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+  }
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+}
+
+TEST(PageTest, HasATableForThoseWithoutScripts) {
+  const std::string page = page_of(report_of({scripted_record("ring", 8, {1 << 20}, 100'000)}));
+  const std::size_t plain = page.find("<noscript>");
+  ASSERT_NE(plain, std::string::npos);
+  EXPECT_LT(page.find("18.35", plain), page.find("</noscript>"));
+}
+
+TEST(PageTest, HoldsItsScriptsWhole) {
+  EXPECT_THAT(std::string(echarts_script()), HasSubstr("Apache Software Foundation"));
+  EXPECT_EQ(echarts_script().size(), 1'121'883U);
+  EXPECT_TRUE(page_script().ends_with("start();\n"));
+  EXPECT_TRUE(page_style().ends_with("}\n"));
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,129 @@
+// Comparisons as Markdown, JUnit, OpenMetrics and annotations: what is in them, and that they keep
+// within what their readers take.
+#include "bench/report_verdicts.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/report_verdicts.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string markdown(const Comparison& comparison, std::size_t most_bytes = most_comment_bytes) {
+  std::ostringstream out;
+  write_markdown(out, comparison, most_bytes);
+  return out.str();
+}
+
+std::string annotations(const Comparison& comparison) {
+  std::ostringstream out;
+  write_annotations(out, comparison);
+  return out.str();
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
+  const std::string text = markdown(scripted_comparison(
+      {scripted_verdict("a", Outcome::same, 1.0), scripted_verdict("b", Outcome::faster, 0.8),
+       scripted_verdict("c", Outcome::slower, 1.2)}));
+  EXPECT_THAT(text, HasSubstr("❌ **1 case fails.**"));
+  EXPECT_LT(text.find("**slower**"), text.find("| faster |"));
+  EXPECT_THAT(text, HasSubstr("+20.0 %"));
+  EXPECT_THAT(text, HasSubstr("<details><summary>All 3 cases</summary>"));
+}
+
+TEST(VerdictMarkdownTest, SaysThatNothingFails) {
+  EXPECT_THAT(markdown(scripted_comparison({scripted_verdict("a", Outcome::same, 1.0)})),
+              HasSubstr("✅ **No case fails.**"));
+}
+
+TEST(VerdictMarkdownTest, ANameCannotEndItsCellOrBecomeMarkup) {
+  const std::string text =
+      markdown(scripted_comparison({scripted_verdict("x|<b>*", Outcome::slower, 1.2)}));
+  EXPECT_THAT(text, HasSubstr("x\\|\\<b\\>\\*"));
+}
+
+TEST(VerdictMarkdownTest, ManyCasesStayWithinTheLimitAndSayHowManyAreLeftOut) {
+  std::vector<Verdict> verdicts;
+  for (int i = 0; i < 5000; ++i) {
+    verdicts.push_back(scripted_verdict("case " + std::to_string(i), Outcome::same, 1.0));
+  }
+  verdicts[4000] = scripted_verdict("the slow one", Outcome::slower, 1.3);
+  const std::string text = markdown(scripted_comparison(verdicts));
+  EXPECT_LE(text.size(), most_comment_bytes);
+  EXPECT_GT(text.size(), most_comment_bytes / 2);
+  EXPECT_THAT(text, AllOf(HasSubstr("the slow one"), HasSubstr("more rows did not fit here"),
+                          HasSubstr("</details>"), HasSubstr("threshold")));
+}
+
+TEST(VerdictMarkdownTest, ATinyLimitIsKeptToo) {
+  const Comparison comparison = scripted_comparison({scripted_verdict("a", Outcome::slower, 1.2)});
+  for (const std::size_t most : {0U, 10U, 100U, 500U}) {
+    EXPECT_LE(markdown(comparison, most).size(), most);
+  }
+}
+
+TEST(VerdictAnnotationsTest, FailuresAreErrorsAndUnclearOnesWarnings) {
+  const std::string text = annotations(
+      scripted_comparison({scripted_verdict("a,b:c", Outcome::slower, 1.2, "100 %\nsure"),
+                           scripted_verdict("d", Outcome::inconclusive, 1.04)}));
+  EXPECT_THAT(text, StartsWith("::error title=slower%3A a%2Cb%3Ac::100 %25%0Asure\n"));
+  EXPECT_THAT(text, HasSubstr("::warning title=inconclusive%3A d::"));
+  EXPECT_THAT(text, HasSubstr("::notice title="));
+}
+
+TEST(VerdictAnnotationsTest, AtMostTenOfAKindComeBecauseMoreAreNotShown) {
+  std::vector<Verdict> verdicts;
+  for (int i = 0; i < 25; ++i) {
+    verdicts.push_back(scripted_verdict("case " + std::to_string(i), Outcome::slower, 1.2));
+  }
+  const std::string text = annotations(scripted_comparison(verdicts));
+  EXPECT_EQ(count_of(text, "::error "), 10U);
+  EXPECT_THAT(text, HasSubstr("::error title=and more::16 more cases"));
+}
+
+TEST(VerdictJunitTest, OutcomesBecomeFailuresErrorsAndSkips) {
+  std::ostringstream out;
+  write_junit(out, scripted_comparison({scripted_verdict("a", Outcome::same, 1.0),
+                                        scripted_verdict("b", Outcome::slower, 1.2),
+                                        scripted_verdict("c", Outcome::wrong, 1.0),
+                                        scripted_verdict("d", Outcome::inconclusive, 1.04)}));
+  EXPECT_THAT(out.str(), HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
+  EXPECT_THAT(out.str(), HasSubstr("<failure type=\"slower\""));
+  EXPECT_THAT(out.str(), HasSubstr("<error type=\"wrong\""));
+}
+
+TEST(VerdictJunitTest, WhatDoesNotFailTheGateIsNoFailure) {
+  Comparison comparison = scripted_comparison({scripted_verdict("b", Outcome::slower, 1.2)});
+  comparison.rule.fail_on.clear();
+  std::ostringstream out;
+  write_junit(out, comparison);
+  EXPECT_THAT(out.str(), HasSubstr("failures=\"0\""));
+}
+
+TEST(VerdictOpenMetricsTest, OpenIntervalsAreLeftOut) {
+  Verdict verdict = scripted_verdict("a \"b\"", Outcome::inconclusive, 1.04);
+  verdict.ratio->high = std::numeric_limits<double>::infinity();
+  std::ostringstream out;
+  write_openmetrics(out, scripted_comparison({verdict}));
+  EXPECT_THAT(out.str(),
+              AllOf(EndsWith("# EOF\n"), Not(HasSubstr("inf")), HasSubstr("case=\"a \\\"b\\\"\""),
+                    HasSubstr("collbench_verdicts{outcome=\"inconclusive\"} 1\n")));
+}
+
+}  // namespace
+}  // namespace collbench

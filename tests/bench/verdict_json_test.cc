@@ -1,0 +1,70 @@
+// Comparisons as JSON: written and read back.
+#include "bench/verdict_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/report_verdicts.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+Comparison everything() {
+  Verdict slower = scripted_verdict("a", Outcome::slower, 1.2, "confirmed");
+  slower.confirmation = slower.ratio;
+  slower.noise = slower.ratio;
+  Verdict open = scripted_verdict("b", Outcome::inconclusive, 1.04);
+  open.ratio->high = std::numeric_limits<double>::infinity();
+  open.rounds_needed = 31;
+  Verdict added = scripted_verdict("c", Outcome::added, 1);
+  added.base.reset();
+  added.ratio.reset();
+  Verdict exact = scripted_verdict("d", Outcome::changed, 1);
+  exact.exact = true;
+  exact.ratio.reset();
+  exact.changes = {{"messages", "126", "140"}};
+  Comparison comparison = scripted_comparison({slower, open, added, exact});
+  comparison.confirm_rounds = 40;
+  comparison.elapsed = Seconds{12.5};
+  comparison.stopped_by = "budget";
+  comparison.mismatches = {"cpu: 'A' is not 'B'"};
+  comparison.warnings = {"7 rounds"};
+  comparison.rule.threshold = 0.1;
+  comparison.rule.fail_on = {Outcome::wrong};
+  return comparison;
+}
+
+TEST(ComparisonJsonTest, ReadBackItIsTheSame) {
+  const std::string text = to_json(everything());
+  EXPECT_EQ(to_json(comparison_from_json(text)), text);
+}
+
+TEST(ComparisonJsonTest, AnOpenIntervalIsNullAndReadBackAsOpen) {
+  const std::string text = to_json(everything());
+  EXPECT_TRUE(nlohmann::json::parse(text)["verdicts"][1]["ratio"]["high"].is_null());
+  EXPECT_TRUE(std::isinf(comparison_from_json(text).verdicts[1].ratio->high));
+}
+
+TEST(ComparisonJsonTest, RefusesOtherVersionsAndOtherFiles) {
+  const auto message_of = [](const std::string& text) -> std::string {
+    try {
+      comparison_from_json(text);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  auto other = nlohmann::json::parse(to_json(everything()));
+  other["schema_version"] = 7;
+  EXPECT_THAT(message_of(other.dump()), HasSubstr("schema version 7; this collbench reads 1"));
+  EXPECT_THAT(message_of("{}"), HasSubstr("not a comparison of collbench"));
+  EXPECT_THAT(message_of("[1,"), HasSubstr("not a comparison of collbench"));
+}
+
+}  // namespace
+}  // namespace collbench
