@@ -4,6 +4,7 @@
 #include <array>
 
 #include "algorithms/allreduce.h"
+#include "algorithms/channels.h"
 #include "algorithms/options.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -34,6 +35,22 @@ bool has_grid(const AlgorithmSpec& spec) {
 
 int streams_of(const AlgorithmSpec& spec) { return int_option(spec, "streams", 1, 1, 64); }
 
+constexpr AlgorithmOption channels_option{
+    "channels", "1", "at once, on shares of the vector, each leaving the nodes by another rank"};
+constexpr AlgorithmOption node_option{"node", "1", "ranks of a node, for channels"};
+
+Channels channels_of(const AlgorithmSpec& spec, int ranks) {
+  const Channels channels{int_option(spec, "channels", 1, 1, 64),
+                          int_option(spec, "node", 1, 1, ranks)};
+  require(ranks % channels.node == 0, spec.name + ": node must be a divisor of the ranks, " +
+                                          std::to_string(ranks) + ", not " +
+                                          std::to_string(channels.node));
+  require(channels.count <= channels.node,
+          spec.name + ": channels must be at most the ranks of a node, node=" +
+              std::to_string(channels.node) + ", not " + std::to_string(channels.count));
+  return channels;
+}
+
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
 AlgorithmInfo ring_row() {
@@ -45,7 +62,9 @@ AlgorithmInfo ring_row() {
           "Patarasuk, Yuan 2009; Baidu 2017",
           {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
            {"bidirectional", "", "half of the data in each direction"},
-           {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"}},
+           {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"},
+           channels_option,
+           node_option},
           "",
           [](int n, const AlgorithmSpec& spec) {
             const bool both = flag_option(spec, "bidirectional");
@@ -54,7 +73,10 @@ AlgorithmInfo ring_row() {
             const RingVariant variant = both     ? RingVariant::bidirectional
                                         : pincer ? RingVariant::pincer
                                                  : RingVariant::one_way;
-            return ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+            const Schedule one =
+                ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+            const Channels channels = channels_of(spec, n);
+            return channels.count == 1 ? one : ring_channels(channels, one);
           }};
 }
 
@@ -79,10 +101,15 @@ AlgorithmInfo double_tree_row() {
           "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
           true,
           "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
-          {{"segments", "8", "parts of each half that follow each other through its tree"}},
+          {{"segments", "8", "parts of each half that follow each other through its tree"},
+           channels_option,
+           {"node", "1", "ranks of a node, below whose first rank the others hang in a chain"}},
           "",
           [](int n, const AlgorithmSpec& spec) {
-            return double_tree(n, int_option(spec, "segments", 8, 1, most_segments));
+            const int segments = int_option(spec, "segments", 8, 1, most_segments);
+            const Channels channels = channels_of(spec, n);
+            return channels.node == 1 ? double_tree(n, segments)
+                                      : double_tree_channels(channels, n, segments);
           }};
 }
 

@@ -63,6 +63,16 @@ void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {
   }
 }
 
+// Channels leave nodes, whose ranks are the innermost level.
+AlgorithmSpec with_nodes(const AlgorithmSpec& spec, const Layout& layout, int ranks) {
+  AlgorithmSpec fitted = spec;
+  const int node = std::min(layout.dims.front(), ranks);
+  if (layout.kind == Layout::Kind::hierarchy && ranks % node == 0) {
+    fitted.options.try_emplace("node", std::to_string(node));
+  }
+  return fitted;
+}
+
 }  // namespace
 
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks) {
@@ -70,6 +80,7 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
       spec.name == "swing" || spec.name == "recursive-doubling" || spec.name == "halving-doubling";
   const Layout& layout = topology.layout();
   if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;
+  if (spec.options.count("channels") > 0) return with_nodes(spec, layout, ranks);
   if (is_butterfly && layout.kind != Layout::Kind::grid) return spec;
   if (!is_butterfly && spec.name != "torus" && spec.name != "torus-2d" &&
       spec.name != "hierarchical") {

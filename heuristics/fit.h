@@ -12,7 +12,8 @@ namespace collbench {
 /// row-major order. A torus of chips with several cores adds over the cores first, one of which
 /// only some axes close gets balanced shares. On grids whose axes are powers of two,
 /// recursive-doubling, halving-doubling and (if all axes close) swing get `dims` and a stream for
-/// every axis, swing for every direction. Otherwise `spec` as it is.
+/// every axis, swing for every direction. Channels get the node of a cluster. Otherwise `spec` as
+/// it is.
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);
 
 }  // namespace collbench

@@ -1,14 +1,39 @@
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/flows.h"
+#include "simulator/memory_budget.h"
 #include "simulator/rank_program.h"
 
 namespace collbench {
 namespace {
+
+// Refuses at once what would be refused, or end in a crash, after minutes of filling memory: a
+// round with too many messages, each of which needs at least so much. From some ranks and rounds.
+void require_room(const Schedule& schedule) {
+  constexpr double bytes_per_message = 256;
+  const std::vector<int> runs = schedule.runs();
+  const int rank_step = std::max(1, schedule.ranks() / 64);
+  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
+  double most = 0;
+  Round round;
+  for (std::size_t i = 0; i < runs.size(); i += run_step) {
+    double sends = 0;
+    int asked = 0;
+    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
+      schedule.round(r, runs[i], round);
+      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+    }
+    most = std::max(most, sends / asked * schedule.ranks());
+  }
+  require_memory(static_cast<std::size_t>(most * bytes_per_message),
+                 fmt::format("about {:.3g} messages of one round of {}", most, schedule.name()));
+}
 
 FlowReport play_matched(RankProgram& program, const FlowOptions& options,
                         const Schedule& schedule) {
@@ -28,6 +53,8 @@ FlowReport play_matched(RankProgram& program, const FlowOptions& options,
 
 Outcome simulate_fluid(const Scenario& scenario) {
   require(!scenario.real_data, "engine fluid moves sizes only; simgrid moves real data");
+  check(scenario);
+  require_room(scenario.schedule);
   const auto program = rank_program(scenario);
   const FlowOptions options{.posting = scenario.posting,
                             .link_use = scenario.link_use,

@@ -11,6 +11,7 @@ struct OptionSet {
   std::string options;
   int only = 0;
   int at_least = 1;
+  int multiple_of = 1;
 };
 
 const std::map<std::string, std::vector<OptionSet>>& option_sets() {
@@ -20,9 +21,15 @@ const std::map<std::string, std::vector<OptionSet>>& option_sets() {
         {":bidirectional"},
         {":pincer"},
         {":bidirectional:segments=2"},
-        {":pincer:segments=4"}}},
+        {":pincer:segments=4"},
+        {":channels=4:node=4", 0, 4, 4},
+        {":channels=2:node=3:bidirectional", 0, 3, 3}}},
       {"tree", {{":segments=1"}, {":segments=16"}}},
-      {"double-tree", {{":segments=1"}, {":segments=5"}}},
+      {"double-tree",
+       {{":segments=1"},
+        {":segments=5"},
+        {":channels=4:node=4:segments=2", 0, 4, 4},
+        {":node=2", 0, 2, 2}}},
       {"recursive-doubling", {{":dims=4x8:streams=2", 32}, {":dims=2x4x4", 32}}},
       {"halving-doubling",
        {{":order=far"}, {":dims=4x4:streams=2", 16}, {":dims=2x8x2:streams=3:order=far", 32}}},
@@ -84,7 +91,8 @@ bool allows(const std::string& spec, int ranks) {
   if (found == option_sets().end()) return true;
   for (const OptionSet& set : found->second) {
     if (name + set.options == spec) {
-      return ranks >= set.at_least && (set.only == 0 || set.only == ranks);
+      return ranks >= set.at_least && (set.only == 0 || set.only == ranks) &&
+             ranks % set.multiple_of == 0;
     }
   }
   return true;
