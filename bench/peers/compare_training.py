@@ -4,7 +4,8 @@
 Each round runs every rival once: collbench with its workers as threads of one process and, for the cost
 of synchronisation, as many processes with one worker each, that exchange nothing; PyTorch (torch_ddp.py)
 with and without exchange, with images channels last too, which is faster. All have one thread for each
-worker. Writes a Markdown table: the median and quartiles of the rounds' medians of rank 0's steps.
+worker. Writes a Markdown table: the median and quartiles of the rounds' medians of rank 0's steps, and
+the median of what exchange adds in each round.
 
   compare_training.py --collbench build/cli/collbench --python /usr/bin/python3 --rounds 5
 """
@@ -77,32 +78,39 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each run")
     parser.add_argument("--prefix", type=shlex.split, default=[], help="before every command")
-    parser.add_argument("--samples", metavar="FILE", help="appends every run as a line of JSON")
+    parser.add_argument("--samples", metavar="FILE",
+                        help="appends every run as a line of JSON; the table is of all its lines")
     options = parser.parse_args()
     rivals = {"collbench": lambda model, sync: collbench(options, model, sync),
               "PyTorch": lambda model, sync: torch(options, model, sync, []),
               "PyTorch, channels last":
                   lambda model, sync: torch(options, model, sync, ["--channels-last"])}
     print("| model | rival | rounds | step ms (quartiles) | collbench / rival | "
-          "alone ms | added by exchange |")
+          "alone ms | added by exchange, ms |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for model in options.models.split(","):
         samples = {(name, sync): [] for name in rivals for sync in (True, False)}
-        for number in range(options.rounds):
+        if options.samples and os.path.exists(options.samples):
+            for line in Path(options.samples).read_text(encoding="utf-8").splitlines():
+                run = json.loads(line)
+                if run["model"] == model:
+                    samples[run["rival"], run["sync"]].append(run["step_ms"])
+        for _ in range(options.rounds):
             for (name, sync), taken in samples.items():
                 taken.append(rivals[name](model, sync))
                 if options.samples:
                     with open(options.samples, "a", encoding="utf-8") as file:
                         file.write(json.dumps({"model": model, "rival": name, "sync": sync,
-                                               "round": number, "step_ms": taken[-1]}) + "\n")
+                                               "step_ms": taken[-1]}) + "\n")
         ours = statistics.median(samples["collbench", True])
         for name in rivals:
             times = samples[name, True]
             step = statistics.median(times)
             low, _, high = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
             alone = statistics.median(samples[name, False])
+            added = statistics.median(a - b for a, b in zip(times, samples[name, False]))
             print(f"| {model} | {name} | {len(times)} | {step:.2f} ({low:.2f} to {high:.2f}) | "
-                  f"{ours / step:.2f} | {alone:.2f} | {step - alone:+.2f} |", flush=True)
+                  f"{ours / step:.2f} | {alone:.2f} | {added:+.2f} |", flush=True)
 
 
 if __name__ == "__main__":
