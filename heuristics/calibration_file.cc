@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,11 +66,15 @@ std::string points_part(const MethodModel& model) {
   std::map<Scale, std::vector<const MeasuredTime*>> scales;
   for (const MeasuredTime& row : model.points()) scales[row.scale].push_back(&row);
   for (const auto& [scale, rows] : scales) {
-    text += fmt::format("\n[[calibration]]\nsystem = {}\nlibrary = {}\nalgorithm = {}\n",
-                        quoted(method.system), quoted(method.library), quoted(method.algorithm));
-    text += fmt::format("protocol = {}\ntype = \"{}\"\nop = \"{}\"\nin_place = {}\n",
-                        quoted(method.protocol), to_string(method.type), to_string(method.op),
-                        method.in_place);
+    text += "\n[[calibration]]\n";
+    for (const auto& [key, value] : {std::pair{"system", &method.system},
+                                     {"library", &method.library},
+                                     {"algorithm", &method.algorithm},
+                                     {"protocol", &method.protocol}}) {
+      if (!value->empty()) text += fmt::format("{} = {}\n", key, quoted(*value));
+    }
+    text += fmt::format("type = \"{}\"\nop = \"{}\"\nin_place = {}\n", to_string(method.type),
+                        to_string(method.op), method.in_place);
     text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
     std::string sizes;
     std::string times;
@@ -95,10 +100,13 @@ auto read_item(const TomlTable& table, const char* key, const std::string& text,
 
 void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   MeasuredTime row;
-  row.system = table.text("system");
-  row.library = table.text("library");
-  row.algorithm = table.text("algorithm");
-  row.protocol = table.text("protocol");
+  const auto stated = [&](const char* key) {
+    return table.has(key) ? table.text(key) : std::string();
+  };
+  row.system = stated("system");
+  row.library = stated("library");
+  row.algorithm = stated("algorithm");
+  row.protocol = stated("protocol");
   row.type = read_item(table, "type", table.text("type"), parse_data_type);
   row.op = read_item(table, "op", table.text("op"), parse_reduce_op);
   row.in_place = table.flag("in_place", false);

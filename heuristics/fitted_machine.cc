@@ -146,35 +146,39 @@ const MethodModel& fullest(const Calibration& calibration) {
                            [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
 }
 
-/// The most bytes per second and rank, both ways counted, that any size reached inside one node or
-/// between nodes. Two nodes alone exchange directly, so more of them count where there are more.
-double reached_rate(const MethodModel& model, bool between) {
-  int most = 1;
-  for (const MeasuredTime& row : model.points()) most = std::max(most, row.scale.nodes);
-  const int least = !between ? 1 : std::min(most, 3);
+/// The most bytes per second and rank, both ways counted, that any method and size reached inside
+/// one node or between nodes. Two nodes alone exchange directly, so more of them count where there
+/// are more.
+double reached_rate(const Calibration& calibration, bool between) {
   double rate = 0;
-  for (const MeasuredTime& row : model.points()) {
-    const int nodes = std::max(row.scale.nodes, 1);
-    if (between ? nodes < least : nodes > 1) continue;
-    const double sent = 2.0 * (row.scale.ranks - 1) / row.scale.ranks;
-    rate = std::max(rate, sent * static_cast<double>(row.bytes.count) / row.time.count());
+  for (const MethodModel& model : calibration.models()) {
+    int most = 1;
+    for (const MeasuredTime& row : model.points()) most = std::max(most, row.scale.nodes);
+    const int least = between ? std::clamp(most, 2, 3) : 1;
+    for (const MeasuredTime& row : model.points()) {
+      const int nodes = std::max(row.scale.nodes, 1);
+      if (between ? nodes < least : nodes > 1) continue;
+      const double sent = 2.0 * (row.scale.ranks - 1) / row.scale.ranks;
+      rate = std::max(rate, sent * static_cast<double>(row.bytes.count) / row.time.count());
+    }
   }
   return rate;
 }
 
-void read_trend(const MethodModel& model, FittedMachine& machine) {
+void read_trend(const Calibration& calibration, FittedMachine& machine) {
+  const MethodModel& model = fullest(calibration);
   const TermValues& costs = model.trend().costs();
   const TermValues& factors = model.trend().factors();
   machine.overhead = {costs[0] * 1e-6, factors[0]};
   // Latencies are of a way up and one down; costs are microseconds (per byte).
   if (machine.ranks_per_node > 1) {
-    const double rate = reached_rate(model, false);
+    const double rate = reached_rate(calibration, false);
     machine.node_latency = {costs[1] * 1e-6 / 2, factors[1]};
     machine.node_rate = {rate > 0 ? rate : 1e6 / costs[4], factors[4]};
   }
   if (machine.network) {
     machine.network_latency = {costs[2] * 1e-6 / 2, factors[2]};
-    machine.network_rate = {reached_rate(model, true), factors[5]};
+    machine.network_rate = {reached_rate(calibration, true), factors[5]};
   }
   machine.basis =
       fmt::format("trend of '{}', {} points", to_string(model.method()), model.points().size());
@@ -195,7 +199,7 @@ FittedMachine fit_machine(const Calibration& calibration) {
     if (machine.network) machine.ranks_per_node = 1;
     fit_to_schedules(played, machine);
   } else {
-    read_trend(model, machine);
+    read_trend(calibration, machine);
   }
   return machine;
 }

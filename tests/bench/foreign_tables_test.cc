@@ -1,0 +1,138 @@
+#include "bench/foreign_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "heuristics/calibration.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string nccl_text = R"(# nThread 1 nGpus 1 minBytes 8 maxBytes 16
+#  Rank  0 Group  0 Pid   6899 on hosta device  0 [0000:04:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid   6900 on hostb device  0 [0000:05:00] NVIDIA H100 80GB HBM3
+hosta:6899:6899 [0] NCCL INFO Bootstrap
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+           8             2     float     sum      -1    21.05    0.00    0.00      0    20.46    0.00    0.00      0
+          16             4     float     sum      -1    21.34    0.00    0.00      3      N/A     N/A     N/A    N/A
+# Avg bus bandwidth    : 1.0
+)";
+
+std::string refusal_of(const std::string& text, const TableHints& hints = {}) {
+  try {
+    read_foreign(text, "file", hints);
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(ForeignTablesTest, ReadsBothHalvesOfNcclTestsAndCountsRanksAndHosts) {
+  const MeasuredTable table = read_foreign(nccl_text, "file");
+  ASSERT_EQ(table.times.size(), 3U);
+  EXPECT_EQ(table.times[0].scale, (Scale{2, 2}));
+  EXPECT_EQ(table.times[0].library, "nccl");
+  EXPECT_DOUBLE_EQ(table.times[0].time.count(), 21.05e-6);
+  EXPECT_TRUE(table.times[1].in_place);
+  EXPECT_DOUBLE_EQ(table.times[1].time.count(), 20.46e-6);
+  EXPECT_EQ(table.times[2].note, "wrong result");
+}
+
+TEST(ForeignTablesTest, ReadsRowsWithoutARootAsOldVersionsWriteThem) {
+  const std::string old =
+      "# Rank 0 busbw algbw\n 1024 256 float sum 9.0 0.1 0.2 0e+00 8.0 0.1 0.2 0e+00\n";
+  const MeasuredTable table = read_foreign(old, "file", {.ranks = 4, .nodes = 1});
+  ASSERT_EQ(table.times.size(), 2U);
+  EXPECT_DOUBLE_EQ(table.times[1].time.count(), 8e-6);
+}
+
+TEST(ForeignTablesTest, ReadsOsuWithItsSpread) {
+  const std::string osu =
+      "# OSU MPI Allreduce Latency Test v5.7\n"
+      "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "4  1.5 1.4 1.6 1000\n";
+  const MeasuredTable table = read_foreign(osu, "file", {.ranks = 8, .nodes = 2});
+  ASSERT_EQ(table.times.size(), 1U);
+  EXPECT_DOUBLE_EQ(table.times[0].low.count(), 1.4e-6);
+  EXPECT_EQ(table.times[0].samples, 1000);
+  EXPECT_THAT(refusal_of(osu), HasSubstr("ranks=8,nodes=2"));
+  EXPECT_THAT(refusal_of(osu + "8 nan 1 2 3\n", {.ranks = 8}), HasSubstr("file:4: the average"));
+  EXPECT_THAT(refusal_of(osu + "8 1.5\n", {.ranks = 8}), HasSubstr("2 columns where"));
+}
+
+TEST(ForeignTablesTest, ReadsJsonOfNcclTestsAndRcclTestsAndGoogleBenchmark) {
+  const std::string nccl =
+      R"({"config":{"devices":[{"hostname":"a"},{"hostname":"a"}]},"results":[{"size":8,"type":
+      "float","redop":"sum","out_of_place":{"time":3.5,"nwrong":"0"},"in_place":{"time":4}}]})";
+  EXPECT_EQ(read_foreign(nccl, "file").times.size(), 2U);
+  EXPECT_EQ(read_foreign(nccl, "file").times[0].scale, (Scale{2, 1}));
+  const std::string rccl =
+      R"([{"name":"AllReduce","nodes":1,"ranks":8,"size":64,"type":"float","redop":"sum",
+      "inPlace":1,"time":7.25,"busBw":1.0,"wrong":"0"}])";
+  EXPECT_DOUBLE_EQ(read_foreign(rccl, "file").times.at(0).time.count(), 7.25e-6);
+  const std::string google =
+      R"({"benchmarks":[{"name":"ring/shm/workers:8/1048576/f32/sum","real_time":1500,
+      "time_unit":"ns"}]})";
+  const MeasuredTime row = read_foreign(google, "file").times.at(0);
+  EXPECT_EQ(row.algorithm, "ring");
+  EXPECT_EQ(row.scale.ranks, 8);
+  EXPECT_DOUBLE_EQ(row.time.count(), 1.5e-6);
+}
+
+TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
+  const std::string csv =
+      "# source: somewhere\nsystem,nodes,tasks_per_node,algorithm,bytes,median_us,p10_us\n"
+      "tofu,2x2x2,4,ring,1024,30,25\n";
+  const MeasuredTable table = read_foreign(csv, "file");
+  EXPECT_EQ(table.times.at(0).scale, (Scale{32, 8}));
+  EXPECT_EQ(table.source, "somewhere");
+  EXPECT_FALSE(table.times[0].mean);
+  EXPECT_THAT(refusal_of("bytes,ranks\n1,2\n"), HasSubstr("no column for time"));
+  EXPECT_THAT(refusal_of("bytes,avg_us\n1024,-3\n", {.ranks = 2}), HasSubstr("file:2: the time"));
+  EXPECT_THAT(refusal_of("bytes,avg_us\n1024,0\n", {.ranks = 2}), HasSubstr("did not resolve"));
+  EXPECT_THAT(refusal_of("ranks,bytes,avg_us\n4,1024,9\n", {.ranks = 8}),
+              HasSubstr("4 ranks are stated, 8 are given"));
+}
+
+TEST(ForeignTablesTest, RefusesWhatIsNoTable) {
+  EXPECT_THAT(refusal_of("hello\n"), HasSubstr("no table of"));
+  EXPECT_THAT(refusal_of("{\"results\": [], \"out_of_place\": 1"), HasSubstr("no JSON"));
+}
+
+TEST(ForeignTablesTest, RecordsReadBackAsTheSameMeasurements) {
+  const MeasuredTable table = read_foreign(nccl_text, "file");
+  const RecordFile file = to_records(table);
+  ASSERT_EQ(file.records.size(), 3U);
+  EXPECT_EQ(file.records[0].measurement.latency_ns.at(0), 21050);
+  const MeasuredTable back = to_measurements(records_from_json(to_json(file)), "again");
+  EXPECT_EQ(back.times.at(0).scale, (Scale{2, 2}));
+  EXPECT_EQ(method_of(back.times[0]), method_of(table.times[0]));
+  EXPECT_DOUBLE_EQ(back.times[0].time.count(), 21.05e-6);
+}
+
+/// The project's mark for predictions of scales that were not fitted to.
+TEST(FidelityTest, PublishedScalesThatWereHeldOutArePredicted) {
+  std::vector<MeasuredTime> rows;
+  std::vector<std::string> skipped;
+  for (const char* name : {"abci-v100-nccl", "abci-a100-nccl", "abci-v100-mpi", "abci-a100-mpi",
+                           "dgx-a100-nccl", "marenostrum5-pico"}) {
+    const std::string path =
+        std::string(COLLBENCH_SOURCE_DIR) + "/results/published/" + name + ".csv";
+    for (const MeasuredTable& table : read_tables(path, skipped)) {
+      rows.insert(rows.end(), table.times.begin(), table.times.end());
+    }
+  }
+  std::vector<std::string> notes;
+  const ErrorSummary summary =
+      summarize_held_out(leave_one_scale_out(rows, false, notes), Bytes{1024});
+  EXPECT_GT(summary.points, 600);
+  EXPECT_LT(summary.median, 0.10);
+  EXPECT_LT(summary.p90, 0.30);
+}
+
+}  // namespace
+}  // namespace collbench

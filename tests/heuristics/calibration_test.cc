@@ -1,0 +1,177 @@
+#include "heuristics/calibration.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "heuristics/dense.h"
+#include "heuristics/fitted_machine.h"
+#include "heuristics/regret.h"
+#include "topologies/machine_file.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A tree of pipelines: 5 us, 8 us for each doubling of the nodes, 20 GB/s both ways.
+double seconds_of(const Scale& scale, double bytes, double slower = 1) {
+  const double sent = 2.0 * (scale.ranks - 1) / scale.ranks * bytes;
+  return slower * (5e-6 + 8e-6 * std::log2(scale.nodes) + sent / 20e9);
+}
+
+std::vector<MeasuredTime> curve(const Scale& scale, const std::string& algorithm = "auto",
+                                double slower = 1) {
+  std::vector<MeasuredTime> rows;
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 4) {
+    MeasuredTime row;
+    row.system = "made";
+    row.library = "nccl";
+    row.algorithm = algorithm;
+    row.scale = scale;
+    row.bytes = Bytes{bytes};
+    row.time = Seconds{seconds_of(scale, static_cast<double>(bytes), slower)};
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<MeasuredTime> curves(std::initializer_list<int> nodes) {
+  std::vector<MeasuredTime> rows;
+  for (const int n : nodes) {
+    for (const MeasuredTime& row : curve({4 * n, n})) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string refusal_of(const std::vector<MeasuredTime>& rows) {
+  try {
+    const Calibration calibration(rows);
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(CholeskyTest, SolvesWhatItIsGiven) {
+  Matrix a(2);
+  a(0, 0) = 4;
+  a(1, 0) = 2;
+  a(1, 1) = 3;
+  const std::vector<double> x = Cholesky(a).solve({10, 8});
+  EXPECT_NEAR(x[0], 1.75, 1e-12);
+  EXPECT_NEAR(x[1], 1.5, 1e-12);
+  a(1, 1) = 0.5;
+  EXPECT_THROW(Cholesky{a}, InvalidArgument);
+}
+
+TEST(MethodModelTest, GivesMeasuredPointsBackWithinItsNoise) {
+  const MethodModel model(curves({2, 4, 8}));
+  for (const MeasuredTime& row : model.points()) {
+    EXPECT_NEAR(model.estimate(row.scale, row.bytes).time / row.time, 1, 0.05);
+    EXPECT_THAT(model.estimate(row.scale, row.bytes).extrapolates, IsEmpty());
+  }
+}
+
+TEST(MethodModelTest, KeepsAMeasuredBumpBetweenItsNeighbours) {
+  std::vector<MeasuredTime> rows = curves({2, 4, 8});
+  for (MeasuredTime& row : rows) {
+    if (row.bytes.count == 1 << 20) row.time *= 3;
+  }
+  const MethodModel model(rows);
+  EXPECT_GT(model.estimate({16, 4}, Bytes{1 << 20}).time.count(),
+            2.4 * seconds_of({16, 4}, 1 << 20));
+}
+
+TEST(MethodModelTest, SaysHowFarItExtrapolatesAndIsLessSure) {
+  const MethodModel model(curves({2, 4}));
+  const Estimate near = model.estimate({16, 4}, Bytes{1 << 20});
+  const Estimate far = model.estimate({256, 64}, Bytes{1 << 30});
+  EXPECT_THAT(far.extrapolates,
+              AllOf(HasSubstr("64 nodes, measured with 2 to 4"), HasSubstr("1 GiB")));
+  EXPECT_GT(far.high / far.low, near.high / near.low);
+}
+
+TEST(CalibrationTest, PredictsAScaleThatItDidNotSee) {
+  std::vector<std::string> notes;
+  const auto held = leave_one_scale_out(curves({2, 4, 8, 16}), false, notes);
+  const ErrorSummary summary = summarize_held_out(held);
+  EXPECT_EQ(summary.points, 4 * 10);
+  EXPECT_LT(summary.median, 0.05);
+  EXPECT_LT(summary.p90, 0.15);
+  EXPECT_LT(summarize_held_out(leave_one_size_out(curves({2, 4, 8, 16}))).p90, 0.1);
+}
+
+TEST(CalibrationTest, RefusesTooFewPointsInWords) {
+  std::vector<MeasuredTime> rows = curve({8, 2});
+  rows.resize(3);
+  EXPECT_THAT(refusal_of(rows), HasSubstr("too few measurements: 'made nccl auto' is left out: 3 "
+                                          "sizes, at least 4 are needed"));
+  EXPECT_THAT(refusal_of({}), HasSubstr("no measurements"));
+}
+
+TEST(CalibrationTest, RefusesTablesThatContradictEachOther) {
+  std::vector<MeasuredTime> rows = curve({8, 2});
+  for (const MeasuredTime& row : curve({8, 2}, "auto", 2)) rows.push_back(row);
+  EXPECT_THAT(refusal_of(rows), AllOf(HasSubstr("contradict each other at 10 points"),
+                                      HasSubstr("8 ranks on 2 nodes"), HasSubstr("system=NAME")));
+}
+
+TEST(CalibrationTest, SaysWhichMethodStandsForOneThatWasNotMeasured) {
+  const Calibration calibration(curves({2, 4}));
+  MethodKey ring = method_of(curve({8, 2}).front());
+  std::string instead;
+  ASSERT_NE(calibration.find(ring, &instead), nullptr);
+  EXPECT_THAT(instead, IsEmpty());
+  ring.algorithm = "ring";
+  ASSERT_NE(calibration.find(ring, &instead), nullptr);
+  EXPECT_THAT(instead, HasSubstr("'made nccl ring' is not measured"));
+  ring.library = "mpi";
+  EXPECT_EQ(calibration.find(ring), nullptr);
+}
+
+TEST(FittedMachineTest, WritesAMachineThatReadsBackWithItsPoints) {
+  const std::vector<MeasuredTime> rows = curves({1, 2, 4, 8});
+  const Calibration calibration(rows);
+  const std::string text = to_toml(calibration, "made up", "this test");
+  const DescribedMachine machine = machine_from_toml(text, "made.toml");
+  EXPECT_EQ(machine.machine.topology.hosts(), 4);
+  ASSERT_TRUE(machine.fabric.has_value());
+  EXPECT_NEAR(machine.fabric->adapter.nominal.bytes_per_second, 20e9, 1e9);
+  const std::vector<MeasuredTime> points = calibration_points(text, "made.toml");
+  ASSERT_EQ(points.size(), rows.size());
+  EXPECT_EQ(method_of(points.front()), method_of(rows.front()));
+  EXPECT_NEAR(points.back().time / rows.back().time, 1, 1e-5);
+}
+
+TEST(FittedMachineTest, RefusesPointsThatAreNoneWithTheLine) {
+  const std::string text =
+      "[[calibration]]\nlibrary = \"nccl\"\nalgorithm = \"ring\"\ntype = \"f32\"\nop = \"sum\"\n"
+      "ranks = 4\nnodes = 2\nsizes = [\"1 KiB\", \"2 KiB\"]\ntimes = [\"3 us\"]\n";
+  try {
+    calibration_points(text, "bad.toml");
+    FAIL() << "accepted";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("bad.toml:9"), HasSubstr("1 times for 2 sizes")));
+  }
+}
+
+TEST(RegretTest, OfTheOracleIsNoneAndOfTheDefaultWhatItLoses) {
+  std::vector<MeasuredTime> rows = curve({8, 2}, "default", 1.5);
+  for (const MeasuredTime& row : curve({8, 2}, "fast")) rows.push_back(row);
+  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, false)).worst, 0);
+  const RegretSummary library = summarize_regret(regret_of("default", rows, false));
+  EXPECT_EQ(library.points, 10);
+  EXPECT_NEAR(library.mean, 0.5, 1e-9);
+  EXPECT_NEAR(library.p95, 0.5, 1e-9);
+  EXPECT_LT(summarize_regret(regret_of("calibrated", rows, true)).mean, 0.01);
+  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, true)).unanswered, 10);
+  EXPECT_THROW(regret_of("nonsense", rows, false), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace collbench
