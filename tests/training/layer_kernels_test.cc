@@ -1,5 +1,6 @@
 #include "training/layer_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -20,8 +21,11 @@ Values numbers(std::int64_t count, int from) {
   return values;
 }
 
+/// To 1e-6 of the largest value, at least of 1.
 auto about(const std::vector<double>& expected) {
-  return testing::Pointwise(testing::DoubleNear(2e-4), expected);
+  double largest = 1;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  return testing::Pointwise(testing::DoubleNear(1e-6 * largest), expected);
 }
 std::vector<double> wide(const Values& values) { return {values.begin(), values.end()}; }
 
