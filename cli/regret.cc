@@ -19,7 +19,7 @@ namespace {
 
 struct Values {
   std::vector<std::string> files;
-  std::string policies = "default,oracle,measured,calibrated";
+  std::string policies = "default,oracle,measured,model";
   bool held_out = false;
   bool regions = false;
   bool points = false;
@@ -84,9 +84,10 @@ void add_regret(CLI::App& app, Action& action) {
       ->option_text("FILE...")
       ->required();
   command
-      ->add_option("-p,--policy", values->policies,
-                   "comma-separated: default (the library's own choice), oracle, measured, "
-                   "calibrated, and those of select [default,oracle,measured,calibrated]")
+      ->add_option(
+          "-p,--policy", values->policies,
+          "comma-separated: default (the library's own choice), oracle, measured, "
+          "model (fitted to the tables), and those of select [default,oracle,measured,model]")
       ->option_text("NAMES");
   command->add_flag("--held-out", values->held_out,
                     "the policy does not know the measurements of the size that it is asked for");

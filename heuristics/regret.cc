@@ -118,7 +118,7 @@ class Chooser {
   std::string choose(const Candidates& candidates) {
     if (policy_ == "default") return choose_default(candidates);
     const Bytes size = candidates.begin()->second.bytes;
-    if (policy_ != "calibrated") return ask_policy(policy_, candidates, known(size));
+    if (policy_ != "model") return ask_policy(policy_, candidates, known(size));
     const Bytes key = held_out_ ? size : Bytes{};
     auto at = calibrations_.find(key);
     if (at == calibrations_.end()) at = calibrations_.emplace(key, Calibration(known(size))).first;
@@ -204,7 +204,7 @@ std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
 
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
                                    bool held_out) {
-  if (policy != "default" && policy != "calibrated") find_policy(policy);
+  if (policy != "default") find_policy(policy);
   const Points points = gather(rows);
   std::map<std::pair<std::string, std::string>, Chooser> choosers;
   for (const auto& [library, own] : points.by_library) {

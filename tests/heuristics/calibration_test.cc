@@ -168,7 +168,7 @@ TEST(RegretTest, OfTheOracleIsNoneAndOfTheDefaultWhatItLoses) {
   EXPECT_EQ(library.points, 10);
   EXPECT_NEAR(library.mean, 0.5, 1e-9);
   EXPECT_NEAR(library.p95, 0.5, 1e-9);
-  EXPECT_LT(summarize_regret(regret_of("calibrated", rows, true)).mean, 0.01);
+  EXPECT_LT(summarize_regret(regret_of("model", rows, true)).mean, 0.01);
   EXPECT_EQ(summarize_regret(regret_of("oracle", rows, true)).unanswered, 10);
   EXPECT_THROW(regret_of("nonsense", rows, false), InvalidArgument);
 }
