@@ -17,8 +17,8 @@ const std::string nccl_text = R"(# nThread 1 nGpus 1 minBytes 8 maxBytes 16
 #  Rank  1 Group  0 Pid   6900 on hostb device  0 [0000:05:00] NVIDIA H100 80GB HBM3
 hosta:6899:6899 [0] NCCL INFO Bootstrap
 #       size         count      type   redop    root     time   algbw   busbw #wrong
-           8             2     float     sum      -1    21.05    0.00    0.00      0    20.46    0.00    0.00      0
-          16             4     float     sum      -1    21.34    0.00    0.00      3      N/A     N/A     N/A    N/A
+  8  2  float  sum  -1  21.05  0.00  0.00  0  20.46  0.00  0.00  0
+  16  4  float  sum  -1  21.34  0.00  0.00  3  N/A  N/A  N/A  N/A
 # Avg bus bandwidth    : 1.0
 )";
 
