@@ -21,11 +21,11 @@ Values numbers(std::int64_t count, int from) {
   return values;
 }
 
-/// To 1e-6 of the largest value, at least of 1.
+/// To 1e-5 of the largest value, at least of 1.
 auto about(const std::vector<double>& expected) {
   double largest = 1;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
-  return testing::Pointwise(testing::DoubleNear(1e-6 * largest), expected);
+  return testing::Pointwise(testing::DoubleNear(1e-5 * largest), expected);
 }
 std::vector<double> wide(const Values& values) { return {values.begin(), values.end()}; }
 
