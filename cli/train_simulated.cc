@@ -11,6 +11,7 @@
 #include "bench/all_reduce_costs.h"
 #include "bench/simulated_values.h"
 #include "cli/exit_code.h"
+#include "cli/train_replay.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "topologies/specification.h"
@@ -28,12 +29,14 @@ constexpr OptionRow rows[] = {
     {work, "workload", "", "NAME", "",
      "a table of layers: resnet50, bert-large-s128, ... or a file"},
     {work, "list-workloads", "", "", "", "list the tables that come along, and the devices"},
-    {work, "topo", "t", "SPEC", "", "play it on this network ('collbench topo list')"},
+    {work, "topo", "t", "SPEC", "",
+     "simulate it on this network ('collbench topo list'); otherwise all-reduces are real"},
     {work, "worker-batch", "", "N", "", "samples of a worker and micro-batch, instead of --batch"},
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
     {work, "device", "", "NAME", "v100", "computes by its roofline, unless the table has times"},
     {work, "step-time", "", "TIME", "", "one worker's measured step without all-reduce; scales it"},
     {work, "draws", "", "N", "25", "steps that are played where there is jitter"},
+    {work, "profile", "", "FILE", "", "time the layers of --model and write such a table"},
     {work, "trace", "", "FILE", "", "one step for ui.perfetto.dev"},
 
     {costs, "per-tensor", "", "TIME", "0",
@@ -68,34 +71,6 @@ int workers_of(const Settings& settings) {
         parse_count(settings.label("workers"), settings.text("workers"), 1, 1 << 20));
   }
   return machine(topology).topology.hosts();
-}
-
-std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
-  if (settings.given("worker-batch")) {
-    return parse_count(settings.label("worker-batch"), settings.text("worker-batch"), 1, 1 << 30);
-  }
-  if (!settings.given("batch")) return 32;
-  const std::int64_t global = parse_count(settings.label("batch"), settings.text("batch"), 1,
-                                          std::numeric_limits<std::int64_t>::max());
-  const std::int64_t own = per_replica_batch(global, workers);
-  require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
-                                             settings.label("accumulate"), own, accumulate));
-  return own / accumulate;
-}
-
-ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch) {
-  const bool use_table = workload.measured && !settings.given("device");
-  ComputeShares shares;
-  shares.compute = share_of(settings, "compute-share", shares.compute);
-  shares.memory = share_of(settings, "memory-share", shares.memory);
-  ComputeProfile profile =
-      use_table ? measured_profile(workload, batch)
-                : roofline_profile(workload, find_compute_device(settings.text("device")), shares,
-                                   batch, parse_data_type(settings.text("datatype")));
-  if (settings.given("step-time")) {
-    profile = scaled_to(std::move(profile), time_of(settings, "step-time"));
-  }
-  return profile;
 }
 
 StepCosts costs_of(const Settings& settings) {
@@ -285,8 +260,36 @@ void list_workloads() {
 
 std::span<const OptionRow> workload_option_rows() { return rows; }
 
+std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
+  if (settings.given("worker-batch")) {
+    return parse_count(settings.label("worker-batch"), settings.text("worker-batch"), 1, 1 << 30);
+  }
+  if (!settings.given("batch")) return 32;
+  const std::int64_t global = parse_count(settings.label("batch"), settings.text("batch"), 1,
+                                          std::numeric_limits<std::int64_t>::max());
+  const std::int64_t own = per_replica_batch(global, workers);
+  require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
+                                             settings.label("accumulate"), own, accumulate));
+  return own / accumulate;
+}
+
+ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch) {
+  const bool use_table = workload.measured && !settings.given("device");
+  ComputeShares shares;
+  shares.compute = share_of(settings, "compute-share", shares.compute);
+  shares.memory = share_of(settings, "memory-share", shares.memory);
+  ComputeProfile profile =
+      use_table ? measured_profile(workload, batch)
+                : roofline_profile(workload, find_compute_device(settings.text("device")), shares,
+                                   batch, parse_data_type(settings.text("datatype")));
+  if (settings.given("step-time")) {
+    profile = scaled_to(std::move(profile), time_of(settings, "step-time"));
+  }
+  return profile;
+}
+
 bool asks_for_workload(const Settings& settings) {
-  return settings.flag("list-workloads") || settings.given("workload");
+  return settings.flag("list-workloads") || settings.given("workload") || settings.given("profile");
 }
 
 int train_workload(const Settings& settings) {
@@ -294,9 +297,8 @@ int train_workload(const Settings& settings) {
     list_workloads();
     return exit_ok;
   }
-  require(settings.given("topo"),
-          fmt::format("{} needs a network: --topo cluster:4xdgx-a100, for example",
-                      settings.label("workload")));
+  if (settings.given("profile")) return write_profile(settings);
+  if (!settings.given("topo")) return train_replay(settings);
   const PlayedStep played = play(settings);
   const std::string& json = settings.text("json");
   if (json != "-") print(settings, played);

@@ -4,13 +4,19 @@
 #include <span>
 
 #include "cli/settings.h"
+#include "training/simulated_compute.h"
 
 namespace collbench {
 
 /// The options that only steps of workloads have.
 std::span<const OptionRow> workload_option_rows();
 
-/// Whether the settings ask for a workload or for the list of them.
+/// Samples of a worker's micro-batch, and how long it computes. Throw InvalidArgument naming the
+/// option that is wrong.
+std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate);
+ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch);
+
+/// Whether the settings ask for a workload, for the list of them, or for a table of a model.
 bool asks_for_workload(const Settings& settings);
 
 /// Plays or lists what the settings ask for; returns the exit code. Throws InvalidArgument naming
