@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/report_files.h"
+#include "cli/report_history.h"
 #include "cli/report_inputs.h"
 #include "cli/values.h"
 #include "core/error.h"
@@ -25,6 +26,7 @@ struct ReportOptions {
   std::vector<std::string> inputs;
   std::map<std::string, std::string> files;  // by format
   std::string plot;
+  std::string history;
   std::string format;
   std::string filter;
   std::string columns;
@@ -74,6 +76,7 @@ int report_command(ReportOptions options) {
   const std::string console = console_of(options);
   ReportInputs inputs = read_report_inputs(options.inputs);
   keep_matching(inputs, options.filter);
+  if (!options.history.empty()) inputs.history = read_history(options.history);
   write_reports(options.files, inputs, options.shape);
   if (!options.plot.empty()) {
     std::signal(SIGPIPE, SIG_IGN);  // gnuplot may end before it has read all
@@ -108,6 +111,8 @@ void add_report(CLI::App& app, Action& action) {
   add("What", "--format", options->format, "NAME", "a format on standard output [table]");
   add("What", "-F,--filter", options->filter, "EXPR",
       "only such cases, as 'algo:ring bytes>=1M workers:(4|8)'");
+  add("What", "--history", options->history, "FILE",
+      "for the page: what `collbench history` keeps");
   add("What", "--columns", options->columns, "NAME[,..]", "columns of the table");
   add("What", "--sort", options->sort, "NAME[,..]", "rows of the table; -busbw: largest first");
   add("What", "--title", options->shape.title, "TEXT", "heading of the page");

@@ -66,6 +66,7 @@ void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape
   report.replays = replays_of(inputs.records(), most_replays, report.notes);
   report.sources = inputs.sources;
   report.comparison = inputs.comparison ? &*inputs.comparison : nullptr;
+  report.history = inputs.history;
   write_html(out, report);
 }
 

@@ -81,11 +81,13 @@ function topologyOption(replay) {
   if (vertices.length > 400) return 'The network has more than 400 vertices; the table has its links.';
   const ink = cssColor('ink');
   const many = vertices.length > 60;
-  const [stretchX, stretchY] = stretch(vertices);
+  const grid = vertices.every((vertex) => vertex[1]);
+  const [stretchX, stretchY] = stretch(vertices, grid);
   return { grid: undefined,
     tooltip: { formatter: (at) => at.dataType === 'edge' ? cableTip(replay, at.data.cable)
       : tip(at.data.name) },
-    series: [{ type: 'graph', layout: 'none', roam: 'move', left: 40, right: 40, top: 34, bottom: 40,
+    series: [{ type: 'graph', layout: 'none', roam: 'move', left: 40, right: 40, top: 34,
+      bottom: grid ? 80 : 40,  // arcs hang below the last row
       preserveAspect: true,
       label: { show: !many, position: 'bottom', color: ink, fontSize: 10 },
       labelLayout: { hideOverlap: true },
@@ -93,7 +95,7 @@ function topologyOption(replay) {
       data: vertices.map(([name, host, x, y], i) => ({ id: String(i), name,
         x: x * stretchX, y: y * stretchY,
         symbol: host ? 'circle' : 'rect', symbolSize: many ? 6 : 14,
-        label: { position: host ? 'bottom' : 'top' },
+        label: { position: grid ? [15, 13] : host ? 'bottom' : 'top' },
         itemStyle: { color: host ? palette[0] : palette[3] } })),
       links: cables(replay).map((cable) => ({ source: String(cable.from), target: String(cable.to),
         cable, lineStyle: { color: heat(cable.use), width: 1 + 3 * cable.use, opacity: 1,
@@ -101,11 +103,10 @@ function topologyOption(replay) {
 }
 
 /** Factors that make the picture as wide as the page; a grid keeps its squares. */
-function stretch(vertices) {
+function stretch(vertices, grid) {
   const range = (at) => Math.max(...vertices.map((v) => v[at])) -
     Math.min(...vertices.map((v) => v[at])) || 1;
   const x = Math.max(page.clientWidth - 120, 200) / range(2), y = 280 / range(3);
-  const grid = vertices.every((vertex) => vertex[1]);
   return grid ? [Math.min(x, 1.6 * y), Math.min(y, 1.6 * x)] : [x, y];
 }
 

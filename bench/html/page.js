@@ -82,7 +82,8 @@ const rank = (panel) => distinct(panel.list, seriesName).length * 1000 + panel.l
   (panel.list.some((row) => !row.simulated) ? 1e6 : 0);
 const shown = { panel: panels.reduce((a, b, i) => (rank(b) > rank(panels[a]) ? i : a), 0),
   map: maps.reduce((a, b, i) => (rank(b) > rank(maps[a]) ? i : a), 0), sample: 0, replay: 0,
-  history: 0 };
+  // A case whose level moved is what one came for.
+  history: Math.max(report.history.findIndex((series) => series.changes.length > 0), 0) };
 const panel = () => (panels[shown.panel] ? panels[shown.panel].list : []);
 const map = () => (maps[shown.map] ? maps[shown.map].list : []);
 const sampled = () => panel().filter((row) => row.samples.length > 0)

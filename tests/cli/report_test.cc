@@ -180,6 +180,30 @@ TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
   }
 }
 
+TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
+  for (int day = 1; day <= 6; ++day) {
+    ASSERT_EQ(invoke(*folder_,
+                     {"history", "add", "sim.json", day < 4 ? "sim.json" : "head.json", "--db",
+                      "history.sqlite", "--when", "2026-11-0" + std::to_string(day) + "T12:00:00Z"})
+                  .code,
+              0);
+  }
+  ASSERT_EQ(report({"sim.json", "--history", "history.sqlite", "--html", "page.html"}).code, 0);
+  const Outcome data = program(
+      "python3", {"-c",
+                  "import json, re\n"
+                  "page = open('page.html').read()\n"
+                  "data = json.loads(re.search('id=\"data\">(.*?)</script>', page).group(1))\n"
+                  "for series in data['history']:\n"
+                  "    if series['name'].startswith('tree'):\n"
+                  "        print(len(series['points']), series['changes'])\n"});
+  EXPECT_EQ(data.out, "6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n") << data.err;
+  if (missing("chromium")) GTEST_SKIP() << "chromium is not installed";
+  const Outcome read = program("bash", {scripts + "read_page.sh", "page.html", "LIGHT"});
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr(" history "));
+}
+
 TEST_F(ReportTest, TheLibraryInThePageIsTheOneOfNpm) {
   const std::string folder = COLLBENCH_SOURCE_DIR "/bench/html/echarts/";
   const Outcome sum = program("sha256sum", {folder + "echarts.min.js"});
@@ -236,6 +260,7 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
   expect_refused({"real.json", "--columns", "bsbw"}, "Did you mean 'busbw'?");
   expect_refused({"real.json", "-F", "algo:nothing"}, "no records to show");
   EXPECT_EQ(report({"none.json"}).code, 4);
+  EXPECT_EQ(report({"real.json", "--history", "none.sqlite", "--html", "a.html"}).code, 4);
   EXPECT_EQ(report({"real.json", "--html", "/no/such/folder/a.html"}).code, 4);
 }
 
