@@ -1,5 +1,9 @@
 #include "bench/simulated_sweep.h"
 
+#include <map>
+#include <set>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
@@ -14,16 +18,32 @@ bool is_in_network(const std::string& name, const Machine& machine) {
   return machine.costs.in_network && machine.costs.in_network->name == name;
 }
 
-/// The algorithms named, those that fit for "all".
+/// Why algorithms do not fit somewhere, and which fit anywhere.
+struct Fits {
+  std::map<std::string, std::string> refused;  // by algorithm: the first reason
+  std::set<std::string> fitting;
+  std::vector<std::string> lines;
+};
+
+/// The algorithms named that fit, those that fit for "all".
 std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
-                                      int workers) {
+                                      int workers, Fits& fits) {
   const Topology& topology = machine.topology;
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
     if (name == "auto" || is_in_network(name, machine)) {
       expanded.push_back(name);
     } else if (name != "all") {
-      make_schedule(fit_to(parse_algorithm_spec(name), topology, workers), workers);
+      const AlgorithmSpec spec = fit_to(parse_algorithm_spec(name), topology, workers);
+      try {
+        make_schedule(spec, workers);
+      } catch (const InvalidArgument& error) {
+        fits.refused.emplace(name, error.what());
+        fits.lines.push_back(
+            fmt::format("{} on {} hosts of {}: {}", name, workers, topology.name(), error.what()));
+        continue;
+      }
+      fits.fitting.insert(name);
       expanded.push_back(name);
     } else {
       for (const AlgorithmInfo& info : algorithms()) {
@@ -81,8 +101,9 @@ std::vector<std::string> expand_braces(
   return expanded;
 }
 
-std::vector<Case> simulated_cases(const SimulatedSweep& sweep) {
+std::vector<Case> simulated_cases(const SimulatedSweep& sweep, std::vector<std::string>* left_out) {
   std::vector<Case> cases;
+  Fits fits;
   for (const std::string& topology : sweep.topologies) {
     std::vector<int> counts = sweep.axes.workers;
     if (counts.empty()) counts.push_back(0);
@@ -95,9 +116,14 @@ std::vector<Case> simulated_cases(const SimulatedSweep& sweep) {
       for (const std::string& mapping : sweep.mappings) {
         place(mapping, common.workers, read.topology);
       }
-      append_cases(sweep, common, expand_names(sweep.axes.algorithms, read, common.workers), cases);
+      const auto names = expand_names(sweep.axes.algorithms, read, common.workers, fits);
+      append_cases(sweep, common, names, cases);
     }
   }
+  for (const auto& [name, reason] : fits.refused) {
+    if (left_out == nullptr || fits.fitting.count(name) == 0) throw InvalidArgument(reason);
+  }
+  if (left_out != nullptr) *left_out = std::move(fits.lines);
   return cases;
 }
 

@@ -29,7 +29,10 @@ std::vector<std::string> expand_braces(
 
 /// All cases, by machine, then workers, size and algorithm. "all" as algorithm leaves out schedules
 /// that do not fit; every other combination is proven possible by making machine and schedule.
-/// Throws InvalidArgument, saying what would be possible, for one that is not.
-std::vector<Case> simulated_cases(const SimulatedSweep& sweep);
+/// An algorithm that does not fit somewhere, but fits elsewhere in the sweep, is left out there,
+/// and `left_out` gets a line that says why. Throws InvalidArgument, saying what would be possible,
+/// for one that fits nowhere, and always where `left_out` is null.
+std::vector<Case> simulated_cases(const SimulatedSweep& sweep,
+                                  std::vector<std::string>* left_out = nullptr);
 
 }  // namespace collbench

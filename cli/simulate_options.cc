@@ -142,7 +142,7 @@ std::span<const OptionRow> simulate_option_rows() {
 
 std::span<const OptionRow> sweep_option_rows() { return rows; }
 
-std::vector<Case> simulated_cases_of(const Settings& settings) {
+std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::string>* left_out) {
   const auto list = [&](const char* name) {
     return parse_list(settings.label(name), settings.text(name));
   };
@@ -155,7 +155,7 @@ std::vector<Case> simulated_cases_of(const Settings& settings) {
   sweep.axes.common.simulated = simulated_of(settings);
   for (const std::string& posting : sweep.postings) parse_posting(posting);
   const auto filter = parse_filter(settings.text("filter"));
-  std::vector<Case> cases = simulated_cases(sweep);
+  std::vector<Case> cases = simulated_cases(sweep, left_out);
   std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
   require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
   return cases;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/case.h"
@@ -15,6 +16,8 @@ std::span<const OptionRow> sweep_option_rows();
 
 /// The cases, filtered. Throws as simulated_cases and parse_filter do, and InvalidArgument, naming
 /// the option and where it was set, for a value that is wrong.
-std::vector<Case> simulated_cases_of(const Settings& settings);
+/// `left_out` as for simulated_cases().
+std::vector<Case> simulated_cases_of(const Settings& settings,
+                                     std::vector<std::string>* left_out = nullptr);
 
 }  // namespace collbench

@@ -177,12 +177,22 @@ void refuse_details(const Settings& settings) {
   }
 }
 
+/// The cases, telling which combinations do not exist.
+std::vector<Case> possible_cases(const Settings& settings) {
+  std::vector<std::string> left_out;
+  std::vector<Case> cases = simulated_cases_of(settings, &left_out);
+  if (!settings.flag("quiet")) {
+    for (const std::string& line : left_out) std::cerr << "collbench: left out " << line << '\n';
+  }
+  return cases;
+}
+
 int sweep(const Settings& settings) {
   require(!settings.text("out").empty(), "--out FILE is needed: where the records go");
   refuse_details(settings);
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("out"), shard);
-  const std::vector<Case> cases = cases_of_shard(simulated_cases_of(settings), shard);
+  const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
   Environment environment = collect_environment();
   environment["command"] = command_line();
   SweepFile file(path, environment, settings.flag("fresh"));
@@ -212,7 +222,7 @@ int sweep_command(const CLI::App& app, const std::string& file) {
     return exit_ok;
   }
   if (!settings.flag("list")) return sweep(settings);
-  for (const Case& which : simulated_cases_of(settings)) std::cout << case_name(which) << '\n';
+  for (const Case& which : possible_cases(settings)) std::cout << case_name(which) << '\n';
   return exit_ok;
 }
 

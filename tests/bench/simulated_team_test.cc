@@ -169,6 +169,21 @@ TEST(SimulatedSweep, IsTheCrossProductWithOneRankPerHostByDefault) {
   EXPECT_THROW(simulated_cases(sweep), InvalidArgument);  // 5 ranks do not fit 4 hosts
 }
 
+TEST(SimulatedSweep, LeavesOutWhatDoesNotFitSomewhereAndRefusesWhatFitsNowhere) {
+  SimulatedSweep sweep;
+  sweep.topologies = {"star:4,1GBps,1us", "star:6,1GBps,1us"};
+  sweep.axes.algorithms = {"ring", "swing"};
+  sweep.axes.workers.clear();
+  sweep.axes.first = sweep.axes.last = Bytes{1024};
+  std::vector<std::string> left_out;
+  EXPECT_EQ(simulated_cases(sweep, &left_out).size(), 3U);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_THAT(left_out[0], testing::StartsWith("swing on 6 hosts of "));
+  EXPECT_THROW(simulated_cases(sweep), InvalidArgument);
+  sweep.topologies = {"star:6,1GBps,1us"};
+  EXPECT_THROW(simulated_cases(sweep, &left_out), InvalidArgument);
+}
+
 TEST(ChromeTrace, HoldsEveryMessageWithItsTimes) {
   CaseBinder binder;
   const Case which = simulated_case("star:4,1GBps,1us", "ring", 4, 4096);
