@@ -61,6 +61,11 @@ bool is_ours(std::string_view name) {
                      [&](const AlgorithmInfo& info) { return info.name == name; });
 }
 
+bool is_implemented(std::string_view name) {
+  return is_ours(name.substr(0, name.find(':'))) ||
+         std::find(black_boxes.begin(), black_boxes.end(), name) != black_boxes.end();
+}
+
 /// Fastest first, then those without a time, then the refused ones.
 void sort_candidates(std::vector<Candidate>& candidates) {
   const auto rank = [](const Candidate& c) { return !c.refused.empty() ? 2 : c.time ? 0 : 1; };
@@ -117,12 +122,10 @@ std::optional<std::string> known_as(std::string_view algorithm,
 
 std::string refusal(const Question& question, std::string_view algorithm) {
   if (!known_as(algorithm, question.available)) return "not available";
-  const AlgorithmSpec spec = parse_algorithm_spec(algorithm);
-  if (question.available.empty() && !is_ours(spec.name) &&
-      std::find(black_boxes.begin(), black_boxes.end(), spec.name) == black_boxes.end()) {
-    return "not implemented here";
-  }
-  if (!question.replicas_may_differ && is_ours(spec.name) && !is_replica_consistent(spec)) {
+  // A library's own kernel, under whatever name, is taken for consistent.
+  const bool ours = is_ours(algorithm.substr(0, algorithm.find(':')));
+  if (ours && !question.replicas_may_differ &&
+      !is_replica_consistent(parse_algorithm_spec(algorithm))) {
     return "replicas would differ in rounding";
   }
   return {};
@@ -133,7 +136,8 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
   Answer answer;
   answer.reason = std::move(reason);
   for (const std::string_view name : wanted) {
-    const std::string refused = refusal(question, name);
+    std::string refused = refusal(question, name);
+    if (question.available.empty() && !is_implemented(name)) refused = "not implemented here";
     const std::string known = known_as(name, question.available).value_or(std::string(name));
     answer.candidates.push_back({known, "", {}, "", refused});
     if (!refused.empty()) continue;

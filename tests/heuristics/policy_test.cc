@@ -126,6 +126,17 @@ TEST(PolicyTest, ChoicesKeepToWhatIsAvailableUnderItsName) {
   EXPECT_THROW(choice("tf2", question), InvalidArgument);
 }
 
+TEST(PolicyTest, MeasuredNamesOfLibrariesMayBeAnything) {
+  std::vector<MeasuredTime> times{row("BINE-L_CONT-0-1", 1_KiB, 5), row("ring_over", 1_KiB, 9)};
+  Question question = question_of(1_KiB, 8);
+  question.measured = times;
+  EXPECT_EQ(choice("oracle", question), "BINE-L_CONT-0-1");
+  question.available = {"BINE-L_CONT-0-1", "ring_over"};
+  EXPECT_EQ(choice("measured", question), "BINE-L_CONT-0-1");
+  question.available = {"ring_over"};
+  EXPECT_EQ(choice("measured", question), "ring_over");
+}
+
 TEST(PolicyTest, AlgorithmsThatWouldMakeReplicasDifferAreRefusedUnlessAllowed) {
   const Machine star = machine("star:8,100Gbps,5us");
   Question question = question_of(1_KiB, 8);

@@ -1,0 +1,84 @@
+// `collbench select`: what it answers, in which forms, and how it refuses.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class SelectTest : public testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "select");
+    return invoke(folder_, arguments);
+  }
+  std::string out(const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  std::string refused(const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(SelectTest, AnswersWithTheChoiceTheReasonAndEveryCandidate) {
+  const std::string text = out({"-t", "star:8,100Gbps,5us", "-W", "8", "-b", "1M", "--explain"});
+  EXPECT_THAT(text, StartsWith("auto: "));
+  EXPECT_THAT(text, HasSubstr("because predicted: "));
+  for (const char* part : {"ring", "halving-doubling", "latency", "bandwidth", "expected"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST_F(SelectTest, TablesShowTheCrossovers) {
+  const std::string text = out({"-t", "star:8,100Gbps,5us", "-W", "8", "--table", "-p", "model",
+                                "--available", "recursive-doubling,ring"});
+  EXPECT_THAT(text, HasSubstr("from 0  recursive-doubling\n"));
+  EXPECT_THAT(text, HasSubstr("KiB  ring\n"));
+}
+
+TEST_F(SelectTest, JsonIsReadByOthers) {
+  const auto json = nlohmann::json::parse(
+      out({"-t", "star:8,100Gbps,5us", "-W", "8", "-p", "ompi,tf2", "--format", "json"}));
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["algorithm"], "halving-doubling");
+  EXPECT_EQ(json[1]["algorithm"], "tf-ring");
+}
+
+TEST_F(SelectTest, ExportsHoldRulesForEveryNumberOfWorkers) {
+  const std::string text =
+      out({"-t", "cluster:2xdgx-h100", "-W", "8,16", "-p", "nccl", "--export", "nccl-tuner"});
+  EXPECT_THAT(text, HasSubstr("allreduce,0,"));
+  EXPECT_THAT(text, HasSubstr(",-1,1,8,-1,-1\n"));
+  EXPECT_THAT(text, HasSubstr(",-1,2,16,-1,-1\n"));
+}
+
+TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
+  EXPECT_THAT(refused({"-W", "8"}), HasSubstr("name a machine (--topo)"));
+  EXPECT_THAT(refused({"-p", "modell"}), HasSubstr("Did you mean 'model'?"));
+  EXPECT_THAT(refused({"-B", "shm", "-t", "ethernet-100g"}), HasSubstr("choose one of --backend"));
+  EXPECT_THAT(refused({"-t", "ethernet-100g", "--export", "nccl"}),
+              HasSubstr("unknown export 'nccl'"));
+  EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}),
+              HasSubstr("unknown format 'xml'"));
+  EXPECT_THAT(refused({"-t", "ethernet-100g", "--devices", "gpu"}),
+              HasSubstr("Did you mean 'gpus'?"));
+}
+
+}  // namespace
+}  // namespace collbench
