@@ -43,10 +43,10 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 /// Throws Unavailable if one cannot be read, and as parse_idx() does.
 Dataset mnist_dataset(const std::string& folder, std::string_view part);
 
-/// Appends the records of one CIFAR-10 file in its binary version, of any number; values are divided
-/// by 255. `name` leads the messages of the InvalidArgument that is thrown for anything else, which
-/// leaves `data` as it was.
-/// Source of the format: Krizhevsky, "The CIFAR-10 dataset", binary version.
+/// Appends the records of one CIFAR-10 file in its binary version, of any number; values are
+/// divided by 255. `name` leads the messages of the InvalidArgument that is thrown for anything
+/// else, which leaves `data` as it was. Source of the format: Krizhevsky, "The CIFAR-10 dataset",
+/// binary version.
 void append_cifar10(std::string_view text, const std::string& name, Dataset& data);
 
 /// The files data_batch_1.bin to data_batch_5.bin ("train") or test_batch.bin ("test") of `folder`.
