@@ -148,7 +148,19 @@ Json record_value(const Record& record) {
   return value;
 }
 
+// Times are in nanoseconds: the same key in another unit, beside ours or instead, is refused.
+void check_units(const Json& record) {
+  for (const std::string ours : {"latency_ns", "skew_ns", "back_to_back_ns"}) {
+    const std::string stem = ours.substr(0, ours.rfind('_') + 1);
+    for (const auto& [key, unused] : record.items()) {
+      require(key == ours || key.rfind(stem, 0) != 0,
+              "'" + key + "' is in another unit than '" + ours + "'");
+    }
+  }
+}
+
 Record record_of(const Json& value) {
+  check_units(value);
   Record record;
   record.which = case_of(value.at("case"));
   value.at("algorithm_chosen").get_to(record.algorithm_chosen);
@@ -189,25 +201,47 @@ auto reading(Reader reader) {
   }
 }
 
+// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
+std::string dump(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// Names the record by its place, from 1, and its case where that much can be read.
+Record record_at(const Json& value, std::size_t place) {
+  const auto where = [&] {
+    std::string text = "record " + std::to_string(place);
+    if (value.is_object() && value.contains("case")) text += " " + dump(value["case"]);
+    return text + ": ";
+  };
+  try {
+    return record_of(value);
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument("not a record of collbench: " + where() + error.what());
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(where() + error.what());
+  }
+}
+
 RecordFile records_of_lines(const std::string& text) {
   RecordFile file;
   std::size_t start = 0;
   // Only what ends in a line end was written whole.
   for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
-    const Json value = Json::parse(text.substr(start, end - start));
+    const std::string line = text.substr(start, end - start);
+    if (!Json::accept(line)) {  // NaN is no JSON either
+      throw InvalidArgument("not a record file of collbench: line " +
+                            std::to_string(file.records.size() + (start == 0 ? 1 : 2)) +
+                            " is no JSON: " + line.substr(0, 60));
+    }
+    const Json value = Json::parse(line);
     if (start == 0) {
       check_version(value);
       value.at("environment").get_to(file.environment);
     } else {
-      file.records.push_back(record_of(value));
+      file.records.push_back(record_at(value, file.records.size() + 1));
     }
   }
   return file;
-}
-
-// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
-std::string dump(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -250,7 +284,9 @@ RecordFile records_from_json(const std::string& text) {
     check_version(value);
     RecordFile file;
     value.at("environment").get_to(file.environment);
-    for (const Json& record : value.at("records")) file.records.push_back(record_of(record));
+    for (const Json& record : value.at("records")) {
+      file.records.push_back(record_at(record, file.records.size() + 1));
+    }
     return file;
   });
 }

@@ -122,8 +122,10 @@ std::string method_line(const Comparison& comparison) {
     line += fmt::format(", {} more for suspects", comparison.confirm_rounds);
   }
   if (const RatioEstimate* noise = worst_noise(comparison)) {
-    line += fmt::format(", A/A at worst {} [{}, {}]", percent_text(noise->ratio),
-                        percent_text(noise->low), percent_text(noise->high));
+    line += ", A/A at worst " + percent_text(noise->ratio);
+    if (std::isfinite(noise->high)) {
+      line += fmt::format(" [{:+.1f}, {:+.1f}]", (noise->low - 1) * 100, (noise->high - 1) * 100);
+    }
   }
   return line;
 }

@@ -181,6 +181,35 @@ TEST(CompareRefuses, WhatNoRunWrites) {
   EXPECT_THAT(refusal(file_of({timed(2, -5, "a")})), HasSubstr("a sample of -5 ns"));
 }
 
+std::string unreadable(const std::string& text) {
+  try {
+    records_from_json(text);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// `text` with the first `from` in it replaced.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(CompareRefuses, OtherUnitsAndWhatIsNoNumberByPlace) {
+  const std::string head = environment_line({{"host", "one"}}) + "\n";
+  const std::string good = to_json(timed(2, 5, "a"));
+  const std::string first = head + good + "\n";
+  EXPECT_EQ(unreadable(first), "");
+  EXPECT_THAT(unreadable(first + with(good, "latency_ns", "latency_us") + "\n"),
+              testing::AllOf(testing::StartsWith("record 2 {\"algorithm\":\"ring\""),
+                             HasSubstr("'latency_us' is in another unit than 'latency_ns'")));
+  EXPECT_THAT(unreadable(first + with(good, "[5,6,7]", "[5,NaN,7]") + "\n"),
+              HasSubstr("line 3 is no JSON"));
+  EXPECT_THAT(unreadable(first + with(good, "[5,6,7]", "[5,null,7]") + "\n"),
+              HasSubstr("record 2 {"));
+  EXPECT_EQ(unreadable(first + good.substr(0, 50)), "") << "cut short by a kill";
+}
+
 TEST(Outcomes, HaveNamesThatAreReadBack) {
   for (const Outcome outcome : all_outcomes())
     EXPECT_EQ(parse_outcome(to_string(outcome)), outcome);
