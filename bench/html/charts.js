@@ -132,16 +132,23 @@ function sizeOption(list, quantity) {
     series.push({ type: 'line', name: 'bound', z: 2, symbol: 'none', color: cssColor('ink'),
       lineStyle: { width: 1.5, type: [2, 3] }, data: bounds });
   }
+  // Whole decades around the bands, which ECharts does not count.
+  const edges = usable.flatMap((row) => q.band(row)).concat(bounds.map((point) => point[1]))
+    .filter((value) => value > 0).map(Math.log10);
+  const lowest = 10 ** Math.floor(edges.reduce((a, b) => Math.min(a, b)) - 0.01);
+  const highest = 10 ** Math.ceil(edges.reduce((a, b) => Math.max(a, b)) + 0.01);
   return { grid: { left: 64, right: 20, top: 66, bottom: 44 }, legend: {}, dataZoom:
     [{ type: 'inside', xAxisIndex: 0, zoomOnMouseWheel: 'shift' }],
     tooltip: { trigger: 'item', formatter: (at) => sizeTip(at, q) },
-    xAxis: sizeAxis, yAxis: { type: 'log', name: q.name, axisLabel: { formatter: q.format } },
+    xAxis: sizeAxis, yAxis: { type: 'log', name: q.name, axisLabel: { formatter: q.format },
+      min: lowest, max: highest },
     series };
 }
 
 function sizeTip(at, q) {
   if (!at.data || !at.data.row) {
-    return tip(`${at.seriesName}: ${q.format(at.value[1])}${q.name === 'time' ? '' : ' ' + q.name} at ${bytesText(at.value[0])}`);
+    const unit = q.name === 'time' ? '' : ' ' + q.name;
+    return tip(`${at.seriesName}: ${q.format(at.value[1])}${unit} at ${bytesText(at.value[0])}`);
   }
   const row = at.data.row;
   const lines = [`${row.shown}, ${bytesText(row.bytes)}, ${row.workers} workers`,

@@ -144,11 +144,13 @@ function historyOption(series) {
   const ink = cssColor('ink');
   const band = points.map(([, , ratio, low, high], i) =>
     [i, percent(low === null ? ratio : low), percent(high === null ? ratio : high)]);
-  return { grid: { left: 64, right: 30, top: 30, bottom: 60 },
+  const edges = band.flatMap(([, low, high]) => [low, high]);
+  return { grid: { left: 64, right: 30, top: 46, bottom: 60 },
     dataZoom: [{ type: 'inside', xAxisIndex: 0, zoomOnMouseWheel: 'shift' }],
     tooltip: { trigger: 'item', formatter: ({ dataIndex }) => historyTip(points[dataIndex]) },
     xAxis: { type: 'category', data: points.map((point) => point[0]), axisLabel: { rotate: 35 } },
-    yAxis: { type: 'value', scale: true, name: 'slower than the reference',
+    yAxis: { type: 'value', name: 'slower than the reference',
+      min: Math.floor(Math.min(...edges)) - 1, max: Math.ceil(Math.max(...edges)) + 1,
       nameTextStyle: { align: 'left' }, axisLabel: { formatter: (v) => v.toFixed(0) + ' %' } },
     series: [bandSeries('interval', band, palette[0]),
       { type: 'line', name: 'ratio', symbol: 'circle', symbolSize: 6, color: palette[0], z: 3,
