@@ -16,6 +16,7 @@ namespace collbench {
 namespace {
 
 constexpr const char* group = "Verdicts";
+constexpr std::size_t most_failures_told = 20;  // worst first; the table has all
 
 /// "66.1 us": four significant digits, without trailing zeros lost.
 std::string time_text(double ns, bool unicode) {
@@ -164,9 +165,13 @@ int show_comparison(const Comparison& comparison, const GateOptions& options) {
   }
   write_comparison(comparison, options.outputs);
   const std::vector<const Verdict*> failing = failures(comparison);
-  for (const Verdict* verdict : failing) {
-    std::cerr << fmt::format("collbench: gate failed: {}: {}: {}\n", verdict->name,
-                             to_string(verdict->outcome), verdict->reason);
+  for (std::size_t i = 0; i < std::min(failing.size(), most_failures_told); ++i) {
+    std::cerr << fmt::format("collbench: gate failed: {}: {}: {}\n", failing[i]->name,
+                             to_string(failing[i]->outcome), failing[i]->reason);
+  }
+  if (failing.size() > most_failures_told) {
+    std::cerr << fmt::format("collbench: gate failed: and {} more\n",
+                             failing.size() - most_failures_told);
   }
   if (!comparison.stopped_by.empty()) {
     std::cerr << fmt::format("collbench: stopped by {} after {} rounds\n", comparison.stopped_by,
