@@ -44,6 +44,16 @@ int train_tpu(const Settings& settings) {
   return train_threads(settings, plan, workers, algorithm, {});
 }
 
+/// One device holds the variables: gradients are summed there, and nowhere else.
+int train_central(const Settings& settings) {
+  for (const char* name : {"algo", "communication"}) {
+    require(!settings.given(name),
+            fmt::format("{}: central-storage sums on one device", settings.label(name)));
+  }
+  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  return train_threads(settings, plan_of(settings), workers, "direct", {});
+}
+
 /// A strategy of TensorFlow's, by its name.
 struct Strategy {
   std::string name;
@@ -53,6 +63,8 @@ const std::vector<Strategy>& strategies() {
   static const std::vector<Strategy> rows = {
       {"mirrored", train_mirrored_here},
       {"multi-worker-mirrored", train_workers},
+      {"central-storage", train_central},
+      {"parameter-server", train_servers},
       {"tpu", train_tpu},
   };
   return rows;

@@ -33,8 +33,10 @@ constexpr OptionRow rows[] = {
     {what, "seed", "", "N", "1", "of weights, order and synthetic data"},
 
     {how, "strategy", "", "NAME", "mirrored",
-     "mirrored, multi-worker-mirrored, tpu; docs/training.md has a table"},
+     "mirrored, multi-worker-mirrored, central-storage, parameter-server, tpu"},
     {how, "workers", "W", "N", "2", "replicas"},
+    {how, "servers", "", "N", "1",
+     "of parameter-server: threads' variables are divided among them"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
@@ -56,7 +58,8 @@ constexpr OptionRow rows[] = {
     {anywhere, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
     {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
 
-    {input, "data", "", "FOLDER", "", "MNIST's IDX or CIFAR-10's binary files; synthetic otherwise"},
+    {input, "data", "", "FOLDER", "",
+     "MNIST's IDX or CIFAR-10's binary files; synthetic otherwise"},
     {input, "autoshard", "", "POLICY", "auto", "auto, off, file, data: TensorFlow's policies"},
     {input, "drop-remainder", "", "WHEN", "on", "on, off: leave out what fills no last batch"},
     {input, "samples", "", "N", "1024", "of synthetic data; a quarter more is held out"},
@@ -143,6 +146,7 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.sharding = parse_auto_shard(settings.text("autoshard"));
   plan.drop_remainder = choice_of(settings, "drop-remainder", "on", "off");
   if (settings.text("save-every") != "epoch") plan.save_every = count_of(settings, "save-every", 1);
+  plan.central = settings.text("strategy") == "central-storage";
   plan.mean_before_sum = settings.text("strategy") == "tpu";
   return plan;
 }

@@ -142,7 +142,10 @@ std::span<const StepPart> step_parts() { return parts; }
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                      const std::string& algorithm, std::vector<ReplicaReport> reports) {
   if (reports[0].steps.empty()) return;  // the checkpoint was of the last step
-  note_waiting(reports);
+  const bool in_step = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& one) {
+    return one.steps.size() == reports[0].steps.size();
+  });
+  if (in_step) note_waiting(reports);  // asynchronous workers wait for nobody
   const std::string& json = settings.text("json");
   if (json != "-") print_results(plan, samples, reports);
   if (!json.empty()) write_json(json, train_document(settings, plan, samples, algorithm, reports));

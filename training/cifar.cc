@@ -60,7 +60,9 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
   Dataset data;
   const auto append = [&](const std::string& file) {
     const std::string path = fmt::format("{}/{}.bin", folder, file);
+    const std::int64_t before = data.size();
     append_cifar10(content_of(path), path, data);
+    data.file_sizes.push_back(data.size() - before);
   };
   if (part == "test") {
     append("test_batch");

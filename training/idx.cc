@@ -84,7 +84,9 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 Dataset mnist_dataset(const std::string& folder, std::string_view part) {
   const std::string stem = fmt::format("{}/{}", folder, part == "test" ? "t10k" : "train");
   const std::string images = content_of(stem + "-images-idx3-ubyte");
-  return parse_idx(images, content_of(stem + "-labels-idx1-ubyte"), stem);
+  Dataset data = parse_idx(images, content_of(stem + "-labels-idx1-ubyte"), stem);
+  data.file_sizes = {data.size()};
+  return data;
 }
 
 }  // namespace collbench

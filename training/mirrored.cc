@@ -16,10 +16,21 @@
 namespace collbench {
 namespace {
 
+/// TensorFlow's ReductionToOneDevice: rank 0 folds what all send, in the order of ranks, and the
+/// others keep what they have. No all-reduce.
+Schedule reduce_to_one(int ranks) {
+  const auto play = [ranks](Rank rank, int, Round& out) {
+    if (rank != 0) out.send(0, {0, 1});
+    for (Rank peer = 1; rank == 0 && peer < ranks; ++peer) out.recv_reduce(peer, {0, 1});
+  };
+  return {"reduce-to-one", {.ranks = ranks, .chunks = 1, .rounds = ranks > 1 ? 1 : 0}, play};
+}
+
 /// What peers may read until all threads have left.
 struct Kept {
   std::unique_ptr<Communicator> communicator;
-  std::shared_ptr<void> replica;  // uses the communicator, and so ends first
+  std::unique_ptr<Communicator> summing;  // of the central strategy; else null
+  std::shared_ptr<void> replica;          // uses the communicator, and so ends first
 };
 
 }  // namespace
@@ -30,6 +41,8 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
   check(plan, data, replicas);
   const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
+  const std::shared_ptr<std::byte> central =
+      plan.central ? allocate_shm_world(replicas, {}) : nullptr;
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(replicas));
   std::vector<Kept> kept(reports.size());
   std::exception_ptr first_failure;
@@ -40,6 +53,11 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
       kept[place].communicator =
           make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
                                      algorithm + " over shared memory of threads");
+      if (plan.central) {
+        kept[place].summing = make_schedule_communicator(
+            reduce_to_one(replicas), make_shm_endpoint({.world = central.get()}, rank),
+            "to one device over shared memory of threads");
+      }
       ReplicaHooks own = hooks;
       if (rank != 0) own.on_step = {}, own.stop_wanted = {};
       reports[place] =
@@ -47,7 +65,9 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!first_failure) first_failure = std::current_exception();
-      abort_shm_world(world.get(), fmt::format("replica {} has failed", rank));
+      const std::string why = fmt::format("replica {} has failed", rank);
+      abort_shm_world(world.get(), why);
+      if (central) abort_shm_world(central.get(), why);
     }
   };
   std::vector<std::thread> threads;

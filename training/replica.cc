@@ -25,7 +25,8 @@ struct StepOutcome {
 
 class Replica {
  public:
-  Replica(const TrainingPlan& plan, const Dataset& data, Communicator& communicator)
+  Replica(const TrainingPlan& plan, const Dataset& data, Communicator& communicator,
+          Communicator& summing)
       : plan_(plan),
         communicator_(communicator),
         tensors_(tensors_of(plan.model)),
@@ -34,7 +35,7 @@ class Replica {
                      .make_network(plan.model, input_.largest(), plan.type)),
         optimizer_(find_engine(plan.engine, plan.type)
                        .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)),
-        reducer_(communicator, network_->gradients(),
+        reducer_(summing, network_->gradients(),
                  make_buckets(tensors_, size_of(plan.type), plan.buckets), wire_rule()) {
     network_->set_parameters(initial_parameters(plan.model, plan.seed));
   }
@@ -73,7 +74,7 @@ class Replica {
     reducer_.start_up_to(parameter_count());
     times.communication = reducer_.wait();
     times.exposed = lap();
-    optimizer_->update(network_->parameters(), network_->gradients());
+    update();
     times.optimizer = lap();
     reducer_.run([&] {
       exchange(outcome, wants_to_stop);
@@ -121,6 +122,14 @@ class Replica {
   }
 
  private:
+  void update() {
+    const Region parameters = network_->parameters();
+    if (!plan_.central || communicator_.rank() == 0) {
+      optimizer_->update(parameters, network_->gradients());
+    }
+    if (plan_.central) reducer_.run([&] { communicator_.broadcast(parameters, 0); });
+  }
+
   WireRule wire_rule() const {
     return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0};
   }
@@ -315,10 +324,11 @@ std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int 
 
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
                             Communicator& communicator, const ReplicaHooks& hooks,
-                            std::shared_ptr<void>* keep) {
+                            std::shared_ptr<void>* keep, Communicator* summing) {
   check(plan, data, communicator.ranks());
   if (hooks.on_thread) hooks.on_thread(communicator.rank());
-  const auto replica = std::make_shared<Replica>(plan, data, communicator);
+  const auto replica = std::make_shared<Replica>(plan, data, communicator,
+                                                 summing == nullptr ? communicator : *summing);
   if (keep != nullptr) *keep = replica;
   replica->begin(hooks.start);
   ReplicaReport report = Run(plan, *replica, communicator, hooks).finish();

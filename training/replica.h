@@ -46,6 +46,7 @@ struct TrainingPlan {
   BucketRule buckets;
   bool overlap = true;  // false: communication starts when the backward pass is over
   LossScaling loss_scaling = LossScaling::exact;
+  bool central = false;           // rank 0 alone updates, and the others take its parameters
   bool mean_before_sum = false;   // gradients are divided by the replicas before their sum (tpu)
   DataType wire = DataType::f64;  // f16, bf16: gradients travel in it; else in their own type
   AutoShard sharding = AutoShard::automatic;
@@ -124,9 +125,10 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas);
 /// Communicator does, and WrongResult if replicas ever differ: on every rank, unless the caller of
 /// one that threw first ends the world of the others. Communication runs on a thread of its own.
 /// `keep`, if not null, receives what peers may still read when this rank has thrown: it must live
-/// until they have ended, where ranks read each other's memory.
+/// until they have ended, where ranks read each other's memory. `summing`, if not null, sums the
+/// gradients in place of `communicator`; with plan.central only rank 0 needs the sum.
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
                             Communicator& communicator, const ReplicaHooks& hooks,
-                            std::shared_ptr<void>* keep = nullptr);
+                            std::shared_ptr<void>* keep = nullptr, Communicator* summing = nullptr);
 
 }  // namespace collbench

@@ -1,0 +1,319 @@
+// `collbench train` as several processes, started one by one as in several terminals.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <nlohmann/json.hpp>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyOf;
+using testing::HasSubstr;
+using Arguments = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+/// Addresses of ports that are free now, all different.
+Arguments free_addresses(int count) {
+  Arguments addresses;
+  std::vector<int> sockets;
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &length);
+    addresses.push_back("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  }
+  for (const int descriptor : sockets) close(descriptor);
+  return addresses;
+}
+
+class TrainWorkersTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (invoke(folder_, {"-B", "grpc", "-b", "4", "-e", "4", "-n", "1", "--check", "0"}).code == 4)
+      GTEST_SKIP() << "this build has no gRPC";
+  }
+
+  static Arguments command(const Arguments& further) {
+    Arguments all = {"train",    "--strategy", "multi-worker-mirrored",
+                     "--widths", "16",         "--steps",
+                     "6",        "--epochs",   "2",
+                     "-T",       "30"};
+    all.insert(all.end(), further.begin(), further.end());
+    return all;
+  }
+  static Variables worker(const Arguments& hosts, int index, const char* type = "worker") {
+    return {{"TF_CONFIG", nlohmann::json{{"cluster", {{"worker", hosts}}},
+                                         {"task", {{"type", type}, {"index", index}}}}
+                              .dump()}};
+  }
+  std::future<Outcome> start(const Arguments& further, const Variables& variables) {
+    return std::async(std::launch::async,
+                      [=, this] { return invoke(folder_, command(further), variables); });
+  }
+  nlohmann::json document(const std::string& name) {
+    return nlohmann::json::parse(folder_.read(name));
+  }
+  /// What `mirrored` trains with two threads, which two processes must train too.
+  std::string expected_digest(const Arguments& further = {}) {
+    Arguments all = command(further);
+    all[2] = "mirrored";
+    all.insert(all.end(), {"--json", "expected.json"});
+    EXPECT_EQ(invoke(folder_, all).code, 0);
+    return document("expected.json")["parameters_digest"];
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(TrainWorkersTest, WorkersOfTfConfigWaitForEachOtherAndTrainWhatThreadsDo) {
+  const std::string expected = expected_digest();
+  for (const int first : {0, 1}) {
+    const Arguments hosts = free_addresses(2);
+    auto early = start({"--json", "out.json"}, worker(hosts, first));
+    std::this_thread::sleep_for(400ms);
+    auto late = start({"--json", "out.json"}, worker(hosts, 1 - first));
+    Outcome outcomes[2] = {early.get(), late.get()};
+    if (first == 1) std::swap(outcomes[0], outcomes[1]);
+    ASSERT_EQ(outcomes[0].code, 0) << outcomes[0].err;
+    EXPECT_THAT(outcomes[0].out, HasSubstr("2 workers, global batch 64"));
+    EXPECT_EQ(outcomes[1].code, 0) << outcomes[1].err;
+    EXPECT_EQ(outcomes[1].out, "");
+    EXPECT_THAT(outcomes[1].err, HasSubstr("trained 12 steps as worker 1 of 2 (by TF_CONFIG)"));
+    EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+  }
+}
+
+TEST_F(TrainWorkersTest, WorkersOfOtherLaunchersMeetAtRankZero) {
+  const std::string expected = expected_digest();
+  const std::string address = free_addresses(1)[0];
+  const std::string port = std::to_string(std::stoi(address.substr(address.rfind(':') + 1)) - 1);
+  const auto variables = [&](const char* rank) {
+    return Variables{
+        {"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
+  };
+  auto one = start({}, variables("1"));
+  const Outcome zero = start({"--json", "out.json"}, variables("0")).get();
+  EXPECT_EQ(zero.code, 0) << zero.err;
+  EXPECT_EQ(one.get().code, 0);
+  EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+}
+
+TEST_F(TrainWorkersTest, OneCommandStartsItsWorkersItself) {
+  const std::string expected = expected_digest();
+  const Outcome outcome = invoke(folder_, command({"--isolate", "--json", "out.json"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+}
+
+TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
+  struct Difference {
+    Arguments arguments;
+    std::string words;
+  };
+  for (const Difference& difference :
+       {Difference{{"--model", "mnist-cnn"}, ""},
+        Difference{{"-d", "f64"}, "rank 1 has data type f64 where rank 0 has f32"},
+        Difference{{"--steps", "7"}, "rank 1 has steps per epoch 7 where rank 0 has 6"},
+        Difference{{"--seed", "2"}, "rank 1 has seed 2 where rank 0 has 1"}}) {
+    const Arguments hosts = free_addresses(2);
+    auto zero = start({}, worker(hosts, 0));
+    auto one = start(difference.arguments, worker(hosts, 1));
+    // mnist-cnn takes no --widths: that worker cannot take part, for a reason of its own.
+    const bool usage = difference.words.empty();
+    const Outcome first = zero.get();
+    const Outcome second = one.get();
+    EXPECT_EQ(first.code, 5) << first.err;
+    EXPECT_EQ(second.code, usage ? 2 : 5) << second.err;
+    EXPECT_THAT(first.err, HasSubstr(usage ? "rank 1 cannot take part: mnist-cnn: only mlp takes"
+                                           : difference.words));
+    EXPECT_THAT(second.err, HasSubstr(usage ? "only mlp takes" : difference.words));
+  }
+}
+
+TEST_F(TrainWorkersTest, WrongClustersAreUsageErrors) {
+  const auto refuses = [&](const Variables& variables, const Arguments& further, const char* text) {
+    const Outcome outcome = invoke(folder_, command(further), variables);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  };
+  refuses({{"TF_CONFIG", "{"}}, {}, "TF_CONFIG is not JSON");
+  refuses(worker({"a:1", "b:2"}, 2), {}, "The `task_id` 2 exceeds the maximum id of worker.");
+  refuses(worker({"a:1", "b:2"}, 0), {"-W", "3"}, "--workers is 3, but TF_CONFIG names 2 workers");
+  refuses(worker({"a:1", "b:2"}, 0), {"--isolate"}, "--isolate starts the workers itself");
+  Variables both = worker({"a:1", "b:2"}, 0);
+  both.insert({{"OMPI_COMM_WORLD_RANK", "1"},
+               {"OMPI_COMM_WORLD_SIZE", "2"},
+               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+               {"PMIX_NAMESPACE", "7"}});
+  refuses(both, {}, "TF_CONFIG says rank 0 of 2, Open MPI says rank 1 of 2");
+}
+
+TEST_F(TrainWorkersTest, AMissingWorkerIsNamed) {
+  const Arguments hosts = free_addresses(2);
+  const Outcome outcome = start({"-T", "3"}, worker(hosts, 0)).get();
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("waited 3 s for rank 1 at " + hosts[1]));
+}
+
+/// A worker that can be killed.
+class Worker {
+ public:
+  Worker(const ScratchFolder& folder, const Arguments& arguments, const Variables& variables,
+         const std::string& log) {
+    Arguments words = {COLLBENCH_BINARY};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    Arguments environment;
+    for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+    child_ = fork();
+    if (child_ != 0) return;
+    const int out = open((folder.path() + "/" + log).c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    if (chdir(folder.path().c_str()) != 0) _exit(126);
+    const auto pointers = [](Arguments& texts) {
+      std::vector<char*> all;
+      for (std::string& text : texts) all.push_back(text.data());
+      all.push_back(nullptr);
+      return all;
+    };
+    execve(words[0].c_str(), pointers(words).data(), pointers(environment).data());
+    _exit(127);
+  }
+  void signal(int number) const { kill(child_, number); }
+  int wait() const {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t child_ = -1;
+};
+
+/// The step of the latest checkpoint; 0 if there is none.
+std::int64_t latest_step(const ScratchFolder& folder) {
+  std::int64_t latest = 0;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path() + "/ck", none)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("step-"))
+      latest = std::max<std::int64_t>(latest, std::stoll(name.substr(5, 9)));
+  }
+  return latest;
+}
+
+void wait_for_step(const ScratchFolder& folder, std::int64_t step) {
+  for (int i = 0; i < 600; ++i, std::this_thread::sleep_for(20ms)) {
+    if (latest_step(folder) >= step) return;
+  }
+  FAIL() << "no checkpoint of step " << step;
+}
+
+const Arguments long_run = {"--steps",      "400", "--save-every", "10",   "--optimizer", "adam",
+                            "--checkpoint", "ck",  "--resume",     "--lr", "0.0001"};
+
+TEST_F(TrainWorkersTest, AfterTheKillOfAnyWorkerAResumedRunEndsInTheSameBits) {
+  Arguments whole = long_run;
+  whole[6] = "--checkpoint";
+  whole[7] = "uninterrupted";
+  const std::string expected = expected_digest(whole);
+  for (const int victim : {1, 0}) {
+    const Arguments hosts = free_addresses(2);
+    const Worker zero(folder_, command(long_run), worker(hosts, 0), "log0");
+    const Worker one(folder_, command(long_run), worker(hosts, 1), "log1");
+    wait_for_step(folder_, latest_step(folder_) + 20);  // it has joined, and has trained
+    (victim == 0 ? zero : one).signal(SIGKILL);
+    EXPECT_EQ((victim == 0 ? zero : one).wait(), 128 + SIGKILL);
+    EXPECT_EQ((victim == 0 ? one : zero).wait(), 5);
+    EXPECT_THAT(folder_.read(victim == 0 ? "log1" : "log0"),
+                HasSubstr("rank " + std::to_string(victim) + " was lost"));
+  }
+  const Arguments hosts = free_addresses(2);
+  Arguments last = long_run;
+  last.insert(last.end(), {"--json", "out.json"});
+  auto one = start(last, worker(hosts, 1));
+  const Outcome zero = start(last, worker(hosts, 0)).get();
+  EXPECT_EQ(zero.code, 0) << zero.err;
+  EXPECT_THAT(zero.err, HasSubstr("going on after step "));
+  EXPECT_EQ(one.get().code, 0);
+  EXPECT_GE(document("out.json")["first_step"].get<int>(), 40);
+  EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+}
+
+TEST_F(TrainWorkersTest, SigtermOnOneWorkerSavesAfterAStepOnWhichAllAgree) {
+  const Arguments hosts = free_addresses(2);
+  Arguments endless = long_run;
+  endless[1] = "100000";
+  const Worker zero(folder_, command(endless), worker(hosts, 0), "log0");
+  const Worker one(folder_, command(endless), worker(hosts, 1), "log1");
+  wait_for_step(folder_, 20);
+  one.signal(SIGTERM);
+  EXPECT_EQ(one.wait(), 143);
+  EXPECT_EQ(zero.wait(), 5);
+  EXPECT_THAT(folder_.read("log1"), HasSubstr("SIGTERM after step "));
+  EXPECT_THAT(folder_.read("log0"), HasSubstr("rank 1 was asked to stop after step "));
+}
+
+TEST_F(TrainWorkersTest, AnEvaluatorFollowsTheCheckpointsToTheLast) {
+  const Arguments hosts = free_addresses(2);
+  const Arguments further = {"--checkpoint", "ck", "--save-every", "2"};
+  auto evaluator = start(further, worker(hosts, 0, "evaluator"));
+  auto one = start(further, worker(hosts, 1));
+  EXPECT_EQ(start(further, worker(hosts, 0)).get().code, 0);
+  EXPECT_EQ(one.get().code, 0);
+  const Outcome outcome = evaluator.get();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\n      12"));
+}
+
+TEST_F(TrainWorkersTest, DamagedCheckpointsAreRefusedOnEveryWorker) {
+  folder_.write("ck/step-000000003.safetensors", "no tensors");
+  const Arguments hosts = free_addresses(2);
+  const Arguments further = {"--checkpoint", "ck", "--resume"};
+  auto one = start(further, worker(hosts, 1));
+  const Outcome zero = start(further, worker(hosts, 0)).get();
+  EXPECT_EQ(zero.code, 2);
+  EXPECT_THAT(zero.err, HasSubstr("step-000000003.safetensors is no safetensors file"));
+  const Outcome other = one.get();
+  EXPECT_EQ(other.code, 5);
+  EXPECT_THAT(other.err, HasSubstr("rank 0 cannot take part: ck/step-000000003.safetensors"));
+}
+
+TEST_F(TrainWorkersTest, EventFilesAreReadByAnIndependentReader) {
+  Arguments arguments = command({"--tensorboard", "logs"});
+  arguments[2] = "mirrored";
+  arguments.insert(arguments.end(), {"--json", "out.json"});
+  ASSERT_EQ(invoke(folder_, arguments).code, 0);
+  std::string file;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/logs")) {
+    file = entry.path().string();
+  }
+  const Outcome read = invoke_program(folder_, "python3", {EVENT_READER, file});
+  ASSERT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("1 train/loss 2."));
+  EXPECT_THAT(read.out, HasSubstr("\n12 train/accuracy 0."));
+  EXPECT_THAT(read.out, HasSubstr("\n12 test/accuracy 0."));
+}
+
+}  // namespace
+}  // namespace collbench

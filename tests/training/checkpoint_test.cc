@@ -1,0 +1,144 @@
+#include "training/checkpoint.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/training/small_models.h"
+
+#include "core/error.h"
+#include "training/mirrored.h"
+#include "training/safetensors.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TrainingPlan plan_for(const char* optimizer, DataType type = DataType::f32) {
+  TrainingPlan plan;
+  plan.model = every_layer();
+  plan.optimizer = {optimizer, 0.01, optimizer[0] == 's' ? 0.9 : 0.0};
+  plan.engine = "plain";
+  plan.type = type;
+  plan.global_batch = 8;
+  plan.epochs = 2;
+  plan.steps = 5;
+  plan.save_every = 1;
+  plan.buckets = parse_bucket_rule("1K");
+  return plan;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() / "collbench_checkpoint_XXXXXX").string();
+    ASSERT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  std::string path_;
+};
+
+/// Every checkpoint of a run, by its step.
+std::map<std::int64_t, std::string> saved_by(const TrainingPlan& plan, int replicas,
+                                             const TrainingState* start = nullptr) {
+  std::map<std::int64_t, std::string> files;
+  ReplicaHooks hooks;
+  hooks.save = [&](const TrainingState& state) {
+    files[state.step] = encode_checkpoint(plan, state);
+  };
+  hooks.start = start;
+  train_mirrored(plan, replicas, "ring", data_for(plan.model, 60), {}, hooks);
+  return files;
+}
+
+TEST_F(CheckpointTest, ARunFromAnyCheckpointEndsInTheBitsOfTheUninterruptedOne) {
+  for (const char* optimizer : {"sgd", "adam"}) {
+    for (const DataType type : {DataType::f32, DataType::f64}) {
+      const TrainingPlan plan = plan_for(optimizer, type);
+      const auto whole = saved_by(plan, 2);
+      ASSERT_EQ(whole.size(), 10U);
+      for (const std::int64_t step : {1, 4, 5, 9}) {
+        const TrainingState start = decode_checkpoint(whole.at(step), plan, "start");
+        EXPECT_EQ(start.step, step);
+        EXPECT_FALSE(start.finished);
+        EXPECT_EQ(saved_by(plan, 2, &start).at(10), whole.at(10)) << optimizer << " " << step;
+      }
+      EXPECT_TRUE(decode_checkpoint(whole.at(10), plan, "end").finished);
+    }
+  }
+}
+
+TEST_F(CheckpointTest, OneWishStopsAllAfterTheSameStepAndSaves) {
+  const TrainingPlan plan = plan_for("adam");
+  int asked = 0;
+  std::int64_t saved = 0;
+  ReplicaHooks hooks;
+  hooks.stop_wanted = [&] { return ++asked == 4; };
+  hooks.save = [&](const TrainingState& state) { saved = state.step; };
+  const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 60), {}, hooks);
+  for (const ReplicaReport& report : reports) {
+    EXPECT_EQ(report.steps.size(), 4U);
+    EXPECT_EQ(report.stopped_by, 0);
+  }
+  EXPECT_EQ(saved, 4);
+}
+
+TEST_F(CheckpointTest, ASaveThatFailsEndsAllReplicas) {
+  ReplicaHooks hooks;
+  hooks.save = [](const TrainingState&) { throw Unavailable("the disk is full"); };
+  const TrainingPlan plan = plan_for("sgd");
+  EXPECT_THAT([&] { train_mirrored(plan, 4, "ring", data_for(plan.model, 60), {}, hooks); },
+              ThrowsMessage<Error>(testing::AnyOf(HasSubstr("the disk is full"),
+                                                  HasSubstr("rank 0 could not save"))));
+}
+
+TEST_F(CheckpointTest, TheLatestFileIsFoundAndOldOnesGo) {
+  const CheckpointFolder folder(path_ + "/new", 2);
+  EXPECT_EQ(folder.latest(), std::nullopt);
+  for (const std::int64_t step : {9, 10, 100}) folder.save("content", step);
+  EXPECT_EQ(folder.latest(), path_ + "/new/step-000000100.safetensors");
+  EXPECT_EQ(read_checkpoint(*folder.latest()), "content");
+  int files = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(path_ + "/new")) {
+    ++files;
+  }
+  EXPECT_EQ(files, 2) << "and nothing half-written";
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeWrittenIsNamed) {
+  std::ofstream(path_ + "/file") << "x";
+  EXPECT_THAT([&] { CheckpointFolder(path_ + "/file").save("content", 1); },
+              ThrowsMessage<Unavailable>(HasSubstr(path_ + "/file")));
+}
+
+TEST_F(CheckpointTest, RefusesDamagedAndForeignFiles) {
+  const TrainingPlan plan = plan_for("adam");
+  const std::string good = saved_by(plan, 1).at(3);
+  const auto refuses = [&](const std::string& file, const TrainingPlan& other, const char* words) {
+    EXPECT_THAT([&] { decode_checkpoint(file, other, "c"); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(words)));
+  };
+  refuses(good.substr(0, good.size() - 1), plan, "c is no safetensors file");
+  refuses(encode_safetensors({{{"format", "pt"}}, {}}), plan, "c is no checkpoint of collbench");
+  TrainingPlan other = plan;
+  other.optimizer = {"sgd", 0.01, 0.9};
+  refuses(good, other, "c was saved with momentum '0'; this run has '0.9'");
+  other = plan;
+  other.type = DataType::f64;
+  refuses(good, other, "c was saved with data type 'f32'; this run has 'f64'");
+  other = plan;
+  other.seed = 2;
+  refuses(good, other, "c was saved with seed '1'; this run has '2'");
+  other = plan;
+  other.model.layers[4].units = 18;
+  refuses(good, other, "tensor 'dense_1/kernel' is not 54 elements of f32");
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,84 @@
+#include "training/parameter_server.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/training/small_models.h"
+
+#include "core/error.h"
+#include "training/mirrored.h"
+
+namespace collbench {
+namespace {
+
+TrainingPlan plan_for(const Model& model) {
+  TrainingPlan plan;
+  plan.model = model;
+  plan.optimizer = {"adam", 0.01, 0};
+  plan.engine = "plain";
+  plan.global_batch = 12;
+  plan.epochs = 2;
+  plan.steps = 15;
+  plan.buckets = parse_bucket_rule("1K");
+  return plan;
+}
+
+TEST(ParameterServerTest, VariablesGoToServersInTurnAndLargeOnesAreDivided) {
+  const std::vector<Tensor> tensors = {{"a", 0, 0, 4}, {"b", 0, 4, 11}, {"c", 0, 15, 2}};
+  const auto shards = place_variables(tensors, 4, 3, Bytes{16});
+  std::vector<std::vector<std::int64_t>> rows;
+  for (const VariableShard& shard : shards) {
+    rows.push_back({shard.tensor, shard.server, shard.first, shard.count});
+  }
+  EXPECT_THAT(rows, testing::ElementsAre(
+                        testing::ElementsAre(0, 0, 0, 4), testing::ElementsAre(1, 1, 4, 6),
+                        testing::ElementsAre(1, 2, 10, 5), testing::ElementsAre(2, 0, 15, 2)));
+}
+
+TEST(ParameterServerTest, OneWorkerTrainsWhatOneReplicaDoesWhateverTheServers) {
+  TrainingPlan plan = plan_for(every_layer());
+  plan.type = DataType::f64;  // Adam's vectors of f32 round by an element's place in its shard
+  const Dataset data = data_for(plan.model, 60);
+  const auto expected = train_mirrored(plan, 1, "ring", data, {})[0].parameters;
+  for (const int servers : {1, 2, 5}) {
+    const ServerReport report = train_parameter_server(plan, 1, servers, data, {});
+    EXPECT_EQ(report.workers[0].parameters, expected) << servers;
+    EXPECT_EQ(report.most_staleness, 0);
+  }
+}
+
+TEST(ParameterServerTest, SeveralWorkersDoEveryStepOnceAndLearn) {
+  const TrainingPlan plan = plan_for(make_model("dense2"));
+  const ServerReport report =
+      train_parameter_server(plan, 4, 2, data_for(plan.model, 240), data_for(plan.model, 60));
+  std::size_t steps = 0;
+  for (const ReplicaReport& worker : report.workers) steps += worker.steps.size();
+  EXPECT_EQ(steps, 30U);
+  ASSERT_EQ(report.workers[0].epochs.size(), 2U);
+  EXPECT_LT(report.workers[0].epochs[1].loss, report.workers[0].epochs[0].loss);
+  EXPECT_EQ(report.server_bytes[0] + report.server_bytes[1], 22 * 4);
+}
+
+TEST(ParameterServerTest, CentralStorageTrainsWhatMirroredDoes) {
+  TrainingPlan plan = plan_for(every_layer());
+  const Dataset data = data_for(plan.model, 60);
+  const auto one = train_mirrored(plan, 1, "direct", data, {})[0].parameters;
+  const auto two = train_mirrored(plan, 2, "direct", data, {})[0].parameters;
+  plan.central = true;
+  EXPECT_EQ(train_mirrored(plan, 1, "direct", data, {})[0].parameters, one);
+  const auto reports = train_mirrored(plan, 2, "direct", data, {});
+  EXPECT_EQ(reports[0].parameters, two) << "a sum of two has one order";
+  EXPECT_EQ(reports[1].parameters, two);
+}
+
+TEST(ParameterServerTest, RefusesClustersWithoutWorkersOrServers) {
+  const TrainingPlan plan = plan_for(every_layer());
+  const Dataset data = data_for(plan.model, 60);
+  EXPECT_THROW(train_parameter_server(plan, 0, 1, data, {}), InvalidArgument);
+  EXPECT_THROW(train_parameter_server(plan, 1, 0, data, {}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace collbench
