@@ -150,8 +150,7 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
   table.first = parse_size_option(settings.label("minbytes"), settings.text("minbytes"));
   table.last = parse_size_option(settings.label("maxbytes"), settings.text("maxbytes"));
   for (Question question : inquiry.questions) {
-    if (question.available.empty())
-      question.available = format.offered;
+    if (question.available.empty()) question.available = format.offered;
     table.scales.push_back(
         size_rules(*inquiry.policies.front(), question, table.first, table.last));
     for (const std::string& warning : table.scales.back().warnings) {
