@@ -1,0 +1,83 @@
+// `collbench train` with workloads and simulated networks: what it prints and writes, and how it
+// refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainSimulatedTest : public testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "train");
+    return invoke(folder_, arguments);
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
+  const Outcome outcome = run({"--workload", "resnet50", "--topo", "cluster:2xdgx-a100", "--algo",
+                               "ring", "--json", "out.json", "--trace", "trace.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("# resnet50: 25557032 parameters, 161 tensors; 16 workers"));
+  const auto document = nlohmann::json::parse(folder_.read("out.json"));
+  EXPECT_EQ(document["workers"], 16);
+  EXPECT_NEAR(document["step_ms"].get<double>(),
+              document["forward_ms"].get<double>() + document["backward_ms"].get<double>() +
+                  document["exposed_communication_ms"].get<double>() +
+                  document["optimizer_ms"].get<double>(),
+              1e-9);
+  const auto trace = nlohmann::json::parse(folder_.read("trace.json"));
+  EXPECT_EQ(trace["otherData"]["workers"], 16);
+}
+
+TEST_F(TrainSimulatedTest, PlannedBucketsAreNotSlowerThanFixedRules) {
+  const auto step = [&](const char* rule) {
+    const Outcome outcome = run({"--workload", "resnet50", "--topo", "ethernet-25g:32", "--algo",
+                                 "ring", "--buckets", rule, "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["step_ms"].get<double>();
+  };
+  const double planned = step("auto");
+  for (const char* rule : {"ddp", "ddp-initial", "tf", "tensor"}) EXPECT_LE(planned, step(rule));
+}
+
+TEST_F(TrainSimulatedTest, TrainsOnASimulatedNetworkRepeatably) {
+  const auto train = [&] {
+    return run({"--model",        "mlp",
+                "--widths",       "8",
+                "--topo",         "star:5,10Gbps,20us",
+                "--workers",      "4",
+                "--strategy",     "parameter-server",
+                "--samples",      "64",
+                "--batch",        "16",
+                "--epochs",       "1",
+                "--compute-time", "5ms",
+                "--curve",        "curve.csv"});
+  };
+  const Outcome outcome = train();
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(folder_.read("curve.csv"), HasSubstr("time_s,updates,samples,loss"));
+  EXPECT_EQ(train().out, outcome.out);
+}
+
+TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
+  const Outcome unknown = run({"--workload", "resnet51", "--topo", "dgx-2"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("Did you mean 'resnet50'?"));
+  const Outcome device = run({"--workload", "resnet50", "--topo", "dgx-2", "--device", "v10"});
+  EXPECT_EQ(device.code, 2);
+  EXPECT_THAT(device.err, HasSubstr("Did you mean 'v100'?"));
+  const Outcome batch =
+      run({"--workload", "resnet50", "--topo", "dgx-2", "--batch", "17", "--workers", "16"});
+  EXPECT_EQ(batch.code, 2);
+  EXPECT_THAT(batch.err, HasSubstr("not divisible"));
+}
+
+}  // namespace
+}  // namespace collbench
