@@ -36,7 +36,8 @@ std::optional<TrainCluster> tf_config_cluster(const Settings& settings) {
 
 TrainCluster launched_cluster(const LaunchedWorker& worker, const Settings& settings) {
   TrainCluster cluster;
-  cluster.source = worker.source;
+  // --isolate tells its processes by torchrun's variables, and overrides itself for them.
+  cluster.source = settings.given("isolate") ? "--isolate" : worker.source;
   cluster.job.rank = worker.rank;
   cluster.job.hosts.resize(static_cast<std::size_t>(worker.ranks));
   cluster.job.meeting = worker.meeting;

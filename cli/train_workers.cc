@@ -216,7 +216,9 @@ int train_workers(const Settings& settings) {
   if (cluster->evaluator) return evaluate_checkpoints(settings);
   watch_interrupts();
   Workers workers(cluster->job);
-  return train_as_one_of(workers, *cluster, settings);
+  const int code = train_as_one_of(workers, *cluster, settings);
+  for (ChildProcess& child : children) child.ended_within(cluster->job.timeout);
+  return code;
 }
 
 }  // namespace collbench

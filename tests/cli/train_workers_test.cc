@@ -122,6 +122,7 @@ TEST_F(TrainWorkersTest, OneCommandStartsItsWorkersItself) {
   const std::string expected = expected_digest();
   const Outcome outcome = invoke(folder_, command({"--isolate", "--json", "out.json"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("as worker 1 of 2 (by --isolate)"));
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
 }
 
