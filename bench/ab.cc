@@ -32,9 +32,9 @@ struct Suspect {
   std::string key;
   Case which;
   int rounds = 0;
-  RatioEstimate fresh;                      // p = 1 until it is measured
-  Outcome outcome = Outcome::inconclusive;  // slower or faster once confirmed
-  bool over = false;                        // confirmed or cleared
+  RatioEstimate fresh;                                    // p = 1 until it is measured
+  VerdictOutcome outcome = VerdictOutcome::inconclusive;  // slower or faster once confirmed
+  bool over = false;                                      // confirmed or cleared
 };
 
 class AbRun {
@@ -173,12 +173,12 @@ class AbRun {
       }
       fresh.push_back(suspect.fresh);
     }
-    const std::vector<Outcome> outcomes = confirmed(fresh, plan_.rule, looks);
+    const std::vector<VerdictOutcome> outcomes = confirmed(fresh, plan_.rule, looks);
     for (std::size_t i = 0; i < suspects_.size(); ++i) {
       Suspect& suspect = suspects_[i];
       if (suspect.over) continue;
       suspect.outcome = outcomes[i];
-      suspect.over = outcomes[i] != Outcome::inconclusive ||
+      suspect.over = outcomes[i] != VerdictOutcome::inconclusive ||
                      (suspect.rounds > 0 && is_cleared(suspect.fresh, plan_.rule.threshold));
     }
   }
@@ -199,11 +199,11 @@ class AbRun {
     comparison_.confirm_rounds = plan_.confirm_rounds;
     comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
     for (Verdict& verdict : comparison_.verdicts) {
-      if (verdict.outcome != Outcome::inconclusive || !verdict.ratio) continue;
+      if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);
       for (const Suspect& suspect : suspects_) {
         if (suspect.key != to_json(verdict.which)) continue;
-        if (suspect.outcome != Outcome::inconclusive) {
+        if (suspect.outcome != VerdictOutcome::inconclusive) {
           accept(verdict, suspect.outcome, plan_.rule);
         }
       }

@@ -85,13 +85,15 @@ std::string absence(const std::vector<Record>& rounds, const char* arm) {
 void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
   verdict.changes = exact_changes(base, head);
   if (verdict.changes.empty()) {
-    verdict.outcome = Outcome::same;
+    verdict.outcome = VerdictOutcome::same;
     verdict.reason = "exactly equal";
     return;
   }
   const bool time_differs = verdict.changes.front().metric == "simulated time";
   const bool longer = head.measurement.exact->time > base.measurement.exact->time;
-  verdict.outcome = !time_differs ? Outcome::changed : longer ? Outcome::slower : Outcome::faster;
+  verdict.outcome = !time_differs ? VerdictOutcome::changed
+                    : longer      ? VerdictOutcome::slower
+                                  : VerdictOutcome::faster;
   std::vector<std::string> parts;
   for (const ExactChange& change : verdict.changes) {
     parts.push_back(fmt::format("{} {} -> {}", change.metric, change.base, change.head));
@@ -131,7 +133,7 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   verdict.head = arm_of(head, arms.fresh_head.of(key));
   for (const ArmRecords* arm : {&arms.head, &arms.fresh_head}) {
     if (const Record* wrong = first_wrong(arm->of(key))) {
-      verdict.outcome = Outcome::wrong;
+      verdict.outcome = VerdictOutcome::wrong;
       verdict.reason = wrong->measurement.wrong > 0
                            ? fmt::format("{} elements of head are wrong", wrong->measurement.wrong)
                            : std::string("head's ranks ended with different bits");
@@ -139,10 +141,10 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
     }
   }
   if (!verdict.head) {
-    verdict.outcome = Outcome::missing;
+    verdict.outcome = VerdictOutcome::missing;
     verdict.reason = absence(head, "head");
   } else if (!verdict.base) {
-    verdict.outcome = Outcome::added;
+    verdict.outcome = VerdictOutcome::added;
     verdict.reason = absence(base, "base");
   } else if (verdict.exact) {
     decide_exact(verdict, base.front(), head.front());
@@ -302,7 +304,7 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
     const int rounds = std::min(verdict.ratio->base_rounds, verdict.ratio->head_rounds);
     fewest = fewest == 0 ? rounds : std::min(fewest, rounds);
     if (any_machine || comparison.mismatches.empty()) continue;
-    verdict.outcome = Outcome::env_mismatch;
+    verdict.outcome = VerdictOutcome::env_mismatch;
     verdict.reason = "other machine: " + comparison.mismatches.front();
   }
   comparison.rounds = fewest;

@@ -175,7 +175,7 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
 
 Json comparison_value(const Comparison& comparison) {
   Json counts = Json::object();
-  for (const Outcome outcome : all_outcomes()) {
+  for (const VerdictOutcome outcome : all_outcomes()) {
     counts[std::string(to_string(outcome))] = count(comparison, outcome);
   }
   // The worst first: what a reader came for.

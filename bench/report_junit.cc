@@ -93,11 +93,12 @@ JunitCase case_of(const Verdict& verdict, const GateRule& rule) {
   one.seconds = verdict.head ? verdict.head->typical_ns * 1e-9 : 0;
   one.type = std::string(to_string(verdict.outcome));
   one.message = fmt::format("{}: {}", one.type, verdict.reason);
-  if (verdict.outcome == Outcome::wrong) {
+  if (verdict.outcome == VerdictOutcome::wrong) {
     one.result = "error";
   } else if (fails(verdict, rule)) {
     one.result = "failure";
-  } else if (verdict.outcome == Outcome::inconclusive || verdict.outcome == Outcome::env_mismatch) {
+  } else if (verdict.outcome == VerdictOutcome::inconclusive ||
+             verdict.outcome == VerdictOutcome::env_mismatch) {
     one.result = "skipped";
   }
   return one;

@@ -115,7 +115,7 @@ void write_openmetrics(std::ostream& out, const Comparison& comparison) {
   families.declare("collbench_time_seconds", "seconds", "Typical time of an arm.");
   families.declare("collbench_change_ratio", "ratio", "Time of head over time of base.");
   families.add("collbench_gate_failed", "", failures(comparison).empty() ? 0 : 1);
-  for (const Outcome outcome : all_outcomes()) {
+  for (const VerdictOutcome outcome : all_outcomes()) {
     families.add("collbench_verdicts", label("outcome", to_string(outcome)),
                  count(comparison, outcome));
   }

@@ -10,41 +10,41 @@
 
 namespace collbench {
 
-const std::vector<Outcome>& all_outcomes() {
-  static const std::vector<Outcome> outcomes = {
-      Outcome::wrong,   Outcome::slower,       Outcome::missing,
-      Outcome::changed, Outcome::env_mismatch, Outcome::inconclusive,
-      Outcome::faster,  Outcome::added,        Outcome::same};
+const std::vector<VerdictOutcome>& all_outcomes() {
+  static const std::vector<VerdictOutcome> outcomes = {
+      VerdictOutcome::wrong,   VerdictOutcome::slower,       VerdictOutcome::missing,
+      VerdictOutcome::changed, VerdictOutcome::env_mismatch, VerdictOutcome::inconclusive,
+      VerdictOutcome::faster,  VerdictOutcome::added,        VerdictOutcome::same};
   return outcomes;
 }
 
-std::string_view to_string(Outcome outcome) {
+std::string_view to_string(VerdictOutcome outcome) {
   switch (outcome) {
-    case Outcome::wrong:
+    case VerdictOutcome::wrong:
       return "wrong";
-    case Outcome::slower:
+    case VerdictOutcome::slower:
       return "slower";
-    case Outcome::missing:
+    case VerdictOutcome::missing:
       return "missing";
-    case Outcome::changed:
+    case VerdictOutcome::changed:
       return "changed";
-    case Outcome::env_mismatch:
+    case VerdictOutcome::env_mismatch:
       return "env-mismatch";
-    case Outcome::inconclusive:
+    case VerdictOutcome::inconclusive:
       return "inconclusive";
-    case Outcome::faster:
+    case VerdictOutcome::faster:
       return "faster";
-    case Outcome::added:
+    case VerdictOutcome::added:
       return "new";
-    case Outcome::same:
+    case VerdictOutcome::same:
       return "same";
   }
   return "";
 }
 
-Outcome parse_outcome(std::string_view name) {
+VerdictOutcome parse_outcome(std::string_view name) {
   std::vector<std::string> names;
-  for (const Outcome outcome : all_outcomes()) {
+  for (const VerdictOutcome outcome : all_outcomes()) {
     if (to_string(outcome) == name) return outcome;
     names.emplace_back(to_string(outcome));
   }
@@ -52,7 +52,7 @@ Outcome parse_outcome(std::string_view name) {
                                     did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-int count(const Comparison& comparison, Outcome outcome) {
+int count(const Comparison& comparison, VerdictOutcome outcome) {
   return static_cast<int>(
       std::count_if(comparison.verdicts.begin(), comparison.verdicts.end(),
                     [&](const Verdict& verdict) { return verdict.outcome == outcome; }));
@@ -91,7 +91,7 @@ std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", (ratio 
 std::string headline(const Comparison& comparison) {
   const std::size_t cases = comparison.verdicts.size();
   std::vector<std::string> parts;
-  for (const Outcome outcome : all_outcomes()) {
+  for (const VerdictOutcome outcome : all_outcomes()) {
     const int n = count(comparison, outcome);
     if (n > 0) parts.push_back(fmt::format("{} {}", n, to_string(outcome)));
   }

@@ -18,7 +18,7 @@
 namespace collbench {
 
 /// Worst first. `changed`: exact figures other than the time differ. `added` is written "new".
-enum class Outcome : std::uint8_t {
+enum class VerdictOutcome : std::uint8_t {
   wrong,         // a result of head differed from the exact one
   slower,        // confirmed, or exactly
   missing,       // base has the case, head does not
@@ -31,11 +31,11 @@ enum class Outcome : std::uint8_t {
 };
 /// "wrong", "slower", "missing", "changed", "env-mismatch", "inconclusive", "faster", "new",
 /// "same".
-std::string_view to_string(Outcome outcome);
+std::string_view to_string(VerdictOutcome outcome);
 /// Throws InvalidArgument, with the nearest name, for another word.
-Outcome parse_outcome(std::string_view name);
+VerdictOutcome parse_outcome(std::string_view name);
 /// All of them, worst first.
-const std::vector<Outcome>& all_outcomes();
+const std::vector<VerdictOutcome>& all_outcomes();
 
 /// What one binary showed in a case. Of an exact case, all times are the simulated time and there
 /// are no rounds.
@@ -72,7 +72,7 @@ struct ExactChange {
 struct Verdict {
   std::string name;  // case_name(): unique within a comparison
   Case which;
-  Outcome outcome = Outcome::inconclusive;
+  VerdictOutcome outcome = VerdictOutcome::inconclusive;
   bool exact = false;       // judged by equality; then there are no estimates
   std::string metric;       // "lower quartile of a round", "simulated time"
   std::string reason;       // in words, one line: "confirmed: +19.4 % [+15.8, +24.9] %"
@@ -89,8 +89,8 @@ struct Verdict {
 struct GateRule {
   double threshold = 0.05;  // ratios within 1/(1+t) .. 1+t are the same
   double alpha = 0.01;      // chance of any false alarm in a comparison (Holm over its cases)
-  std::vector<Outcome> fail_on = {Outcome::wrong, Outcome::slower, Outcome::missing,
-                                  Outcome::changed};
+  std::vector<VerdictOutcome> fail_on = {VerdictOutcome::wrong, VerdictOutcome::slower,
+                                         VerdictOutcome::missing, VerdictOutcome::changed};
   bool fail_on_exact = true;  // any exact difference fails, also a faster one
 };
 
@@ -110,7 +110,7 @@ struct Comparison {
 };
 
 /// How many verdicts have an outcome.
-int count(const Comparison& comparison, Outcome outcome);
+int count(const Comparison& comparison, VerdictOutcome outcome);
 /// Whether a verdict fails the gate.
 bool fails(const Verdict& verdict, const GateRule& rule);
 /// The verdicts that fail, worst outcome first and within it the largest ratio first.

@@ -47,8 +47,9 @@ void write_annotations(std::ostream& out, const Comparison& comparison) {
   std::vector<const Verdict*> unclear;
   for (const Verdict& verdict : comparison.verdicts) {
     if (fails(verdict, comparison.rule)) continue;
-    if (verdict.outcome == Outcome::slower || verdict.outcome == Outcome::inconclusive ||
-        verdict.outcome == Outcome::env_mismatch) {
+    if (verdict.outcome == VerdictOutcome::slower ||
+        verdict.outcome == VerdictOutcome::inconclusive ||
+        verdict.outcome == VerdictOutcome::env_mismatch) {
       unclear.push_back(&verdict);
     }
   }

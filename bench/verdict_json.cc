@@ -106,7 +106,7 @@ Verdict verdict_of(const Json& value) {
 
 Json rule_value(const GateRule& rule) {
   Json fail_on = Json::array();
-  for (const Outcome outcome : rule.fail_on) fail_on.push_back(to_string(outcome));
+  for (const VerdictOutcome outcome : rule.fail_on) fail_on.push_back(to_string(outcome));
   return {{"threshold", rule.threshold},
           {"alpha", rule.alpha},
           {"fail_on", std::move(fail_on)},

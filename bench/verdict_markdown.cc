@@ -108,7 +108,7 @@ void write_markdown(std::ostream& out, const Comparison& comparison, std::size_t
   std::string worst;
   std::size_t shown = 0;
   for (const Verdict* verdict : order) {
-    if (verdict->outcome == Outcome::same || shown == most_worst) break;
+    if (verdict->outcome == VerdictOutcome::same || shown == most_worst) break;
     worst += row(*verdict, comparison.rule, true);
     ++shown;
   }

@@ -53,7 +53,7 @@ bool within(const RatioEstimate& estimate, double threshold) {
 }
 
 bool is_open(const Verdict& verdict) {
-  return verdict.outcome == Outcome::inconclusive && verdict.ratio;
+  return verdict.outcome == VerdictOutcome::inconclusive && verdict.ratio;
 }
 
 }  // namespace
@@ -107,11 +107,11 @@ int rounds_needed(const RatioEstimate& estimate, double threshold) {
 void settle(Verdict& verdict, const GateRule& rule) {
   const RatioEstimate& estimate = *deciding(verdict);
   if (within(estimate, rule.threshold)) {
-    verdict.outcome = Outcome::same;
+    verdict.outcome = VerdictOutcome::same;
     verdict.reason = "within the threshold: " + interval_text(estimate);
     return;
   }
-  verdict.outcome = Outcome::inconclusive;
+  verdict.outcome = VerdictOutcome::inconclusive;
   verdict.rounds_needed = rounds_needed(estimate, rule.threshold);
   verdict.reason = interval_text(estimate);
   verdict.reason += verdict.rounds_needed > 0
@@ -119,11 +119,11 @@ void settle(Verdict& verdict, const GateRule& rule) {
                         : std::string(": too near the threshold, or too few rounds, to say");
 }
 
-void accept(Verdict& verdict, Outcome outcome, const GateRule& rule) {
+void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
   if (verdict.noise) {
     const double chance = std::min(verdict.noise->p_slower, verdict.noise->p_faster);
     if (chance < noise_chance) {
-      verdict.outcome = Outcome::inconclusive;
+      verdict.outcome = VerdictOutcome::inconclusive;
       verdict.reason = fmt::format("base against itself differs by {}: this machine cannot tell",
                                    interval_text(*verdict.noise));
       return;
@@ -145,9 +145,9 @@ void decide_at_once(std::vector<Verdict>& verdicts, const GateRule& rule) {
     open.push_back(&verdict);
     estimates.push_back(*verdict.ratio);
   }
-  const std::vector<Outcome> outcomes = confirmed(estimates, rule, 1);
+  const std::vector<VerdictOutcome> outcomes = confirmed(estimates, rule, 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
-    if (outcomes[i] == Outcome::inconclusive) {
+    if (outcomes[i] == VerdictOutcome::inconclusive) {
       settle(*open[i], rule);
     } else {
       accept(*open[i], outcomes[i], rule);
@@ -163,8 +163,8 @@ std::vector<int> confirming_looks(int most) {
   return looks;
 }
 
-std::vector<Outcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
-                               int looks) {
+std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
+                                      int looks) {
   std::vector<double> slower;
   std::vector<double> faster;
   for (const RatioEstimate& estimate : fresh) {
@@ -174,10 +174,10 @@ std::vector<Outcome> confirmed(std::span<const RatioEstimate> fresh, const GateR
   slower = holm(slower);
   faster = holm(faster);
   const double alpha = rule.alpha / looks;
-  std::vector<Outcome> outcomes(fresh.size(), Outcome::inconclusive);
+  std::vector<VerdictOutcome> outcomes(fresh.size(), VerdictOutcome::inconclusive);
   for (std::size_t i = 0; i < fresh.size(); ++i) {
-    if (faster[i] <= alpha) outcomes[i] = Outcome::faster;
-    if (slower[i] <= alpha) outcomes[i] = Outcome::slower;
+    if (faster[i] <= alpha) outcomes[i] = VerdictOutcome::faster;
+    if (slower[i] <= alpha) outcomes[i] = VerdictOutcome::slower;
   }
   return outcomes;
 }

@@ -43,8 +43,8 @@ std::vector<int> confirming_looks(int most);
 
 /// Which of the suspects' fresh estimates show a change at one of `looks` looks: Holm over all
 /// suspects at alpha / looks. In the order given: slower, faster or inconclusive.
-std::vector<Outcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
-                               int looks);
+std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
+                                      int looks);
 
 /// Whether further rounds are of no use: the fresh rounds lean the other way, or hardly at all.
 bool is_cleared(const RatioEstimate& fresh, double threshold);
@@ -54,6 +54,6 @@ bool is_cleared(const RatioEstimate& fresh, double threshold);
 void settle(Verdict& verdict, const GateRule& rule);
 
 /// Sets a confirmed outcome with its reason, unless base against itself differs as much.
-void accept(Verdict& verdict, Outcome outcome, const GateRule& rule);
+void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule);
 
 }  // namespace collbench

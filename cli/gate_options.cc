@@ -46,30 +46,30 @@ std::string interval_text(const Verdict& verdict) {
 
 /// Shorter than the reason where the columns have said it.
 std::string note_text(const Verdict& verdict) {
-  if (verdict.outcome == Outcome::same) return "";
-  if (verdict.outcome == Outcome::inconclusive && verdict.rounds_needed > 0) {
+  if (verdict.outcome == VerdictOutcome::same) return "";
+  if (verdict.outcome == VerdictOutcome::inconclusive && verdict.rounds_needed > 0) {
     return fmt::format("would take about {} rounds", verdict.rounds_needed);
   }
-  if (verdict.confirmation && verdict.outcome != Outcome::inconclusive) {
+  if (verdict.confirmation && verdict.outcome != VerdictOutcome::inconclusive) {
     return fmt::format("confirmed by {} fresh rounds", verdict.confirmation->head_rounds);
   }
   return verdict.reason;
 }
 
-const char* colour_of(Outcome outcome) {
+const char* colour_of(VerdictOutcome outcome) {
   switch (outcome) {
-    case Outcome::wrong:
-    case Outcome::slower:
-    case Outcome::missing:
-    case Outcome::changed:
+    case VerdictOutcome::wrong:
+    case VerdictOutcome::slower:
+    case VerdictOutcome::missing:
+    case VerdictOutcome::changed:
       return "\033[31m";
-    case Outcome::faster:
+    case VerdictOutcome::faster:
       return "\033[32m";
-    case Outcome::inconclusive:
-    case Outcome::env_mismatch:
-    case Outcome::added:
+    case VerdictOutcome::inconclusive:
+    case VerdictOutcome::env_mismatch:
+    case VerdictOutcome::added:
       return "\033[33m";
-    case Outcome::same:
+    case VerdictOutcome::same:
       return "";
   }
   return "";
@@ -177,7 +177,7 @@ int show_comparison(const Comparison& comparison, const GateOptions& options) {
     std::cerr << fmt::format("collbench: stopped by {} after {} rounds\n", comparison.stopped_by,
                              comparison.rounds);
   }
-  if (count(comparison, Outcome::wrong) > 0) return exit_wrong_result;
+  if (count(comparison, VerdictOutcome::wrong) > 0) return exit_wrong_result;
   if (!interrupted_by().empty()) return interrupt_exit_code();
   return failing.empty() ? exit_ok : exit_gate_failed;
 }

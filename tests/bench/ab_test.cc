@@ -24,7 +24,7 @@ Caught jobs_with(const Noise& noise, double slowdown, int jobs) {
     const auto seed = static_cast<std::uint64_t>(job);
     SyntheticRuns runs(noise, 6, slowdown, 6, seed);
     const Comparison comparison = run_ab(plan_over(runs, seed));
-    const int slower = count(comparison, Outcome::slower);
+    const int slower = count(comparison, VerdictOutcome::slower);
     caught.jobs_slower += slower > 0 ? 1 : 0;
     caught.slower += slower;
     caught.cases += static_cast<int>(comparison.verdicts.size());
@@ -53,10 +53,11 @@ TEST(Ab, OnlySuspectsAreMeasuredAfreshAndOnlyTheSlowOnesAreCalledSo) {
   };
   const Comparison comparison = run_ab(plan);
   ASSERT_EQ(comparison.verdicts.size(), 4u);
-  EXPECT_EQ(comparison.verdicts[0].outcome, Outcome::slower);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::slower);
   EXPECT_TRUE(comparison.verdicts[0].confirmation);
   EXPECT_NEAR(*ratio_of(comparison.verdicts[0]), 1.3, 0.05);
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(comparison.verdicts[i].outcome, Outcome::same) << i;
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_EQ(comparison.verdicts[i].outcome, VerdictOutcome::same) << i;
   EXPECT_THAT(confirmed_workers, testing::Each(2));
   EXPECT_THAT(failures(comparison), testing::ElementsAre(&comparison.verdicts[0]));
 }
@@ -64,7 +65,7 @@ TEST(Ab, OnlySuspectsAreMeasuredAfreshAndOnlyTheSlowOnesAreCalledSo) {
 TEST(Ab, ASpeedupIsFasterAndFailsNothing) {
   SyntheticRuns runs(quiet_runner, 2, -0.3, 1, 4);
   const Comparison comparison = run_ab(plan_over(runs, 4));
-  EXPECT_EQ(comparison.verdicts[0].outcome, Outcome::faster);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::faster);
   EXPECT_THAT(failures(comparison), testing::IsEmpty());
 }
 
@@ -97,7 +98,7 @@ TEST(Ab, AStopKeepsTheWholeRoundsAndSaysSo) {
   EXPECT_EQ(comparison.rounds, 2);
   ASSERT_EQ(comparison.verdicts.size(), 2u);
   EXPECT_EQ(comparison.verdicts[0].base->rounds_ns.size(), 2u);
-  EXPECT_EQ(comparison.verdicts[0].outcome, Outcome::inconclusive);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::inconclusive);
 }
 
 TEST(Ab, TheBudgetEndsScreeningInTimeForConfirmation) {
@@ -109,7 +110,7 @@ TEST(Ab, TheBudgetEndsScreeningInTimeForConfirmation) {
   const Comparison comparison = run_ab(plan);
   EXPECT_EQ(comparison.rounds, 20);  // of three processes: 60 % of the budget
   EXPECT_LE(runs.processes(), 100);
-  EXPECT_EQ(count(comparison, Outcome::slower), 2);
+  EXPECT_EQ(count(comparison, VerdictOutcome::slower), 2);
 }
 
 TEST(Ab, FewRoundsAreInconclusiveWithAWarning) {
@@ -118,7 +119,7 @@ TEST(Ab, FewRoundsAreInconclusiveWithAWarning) {
   plan.rounds = 2;
   plan.confirm_rounds = 0;
   const Comparison comparison = run_ab(plan);
-  EXPECT_EQ(count(comparison, Outcome::inconclusive), 2);
+  EXPECT_EQ(count(comparison, VerdictOutcome::inconclusive), 2);
   EXPECT_THAT(comparison.warnings, testing::ElementsAre(testing::HasSubstr("2 rounds")));
   plan.rounds = 0;
   EXPECT_THROW(run_ab(plan), InvalidArgument);
@@ -133,7 +134,7 @@ TEST(Ab, AWrongResultOfHeadIsWrongWhateverTheTimes) {
     return file;
   };
   const Comparison comparison = run_ab(plan);
-  EXPECT_EQ(comparison.verdicts[1].outcome, Outcome::wrong);
+  EXPECT_EQ(comparison.verdicts[1].outcome, VerdictOutcome::wrong);
   EXPECT_THAT(comparison.verdicts[1].reason, testing::HasSubstr("3 elements"));
 }
 

@@ -67,7 +67,7 @@ TEST(CompareExact, EqualFiguresAreTheSameOnAnyMachine) {
   other.environment["host"] = "two";
   const Verdict verdict =
       only(compare_files(file_of({simulated("ring", 12.5, 112)}), other, GateRule{}, false));
-  EXPECT_EQ(verdict.outcome, Outcome::same);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::same);
   EXPECT_TRUE(verdict.exact);
 }
 
@@ -75,7 +75,7 @@ TEST(CompareExact, ALongerTimeIsSlowerWithEveryFigureThatDiffers) {
   const Comparison comparison = compare_files(file_of({simulated("ring", 12.5, 112)}),
                                               file_of({simulated("ring", 13.0, 120)}), {}, false);
   const Verdict verdict = only(comparison);
-  EXPECT_EQ(verdict.outcome, Outcome::slower);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::slower);
   EXPECT_EQ(verdict.reason, "simulated time 12.5 us -> 13 us, messages 112 -> 120");
   EXPECT_TRUE(fails(verdict, comparison.rule));
 }
@@ -85,7 +85,7 @@ TEST(CompareExact, AFasterTimeFailsTooUnlessExactFiguresMayDiffer) {
   const auto base = file_of({simulated("ring", 12.5, 112)});
   const Verdict verdict =
       only(compare_files(base, file_of({simulated("ring", 11, 112)}), rule, false));
-  EXPECT_EQ(verdict.outcome, Outcome::faster);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::faster);
   EXPECT_TRUE(fails(verdict, rule));
   rule.fail_on_exact = false;
   EXPECT_FALSE(fails(verdict, rule));
@@ -97,7 +97,7 @@ TEST(CompareExact, OtherFiguresAtTheSameTimeAreChanged) {
   Record other = chosen;
   other.algorithm_chosen = "tree";
   const Verdict verdict = only(compare_files(file_of({chosen}), file_of({other}), {}, false));
-  EXPECT_EQ(verdict.outcome, Outcome::changed);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::changed);
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.changes[0].metric, "algorithm");
   EXPECT_EQ(verdict.changes[0].head, "tree");
@@ -107,7 +107,7 @@ TEST(CompareExact, ADifferenceBelowTheLastDigitsIsNone) {
   const Verdict verdict =
       only(compare_files(file_of({simulated("ring", 12.5, 112)}),
                          file_of({simulated("ring", 12.5 * (1 + 1e-13), 112)}), {}, false));
-  EXPECT_EQ(verdict.outcome, Outcome::same);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::same);
 }
 
 TEST(Compare, CasesOfOneFileOnlyAreMissingOrNew) {
@@ -126,24 +126,24 @@ TEST(Compare, ACaseThatHeadSkippedIsMissingWithTheReason) {
   skipped.measurement = {};
   skipped.skipped = "no NCCL here";
   const Verdict verdict = only(compare_files(cycles(1, 1000), file_of({skipped}), {}, false));
-  EXPECT_EQ(verdict.outcome, Outcome::missing);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::missing);
   EXPECT_THAT(verdict.reason, HasSubstr("no NCCL here"));
 }
 
 TEST(CompareTimed, InterleavedRoundsShowASlowdownAndItsAbsence) {
   const Verdict slow =
       only(compare_files(cycles(10, 10'000), cycles(10, 12'000, 1), GateRule{}, false));
-  EXPECT_EQ(slow.outcome, Outcome::slower);
+  EXPECT_EQ(slow.outcome, VerdictOutcome::slower);
   EXPECT_NEAR(slow.ratio->ratio, 1.2, 0.01);
   EXPECT_FALSE(slow.confirmation);
   const Verdict same =
       only(compare_files(cycles(10, 10'000), cycles(10, 10'010, 1), GateRule{}, false));
-  EXPECT_EQ(same.outcome, Outcome::same);
+  EXPECT_EQ(same.outcome, VerdictOutcome::same);
 }
 
 TEST(CompareTimed, OneProcessEachShowsNothing) {
   const Comparison comparison = compare_files(cycles(1, 1000), cycles(1, 9000), {}, false);
-  EXPECT_EQ(only(comparison).outcome, Outcome::inconclusive);
+  EXPECT_EQ(only(comparison).outcome, VerdictOutcome::inconclusive);
   EXPECT_THAT(comparison.warnings, ElementsAre(HasSubstr("1 rounds"), HasSubstr("one after")));
 }
 
@@ -151,9 +151,10 @@ TEST(CompareTimed, AnotherMachineGivesNoVerdictUnlessTold) {
   RecordFile other = cycles(10, 12'000, 1);
   other.environment["cpu"] = "Y";
   const Verdict verdict = only(compare_files(cycles(10, 10'000), other, {}, false));
-  EXPECT_EQ(verdict.outcome, Outcome::env_mismatch);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::env_mismatch);
   EXPECT_THAT(verdict.reason, HasSubstr("cpu: 'X' is not 'Y'"));
-  EXPECT_EQ(only(compare_files(cycles(10, 10'000), other, {}, true)).outcome, Outcome::slower);
+  EXPECT_EQ(only(compare_files(cycles(10, 10'000), other, {}, true)).outcome,
+            VerdictOutcome::slower);
 }
 
 std::string refusal(const RecordFile& file) {
@@ -211,7 +212,7 @@ TEST(CompareRefuses, OtherUnitsAndWhatIsNoNumberByPlace) {
 }
 
 TEST(Outcomes, HaveNamesThatAreReadBack) {
-  for (const Outcome outcome : all_outcomes())
+  for (const VerdictOutcome outcome : all_outcomes())
     EXPECT_EQ(parse_outcome(to_string(outcome)), outcome);
   EXPECT_THROW(parse_outcome("slowr"), InvalidArgument);
 }

@@ -39,7 +39,7 @@ class HistoryTest : public testing::Test {
     exact.head->typical_ns = exact_ns;
     Verdict gone;
     gone.name = "gone";
-    gone.outcome = Outcome::missing;
+    gone.outcome = VerdictOutcome::missing;
     comparison.verdicts = {timed, exact, gone};
     return comparison;
   }

@@ -87,8 +87,8 @@ TEST(PageDataTest, ManySamplesAreThinnedEvenly) {
 TEST(PageDataTest, VerdictsComeWorstFirst) {
   HtmlReport report = report_of({});
   const Comparison comparison =
-      scripted_comparison({scripted_verdict("fine", Outcome::same, 1.0),
-                           scripted_verdict("slow", Outcome::slower, 1.2)});
+      scripted_comparison({scripted_verdict("fine", VerdictOutcome::same, 1.0),
+                           scripted_verdict("slow", VerdictOutcome::slower, 1.2)});
   report.comparison = &comparison;
   const auto data = nlohmann::json::parse(page_data(report));
   EXPECT_EQ(data["comparison"]["verdicts"][0]["name"], "slow");

@@ -10,7 +10,7 @@
 namespace collbench {
 
 /// A timed verdict of 20 rounds per arm whose ratio has an interval of 2 % to each side.
-inline Verdict scripted_verdict(const std::string& name, Outcome outcome, double ratio,
+inline Verdict scripted_verdict(const std::string& name, VerdictOutcome outcome, double ratio,
                                 const std::string& reason = "a reason") {
   Verdict verdict;
   verdict.name = name;

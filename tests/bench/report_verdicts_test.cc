@@ -37,9 +37,10 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 }
 
 TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
-  const std::string text = markdown(scripted_comparison(
-      {scripted_verdict("a", Outcome::same, 1.0), scripted_verdict("b", Outcome::faster, 0.8),
-       scripted_verdict("c", Outcome::slower, 1.2)}));
+  const std::string text =
+      markdown(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
+                                    scripted_verdict("b", VerdictOutcome::faster, 0.8),
+                                    scripted_verdict("c", VerdictOutcome::slower, 1.2)}));
   EXPECT_THAT(text, HasSubstr("❌ **1 case fails.**"));
   EXPECT_LT(text.find("**slower**"), text.find("| faster |"));
   EXPECT_THAT(text, HasSubstr("+20.0 %"));
@@ -47,22 +48,22 @@ TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
 }
 
 TEST(VerdictMarkdownTest, SaysThatNothingFails) {
-  EXPECT_THAT(markdown(scripted_comparison({scripted_verdict("a", Outcome::same, 1.0)})),
+  EXPECT_THAT(markdown(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0)})),
               HasSubstr("✅ **No case fails.**"));
 }
 
 TEST(VerdictMarkdownTest, ANameCannotEndItsCellOrBecomeMarkup) {
   const std::string text =
-      markdown(scripted_comparison({scripted_verdict("x|<b>*", Outcome::slower, 1.2)}));
+      markdown(scripted_comparison({scripted_verdict("x|<b>*", VerdictOutcome::slower, 1.2)}));
   EXPECT_THAT(text, HasSubstr("x\\|\\<b\\>\\*"));
 }
 
 TEST(VerdictMarkdownTest, ManyCasesStayWithinTheLimitAndSayHowManyAreLeftOut) {
   std::vector<Verdict> verdicts;
   for (int i = 0; i < 5000; ++i) {
-    verdicts.push_back(scripted_verdict("case " + std::to_string(i), Outcome::same, 1.0));
+    verdicts.push_back(scripted_verdict("case " + std::to_string(i), VerdictOutcome::same, 1.0));
   }
-  verdicts[4000] = scripted_verdict("the slow one", Outcome::slower, 1.3);
+  verdicts[4000] = scripted_verdict("the slow one", VerdictOutcome::slower, 1.3);
   const std::string text = markdown(scripted_comparison(verdicts));
   EXPECT_LE(text.size(), most_comment_bytes);
   EXPECT_GT(text.size(), most_comment_bytes / 2);
@@ -71,7 +72,8 @@ TEST(VerdictMarkdownTest, ManyCasesStayWithinTheLimitAndSayHowManyAreLeftOut) {
 }
 
 TEST(VerdictMarkdownTest, ATinyLimitIsKeptToo) {
-  const Comparison comparison = scripted_comparison({scripted_verdict("a", Outcome::slower, 1.2)});
+  const Comparison comparison =
+      scripted_comparison({scripted_verdict("a", VerdictOutcome::slower, 1.2)});
   for (const std::size_t most : {0U, 10U, 100U, 500U}) {
     EXPECT_LE(markdown(comparison, most).size(), most);
   }
@@ -79,8 +81,8 @@ TEST(VerdictMarkdownTest, ATinyLimitIsKeptToo) {
 
 TEST(VerdictAnnotationsTest, FailuresAreErrorsAndUnclearOnesWarnings) {
   const std::string text = annotations(
-      scripted_comparison({scripted_verdict("a,b:c", Outcome::slower, 1.2, "100 %\nsure"),
-                           scripted_verdict("d", Outcome::inconclusive, 1.04)}));
+      scripted_comparison({scripted_verdict("a,b:c", VerdictOutcome::slower, 1.2, "100 %\nsure"),
+                           scripted_verdict("d", VerdictOutcome::inconclusive, 1.04)}));
   EXPECT_THAT(text, StartsWith("::error title=slower%3A a%2Cb%3Ac::100 %25%0Asure\n"));
   EXPECT_THAT(text, HasSubstr("::warning title=inconclusive%3A d::"));
   EXPECT_THAT(text, HasSubstr("::notice title="));
@@ -89,7 +91,7 @@ TEST(VerdictAnnotationsTest, FailuresAreErrorsAndUnclearOnesWarnings) {
 TEST(VerdictAnnotationsTest, AtMostTenOfAKindComeBecauseMoreAreNotShown) {
   std::vector<Verdict> verdicts;
   for (int i = 0; i < 25; ++i) {
-    verdicts.push_back(scripted_verdict("case " + std::to_string(i), Outcome::slower, 1.2));
+    verdicts.push_back(scripted_verdict("case " + std::to_string(i), VerdictOutcome::slower, 1.2));
   }
   const std::string text = annotations(scripted_comparison(verdicts));
   EXPECT_EQ(count_of(text, "::error "), 10U);
@@ -98,17 +100,18 @@ TEST(VerdictAnnotationsTest, AtMostTenOfAKindComeBecauseMoreAreNotShown) {
 
 TEST(VerdictJunitTest, OutcomesBecomeFailuresErrorsAndSkips) {
   std::ostringstream out;
-  write_junit(out, scripted_comparison({scripted_verdict("a", Outcome::same, 1.0),
-                                        scripted_verdict("b", Outcome::slower, 1.2),
-                                        scripted_verdict("c", Outcome::wrong, 1.0),
-                                        scripted_verdict("d", Outcome::inconclusive, 1.04)}));
+  write_junit(out,
+              scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
+                                   scripted_verdict("b", VerdictOutcome::slower, 1.2),
+                                   scripted_verdict("c", VerdictOutcome::wrong, 1.0),
+                                   scripted_verdict("d", VerdictOutcome::inconclusive, 1.04)}));
   EXPECT_THAT(out.str(), HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
   EXPECT_THAT(out.str(), HasSubstr("<failure type=\"slower\""));
   EXPECT_THAT(out.str(), HasSubstr("<error type=\"wrong\""));
 }
 
 TEST(VerdictJunitTest, WhatDoesNotFailTheGateIsNoFailure) {
-  Comparison comparison = scripted_comparison({scripted_verdict("b", Outcome::slower, 1.2)});
+  Comparison comparison = scripted_comparison({scripted_verdict("b", VerdictOutcome::slower, 1.2)});
   comparison.rule.fail_on.clear();
   std::ostringstream out;
   write_junit(out, comparison);
@@ -116,7 +119,7 @@ TEST(VerdictJunitTest, WhatDoesNotFailTheGateIsNoFailure) {
 }
 
 TEST(VerdictOpenMetricsTest, OpenIntervalsAreLeftOut) {
-  Verdict verdict = scripted_verdict("a \"b\"", Outcome::inconclusive, 1.04);
+  Verdict verdict = scripted_verdict("a \"b\"", VerdictOutcome::inconclusive, 1.04);
   verdict.ratio->high = std::numeric_limits<double>::infinity();
   std::ostringstream out;
   write_openmetrics(out, scripted_comparison({verdict}));

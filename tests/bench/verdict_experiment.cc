@@ -33,11 +33,11 @@ struct Tally {
     ++jobs;
     processes += processes_used;
     cases += static_cast<int>(comparison.verdicts.size());
-    slower += count(comparison, Outcome::slower);
-    faster += count(comparison, Outcome::faster);
-    same += count(comparison, Outcome::same);
-    jobs_slower += count(comparison, Outcome::slower) > 0 ? 1 : 0;
-    jobs_faster += count(comparison, Outcome::faster) > 0 ? 1 : 0;
+    slower += count(comparison, VerdictOutcome::slower);
+    faster += count(comparison, VerdictOutcome::faster);
+    same += count(comparison, VerdictOutcome::same);
+    jobs_slower += count(comparison, VerdictOutcome::slower) > 0 ? 1 : 0;
+    jobs_faster += count(comparison, VerdictOutcome::faster) > 0 ? 1 : 0;
   }
   void print(const std::string& what, double slowdown) const {
     const auto share = [](int part, int whole) { return 100.0 * part / whole; };

@@ -15,16 +15,16 @@ namespace {
 using testing::HasSubstr;
 
 Comparison everything() {
-  Verdict slower = scripted_verdict("a", Outcome::slower, 1.2, "confirmed");
+  Verdict slower = scripted_verdict("a", VerdictOutcome::slower, 1.2, "confirmed");
   slower.confirmation = slower.ratio;
   slower.noise = slower.ratio;
-  Verdict open = scripted_verdict("b", Outcome::inconclusive, 1.04);
+  Verdict open = scripted_verdict("b", VerdictOutcome::inconclusive, 1.04);
   open.ratio->high = std::numeric_limits<double>::infinity();
   open.rounds_needed = 31;
-  Verdict added = scripted_verdict("c", Outcome::added, 1);
+  Verdict added = scripted_verdict("c", VerdictOutcome::added, 1);
   added.base.reset();
   added.ratio.reset();
-  Verdict exact = scripted_verdict("d", Outcome::changed, 1);
+  Verdict exact = scripted_verdict("d", VerdictOutcome::changed, 1);
   exact.exact = true;
   exact.ratio.reset();
   exact.changes = {{"messages", "126", "140"}};
@@ -35,7 +35,7 @@ Comparison everything() {
   comparison.mismatches = {"cpu: 'A' is not 'B'"};
   comparison.warnings = {"7 rounds"};
   comparison.rule.threshold = 0.1;
-  comparison.rule.fail_on = {Outcome::wrong};
+  comparison.rule.fail_on = {VerdictOutcome::wrong};
   return comparison;
 }
 
