@@ -20,9 +20,9 @@ namespace collbench {
 struct TableHints {
   int ranks = 0;
   int nodes = 0;
-  std::string system;
-  std::string library;
-  std::string algorithm;
+  std::string system = {};
+  std::string library = {};
+  std::string algorithm = {};
 };
 
 /// Format of the text: "nccl-tests", "nccl-tests json", "rccl-tests json", "osu",
