@@ -28,6 +28,7 @@ void add_ab(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_history(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_launch(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_regret(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);

@@ -92,7 +92,7 @@ std::string help_of(const CLI::App& app) {
                  option->get_description());
     }
   }
-  if (is_root) out += root_footer;
+  out += is_root ? std::string(root_footer) : app.get_footer();
   return out;
 }
 

@@ -29,6 +29,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   add_compare(app, action);
   add_history(app, action);
   add_report(app, action);
+  add_launch(app, action);
   add_calibrate(app, action);
   add_regret(app, action);
   add_validate(app, action);

@@ -1,0 +1,104 @@
+// `collbench launch --hosts A,B -- run ...`: the same command on several machines, through ssh.
+#include "bench/launch.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/line_socket.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "cli/values.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct LaunchOptions {
+  std::string hosts;
+  std::string port = "7101";
+  std::string ssh = "ssh -o BatchMode=yes";
+  std::string program;
+  std::vector<std::string> arguments;
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  require(!words.empty(), "--ssh: an empty command");
+  return words;
+}
+
+/// The caller's secret for all its runs, else one of this job.
+std::string token_of_job() {
+  const char* token = std::getenv("COLLBENCH_JOB_TOKEN");
+  const std::string text = token == nullptr || *token == '\0' ? random_token() : token;
+  require(text.find('\n') == std::string::npos, "COLLBENCH_JOB_TOKEN: must be one line");
+  return text;
+}
+
+/// Rank 0's lines as they are, the others' led by their rank; workers of collbench say it
+/// themselves, what ssh and the shell say does not.
+void show_line(Rank rank, bool is_error, const std::string& line) {
+  const std::string prefix = fmt::format("[rank {}] ", rank);
+  const bool bare = rank == 0 || line.starts_with(prefix);
+  (is_error ? std::cerr : std::cout) << (bare ? "" : prefix) << line << std::endl;
+}
+
+int launch_workers(const LaunchOptions& options) {
+  LaunchPlan plan;
+  plan.hosts = parse_launch_hosts(options.hosts);
+  plan.first_port = static_cast<int>(parse_count("--port", options.port, 1, 65'535));
+  plan.ssh = words_of(options.ssh);
+  plan.program = options.program.empty() ? std::filesystem::read_symlink("/proc/self/exe").string()
+                                         : options.program;
+  plan.arguments = options.arguments;
+  plan.token = token_of_job();
+  watch_interrupts();
+  const LaunchEnd end = launch(plan, {show_line, interrupted_by});
+  if (end.code != 0) std::cerr << error_prefix() << end.failure << '\n';
+  return end.code;
+}
+
+}  // namespace
+
+void add_launch(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("launch", "start the workers of a run on several machines, through ssh");
+  auto options = std::make_shared<LaunchOptions>();
+  command
+      ->add_option("ARGS", options->arguments,
+                   "after --: run or train and its options, the same for all workers")
+      ->option_text("-- ARGS")
+      ->group("Arguments")
+      ->required();
+  const auto add = [&](const char* name, std::string& value, const char* metavar,
+                       const char* help) {
+    return command->add_option(name, value, help)->option_text(metavar)->group("Where and how");
+  };
+  add("--hosts", options->hosts, "HOST[:SLOTS][,..]",
+      "one worker on each, or SLOTS; ranks in this order")
+      ->required();
+  add("--port", options->port, "N",
+      "where a host's first worker listens, the next one above (7101)");
+  add("--program", options->program, "PATH", "collbench on the hosts (the path of this one)");
+  add("--ssh", options->ssh, "CMD", "called with a host and a command line (ssh -o BatchMode=yes)");
+  command->footer(
+      "\nThe first host has rank 0: its table and messages come as they are, the others' lines "
+      "are\n"
+      "led by their rank, and files (--json) are written there, in the home directory. Ctrl-C "
+      "stops\n"
+      "all after the case being measured. When a worker fails, the others are ended, and the exit\n"
+      "code is that of the first that failed.\n"
+      "Example: collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M\n");
+  command->callback(
+      [options, &action] { action = [options] { return launch_workers(*options); }; });
+}
+
+}  // namespace collbench
