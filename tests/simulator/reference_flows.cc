@@ -92,8 +92,8 @@ class Reference {
       topology.route(scenario_.placement[r], scenario_.placement[op.peer], message.route);
       const RouteSummary summary = summarize(topology, message.route);
       const Protocol* protocol = nullptr;
-      for (const Protocol& p : costs.protocols) {
-        if (p.name == scenario_.protocol) protocol = &p;
+      for (const Protocol& one : costs.protocols) {
+        if (one.name == scenario_.protocol) protocol = &one;
       }
       const MessageCost cost = message_cost(costs, protocol, size, summary.level);
       message.left = size * cost.wire_factor;
