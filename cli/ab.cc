@@ -120,7 +120,7 @@ void declare_measuring(CLI::App& command, AbOptions& options) {
 
 void add_ab(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "ab", "measure two versions of collbench in turn and say whether one is slower");
+      "ab", "measure two builds in turn and say whether one is slower");
   auto options = std::make_shared<AbOptions>();
   command
       ->add_option("ARGS", options->arguments,

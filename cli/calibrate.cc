@@ -193,7 +193,7 @@ int calibrate(const Values& values) {
 void add_calibrate(CLI::App& app, Action& action) {
   auto values = std::make_shared<Values>();
   CLI::App* command = app.add_subcommand(
-      "calibrate", "fit a machine description to measured times, and say how well it predicts");
+      "calibrate", "fit a machine to measured times, and say how well it predicts");
   command
       ->add_option("FILES", values->files,
                    "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "

@@ -79,7 +79,7 @@ TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
 }
 
 TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
-  // The ninth process of head asks ab, its parent, to stop.
+  // The ninth process of head asks ab, its parent, to stop. Its round is whole if it was the last.
   folder_.write("head",
                 "#!/bin/bash\necho x >> count\n"
                 "[ \"$(wc -l < count)\" -lt 9 ] || kill -INT $PPID\n"
@@ -87,8 +87,8 @@ TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
   invoke_program(folder_, "chmod", {"+x", "head"});
   const Outcome outcome = ab(folder_.path() + "/head", {"--rounds", "50"});
   EXPECT_EQ(outcome.code, 130) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("ring/shm"), HasSubstr("8 rounds")));
-  EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGINT after 8 rounds"));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("ring/shm"), ContainsRegex("[89] rounds")));
+  EXPECT_THAT(outcome.err, ContainsRegex("stopped by SIGINT after [89] rounds"));
 }
 
 TEST_F(VerdictsTest, AHeadThatFailsSaysWhichAndHow) {
