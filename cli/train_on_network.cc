@@ -24,7 +24,6 @@ constexpr const char* network = "Real training on a simulated network (--model w
 
 constexpr OptionRow rows[] = {
     {network, "compute-time", "", "TIME", "", "of a worker's batch; measured here by default"},
-    {network, "ps", "", "N", "1", "parameter servers, on hosts of their own"},
     {network, "points", "", "N", "20", "of the curve of the loss"},
     {network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };
@@ -99,7 +98,7 @@ Run train(const Settings& settings, const TrainingPlan& plan, const Samples& sam
                                           samples.held_out, points);
     return run;
   }
-  const int servers = static_cast<int>(count_of(settings, "ps", 1, 4096));
+  const int servers = static_cast<int>(count_of(settings, "servers", 1, 4096));
   const Machine network_of = machine(topology, run.workers.workers + servers);
   const ServerLink link = server_link(network_of, 0, run.workers.workers, size);
   run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,

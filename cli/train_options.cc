@@ -36,7 +36,7 @@ constexpr OptionRow rows[] = {
      "mirrored, multi-worker-mirrored, central-storage, parameter-server, tpu"},
     {how, "workers", "W", "N", "2", "replicas"},
     {how, "servers", "", "N", "1",
-     "of parameter-server: threads' variables are divided among them"},
+     "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},

@@ -1,10 +1,7 @@
 #include "training/dataset.h"
 
-#include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -71,35 +68,6 @@ Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t co
     }
   }
   return data;
-}
-
-BatchOrder::BatchOrder(std::int64_t samples, std::int64_t batch, std::uint64_t seed)
-    : samples_(samples), batch_(batch), seed_(seed) {
-  require(batch >= 1 && batch <= samples,
-          fmt::format("a global batch of {} does not fit {} samples: it is 1 to {}", batch, samples,
-                      samples));
-}
-
-void BatchOrder::gather(const Dataset& data, std::int64_t step, std::int64_t offset,
-                        std::int64_t count, std::vector<float>& images, std::vector<int>& labels) {
-  assert(data.size() == samples_ && offset + count <= batch_);
-  if (step / batches_per_pass() != pass_) {
-    pass_ = step / batches_per_pass();
-    order_.resize(static_cast<std::size_t>(samples_));
-    std::iota(order_.begin(), order_.end(), 0);
-    // Fisher and Yates's shuffle, written out because that of the library is not fixed.
-    RandomEngine random = random_engine(seed_, "order", static_cast<std::uint64_t>(pass_));
-    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
-  }
-  const std::int64_t first = step % batches_per_pass() * batch_ + offset;
-  const std::int64_t size = data.shape.size();
-  images.resize(static_cast<std::size_t>(count * size));
-  labels.resize(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t sample = order_[static_cast<std::size_t>(first + i)];
-    std::copy_n(data.images.begin() + sample * size, size, images.begin() + i * size);
-    labels[static_cast<std::size_t>(i)] = data.labels[static_cast<std::size_t>(sample)];
-  }
 }
 
 }  // namespace collbench

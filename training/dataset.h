@@ -56,23 +56,4 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part);
 /// CIFAR-10 if the folder holds a file of that name, otherwise MNIST. Throws as they do.
 Dataset dataset_in(const std::string& folder, std::string_view part);
 
-/// The batches of a training set, the same on every replica: each pass is in an order of its own,
-/// drawn from the seed, and leaves out the samples that do not fill a last batch.
-class BatchOrder {
- public:
-  /// Requires 1 <= batch <= samples.
-  BatchOrder(std::int64_t samples, std::int64_t batch, std::uint64_t seed);
-  std::int64_t batches_per_pass() const { return samples_ / batch_; }
-  /// The samples at `offset`..`offset + count - 1` of the global batch of `step`, counted from 0.
-  void gather(const Dataset& data, std::int64_t step, std::int64_t offset, std::int64_t count,
-              std::vector<float>& images, std::vector<int>& labels);
-
- private:
-  std::int64_t samples_;
-  std::int64_t batch_;
-  std::uint64_t seed_;
-  std::int64_t pass_ = -1;
-  std::vector<std::int64_t> order_;  // of this pass
-};
-
 }  // namespace collbench

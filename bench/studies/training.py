@@ -69,8 +69,8 @@ def servers(binary, folder):
     for topo, name in (("ethernet-10g", "10 Gb/s"), ("ethernet-100g", "100 Gb/s")):
         for workers in (4, 8, 16):
             for slow in ("", "0:0.25"):
-                for strategy, extra in (("mirrored", []), ("parameter-server", ["--ps", "1"]),
-                                        ("parameter-server", ["--ps", "4"])):
+                for strategy, extra in (("mirrored", []), ("parameter-server", ["--servers", "1"]),
+                                        ("parameter-server", ["--servers", "4"])):
                     # Asynchronous SGD needs a rate that falls with the staleness; all are given
                     # the same three rates, and the best one of each counts.
                     for rate in ("0.1", "0.03", "0.01"):

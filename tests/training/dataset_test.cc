@@ -1,6 +1,5 @@
 #include "training/dataset.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -133,27 +132,6 @@ TEST(DatasetTest, RefusesMoreSyntheticSamplesThanFitTheMemory) {
         synthetic_dataset({1, 1, 1}, 1, 0, 1, "train");
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("1 sample, not 1 and 0")));
-}
-
-TEST(DatasetTest, APassTakesEverySampleOnceAndSlicesTileTheBatch) {
-  Dataset data = synthetic_dataset({1, 1, 1}, 1, 12, 1, "train");
-  for (int i = 0; i < 12; ++i) data.labels[static_cast<std::size_t>(i)] = i;
-  BatchOrder order(12, 6, 3);
-  std::vector<float> pixels;
-  std::vector<int> seen;
-  std::vector<int> slice;
-  for (const std::int64_t step : {0, 1}) {
-    for (const std::int64_t offset : {0, 2, 4}) {
-      order.gather(data, step, offset, 2, pixels, slice);
-      seen.insert(seen.end(), slice.begin(), slice.end());
-      EXPECT_EQ(pixels[1], data.images[static_cast<std::size_t>(slice[1])]);
-    }
-  }
-  std::vector<int> second;
-  order.gather(data, 2, 0, 6, pixels, second);
-  EXPECT_NE(second, std::vector<int>(seen.begin(), seen.begin() + 6)) << "passes differ";
-  std::sort(seen.begin(), seen.end());
-  EXPECT_THAT(seen, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
 }  // namespace
