@@ -119,8 +119,8 @@ void declare_measuring(CLI::App& command, AbOptions& options) {
 }  // namespace
 
 void add_ab(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "ab", "measure two builds in turn and say whether one is slower");
+  CLI::App* command =
+      app.add_subcommand("ab", "measure two builds in turn and say whether one is slower");
   auto options = std::make_shared<AbOptions>();
   command
       ->add_option("ARGS", options->arguments,

@@ -147,8 +147,8 @@ int validate(const Values& values) {
 
 void add_validate(CLI::App& app, Action& action) {
   auto values = std::make_shared<Values>();
-  CLI::App* command = app.add_subcommand(
-      "validate", "predict measured tables from a machine, and show the errors");
+  CLI::App* command =
+      app.add_subcommand("validate", "predict measured tables from a machine, and show the errors");
   command
       ->add_option("FILES", values->files,
                    "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a "
