@@ -4,22 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "heuristics/fit.h"
 #include "heuristics/nccl_model.h"
 #include "topologies/specification.h"
 
 namespace collbench {
-namespace {
-
-/// Nodes that the ranks fill one after the other; 1 where they fill none evenly.
-int nodes_of(const Layout& layout, int workers) {
-  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
-  int per_node = 1;
-  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
-  const int nodes = (workers + per_node - 1) / per_node;
-  return workers % nodes == 0 ? nodes : 1;
-}
-
-}  // namespace
 
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
                                int workers)

@@ -8,6 +8,7 @@
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "heuristics/fit.h"
 #include "heuristics/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
@@ -99,16 +100,6 @@ void read_graphs(const Settings& settings, Inquiry& inquiry) {
   inquiry.nccl->cpu = known.cpu;
 }
 
-/// Nodes that row-major ranks fill.
-int nodes_of(const Machine& machine, int workers) {
-  const Layout& layout = machine.topology.layout();
-  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
-  int per_node = 1;
-  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
-  const int nodes = (workers + per_node - 1) / per_node;
-  return workers % nodes == 0 ? nodes : 1;
-}
-
 std::vector<const Policy*> policies_of(const Settings& settings) {
   std::vector<const Policy*> found;
   if (settings.text("policy") == "all") {
@@ -161,8 +152,9 @@ Inquiry inquiry_of(const Settings& settings) {
       inquiry.machines.push_back(machine(settings.text("topo"), count));
       question.machine = &inquiry.machines.back();
     }
-    question.nodes = count_of(settings, "nodes",
-                              question.machine == nullptr ? 1 : nodes_of(*question.machine, count));
+    question.nodes = count_of(
+        settings, "nodes",
+        question.machine == nullptr ? 1 : nodes_of(question.machine->topology.layout(), count));
     question.devices = devices_of(settings, question.machine);
     inquiry.questions.push_back(std::move(question));
   }

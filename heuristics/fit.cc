@@ -100,4 +100,12 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
   return fitted;
 }
 
+int nodes_of(const Layout& layout, int ranks) {
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
+  int per_node = 1;
+  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
+  const int nodes = (ranks + per_node - 1) / per_node;
+  return ranks % nodes == 0 ? nodes : 1;
+}
+
 }  // namespace collbench

@@ -16,4 +16,7 @@ namespace collbench {
 /// it is.
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);
 
+/// Nodes that ranks fill one after the other, in row-major order; 1 where they fill none evenly.
+int nodes_of(const Layout& layout, int ranks);
+
 }  // namespace collbench
