@@ -10,7 +10,7 @@ namespace collbench {
 
 std::span<const Backend> backends() {
   static const std::vector<Backend> rows = {shm_backend(), grpc_backend(), gloo_backend(),
-                                            mpi_backend()};
+                                            mpi_backend(), nccl_backend(), cuda_backend()};
   return rows;
 }
 
@@ -24,18 +24,59 @@ const Backend& find_backend(const std::string& name) {
                         " 'collbench doctor' lists them.");
 }
 
+std::string why_unavailable(const Backend& backend) {
+  if (!backend.unavailable.empty() || backend.find_unavailable == nullptr) {
+    return backend.unavailable;
+  }
+  return backend.find_unavailable();
+}
+
+namespace {
+
+std::unique_ptr<Team> team_of_kind(const Backend& backend, const Case& which,
+                                   const Sampling& sampling) {
+  if (backend.kind(which) == WorkerKind::threads) {
+    return std::make_unique<ThreadTeam>(backend, which.workers, sampling.timeout);
+  }
+  return std::make_unique<ProcessTeam>(backend, which, sampling);
+}
+
+/// Teams of a back end whose workers are bound to an algorithm: one for each.
+class TeamPerAlgorithm final : public Team {
+ public:
+  TeamPerAlgorithm(const Backend& backend, const Case& which, const Sampling& sampling)
+      : backend_(backend) {
+    team_for(which, sampling);
+  }
+  Measurement measure(const Case& which, const Sampling& sampling) override {
+    return team_for(which, sampling).measure(which, sampling);
+  }
+
+ private:
+  Team& team_for(const Case& which, const Sampling& sampling) {
+    std::unique_ptr<Team>& team = teams_[which.algorithm];
+    if (!team) team = team_of_kind(backend_, which, sampling);
+    return *team;
+  }
+
+  const Backend& backend_;
+  std::map<std::string, std::unique_ptr<Team>> teams_;
+};
+
+}  // namespace
+
 std::vector<TeamInfo> team_infos() {
   std::vector<TeamInfo> infos;
   for (const Backend& backend : backends()) {
-    infos.push_back({backend.name, backend.summary, backend.unavailable});
+    infos.push_back({backend.name, backend.summary, why_unavailable(backend)});
   }
   return infos;
 }
 
 std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling) {
   const Backend& backend = find_backend(which.backend);
-  if (!backend.unavailable.empty()) {
-    throw Unavailable("back end '" + backend.name + "' is not usable: " + backend.unavailable);
+  if (const std::string why = why_unavailable(backend); !why.empty()) {
+    throw Unavailable("back end '" + backend.name + "' is not usable: " + why);
   }
   require(which.workers >= 1,
           "a team needs at least 1 worker, not " + std::to_string(which.workers));
@@ -43,15 +84,13 @@ std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling) {
           "only shm workers can be isolated; '" + which.backend + "' decides that itself");
   require(!which.private_buffers || which.isolate,
           "private buffers need isolated workers: threads share all memory");
-  switch (backend.kind(which)) {
-    case WorkerKind::threads:
-      return std::make_unique<ThreadTeam>(backend, which.workers, sampling.timeout);
-    case WorkerKind::processes:
-      return std::make_unique<ProcessTeam>(backend, which, sampling);
-    case WorkerKind::launched:
-      return std::make_unique<LaunchedTeam>(backend, which, sampling);
+  require(backend.plays_schedules || (!which.checksum && which.inject.empty()),
+          "checksums and injected faults are for messages of our own, of shm and grpc; '" +
+              which.backend + "' hides its own");
+  if (backend.team_per_algorithm) {
+    return std::make_unique<TeamPerAlgorithm>(backend, which, sampling);
   }
-  throw Error("unreachable");
+  return team_of_kind(backend, which, sampling);
 }
 
 }  // namespace collbench

@@ -17,7 +17,9 @@
 #include "bench/case.h"
 #include "bench/record.h"
 #include "bench/rendezvous.h"
+#include "bench/user_buffers.h"
 #include "transports/communicator.h"
+#include "transports/remote_calls.h"
 
 namespace collbench {
 
@@ -35,6 +37,7 @@ struct WorkerContext {
   std::shared_ptr<Endpoint> endpoint;          // joined before; null: each communicator joins anew
   std::unique_ptr<Communicator> communicator;  // kept from the case before
   std::string communicator_key;                // what it was made for
+  std::vector<std::string> remarks;            // on every case: "ranks share a GPU"
   std::map<std::int64_t, Bandwidth> exchange_rates;  // measured here, by bytes of a message
 };
 
@@ -45,10 +48,14 @@ struct Backend {
   std::string name;
   std::string summary;
   std::string unavailable;  // why it cannot be used here; empty if it can
+  /// The same where finding out costs something, as starting a GPU does; asked only when needed.
+  std::string (*find_unavailable)() = nullptr;
   WorkerKind (*kind)(const Case&) = nullptr;
   /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
   std::unique_ptr<Communicator> (*make_communicator)(const Case&, WorkerContext&) = nullptr;
 
+  /// Whether it plays our schedules, over an Endpoint.
+  bool plays_schedules = false;
   /// Whether a communicator serves further cases of the same algorithm and transport.
   bool keeps_communicator = false;
   /// Shared memory of a case beside the control block, how it is laid out once before the ranks
@@ -56,12 +63,18 @@ struct Backend {
   Bytes (*arena_bytes)(const Case&) = nullptr;
   void (*lay_out_arena)(const Case&, std::byte* arena, Seconds timeout) = nullptr;
   void (*abort)(std::byte* arena, const std::string& why) = nullptr;
-  /// Memory for user_buffer_bytes(); allocate_pages() if null.
+  /// Whether its workers are bound to an algorithm, so that each has a team of its own.
+  bool team_per_algorithm = false;
+  /// Memory for user_buffer_bytes(); allocate_pages() if null. Made after the communicator.
   std::shared_ptr<std::byte> (*user_memory)(const Case&, const WorkerContext&) = nullptr;
+  MemoryCopies copies;  // to and from that memory
+  bool on_gpus = false;
   /// What the threads of a case share, made before they start.
   std::shared_ptr<void> (*share)(const Case&) = nullptr;
   /// What the transport allows, measured by all ranks together after the case.
   std::optional<Bound> (*measure_bound)(const Case&, WorkerContext&) = nullptr;
+  /// Calls between processes, for roles that do not march in step.
+  std::unique_ptr<CallNetwork> (*call_network)(const CallOptions&) = nullptr;
   /// Joins ranks that were started anywhere, this process being one of them. Throws as Endpoint.
   std::shared_ptr<Endpoint> (*join_remote)(const RemoteJob&) = nullptr;
   /// The command that starts launched workers, to be followed by the worker's own.
@@ -74,8 +87,13 @@ const Backend& find_backend(const std::string& name);
 
 // The rows, one file each.
 Backend shm_backend();
+Backend cuda_backend();
 Backend grpc_backend();
 Backend gloo_backend();
 Backend mpi_backend();
+Backend nccl_backend();
+
+/// `unavailable`, or what find_unavailable() says.
+std::string why_unavailable(const Backend& backend);
 
 }  // namespace collbench

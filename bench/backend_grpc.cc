@@ -5,11 +5,15 @@
 #include "algorithms/registry.h"
 #include "bench/agreement.h"
 #include "bench/backend.h"
+#include "bench/case_endpoint.h"
+#include "bench/environment.h"
 #include "bench/lent_endpoint.h"
 #include "bench/meeting.h"
 #include "bench/remote_team.h"
 #include "core/error.h"
+#include "core/host_port.h"
 #include "core/suggest.h"
+#include "transports/grpc_calls.h"
 #include "transports/grpc_endpoint.h"
 #include "transports/grpc_exchange_rate.h"
 #include "transports/schedule_communicator.h"
@@ -30,31 +34,64 @@ std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                         " Possible are raw and tf-recvbuf.");
 }
 
+constexpr Seconds time_to_be_seen{3};
+
+// A rank whose address is taken is perhaps there twice. Joining from another port shows the second
+// one to the others, so that all of them end, whichever comes first.
+void show_twice(GrpcOptions options, const RemoteJob& job) {
+  const HostPort own = parse_host_port("the own address", options.listen, 0);
+  options.listen = to_string({own.host, 0});
+  options.timeout = std::min(options.timeout, time_to_be_seen);
+  options.on_waiting = nullptr;
+  try {
+    make_endpoint(job.transport, options)->connect(job.hosts);
+  } catch (const Error&) {
+    // Whatever came of it, this rank cannot take part.
+  }
+}
+
 std::unique_ptr<GrpcEndpoint> listen_for(const RemoteJob& job, const GrpcOptions& options) {
   try {
     return make_endpoint(job.transport, options);
   } catch (const TransportError& error) {
+    if (job.meeting.empty() && job.ranks() > 1) show_twice(options, job);
     throw TransportError(std::string(error.what()) + "; is rank " + std::to_string(job.rank) +
                          " started twice?");
   }
 }
 
 std::vector<std::string> hosts_met(const RemoteJob& job, const GrpcEndpoint& endpoint) {
-  const std::string own = endpoint.address();
-  const Meeting meeting{job.meeting, job.rank, job.ranks(), job.token, job.timeout, job.on_waiting};
-  return meet(meeting, std::stoi(own.substr(own.rfind(':') + 1)));
+  Meeting meeting;
+  meeting.address = job.meeting;
+  const std::string listens = parse_host_port("the own address", job.listen, 0).host;
+  if (listens != "0.0.0.0" && listens != "::") meeting.listen = listens;
+  meeting.host = job.reached_at;
+  meeting.rank = job.rank;
+  meeting.ranks = job.ranks();
+  meeting.version = collect_environment().at("version");
+  meeting.token = job.token;
+  meeting.timeout = job.timeout;
+  meeting.on_waiting = job.on_waiting;
+  return meet(meeting, parse_host_port("the own address", endpoint.address()).port);
 }
 
 std::shared_ptr<Endpoint> join_remote(const RemoteJob& job) {
+  const JobSecurity security{job.token, job.tls};
+  if (job.meeting.empty()) require_secure(security, job.hosts);
+  require_secure(security, {&(job.meeting.empty() ? job.listen : job.meeting), 1});
   GrpcOptions options;
   options.rank = job.rank;
   options.ranks = job.ranks();
   options.job = job.token;
+  options.tls = job.tls;
   options.listen = job.listen;
   options.timeout = job.timeout;
   options.on_waiting = job.on_waiting;
   std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
-  endpoint->connect(job.meeting.empty() ? job.hosts : hosts_met(job, *endpoint));
+  const std::vector<std::string> hosts =
+      job.meeting.empty() ? job.hosts : hosts_met(job, *endpoint);
+  if (job.on_hosts) job.on_hosts(hosts);
+  endpoint->connect(hosts);
   return endpoint;
 }
 
@@ -74,8 +111,8 @@ std::unique_ptr<Endpoint> join(const std::string& transport, WorkerContext& cont
 std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext& context) {
   const Schedule schedule = make_schedule(which.algorithm, which.workers);
   const std::string over = which.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
-  return make_schedule_communicator(schedule, join(which.transport, context),
-                                    schedule.name() + " over " + over);
+  return make_schedule_communicator(schedule, case_endpoint(join(which.transport, context), which),
+                                    schedule.name() + " over " + over + case_endpoint_text(which));
 }
 
 // Of the slowest rank, in the best of many short tries: a bound must not hold what other processes
@@ -88,12 +125,15 @@ Bandwidth exchange_rate(Bytes message, WorkerContext& context) {
   };
   const int iterations = fitting(4_MiB, message, 2, 16);
   const int attempts = fitting(512_MiB, message * iterations, 5, 60);
+  constexpr Seconds long_enough{0.5};  // on slow links; all ranks know the same rates
+  Seconds spent{0};
   const std::unique_ptr<Endpoint> endpoint = join("raw", context);
-  for (int attempt = 0; attempt < attempts; ++attempt) {
+  for (int attempt = 0; attempt < attempts && (attempt < 2 || spent < long_enough); ++attempt) {
     const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
     const auto rate = static_cast<std::int64_t>(mine.bytes_per_second);
     const std::vector<std::int64_t> all = context.rendezvous->gather(std::span(&rate, 1));
     const auto slowest = static_cast<double>(*std::min_element(all.begin(), all.end()));
+    spent += message * iterations / Bandwidth{slowest};
     found->second = std::max(found->second, Bandwidth{slowest});
   }
   return found->second;
@@ -119,10 +159,12 @@ Backend grpc_backend() {
   row.name = "grpc";
   row.summary = "our schedules over gRPC, one process per worker";
   row.kind = kind;
+  row.plays_schedules = true;
   row.make_communicator = make_communicator;
   row.keeps_communicator = true;
   row.measure_bound = measure_bound;
   row.join_remote = join_remote;
+  row.call_network = make_grpc_calls;
   return row;
 }
 

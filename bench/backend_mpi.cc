@@ -25,6 +25,7 @@ Backend mpi_backend() {
   row.make_communicator = make_communicator;
   row.launcher = launcher;
   row.keeps_communicator = true;
+  row.team_per_algorithm = true;  // fixed when the library's processes start
   return row;
 }
 

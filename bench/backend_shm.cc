@@ -3,6 +3,7 @@
 
 #include "algorithms/registry.h"
 #include "bench/backend.h"
+#include "bench/case_endpoint.h"
 #include "bench/user_buffers.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
@@ -67,8 +68,9 @@ std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext
   const std::string over = !which.isolate          ? "shared memory of threads"
                            : which.private_buffers ? "private memory of processes"
                                                    : "shared memory of processes";
-  return make_schedule_communicator(schedule, make_shm_endpoint(view, context.rank),
-                                    schedule.name() + " over " + over);
+  return make_schedule_communicator(schedule,
+                                    case_endpoint(make_shm_endpoint(view, context.rank), which),
+                                    schedule.name() + " over " + over + case_endpoint_text(which));
 }
 
 void abort_waiting(std::byte* arena, const std::string& why) { abort_shm_world(arena, why); }
@@ -80,6 +82,7 @@ Backend shm_backend() {
   row.name = "shm";
   row.summary = "our schedules over shared memory, by threads or (isolated) processes";
   row.kind = kind;
+  row.plays_schedules = true;
   row.make_communicator = make_communicator;
   row.arena_bytes = arena_bytes;
   row.lay_out_arena = lay_out_arena;

@@ -4,13 +4,19 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/available_memory.h"
+#include "transports/cuda_devices.h"
+#include "transports/cuda_driver.h"
+#include "transports/gpu_survey.h"
 #include "transports/kernels.h"
+#include "transports/nccl_library.h"
 
 namespace collbench {
 namespace {
@@ -105,6 +111,18 @@ std::string steal() {
   return text.str();
 }
 
+// "NCCL_ALGO=Ring NCCL_DEBUG=INFO": what the user tells NCCL; secrets have other names.
+std::string nccl_variables() {
+  std::vector<std::string> found;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("NCCL_")) found.emplace_back(*variable);
+  }
+  std::sort(found.begin(), found.end());
+  std::string text;
+  for (const std::string& variable : found) text += (text.empty() ? "" : " ") + variable;
+  return text;
+}
+
 }  // namespace
 
 Environment collect_environment() {
@@ -129,6 +147,19 @@ Environment collect_environment() {
   environment["git_revision"] = COLLBENCH_GIT_REVISION;
   environment["version"] = COLLBENCH_VERSION;
   return environment;
+}
+
+void add_gpus(Environment& environment) {
+  const GpuSurvey survey = survey_gpus();
+  environment.merge(gpu_environment(survey));
+  if (!survey.unavailable.empty()) environment["gpu"] = "unknown: " + survey.unavailable;
+  const CudaDriverState driver = find_cuda_driver();
+  environment["cuda_driver"] = to_string(CudaVersion{driver.version});
+  const NcclLibrary nccl = find_nccl();
+  if (nccl.unavailable.empty()) environment["nccl"] = nccl.version;
+  if (const std::string variables = nccl_variables(); !variables.empty()) {
+    environment["nccl_variables"] = variables;
+  }
 }
 
 }  // namespace collbench

@@ -11,4 +11,8 @@ namespace collbench {
 /// Reads /proc, /sys and what the build baked in. What cannot be read is "unknown"; never throws.
 Environment collect_environment();
 
+/// Adds what explains figures of GPUs: gpu_environment() of transports/gpu_survey.h, the versions
+/// of driver, CUDA and NCCL, and the variables that NCCL reads. Starts the driver.
+void add_gpus(Environment& environment);
+
 }  // namespace collbench

@@ -57,14 +57,11 @@ std::string disturbances(const Record& record) {
   return fmt::format("{}", fmt::join(record.measurement.warnings, "; "));
 }
 
-/// What the check said: "", "not checked", "3 elements wrong", "ranks differ".
-std::string wrong_text(const Record& record) {
-  if (!record.measurement.replicas_identical) return "ranks differ";
-  if (record.measurement.wrong < 0) {
-    return record.measurement.exact || !record.skipped.empty() ? "" : "not checked";
-  }
-  if (record.measurement.wrong == 0) return "";
-  return fmt::format("{} elements wrong", record.measurement.wrong);
+/// What the check said; "" also for what has no result.
+std::string check_text(const Record& record) {
+  const bool unchecked = is_right(record) && record.measurement.wrong < 0;
+  const bool has_result = !record.measurement.exact && record.skipped.empty();
+  return unchecked && has_result ? "not checked" : wrong_text(record);
 }
 
 Json samples_of(const Record& record, std::size_t most) {
@@ -111,7 +108,7 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Words& w
               rate(shown.busbw_GBps),
               record.bound ? finite(record.bound->time.count() * 1e6) : Json(nullptr),
               words(record.bound ? record.bound->reason : ""),
-              words(wrong_text(record)),
+              words(check_text(record)),
               words(record.skipped),
               words(disturbances(record)),
               words(record.choice_reason),

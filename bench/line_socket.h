@@ -28,6 +28,8 @@ class LineSocket {
   void shut_down();
   /// The next whole line that was received.
   std::optional<std::string> take_line();
+  /// Bytes that were received and not yet taken.
+  std::size_t received() const { return received_.size(); }
 
  private:
   int descriptor_ = -1;

@@ -140,7 +140,10 @@ std::vector<Rank> ProcessTeam::silent() const {
 
 std::uint64_t ProcessTeam::total_progress() const {
   std::uint64_t total = 0;
-  for (Rank rank = 0; rank < ranks_; ++rank) total += control_.slot(rank).progress.load();
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const RankSlot& slot = control_.slot(rank);
+    total += slot.progress.load() + slot.barriers.load();
+  }
   return total;
 }
 
@@ -238,21 +241,6 @@ void ProcessTeam::end_workers(bool kindly) {
     for (ChildProcess& child : children_) child.ended_within(deadline - Clock::now());
   }
   children_.clear();
-}
-
-LaunchedTeam::LaunchedTeam(const Backend& backend, const Case& which, const Sampling& sampling)
-    : backend_(backend) {
-  team_for(which, sampling);
-}
-
-ProcessTeam& LaunchedTeam::team_for(const Case& which, const Sampling& sampling) {
-  std::unique_ptr<ProcessTeam>& team = teams_[which.algorithm];
-  if (!team) team = std::make_unique<ProcessTeam>(backend_, which, sampling);
-  return *team;
-}
-
-Measurement LaunchedTeam::measure(const Case& which, const Sampling& sampling) {
-  return team_for(which, sampling).measure(which, sampling);
 }
 
 }  // namespace collbench

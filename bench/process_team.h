@@ -8,7 +8,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,18 +65,6 @@ class ProcessTeam final : public Team {
   std::vector<std::optional<CaseOutcome>> outcomes_;
   std::vector<Rank> lost_;  // ranks whose socket has ended
   std::string broken_;      // why the team cannot go on
-};
-
-/// Teams of one launched back end, whose processes are bound to an algorithm: one for each.
-class LaunchedTeam final : public Team {
- public:
-  LaunchedTeam(const Backend& backend, const Case& which, const Sampling& sampling);
-  Measurement measure(const Case& which, const Sampling& sampling) override;
-
- private:
-  ProcessTeam& team_for(const Case& which, const Sampling& sampling);
-  const Backend& backend_;
-  std::map<std::string, std::unique_ptr<ProcessTeam>> teams_;
 };
 
 }  // namespace collbench

@@ -11,6 +11,7 @@
 
 #include "bench/case.h"
 #include "core/units.h"
+#include "transports/communicator.h"
 
 namespace collbench {
 
@@ -46,6 +47,7 @@ struct Measurement {
   std::string played;  // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
   std::vector<std::string> warnings;  // "foreign load: 38 % of the CPU time was not ours"
   std::optional<Bound> bound;         // from what the team measured of its transport; else empty
+  std::optional<Forecast> estimate;   // what the measured library itself foretold; else empty
   std::optional<Exact> exact;         // of a simulated case; latency_ns is its time in whole ns
 };
 

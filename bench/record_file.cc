@@ -12,9 +12,9 @@
 namespace collbench {
 namespace {
 
-[[noreturn]] void fail(const std::string& verb, const std::string& path) {
+std::string failure(const std::string& verb, const std::string& path) {
   const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
-  throw Unavailable("cannot " + verb + " '" + path + "': " + reason);
+  return "cannot " + verb + " '" + path + "': " + reason;
 }
 
 }  // namespace
@@ -23,13 +23,14 @@ void write_records(const std::string& path, const RecordFile& file) {
   const std::string unfinished = path + ".unfinished." + std::to_string(getpid());
   errno = 0;
   std::ofstream out(unfinished, std::ios::trunc);
+  if (!out) throw Unavailable(failure("write", path));
   out << to_json(file);
   out.close();
   if (out && std::rename(unfinished.c_str(), path.c_str()) == 0) return;
   const int reason = errno;
   std::remove(unfinished.c_str());
   errno = reason;
-  fail("write", path);
+  throw Error(failure("write", path));
 }
 
 RecordFile read_records(const std::string& path) {
@@ -37,7 +38,7 @@ RecordFile read_records(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) fail("read", path);
+  if (!file) throw Unavailable(failure("read", path));
   try {
     return records_from_json(text.str());
   } catch (const InvalidArgument& error) {
@@ -48,14 +49,16 @@ RecordFile read_records(const std::string& path) {
 RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
   errno = 0;
   file_.open(path, std::ios::trunc);
+  if (!file_) throw Unavailable(failure("write", path));
   write_line(environment_line(environment));
 }
 
 void RecordLog::append(const Record& record) { write_line(to_json(record)); }
 
 void RecordLog::write_line(const std::string& line) {
+  errno = 0;
   file_ << line << '\n' << std::flush;
-  if (!file_) fail("write", path_);
+  if (!file_) throw Error(failure("write", path_));
 }
 
 }  // namespace collbench

@@ -11,8 +11,9 @@
 
 namespace collbench {
 
-/// Writes through a temporary file in the same folder and rename(). Throws Unavailable naming the
-/// file.
+/// Writes through a temporary file in the same folder and rename(), which leaves what was there if
+/// that fails. Throws Unavailable naming the file if it cannot be opened, Error if the disk is
+/// full.
 void write_records(const std::string& path, const RecordFile& file);
 
 /// Reads a file of either form; a last line cut short is left out. Throws Unavailable or
@@ -24,6 +25,7 @@ class RecordLog {
  public:
   /// Replaces the file. Throws Unavailable naming it if it cannot be written.
   RecordLog(const std::string& path, const Environment& environment);
+  /// Throws Error if the disk is full: what was appended before can be read.
   void append(const Record& record);
 
  private:

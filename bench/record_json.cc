@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/whole_number.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -40,7 +41,7 @@ Simulated simulated_of(const Json& value) {
   simulated.jitter = Seconds{value.at("jitter_us").get<double>() * 1e-6};
   value.at("stragglers").get_to(simulated.stragglers);
   value.at("slow_hosts").get_to(simulated.slow_hosts);
-  value.at("seed").get_to(simulated.seed);
+  read_whole(value.at("seed"), simulated.seed);
   return simulated;
 }
 
@@ -51,6 +52,9 @@ Json case_value(const Case& which) {
                 {"in_place", which.in_place},         {"buffers", to_string(which.buffers)},
                 {"isolate", which.isolate},           {"private_buffers", which.private_buffers},
                 {"transport", which.transport}};
+  if (which.checksum) value["checksum"] = true;
+  if (!which.inject.empty()) value["inject"] = which.inject;
+  if (!which.devices.empty()) value["devices"] = which.devices;
   if (const Json simulated = simulated_value(which.simulated); !simulated.is_null()) {
     value["simulated"] = simulated;
   }
@@ -61,8 +65,8 @@ Case case_of(const Json& value) {
   Case which;
   value.at("algorithm").get_to(which.algorithm);
   value.at("backend").get_to(which.backend);
-  value.at("workers").get_to(which.workers);
-  value.at("size_bytes").get_to(which.bytes.count);
+  read_whole(value.at("workers"), which.workers);
+  read_whole(value.at("size_bytes"), which.bytes.count);
   which.type = parse_data_type(value.at("data_type").get<std::string>());
   which.op = parse_reduce_op(value.at("op").get<std::string>());
   value.at("in_place").get_to(which.in_place);
@@ -70,6 +74,9 @@ Case case_of(const Json& value) {
   value.at("isolate").get_to(which.isolate);
   value.at("private_buffers").get_to(which.private_buffers);
   value.at("transport").get_to(which.transport);
+  which.devices = value.value("devices", std::string());
+  which.checksum = value.value("checksum", false);
+  which.inject = value.value("inject", std::string());
   if (value.contains("simulated")) which.simulated = simulated_of(value["simulated"]);
   return which;
 }
@@ -115,10 +122,10 @@ Exact exact_of(const Json& value) {
   exact.time = Seconds{value.at("time_s").get<double>()};
   value.at("engine").get_to(exact.engine);
   value.at("why").get_to(exact.why);
-  value.at("messages").get_to(exact.messages);
-  value.at("messages_played").get_to(exact.messages_played);
-  value.at("rounds").get_to(exact.rounds);
-  value.at("rank_classes").get_to(exact.rank_classes);
+  read_whole(value.at("messages"), exact.messages);
+  read_whole(value.at("messages_played"), exact.messages_played);
+  read_whole(value.at("rounds"), exact.rounds);
+  read_whole(value.at("rank_classes"), exact.rank_classes);
   value.at("busiest_link_bytes").get_to(exact.busiest_link_bytes);
   value.at("bottleneck").get_to(exact.bottleneck);
   return exact;
@@ -143,6 +150,10 @@ Json record_value(const Record& record) {
   if (record.bound) {
     value["bound"] = {{"time_ns", finite(record.bound->time.count() * 1e9)},
                       {"reason", record.bound->reason}};
+  }
+  if (measured.estimate) {
+    value["estimate"] = {{"time_ns", finite(measured.estimate->time.count() * 1e9)},
+                         {"by", measured.estimate->by}};
   }
   if (measured.exact) value["exact"] = exact_value(*measured.exact);
   return value;
@@ -169,12 +180,18 @@ Record record_of(const Json& value) {
   if (!value.at("skipped").is_null()) value.at("skipped").get_to(record.skipped);
   Measurement& measured = record.measurement;
   value.at("played").get_to(measured.played);
-  if (!value.at("wrong_elements").is_null()) value.at("wrong_elements").get_to(measured.wrong);
+  const Json& wrong = value.at("wrong_elements");
+  if (!wrong.is_null()) read_whole(wrong, measured.wrong);
   value.at("replicas_identical").get_to(measured.replicas_identical);
   value.at("warnings").get_to(measured.warnings);
-  value.at("latency_ns").get_to(measured.latency_ns);
-  value.at("skew_ns").get_to(measured.skew_ns);
-  value.at("back_to_back_ns").get_to(measured.back_to_back_ns);
+  read_whole(value.at("latency_ns"), measured.latency_ns);
+  read_whole(value.at("skew_ns"), measured.skew_ns);
+  read_whole(value.at("back_to_back_ns"), measured.back_to_back_ns);
+  if (value.contains("estimate") && !value["estimate"].at("time_ns").is_null()) {
+    const Json& estimate = value["estimate"];
+    measured.estimate = Forecast{Seconds{estimate.at("time_ns").get<double>() * 1e-9},
+                                 estimate.at("by").get<std::string>()};
+  }
   if (value.contains("exact")) measured.exact = exact_of(value["exact"]);
   const Json& bound = value.at("bound");
   if (!bound.is_null() && !bound.at("time_ns").is_null()) {
@@ -185,7 +202,8 @@ Record record_of(const Json& value) {
 }
 
 void check_version(const Json& head) {
-  const int version = head.at("schema_version").get<int>();
+  int version = 0;
+  read_whole(head.at("schema_version"), version);
   require(version == record_schema_version, "records of schema version " + std::to_string(version) +
                                                 "; this collbench reads " +
                                                 std::to_string(record_schema_version));
@@ -206,11 +224,20 @@ std::string dump(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// The outermost `levels` of a value: dump() follows whatever depth a file has, on the stack.
+Json shallow(const Json& value, int levels) {
+  if (value.is_primitive()) return value;
+  if (!value.is_object() || levels == 0) return "...";
+  Json kept = Json::object();
+  for (const auto& [key, inner] : value.items()) kept[key] = shallow(inner, levels - 1);
+  return kept;
+}
+
 // Names the record by its place, from 1, and its case where that much can be read.
 Record record_at(const Json& value, std::size_t place) {
   const auto where = [&] {
     std::string text = "record " + std::to_string(place);
-    if (value.is_object() && value.contains("case")) text += " " + dump(value["case"]);
+    if (value.is_object() && value.contains("case")) text += " " + dump(shallow(value["case"], 2));
     return text + ": ";
   };
   try {

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -31,20 +33,12 @@ std::string machine() {
   return id.empty() ? fmt::format("unknown-{}-{}", gethostid(), getpid()) : id;
 }
 
-// Processes that have the same word see each other under their numbers.
-std::string process_world() {
+// Processes that have the same word see each other under their numbers ("pid"), or reach each other
+// without a network ("net").
+std::string name_space(const std::string& kind) {
   std::error_code failed;
-  const auto link = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
+  const auto link = std::filesystem::read_symlink("/proc/self/ns/" + kind, failed);
   return failed ? "unknown" : link.string();
-}
-
-std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
-// The place of a rank among those at its host, so that each gets a core of its own.
-int place_at_host(const RemoteJob& job) {
-  const std::string own = host_of(job.hosts[static_cast<std::size_t>(job.rank)]);
-  return static_cast<int>(std::count_if(job.hosts.begin(), job.hosts.begin() + job.rank,
-                                        [&](const auto& host) { return host_of(host) == own; }));
 }
 
 /// The different values of a property of cases, in their order: "f32" or "1 KiB, 4 KiB".
@@ -73,6 +67,8 @@ std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling&
       {"in place", values_of(cases, [](const Case& c) { return yes_no(c.in_place); })},
       {"buffers", values_of(cases, [](const Case& c) { return to_string(c.buffers); })},
       {"transport", values_of(cases, [](const Case& c) { return c.transport; })},
+      {"checksum", values_of(cases, [](const Case& c) { return yes_no(c.checksum); })},
+      {"injected faults", values_of(cases, [](const Case& c) { return c.inject; })},
       {"iterations", std::to_string(sampling.iterations)},
       {"warm-up", std::to_string(sampling.warmup)},
       {"target interval", std::to_string(sampling.target_interval)},
@@ -90,61 +86,71 @@ std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling&
 struct RemoteTeam::Place {
   std::string machine;
   std::string process_world;
+  std::string network;
   pid_t process = 0;
   int cores = 1;
 
   std::string text() const {
-    return fmt::format("{} {} {} {}", machine, process_world, process, cores);
+    return fmt::format("{} {} {} {} {}", machine, process_world, network, process, cores);
   }
   static Place read(const std::string& text) {
     Place place;
-    std::istringstream(text) >> place.machine >> place.process_world >> place.process >>
-        place.cores;
+    std::istringstream(text) >> place.machine >> place.process_world >> place.network >>
+        place.process >> place.cores;
     return place;
   }
 };
 
 RemoteTeam::RemoteTeam(const RemoteJob& job) : backend_(find_backend(job.backend)), job_(job) {
-  if (!backend_.unavailable.empty()) {
-    throw Unavailable("back end '" + backend_.name + "' is not usable: " + backend_.unavailable);
+  if (const std::string why = why_unavailable(backend_); !why.empty()) {
+    throw Unavailable("back end '" + backend_.name + "' is not usable: " + why);
   }
   require(backend_.join_remote != nullptr,
           "the workers of '" + backend_.name + "' cannot be started by hand; those of grpc can");
   require(job.rank >= 0 && job.rank < job.ranks(),
           fmt::format("there is no rank {} among {} hosts", job.rank, job.ranks()));
   const int cores = usable_cores();  // a pinned thread cannot ask
-  if (job.pin) pin_to_core(place_at_host(job), job.cpus);
   context_.rank = job.rank;
   context_.ranks = job.ranks();
   context_.timeout = job.timeout;
   context_.job = job.token;
-  context_.endpoint = backend_.join_remote(job);
+  job_.on_hosts = [this](const std::vector<std::string>& hosts) { job_.hosts = hosts; };
+  context_.endpoint = backend_.join_remote(job_);
   rendezvous_ = std::make_unique<EndpointRendezvous>(context_.endpoint);
   context_.rendezvous = rendezvous_.get();
-  learn_places(cores);
+  const int place = learn_places(cores);
+  if (job.pin) pin_to_core(place, job.cpus);
 }
 
 RemoteTeam::~RemoteTeam() = default;
 
-void RemoteTeam::learn_places(int cores) {
-  const Place mine{machine(), process_world(), getpid(), cores};
+// The place of this rank among those on its machine: each gets a core of its own, also where hosts
+// are containers or network namespaces that share one machine.
+int RemoteTeam::learn_places(int cores) {
+  const Place mine{machine(), name_space("pid"), name_space("net"), getpid(), cores};
   std::map<std::string, int> cores_of_machines;
+  std::set<std::pair<std::string, std::string>> nodes;
   ranks_here_ = 0;
+  int place_here = 0;
   const std::vector<std::string> texts = gather_text(mine.text(), *rendezvous_);
   for (Rank rank = 0; rank < job_.ranks(); ++rank) {
     const Place place = Place::read(texts[static_cast<std::size_t>(rank)]);
     int& most = cores_of_machines[place.machine];
     most = std::max(most, place.cores);
+    nodes.emplace(place.machine, place.network);
     if (place.machine != mine.machine) continue;
     ++ranks_here_;
-    if (rank < job_.rank) first_here_ = false;
+    if (rank < job_.rank) ++place_here;
     if (rank != job_.rank && place.process_world == mine.process_world) {
       neighbours_.push_back(place.process);
     }
   }
   processors_ = 0;
   for (const auto& [name, count] : cores_of_machines) processors_ += count;
+  nodes_ = static_cast<int>(nodes.size());
+  first_here_ = place_here == 0;
   rendezvous_->set_one_clock(cores_of_machines.size() == 1);
+  return place_here;
 }
 
 void RemoteTeam::compare_plans(std::span<const Case> cases, const Sampling& sampling, int cycles) {

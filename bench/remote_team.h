@@ -16,22 +16,27 @@
 #include "bench/backend.h"
 #include "bench/endpoint_rendezvous.h"
 #include "bench/team.h"
+#include "transports/job_security.h"
 
 namespace collbench {
 
 /// What one of the ranks was told.
 struct RemoteJob {
   std::string backend;
+  std::string source;  // who said so: "--hosts", "Open MPI", ...
   Rank rank = 0;
   std::vector<std::string> hosts;  // HOST:PORT by rank; with a meeting only their number counts
   std::string listen;              // HOST:PORT of this rank
   std::string meeting;             // HOST:PORT where rank 0 tells all the hosts; "": known
+  std::string reached_at;          // HOST to be told there; "": as rank 0 sees this one
   std::string transport;           // as Case::transport
   std::string token;               // a secret of the run; ranks with another one are refused
+  TlsTexts tls;                    // unused: the ranks talk in the clear
   Seconds timeout{60};
-  bool pin = true;  // as Sampling, but counting only the ranks at the same host
+  bool pin = true;  // as Sampling, but counting only the ranks on the same machine
   std::vector<int> cpus;
-  std::function<void(const std::string&)> on_waiting;  // told which ranks are missing
+  std::function<void(const std::string&)> on_waiting;             // told which ranks are missing
+  std::function<void(const std::vector<std::string>&)> on_hosts;  // told all, once they are known
 
   int ranks() const { return static_cast<int>(hosts.size()); }
 };
@@ -54,14 +59,18 @@ class RemoteTeam final : public Team {
   /// warnings come from every machine.
   Measurement measure(const Case& which, const Sampling& sampling) override;
 
+  /// HOST:PORT by rank.
+  const std::vector<std::string>& hosts() const { return job_.hosts; }
   /// Whether all ranks run on one machine, and so read one clock.
   bool one_machine() const { return rendezvous_->one_clock(); }
+  /// How many networks the ranks are spread over: machines, or containers and namespaces in them.
+  int nodes() const { return nodes_; }
   /// Processors of all machines together that the ranks may use.
   int processors() const { return processors_; }
 
  private:
   struct Place;
-  void learn_places(int cores);
+  int learn_places(int cores);
   void require_ready(const std::string& refusal);
   Measurement measure_watched(const Case& which, const Sampling& sampling);
 
@@ -72,6 +81,7 @@ class RemoteTeam final : public Team {
   std::vector<pid_t> neighbours_;  // the other ranks' processes that this one can see
   int ranks_here_ = 1;             // ranks on this machine
   bool first_here_ = true;         // no lower rank runs on this machine
+  int nodes_ = 1;
   int processors_ = 1;
   bool broken_ = false;
 };

@@ -9,6 +9,8 @@ std::string case_name(const Case& which) {
   if (which.isolate) name += ".isolate";
   if (which.private_buffers) name += ".private";
   if (!which.transport.empty() && which.transport != "raw") name += "." + which.transport;
+  if (which.checksum) name += ".checksum";
+  if (!which.inject.empty()) name += "." + which.inject;
   name += fmt::format("/workers:{}/{}/{}/{}", which.workers, which.bytes.count,
                       to_string(which.type), to_string(which.op));
   if (!which.in_place) name += "/out-of-place";
@@ -36,6 +38,12 @@ std::int64_t element_count(const Case& which) { return which.bytes.count / size_
 
 bool is_right(const Record& record) {
   return record.measurement.wrong <= 0 && record.measurement.replicas_identical;
+}
+
+std::string wrong_text(const Record& record) {
+  if (is_right(record)) return "";
+  if (!record.measurement.replicas_identical) return "the ranks' results differ";
+  return fmt::format("{} elements differ from the exact result", record.measurement.wrong);
 }
 
 }  // namespace collbench

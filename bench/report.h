@@ -82,5 +82,7 @@ std::int64_t element_count(const Case& which);
 
 /// Whether the check found the result of a record to be right, or was off.
 bool is_right(const Record& record);
+/// What the check found otherwise, in words; empty if the record is right.
+std::string wrong_text(const Record& record);
 
 }  // namespace collbench

@@ -67,10 +67,7 @@ class JunitReporter final : public Reporter {
     } else if (!is_right(record)) {
       one.result = "error";
       one.type = "wrong";
-      one.message =
-          record.measurement.replicas_identical
-              ? fmt::format("{} elements differ from the exact result", record.measurement.wrong)
-              : "the ranks' results differ";
+      one.message = wrong_text(record);
     }
   }
 

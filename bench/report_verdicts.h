@@ -27,5 +27,7 @@ void write_openmetrics(std::ostream& out, const Comparison& comparison);
 /// Lines that GitHub Actions shows beside the change: "::error title=...::...". It shows ten of a
 /// kind per step; the worst come first, and the last says how many more there are.
 void write_annotations(std::ostream& out, const Comparison& comparison);
+/// The same of records whose result was wrong.
+void write_annotations(std::ostream& out, const std::vector<Record>& records);
 
 }  // namespace collbench

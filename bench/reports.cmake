@@ -6,6 +6,8 @@ set(report_headers
   html_report.h
   plot_gnuplot.h
   replay.h
+  replay_files.h
+  replay_layout.h
   report.h
   report_columns.h
   report_notes.h
@@ -22,6 +24,8 @@ set(report_sources
   html_report.cc
   plot_gnuplot.cc
   replay.cc
+  replay_files.cc
+  replay_layout.cc
   report.cc
   report_columns.cc
   report_csv.cc

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <ctime>
 
 #include "bench/agreement.h"
 #include "bench/check.h"
 #include "bench/stopping_rule.h"
+#include "bench/visible_buffers.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -17,19 +17,6 @@ namespace {
 constexpr int back_to_back_batches = 5;
 constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
-
-// Reads every byte, so that the region is in this core's caches as far as it fits.
-void consume(Region region) {
-  const auto bytes = static_cast<std::size_t>(region.size().count);
-  std::uint64_t sum = 0;
-  std::size_t at = 0;
-  for (std::uint64_t word = 0; at + sizeof word <= bytes; at += sizeof word) {
-    std::memcpy(&word, region.data + at, sizeof word);
-    sum += word;
-  }
-  for (; at < bytes; ++at) sum += std::to_integer<std::uint64_t>(region.data[at]);
-  [[maybe_unused]] volatile std::uint64_t sink = sum;
-}
 
 class Sampler {
  public:
@@ -42,7 +29,8 @@ class Sampler {
         rendezvous_(rendezvous),
         buffers_(buffers),
         clock_(clock),
-        inputs_(which.type, which.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed) {}
+        inputs_(which.type, which.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
+        visible_(buffers, inputs_) {}
 
   Measurement run() {
     require_agreement(which_, sampling_, rendezvous_);
@@ -52,6 +40,7 @@ class Sampler {
     }
     fill_all();
     warm_up();
+    measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), which_.op);
     time_latency();
     time_back_to_back();
     if (sampling_.check) check();
@@ -66,19 +55,19 @@ class Sampler {
 
   void fill_all() {
     for (int set = 0; set < buffers_.sets(); ++set) {
-      inputs_.fill(buffers_.in(set), InputKind::exact);
-      if (!which_.in_place) inputs_.fill(buffers_.out(set), InputKind::rough);  // first touch
+      visible_.fill(buffers_.in(set), InputKind::exact);
+      if (!which_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);  // first touch
     }
   }
 
   // Runs once on exact inputs; adds up what is wrong and whether bits differ between ranks.
   void check() {
-    inputs_.fill(buffers_.in(0), InputKind::exact);
-    if (!which_.in_place) inputs_.fill(buffers_.out(0), InputKind::rough);
+    visible_.fill(buffers_.in(0), InputKind::exact);
+    if (!which_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
     rendezvous_.barrier();
     reduce(0);
-    std::int64_t wrong = inputs_.count_wrong_results(buffers_.out(0));
-    if (!which_.in_place) wrong += inputs_.count_changed_inputs(buffers_.in(0));
+    std::int64_t wrong = visible_.count_wrong_results(buffers_.out(0));
+    if (!which_.in_place) wrong += visible_.count_changed_inputs(buffers_.in(0));
     measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
       measured_.wrong += of_rank;
@@ -88,14 +77,14 @@ class Sampler {
 
   // Runs once on inputs whose sums round, so that ranks that add in different orders differ.
   void compare_replicas() {
-    inputs_.fill(buffers_.in(0), InputKind::rough);
+    visible_.fill(buffers_.in(0), InputKind::rough);
     rendezvous_.barrier();
     reduce(0);
     compare_results();
   }
 
   void compare_results() {
-    const auto hash = static_cast<std::int64_t>(hash_bits(buffers_.out(0)));
+    const auto hash = static_cast<std::int64_t>(visible_.hash(buffers_.out(0)));
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
       if (of_rank != hash) measured_.replicas_identical = false;
     }
@@ -104,8 +93,8 @@ class Sampler {
   // Between timed iterations: nothing, or what a training step does to the buffers.
   void prepare(std::int64_t set) {
     if (which_.buffers != Buffers::produced) return;
-    consume(buffers_.out(set));
-    inputs_.fill(buffers_.in(set), InputKind::exact);
+    visible_.consume(buffers_.out(set));
+    visible_.fill(buffers_.in(set), InputKind::exact);
   }
 
   Stamp time_one() {
@@ -192,6 +181,7 @@ class Sampler {
   const UserBuffers& buffers_;
   const NanosecondClock& clock_;
   CheckInputs inputs_;
+  VisibleBuffers visible_;
   Measurement measured_;
   std::int64_t next_set_ = 0;
 };

@@ -8,14 +8,16 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/suggest.h"
-#include "transports/cuda_reason.h"
+#include "transports/nccl_settings.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t most_sizes = 100'000;
 
-bool is_black_box(std::string_view name) { return name == "gloo" || name == "mpi"; }
+bool is_black_box(std::string_view name) {
+  return name == "gloo" || name == "mpi" || name == "nccl";
+}
 
 std::string base_name(const std::string& algorithm) {
   return algorithm.substr(0, algorithm.find(':'));
@@ -43,10 +45,7 @@ std::vector<std::string> expand_names(const std::vector<std::string>& names, int
 
 std::string resolve_backend(const std::string& wanted, const std::string& algorithm) {
   const std::string base = base_name(algorithm);
-  if (base == "nccl") {
-    throw Unavailable("algorithm 'nccl' is not usable: " +
-                      why_no_nccl(find_cuda_devices(), find_nccl()));
-  }
+  if (base == "nccl") parse_nccl_settings(algorithm);
   if (is_black_box(base)) {
     require(wanted == "auto" || wanted == base,
             fmt::format("algorithm '{}' is a back end of its own; it cannot run on --backend {}",
@@ -54,10 +53,12 @@ std::string resolve_backend(const std::string& wanted, const std::string& algori
     return base;
   }
   if (wanted == "auto" || wanted == "threads") return "shm";
-  static const std::vector<std::string> known = {"auto", "shm", "threads", "grpc", "gloo", "mpi"};
-  require(std::find(known.begin(), known.end(), wanted) != known.end(),
-          fmt::format("unknown back end '{}'.{} Known are auto, shm, grpc, gloo and mpi", wanted,
-                      did_you_mean(wanted, known)));
+  static const std::vector<std::string> known = {"auto", "shm", "threads", "grpc",
+                                                 "gloo", "mpi", "nccl",    "cuda"};
+  require(
+      std::find(known.begin(), known.end(), wanted) != known.end(),
+      fmt::format("unknown back end '{}'.{} Known are auto, shm, grpc, gloo, mpi, nccl and cuda",
+                  wanted, did_you_mean(wanted, known)));
   require(
       !is_black_box(wanted) || algorithm == "auto",
       fmt::format("back end '{0}' plays no schedules, it has its own algorithms; use --algo {0}",
@@ -72,7 +73,10 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   which.algorithm = algorithm;
   which.backend = resolve_backend(backend, algorithm);
   which.workers = workers;
-  which.transport = which.backend == "grpc" ? sweep.common.transport : "";
+  which.transport = which.backend == "grpc"   ? sweep.common.transport
+                    : which.backend == "cuda" ? sweep.executor
+                                              : "";
+  if (which.backend != "cuda") which.devices.clear();
   // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
   // contradiction.
   if (is_black_box(which.backend)) which.isolate = which.private_buffers = false;

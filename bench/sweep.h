@@ -20,6 +20,7 @@ struct Sweep {
   Bytes step{0};
   bool in_place = true;
   bool out_of_place = false;  // both may hold: every size is measured both ways
+  std::string executor;       // of cases on cuda
   Case common;                // everything that does not vary
 };
 

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/launcher_variables.h"
 #include "bench/report.h"
 #include "core/error.h"
 
@@ -36,16 +37,14 @@ struct ShardSource {
   const char* first = nullptr;  // variable of the smallest index
   const char* step = nullptr;   // variable of the distance of two indices
 };
-// Slurm sets SLURM_PROCID and SLURM_NTASKS in batch scripts as well, which are no part of anything;
-// SLURM_STEP_NUM_TASKS is there only in what srun starts.
 constexpr std::array shard_sources{
     ShardSource{"Slurm array", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT",
                 "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
-    ShardSource{"Kubernetes indexed Job", "JOB_COMPLETION_INDEX", "COLLBENCH_SHARDS"},
-    ShardSource{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    ShardSource{"PMIx", "PMIX_RANK", "PMIX_SIZE"},
-    ShardSource{"PMI", "PMI_RANK", "PMI_SIZE"},
-    ShardSource{"Slurm step", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+    ShardSource{"Kubernetes indexed Job", kubernetes_variables.index, "COLLBENCH_SHARDS"},
+    ShardSource{"Open MPI", open_mpi_variables.index, open_mpi_variables.count},
+    ShardSource{"PMIx", pmix_variables.index, "PMIX_SIZE"},
+    ShardSource{"PMI", pmi_variables.index, pmi_variables.count},
+    ShardSource{"Slurm step", slurm_variables.index, slurm_variables.count}};
 
 std::optional<int> parse_number(std::string_view text) {
   int number = 0;

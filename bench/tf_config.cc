@@ -198,14 +198,16 @@ ParameterServerPlace parameter_server_place(const TfConfig& config) {
   place.evaluator = config.task_type == "evaluator";
   if (place.evaluator) return place;
   require(config.count("ps") > 0, "TF_CONFIG: There must be at least one ps.");
-  place.workers = config.count("chief") + config.count("worker");
+  place.workers = config.count("worker");
   require(place.workers > 0, "TF_CONFIG: There must be at least one worker.");
+  require(config.count("chief") == 1,
+          "TF_CONFIG: There must be a chief: it hands out the steps (TensorFlow's coordinator)");
   append(place.hosts, config, "chief");
   append(place.hosts, config, "worker");
   append(place.hosts, config, "ps");
   place.rank = config.task_index;
-  if (config.task_type == "worker") place.rank += config.count("chief");
-  if (config.task_type == "ps") place.rank += place.workers;
+  if (config.task_type == "worker") place.rank += 1;
+  if (config.task_type == "ps") place.rank += 1 + place.workers;
   return place;
 }
 

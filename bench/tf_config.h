@@ -40,16 +40,16 @@ struct MirroredPlace {
 /// For multi-worker-mirrored. Throws InvalidArgument for a task `ps` and a cluster with `ps`.
 MirroredPlace mirrored_place(const TfConfig& config);
 
-/// The place of a task where parameter servers keep the variables: ranks are the chief, the
-/// workers, then the servers.
+/// The place of a task where parameter servers keep the variables: ranks are the chief, who hands
+/// out the steps and computes none, the workers, then the servers.
 struct ParameterServerPlace {
   int rank = 0;
-  int workers = 0;                 // the chief among them; the ranks from there on are servers
+  int workers = 0;                 // ranks 1..workers; the ranks from there on are servers
   std::vector<std::string> hosts;  // by rank
   bool evaluator = false;
 };
 
-/// Throws InvalidArgument if there is no cluster, no `ps` or no worker.
+/// Throws InvalidArgument if there is no cluster, no `chief`, no `ps` or no worker.
 ParameterServerPlace parameter_server_place(const TfConfig& config);
 
 }  // namespace collbench

@@ -76,8 +76,9 @@ std::shared_ptr<std::byte> allocate_pages(Bytes size) {
           [start, mapped](std::byte*) { munmap(start, mapped); }};
 }
 
-UserBuffers::UserBuffers(const Case& which, std::shared_ptr<std::byte> memory)
+UserBuffers::UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies)
     : memory_(std::move(memory)),
+      copies_(copies),
       count_(which.bytes.count / size_of(which.type)),
       type_(which.type),
       stride_(padded(which.bytes.count)),

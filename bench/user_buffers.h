@@ -26,21 +26,29 @@ void require_memory(const Case& which, Bytes available);
 /// there is none.
 std::shared_ptr<std::byte> allocate_pages(Bytes size);
 
+/// How bytes get into memory that the processor cannot touch, and back; both are null where it can.
+struct MemoryCopies {
+  void (*upload)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
+  void (*download)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
+};
+
 /// Thread safety: belongs to its rank's thread.
 class UserBuffers {
  public:
   /// `memory` holds user_buffer_bytes(which) bytes, aligned to 64.
-  UserBuffers(const Case& which, std::shared_ptr<std::byte> memory);
+  UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies = {});
 
   int sets() const { return sets_; }
   /// Buffers of set `index`, taken round and round.
   Region in(std::int64_t index) const;
   Region out(std::int64_t index) const;
+  const MemoryCopies& copies() const { return copies_; }
 
  private:
   Region region(std::int64_t place) const;
 
   std::shared_ptr<std::byte> memory_;
+  MemoryCopies copies_;
   std::int64_t count_;
   DataType type_;
   std::int64_t stride_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/report.h"
 #include "bench/report_verdicts.h"
 
 namespace collbench {
@@ -26,35 +27,53 @@ void annotate(std::ostream& out, std::string_view kind, const std::string& title
   out << fmt::format("::{} title={}::{}\n", kind, escaped(title, true), escaped(text, false));
 }
 
-void annotate_all(std::ostream& out, std::string_view kind,
-                  const std::vector<const Verdict*>& verdicts) {
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    if (i + 1 == most_shown && verdicts.size() > most_shown) {
-      annotate(out, kind, "and more",
-               fmt::format("{} more cases, see the report", verdicts.size() - i));
+/// What is said of one case.
+struct Annotation {
+  std::string title;
+  std::string text;
+};
+
+void annotate_all(std::ostream& out, std::string_view kind, const std::vector<Annotation>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + 1 == most_shown && all.size() > most_shown) {
+      annotate(out, kind, "and more", fmt::format("{} more cases, see the report", all.size() - i));
       return;
     }
-    const Verdict& verdict = *verdicts[i];
-    annotate(out, kind, fmt::format("{}: {}", to_string(verdict.outcome), verdict.name),
-             verdict.reason);
+    annotate(out, kind, all[i].title, all[i].text);
   }
+}
+
+Annotation annotation_of(const Verdict& verdict) {
+  return {fmt::format("{}: {}", to_string(verdict.outcome), verdict.name), verdict.reason};
 }
 
 }  // namespace
 
 void write_annotations(std::ostream& out, const Comparison& comparison) {
-  annotate_all(out, "error", failures(comparison));
-  std::vector<const Verdict*> unclear;
+  std::vector<Annotation> failed;
+  for (const Verdict* verdict : failures(comparison)) failed.push_back(annotation_of(*verdict));
+  annotate_all(out, "error", failed);
+  std::vector<Annotation> unclear;
   for (const Verdict& verdict : comparison.verdicts) {
     if (fails(verdict, comparison.rule)) continue;
     if (verdict.outcome == VerdictOutcome::slower ||
         verdict.outcome == VerdictOutcome::inconclusive ||
         verdict.outcome == VerdictOutcome::env_mismatch) {
-      unclear.push_back(&verdict);
+      unclear.push_back(annotation_of(verdict));
     }
   }
   annotate_all(out, "warning", unclear);
   annotate(out, "notice", comparison.title, headline(comparison));
+  out << std::flush;
+}
+
+void write_annotations(std::ostream& out, const std::vector<Record>& records) {
+  std::vector<Annotation> wrong;
+  for (const Record& record : records) {
+    if (is_right(record)) continue;
+    wrong.push_back({"wrong: " + case_name(record.which), wrong_text(record)});
+  }
+  annotate_all(out, "error", wrong);
   out << std::flush;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/record_json.h"
+#include "bench/whole_number.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -36,7 +37,7 @@ std::optional<Arm> arm_of(const Json& value) {
   value.at("p50_ns").get_to(arm.p50_ns);
   value.at("p75_ns").get_to(arm.p75_ns);
   value.at("p95_ns").get_to(arm.p95_ns);
-  value.at("samples").get_to(arm.samples);
+  read_whole(value.at("samples"), arm.samples);
   return arm;
 }
 
@@ -56,8 +57,8 @@ std::optional<RatioEstimate> estimate_of(const Json& value) {
   estimate.high = or_infinite(value.at("high"));
   value.at("p_slower").get_to(estimate.p_slower);
   value.at("p_faster").get_to(estimate.p_faster);
-  value.at("base_rounds").get_to(estimate.base_rounds);
-  value.at("head_rounds").get_to(estimate.head_rounds);
+  read_whole(value.at("base_rounds"), estimate.base_rounds);
+  read_whole(value.at("head_rounds"), estimate.head_rounds);
   return estimate;
 }
 
@@ -100,7 +101,7 @@ Verdict verdict_of(const Json& value) {
                                change.at("base").get<std::string>(),
                                change.at("head").get<std::string>()});
   }
-  value.at("rounds_needed").get_to(verdict.rounds_needed);
+  read_whole(value.at("rounds_needed"), verdict.rounds_needed);
   return verdict;
 }
 
@@ -126,15 +127,16 @@ GateRule rule_of(const Json& value) {
 }
 
 Comparison comparison_of(const Json& value) {
-  const int version = value.at("schema_version").get<int>();
+  int version = 0;
+  read_whole(value.at("schema_version"), version);
   require(version == comparison_schema_version,
           "a comparison of schema version " + std::to_string(version) + "; this collbench reads " +
               std::to_string(comparison_schema_version));
   Comparison comparison;
   value.at("title").get_to(comparison.title);
   comparison.rule = rule_of(value.at("rule"));
-  value.at("rounds").get_to(comparison.rounds);
-  value.at("confirm_rounds").get_to(comparison.confirm_rounds);
+  read_whole(value.at("rounds"), comparison.rounds);
+  read_whole(value.at("confirm_rounds"), comparison.confirm_rounds);
   comparison.elapsed = Seconds{value.at("elapsed_s").get<double>()};
   value.at("stopped_by").get_to(comparison.stopped_by);
   value.at("mismatches").get_to(comparison.mismatches);

@@ -7,7 +7,8 @@ set(verdict_headers
   statistics_changes.h
   statistics_ranks.h
   verdict.h
-  verdict_rules.h)
+  verdict_rules.h
+  whole_number.h)
 set(verdict_sources
   ab.cc
   ab_process.cc

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "bench/launcher_variables.h"
 #include "bench/line_socket.h"
 #include "bench/shared_memory.h"
 #include "bench/worker_protocol.h"
@@ -25,7 +26,7 @@ std::string from_environment(const char* name) {
 
 // Launchers of MPI tell each process its rank under one of these names.
 Rank launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+  for (const char* name : {open_mpi_variables.index, pmix_variables.index, pmi_variables.index}) {
     const std::string value = from_environment(name);
     if (!value.empty()) return std::stoi(value);
   }

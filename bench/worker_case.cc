@@ -1,12 +1,16 @@
 #include "bench/worker_case.h"
 
+#include "bench/case_endpoint.h"
 #include "bench/core_order.h"
 #include "bench/sampler.h"
+#include "transports/gpu_survey.h"
 
 namespace collbench {
 namespace {
 
-std::string communicator_key(const Case& which) { return which.algorithm + " " + which.transport; }
+std::string communicator_key(const Case& which) {
+  return which.algorithm + " " + which.transport + case_endpoint_text(which);
+}
 
 // Leaves the communicator for this case in the context.
 void make_ready(const Backend& backend, const Case& which, WorkerContext& context) {
@@ -15,6 +19,7 @@ void make_ready(const Backend& backend, const Case& which, WorkerContext& contex
     return;
   }
   context.communicator.reset();
+  context.remarks.clear();
   context.communicator = backend.make_communicator(which, context);
   context.communicator_key = key;
 }
@@ -23,14 +28,22 @@ void make_ready(const Backend& backend, const Case& which, WorkerContext& contex
 
 UserBuffers prepare_case(const Backend& backend, const Case& which, WorkerContext& context) {
   make_ready(backend, which, context);
-  return {which, backend.user_memory != nullptr ? backend.user_memory(which, context)
-                                                : allocate_pages(user_buffer_bytes(which))};
+  return {which,
+          backend.user_memory != nullptr ? backend.user_memory(which, context)
+                                         : allocate_pages(user_buffer_bytes(which)),
+          backend.copies};
 }
 
 Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
                              WorkerContext& context, const UserBuffers& buffers) {
   Measurement measured =
       sample(which, sampling, *context.communicator, *context.rendezvous, buffers);
+  measured.warnings.insert(measured.warnings.end(), context.remarks.begin(), context.remarks.end());
+  if (backend.on_gpus && context.rank == 0) {
+    for (std::string& text : slowed_gpus(survey_gpus())) {
+      measured.warnings.push_back(std::move(text));
+    }
+  }
   if (backend.measure_bound != nullptr) measured.bound = backend.measure_bound(which, context);
   if (!backend.keeps_communicator) context.communicator.reset();
   return measured;

@@ -32,6 +32,8 @@ std::string environment_variable(const char* name) {
 
 }  // namespace
 
+bool under_github_actions() { return environment_variable("GITHUB_ACTIONS") == "true"; }
+
 void declare_comparison_outputs(CLI::App& command, ComparisonOutputs& outputs) {
   const auto declare = [&](const char* name, std::string& value, const char* help) {
     command.add_option(name, value, help)->option_text("FILE")->group("Output");
@@ -50,7 +52,7 @@ void write_comparison(const Comparison& comparison, const ComparisonOutputs& out
              [&](std::ostream& out) { write_junit(out, comparison); });
   write_file(outputs.openmetrics, std::ios::trunc,
              [&](std::ostream& out) { write_openmetrics(out, comparison); });
-  if (environment_variable("GITHUB_ACTIONS") != "true") return;
+  if (!under_github_actions()) return;
   write_annotations(std::cerr, comparison);
   // Other steps write there too, so it is appended to.
   write_file(environment_variable("GITHUB_STEP_SUMMARY"), std::ios::app,

@@ -22,9 +22,11 @@ struct ComparisonOutputs {
 /// Declares them on `command`; `outputs` must outlive the parse.
 void declare_comparison_outputs(CLI::App& command, ComparisonOutputs& outputs);
 
-/// Writes the files and, where GitHub Actions runs us, annotations to standard error (it reads
-/// both streams) and the step
-/// summary. Throws Unavailable or Error naming a file that cannot be written.
+/// Whether GitHub Actions runs us, which shows annotations; it reads them from both streams.
+bool under_github_actions();
+
+/// Writes the files and, under GitHub Actions, annotations to standard error and the step summary.
+/// Throws Unavailable or Error naming a file that cannot be written.
 void write_comparison(const Comparison& comparison, const ComparisonOutputs& outputs);
 
 }  // namespace collbench

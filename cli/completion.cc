@@ -44,7 +44,7 @@ std::vector<std::string> words_of(const Node& node) {
 }
 
 std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names{"auto", "all", "gloo", "mpi"};
+  std::vector<std::string> names{"auto", "all", "gloo", "mpi", "nccl"};
   for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
   return names;
 }
@@ -56,8 +56,9 @@ std::vector<std::string> values_of(const std::string& path, const std::string& o
   if (option == "columns" || option == "sort") return column_names();
   if (option == "pin") return {"compact", "scatter", "none"};
   if (option == "algo") return algorithm_names();
-  if (option == "backend") return {"auto", "shm", "grpc", "gloo", "mpi"};
+  if (option == "backend") return {"auto", "shm", "grpc", "cuda", "gloo", "mpi", "nccl"};
   if (option == "transport") return {"raw", "tf-recvbuf"};
+  if (option == "executor") return {"auto", "graph", "persistent"};
   if (option == "buffers") return {"hot", "produced", "cold"};
   if (option == "color") return {"auto", "always", "never"};
   if (option == "progress") return {"auto", "on", "off"};

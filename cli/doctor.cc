@@ -10,9 +10,9 @@
 
 #include "bench/environment.h"
 #include "cli/command.h"
+#include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
-#include "transports/cuda_reason.h"
 
 namespace collbench {
 namespace {
@@ -49,36 +49,11 @@ Finding judge_steal(const std::string& steal) {
           "the hypervisor takes time away: compare only within a run"};
 }
 
-/// What lies beyond the processor.
-struct Gpus {
-  CudaDevices cuda;
-  NcclLibrary nccl;
-};
-
-nlohmann::json to_json(const Gpus& gpus) {
-  nlohmann::json document = {{"cuda_runtime", to_string(gpus.cuda.runtime)},
-                             {"cuda_driver", to_string(gpus.cuda.driver)},
-                             {"reason", gpus.cuda.unavailable},
-                             {"devices", nlohmann::json::array()},
-                             {"nccl",
-                              {{"version", gpus.nccl.version},
-                               {"path", gpus.nccl.path},
-                               {"reason", gpus.nccl.unavailable}}}};
-  for (const CudaDevice& device : gpus.cuda.devices) {
-    document["devices"].push_back({{"name", device.name},
-                                   {"compute_capability", device.capability},
-                                   {"memory_bytes", device.memory.count},
-                                   {"pci_bus_id", device.pci_bus_id},
-                                   {"peers", device.peers}});
-  }
-  return document;
-}
-
 nlohmann::json to_json(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
-                       const Gpus& gpus, const Environment& environment) {
+                       const GpuReport& gpus, const Environment& environment) {
   nlohmann::json document;
   document["environment"] = environment;
-  document["gpus"] = to_json(gpus);
+  document["gpus"] = nlohmann::json::parse(gpus_json(gpus));
   for (const TeamInfo& team : teams) {
     document["backends"].push_back({{"name", team.name},
                                     {"summary", team.summary},
@@ -96,16 +71,14 @@ nlohmann::json to_json(const std::vector<Finding>& findings, const std::vector<T
 }
 
 void print_report(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
-                  const Gpus& gpus, const Environment& environment) {
+                  const GpuReport& gpus, const Environment& environment) {
   std::cout << "Back ends\n";
   for (const TeamInfo& team : teams) {
     std::cout << fmt::format("  {:<8}{:<10}{}\n", team.name,
                              team.unavailable.empty() ? "usable" : "absent",
                              team.unavailable.empty() ? team.summary : team.unavailable);
   }
-  std::cout << fmt::format("  {:<8}{:<10}{}\n", "nccl", "absent", why_no_nccl(gpus.cuda, gpus.nccl))
-            << "\nGPUs\n"
-            << describe_gpus(gpus.cuda, gpus.nccl) << "\nMachine\n";
+  std::cout << "\nGPUs\n" << describe_gpus(gpus) << "\nMachine\n";
   for (const char* key : {"host", "cpu", "cores", "affinity", "isa", "kernel", "compiler",
                           "build_flags", "version", "git_revision"}) {
     std::cout << fmt::format("  {:<14}{}\n", key, value_of(environment, key));
@@ -125,7 +98,7 @@ int run_doctor(const std::string& format) {
   const Environment environment = collect_environment();
   const std::vector<Finding> findings = judge(environment, read_smt());
   const std::vector<TeamInfo> teams = team_infos();
-  const Gpus gpus{find_cuda_devices(), find_nccl()};
+  const GpuReport gpus = look_for_gpus();
   if (format == "json") {
     std::cout << to_json(findings, teams, gpus, environment).dump(2) << '\n';
   } else {
@@ -135,27 +108,6 @@ int run_doctor(const std::string& format) {
 }
 
 }  // namespace
-
-std::string describe_gpus(const CudaDevices& cuda, const NcclLibrary& nccl) {
-  std::string text;
-  const auto line = [&text](std::string_view what, const std::string& value) {
-    text += fmt::format("  {:<14}{}\n", what, value);
-  };
-  if (!cuda.unavailable.empty()) line("devices", "none: " + cuda.unavailable);
-  for (std::size_t i = 0; i < cuda.devices.size(); ++i) {
-    const CudaDevice& device = cuda.devices[i];
-    line(fmt::format("gpu:{}", i),
-         fmt::format(
-             "{}, compute capability {}, {}, {}; reads peers: {}", device.name, device.capability,
-             to_string(device.memory), device.pci_bus_id,
-             device.peers.empty() ? "none" : fmt::format("{}", fmt::join(device.peers, " "))));
-  }
-  line("CUDA",
-       fmt::format("runtime {}, driver for {}", to_string(cuda.runtime), to_string(cuda.driver)));
-  line("NCCL", nccl.unavailable.empty() ? fmt::format("{} ({})", nccl.version, nccl.path)
-                                        : nccl.unavailable);
-  return text;
-}
 
 std::vector<Finding> judge(const Environment& environment, const std::string& smt) {
   std::vector<Finding> findings;

@@ -6,8 +6,6 @@
 
 #include "bench/record.h"
 #include "bench/team.h"
-#include "transports/cuda_devices.h"
-#include "transports/nccl_library.h"
 
 namespace collbench {
 
@@ -23,9 +21,5 @@ struct Finding {
 
 /// Judges the machine by its environment. Pure: `smt` is "on", "off" or "unknown".
 std::vector<Finding> judge(const Environment& environment, const std::string& smt);
-
-/// The lines about GPUs: versions, each device with those whose memory it reads, or why there are
-/// none; and the library of NCCL.
-std::string describe_gpus(const CudaDevices& cuda, const NcclLibrary& nccl);
 
 }  // namespace collbench

@@ -6,24 +6,44 @@
 
 #include <fmt/format.h>
 
-#include "cli/config_file.h"
+#include "bench/network_interface.h"
+#include "cli/security_options.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "core/error.h"
+#include "core/host_port.h"
 
 namespace collbench {
 namespace {
 
-std::string port_of(const std::string& address) { return address.substr(address.rfind(':') + 1); }
+constexpr const char* anywhere =
+    "Workers on several machines (one command for each; docs/launching.md)";
+
+constexpr OptionRow rows[] = {
+    {anywhere, "hosts", "", "H:PORT,..", "",
+     "where every worker listens, by rank: a:7101,[::1]:7101"},
+    {anywhere, "rank", "", "R", "", "this is worker R, counted from 0; a launcher says it too"},
+    {anywhere, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 awaits the others"},
+    {anywhere, "launcher", "", "NAME", "auto",
+     "whose variables count: auto (all), none, torchrun, slurm ..."},
+    {anywhere, "bind", "", "ADDRESS", "", "listen there instead of at the own host"},
+    {anywhere, "interface", "", "NAME", "", "listen at the address of this interface, as eth0"},
+    {anywhere, "token-file", "", "FILE", "",
+     "the secret of a job (or COLLBENCH_JOB_TOKEN), beyond loopback"},
+    {anywhere, "tls-ca", "", "FILE", "", "encrypt: who signs the workers' certificates, in PEM"},
+    {anywhere, "tls-cert", "", "FILE", "", "this worker's certificate, with its chain"},
+    {anywhere, "tls-key", "", "FILE", "", "the key of that certificate"},
+    {anywhere, "tls-name", "", "NAME", "", "the name in all certificates, if not the hosts'"},
+    {anywhere, "tls-callers", "", "WHO", "certified",
+     "certified: callers need a certificate (mutual TLS); any"},
+};
 
 std::vector<std::string> hosts_of(const Settings& settings) {
+  if (!settings.given("hosts")) return {};
   const std::string label = settings.label("hosts");
   std::vector<std::string> hosts = parse_list(label, settings.text("hosts"));
   for (auto host = hosts.begin(); host != hosts.end(); ++host) {
-    const std::size_t colon = host->rfind(':');
-    require(colon != std::string::npos && colon > 0,
-            fmt::format("{}: '{}' is not HOST:PORT", label, *host));
-    parse_count(fmt::format("{}: the port of '{}'", label, *host), port_of(*host), 1, 65'535);
+    parse_host_port(label, *host);
     require(std::find(hosts.begin(), host, *host) == host,
             fmt::format("{}: '{}' is there twice; every worker needs an address of its own", label,
                         *host));
@@ -31,71 +51,107 @@ std::vector<std::string> hosts_of(const Settings& settings) {
   return hosts;
 }
 
-std::string without_line_end(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
+LaunchFacts facts_of(const Settings& settings) {
+  LaunchFacts facts;
+  facts.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  facts.host_name = full_host_name;
+  facts.launcher = settings.text("launcher");
+  facts.hosts = hosts_of(settings);
+  if (settings.given("rank")) {
+    const std::int64_t last = facts.hosts.empty() ? 1 << 20 : std::ssize(facts.hosts) - 1;
+    facts.rank =
+        static_cast<int>(parse_count(settings.label("rank"), settings.text("rank"), 0, last));
+  }
+  if (settings.given("workers")) {
+    const auto counts = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+    if (counts.size() == 1) facts.workers = counts.front();
+  }
+  if (settings.given("meet")) {
+    facts.meeting = to_string(parse_host_port(settings.label("meet"), settings.text("meet")));
+  }
+  return facts;
 }
 
-// From the file or the environment; both are out of sight of other users, a command line is not.
-std::string token_of(const Settings& settings) {
-  const std::string label = settings.label("token-file");
-  if (settings.given("token-file")) {
-    const std::string token = without_line_end(read_text_file(settings.text("token-file")));
-    require(!token.empty(),
-            fmt::format("{}: the file '{}' is empty", label, settings.text("token-file")));
-    return token;
+/// The host at which to listen: told, else the worker's own, else as far as the meeting reaches.
+std::string listening_host(const LaunchedWorker& worker, const Settings& settings) {
+  require(!settings.given("bind") || !settings.given("interface"),
+          "--bind and --interface both say where to listen; leave one out");
+  const std::string meeting = parse_host_port("the meeting", worker.meeting).host;
+  const bool ipv6 = meeting.find(':') != std::string::npos;
+  if (settings.given("interface")) return address_of_interface(settings.text("interface"), ipv6);
+  if (settings.given("bind")) {
+    std::string host = settings.text("bind");
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return host;
   }
-  const char* token = std::getenv("COLLBENCH_JOB_TOKEN");
-  return token == nullptr ? "" : token;
+  if (!worker.hosts.empty()) {
+    return parse_host_port("the own host", worker.hosts[static_cast<std::size_t>(worker.rank)])
+        .host;
+  }
+  if (!is_loopback(meeting)) return ipv6 ? "::" : "0.0.0.0";
+  return ipv6 ? "::1" : "127.0.0.1";
 }
 
 }  // namespace
 
-void refuse_stray_remote_options(const Settings& settings) {
-  if (settings.given("hosts")) return;
-  for (const char* name : {"rank", "bind", "token-file"}) {
-    require(!settings.given(name),
-            fmt::format("{} needs --hosts, the HOST:PORT of every worker", settings.label(name)));
-  }
-}
+std::span<const OptionRow> worker_option_rows() { return rows; }
 
-void fit_to_hosts(const Settings& settings, Sweep& sweep) {
-  const auto workers = static_cast<int>(hosts_of(settings).size());
-  require(!settings.given("workers") || sweep.workers == std::vector<int>{workers},
+std::optional<LaunchedWorker> launched_here(const Settings& settings) {
+  std::optional<LaunchedWorker> worker = launched_worker(facts_of(settings));
+  if (!worker) {
+    for (const char* name : {"bind", "interface", "token-file", "tls-ca", "tls-cert", "tls-key"}) {
+      require(!settings.given(name),
+              fmt::format("{} needs --hosts, the HOST:PORT of every worker, or a launcher",
+                          settings.label(name)));
+    }
+    return worker;
+  }
+  if (worker->evaluator || !settings.given("workers")) return worker;
+  const auto counts = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  require(counts == std::vector<int>{worker->ranks},
           fmt::format("{} is {}, but {} names {} workers; it can be left out",
-                      settings.label("workers"), settings.text("workers"), settings.label("hosts"),
-                      workers));
-  require(!settings.given("backend") || sweep.backends == std::vector<std::string>{"grpc"},
-          fmt::format("{}: only grpc has workers on several machines, not '{}'",
-                      settings.label("backend"), settings.text("backend")));
-  require(!sweep.common.isolate, "--isolate and --private-buffers are for shm, --hosts for grpc");
-  sweep.workers = {workers};
-  sweep.backends = {"grpc"};
+                      settings.label("workers"), settings.text("workers"), worker->source,
+                      worker->ranks));
+  return worker;
 }
 
-RemoteJob listed_job_of(const Settings& settings) {
+void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Sweep& sweep) {
+  require(!worker.evaluator,
+          "TF_CONFIG makes this task the evaluator, which only 'collbench train' has");
+  // NCCL's ranks meet over gRPC too, then move data by themselves.
+  const bool all_nccl = std::all_of(sweep.algorithms.begin(), sweep.algorithms.end(),
+                                    [](const auto& name) { return name.starts_with("nccl"); });
+  const std::string backend = all_nccl ? "nccl" : "grpc";
+  require(!settings.given("backend") || sweep.backends == std::vector<std::string>{backend},
+          fmt::format("{}: only grpc has workers on several machines, not '{}' (this is worker {} "
+                      "of {}, by {})",
+                      settings.label("backend"), settings.text("backend"), worker.rank,
+                      worker.ranks, worker.source));
+  require(!sweep.common.isolate,
+          fmt::format("--isolate and --private-buffers are for shm, {} for grpc", worker.source));
+  sweep.workers = {worker.ranks};
+  sweep.backends = {backend};
+}
+
+RemoteJob remote_job_of(const LaunchedWorker& worker, const Settings& settings) {
+  speak_as_rank(worker.rank);
   RemoteJob job;
-  job.hosts = hosts_of(settings);
-  require(settings.given("rank"), "--hosts needs --rank, this process's place in it from 0");
-  job.rank = static_cast<Rank>(
-      parse_count(settings.label("rank"), settings.text("rank"), 0, job.ranks() - 1));
-  return completed(std::move(job), settings);
-}
-
-RemoteJob completed(RemoteJob job, const Settings& settings) {
-  speak_as_rank(job.rank);
   job.backend = "grpc";
-  if (job.meeting.empty()) {
-    const std::string& own = job.hosts[static_cast<std::size_t>(job.rank)];
-    job.listen =
-        settings.given("bind") ? fmt::format("{}:{}", settings.text("bind"), port_of(own)) : own;
-  } else {
-    const bool local = job.meeting.starts_with("127.") || job.meeting.starts_with("localhost:");
-    job.listen = settings.given("bind") ? settings.text("bind") : local ? "127.0.0.1" : "0.0.0.0";
-    job.listen += ":0";
-  }
+  job.source = worker.source;
+  job.rank = worker.rank;
+  job.hosts = worker.hosts;
+  job.hosts.resize(static_cast<std::size_t>(worker.ranks));
+  if (worker.hosts.empty()) job.meeting = worker.meeting;
+  const std::string& own = job.hosts[static_cast<std::size_t>(job.rank)];
+  const int port = own.empty() ? 0 : parse_host_port("the own host", own).port;
+  const std::string host = listening_host(worker, settings);
+  job.listen = to_string(HostPort{host, port});
+  const bool told = settings.given("bind") || settings.given("interface");
+  if (told && host != "0.0.0.0" && host != "::") job.reached_at = host;
   job.transport = settings.text("transport");
-  job.token = token_of(settings);
+  const JobSecurity security = security_of(settings);
+  job.token = security.token;
+  job.tls = security.tls;
   job.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
@@ -103,17 +159,12 @@ RemoteJob completed(RemoteJob job, const Settings& settings) {
   return job;
 }
 
-RemoteJob remote_job_of(const Settings& settings, const Sampling& sampling) {
-  RemoteJob job = listed_job_of(settings);
-  job.pin = sampling.pin;
-  job.cpus = sampling.cpus;
-  return job;
-}
-
 std::shared_ptr<RemoteTeam> join(const RemoteJob& job, RunPlan& plan, Environment& environment) {
   auto team = std::make_shared<RemoteTeam>(job);
   team->compare_plans(plan.cases, plan.sampling, plan.cycles);
-  environment["hosts"] = fmt::format("{}", fmt::join(job.hosts, ","));
+  environment["launcher"] = job.source;
+  environment["hosts"] = fmt::format("{}", fmt::join(team->hosts(), ","));
+  environment["nodes"] = std::to_string(team->nodes());
   environment["clock"] = team->one_machine() ? "one" : "one per machine";
   plan.cores = team->processors();
   plan.bound = [](const Case&, const Measurement&) { return std::optional<Bound>(); };

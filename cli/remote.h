@@ -1,9 +1,12 @@
-// The options of a worker that the user starts by hand: which rank this is, where all of them
-// listen, and the secret they share.
+// Which of several workers this process is, for the commands that can be one: options, TF_CONFIG
+// and launchers in, the job to join out.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 
+#include "bench/launch_sources.h"
 #include "bench/remote_team.h"
 #include "bench/run_cases.h"
 #include "bench/sweep.h"
@@ -11,25 +14,21 @@
 
 namespace collbench {
 
-/// Throws InvalidArgument if --rank, --bind or --token-file is given without --hosts.
-void refuse_stray_remote_options(const Settings& settings);
+/// The options that say it, for `run` and `train` alike.
+std::span<const OptionRow> worker_option_rows();
 
-/// Makes the sweep one of as many gRPC workers as there are --hosts. Throws InvalidArgument if
-/// --workers, --backend or --isolate ask for something else.
-void fit_to_hosts(const Settings& settings, Sweep& sweep);
+/// Nothing if this is the only worker. Throws InvalidArgument naming the option or variable that is
+/// wrong, those that contradict each other, and options that only one of several workers takes.
+std::optional<LaunchedWorker> launched_here(const Settings& settings);
 
-/// The job that --hosts and --rank describe. Throws InvalidArgument naming the option that is
-/// wrong.
-RemoteJob listed_job_of(const Settings& settings);
+/// Makes the sweep one of as many gRPC workers as there are. Throws InvalidArgument if --backend or
+/// --isolate ask for something else.
+void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Sweep& sweep);
 
-/// A job of known ranks, hosts and meeting with all that the other options say. From now on lines
-/// on standard error say which rank speaks.
-RemoteJob completed(RemoteJob job, const Settings& settings);
-
-/// What the options tell this rank; from now on its lines on standard error say which rank speaks.
-/// Throws InvalidArgument naming the option that is wrong, Unavailable for a file that cannot be
-/// read.
-RemoteJob remote_job_of(const Settings& settings, const Sampling& sampling);
+/// The job of a worker with all that the other options say. From now on lines on standard error say
+/// which rank speaks. Throws InvalidArgument naming the option that is wrong, Unavailable for a
+/// file that cannot be read.
+RemoteJob remote_job_of(const LaunchedWorker& worker, const Settings& settings);
 
 /// Joins the other ranks and fits the plan to the team: its cases are measured by it, all ranks
 /// stop together, and the environment names the hosts.

@@ -83,6 +83,7 @@ int report_command(ReportOptions options) {
     write_plot(options.plot, inputs.records());
   }
   if (!console.empty()) print_report(console, inputs, options.shape);
+  if (!options.shape.quiet) annotate(inputs);
   return exit_ok;
 }
 
@@ -94,7 +95,7 @@ void add_report(CLI::App& app, Action& action) {
       app.add_subcommand("report", "show records and comparisons: HTML, Markdown, JUnit and more");
   command
       ->add_option("FILE", options->inputs,
-                   "records of --json, sweep or merge, a comparison of ab or compare")
+                   "records, a comparison, foreign tables, traces or links of simulate")
       ->option_text("FILE...")
       ->group("Arguments")
       ->required();
@@ -119,7 +120,9 @@ void add_report(CLI::App& app, Action& action) {
   add("What", "--color", options->shape.colour, "WHEN", "auto, always or never [auto]");
   command->add_flag("--raw-samples", options->shape.raw_samples, "CSV has a row per sample")
       ->group("What");
-  command->add_flag("-q,--quiet", options->shape.quiet, "rows and headings of tables only")
+  command
+      ->add_flag("-q,--quiet", options->shape.quiet,
+                 "rows and headings of tables only; no annotations")
       ->group("What");
   command->callback(
       [options, &action] { action = [options] { return report_command(*options); }; });

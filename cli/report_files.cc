@@ -16,6 +16,7 @@
 #include "bench/report_text.h"
 #include "bench/report_verdicts.h"
 #include "bench/verdict_json.h"
+#include "cli/comparison_outputs.h"
 #include "cli/gate_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -63,7 +64,9 @@ void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape
   constexpr std::size_t most_replays = 6;
   HtmlReport report;
   report.title = shape.title;
-  report.replays = replays_of(inputs.records(), most_replays, report.notes);
+  report.replays = inputs.replays;
+  const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
+  report.replays.insert(report.replays.end(), again.begin(), again.end());
   report.sources = inputs.sources;
   report.comparison = inputs.comparison ? &*inputs.comparison : nullptr;
   report.history = inputs.history;
@@ -161,6 +164,12 @@ void write_reports(const std::map<std::string, std::string>& files, const Report
     const std::string_view name = format;
     write_file(path, [&](std::ostream& out) { write_format(name, out, inputs, shape); });
   }
+}
+
+void annotate(const ReportInputs& inputs) {
+  if (!under_github_actions()) return;
+  if (inputs.comparison) write_annotations(std::cerr, *inputs.comparison);
+  write_annotations(std::cerr, inputs.records());
 }
 
 void write_plot(const std::string& path, const std::vector<Record>& records) {

@@ -34,6 +34,9 @@ void print_report(const std::string& format, const ReportInputs& inputs, const R
 void write_reports(const std::map<std::string, std::string>& files, const ReportInputs& inputs,
                    const ReportShape& shape);
 
+/// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.
+void annotate(const ReportInputs& inputs);
+
 /// Draws the records with gnuplot; "-" is a picture of characters on standard output, and a name
 /// that ends in ".gp" is gnuplot's input. Throws Unavailable if gnuplot is not installed.
 void write_plot(const std::string& path, const std::vector<Record>& records);

@@ -7,6 +7,7 @@
 
 #include "bench/case_filter.h"
 #include "bench/foreign_tables.h"
+#include "bench/replay_files.h"
 #include "bench/verdict_json.h"
 #include "cli/config_file.h"
 #include "core/error.h"
@@ -32,6 +33,17 @@ void add_tables(const std::string& path, ReportInputs& inputs) {
   }
 }
 
+/// A table of links is the network of the trace before it, if its hosts are there.
+void add_links(const Replay& links, std::vector<Replay>& replays) {
+  const bool joins =
+      !replays.empty() && replays.back().links.empty() && belong_together(replays.back(), links);
+  if (joins) {
+    replays.back() = joined(std::move(replays.back()), links);
+  } else {
+    replays.push_back(links);
+  }
+}
+
 }  // namespace
 
 std::vector<Record> ReportInputs::records() const {
@@ -53,6 +65,10 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
       if (is_comparison(text)) {
         require(!inputs.comparison, "a second comparison; a report shows one");
         inputs.comparison = comparison_from_json(text);
+      } else if (is_trace(text)) {
+        inputs.replays.push_back(trace_from_json(text, name));
+      } else if (is_link_table(text)) {
+        add_links(links_from_csv(text, name), inputs.replays);
       } else if (is_file && foreign_format(text) == "collbench") {
         inputs.sources.push_back({name, records_from_json(text)});
       } else {

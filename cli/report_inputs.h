@@ -1,4 +1,5 @@
-// What `collbench report` reads: files of records, of comparisons, and tables of other benchmarks.
+// What `collbench report` reads: files of records, of comparisons, tables of other benchmarks, and
+// what simulations left beside their records (traces, tables of links).
 #pragma once
 
 #include <optional>
@@ -14,6 +15,7 @@ struct ReportInputs {
   std::vector<ReportSource> sources;
   std::optional<Comparison> comparison;
   std::vector<HistorySeries> history;
+  std::vector<Replay> replays;
 
   /// The records of all files, in their order.
   std::vector<Record> records() const;

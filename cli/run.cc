@@ -1,5 +1,6 @@
 // `collbench run`: settings in, records out.
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/backend.h"
 #include "bench/bound.h"
 #include "bench/environment.h"
 #include "bench/run_cases.h"
@@ -106,11 +108,14 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
 }
 
 /// One of the workers that the user starts: joins the others, measures with them; rank 0 reports.
-int measure_remotely(const Settings& settings, RunPlan plan, Environment environment,
-                     ProgressLine& progress) {
+int measure_remotely(const LaunchedWorker& worker, const Settings& settings, RunPlan plan,
+                     Environment environment, ProgressLine& progress) {
   const std::vector<BandwidthGate> gates = gates_of(settings);
   const Outputs outputs = outputs_of(settings);
-  const RemoteJob job = remote_job_of(settings, plan.sampling);
+  RemoteJob job = remote_job_of(worker, settings);
+  job.backend = plan.cases.front().backend;
+  job.pin = plan.sampling.pin;
+  job.cpus = plan.sampling.cpus;
   const bool reports = job.rank == 0;
   watch_interrupts();
   const std::shared_ptr<RemoteTeam> team = join(job, plan, environment);
@@ -121,21 +126,27 @@ int measure_remotely(const Settings& settings, RunPlan plan, Environment environ
   progress.clear();
   if (reports) reporters->close();
   if (!reports && !result.error && !settings.flag("quiet")) {
-    std::cerr << fmt::format("{}{} cases measured; rank 0 has the figures\n", speaker(),
-                             result.summary.measured);
+    std::cerr << fmt::format(
+        "{}{} cases measured as worker {} of {} (by {}); rank 0 has the figures\n", speaker(),
+        result.summary.measured, job.rank, job.ranks(), job.source);
   }
   return exit_code_of(result, reports ? gates : std::vector<BandwidthGate>());
 }
 
-int measure(const Settings& settings, std::vector<Case> cases) {
+int measure(const std::optional<LaunchedWorker>& worker, const Settings& settings,
+            std::vector<Case> cases) {
   ProgressLine progress(use_progress(settings.text("progress")));
   RunPlan plan = plan_of(settings, std::move(cases), progress);
   if (settings.flag("dry-run")) return prove_runnable(plan);
   Environment environment = collect_environment();
   environment["command"] = command_line();
   environment["seed"] = settings.text("seed");
-  if (settings.given("hosts")) {
-    return measure_remotely(settings, std::move(plan), std::move(environment), progress);
+  const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& which) {
+    return find_backend(which.backend).on_gpus;
+  });
+  if (on_gpus) add_gpus(environment);
+  if (worker) {
+    return measure_remotely(*worker, settings, std::move(plan), std::move(environment), progress);
   }
   const std::vector<BandwidthGate> gates = gates_of(settings);
   ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
@@ -144,6 +155,12 @@ int measure(const Settings& settings, std::vector<Case> cases) {
   progress.clear();
   reporters.close();
   return exit_code_of(result, gates);
+}
+
+// Workers inherit it; they load the library themselves.
+void name_nccl_library(const Settings& settings) {
+  const std::string& file = settings.text("nccl-library");
+  if (!file.empty()) setenv("COLLBENCH_NCCL_LIBRARY", file.c_str(), 1);
 }
 
 int run(const CLI::App& app) {
@@ -160,10 +177,11 @@ int run(const CLI::App& app) {
     std::cout << settings.to_config();
     return exit_ok;
   }
-  refuse_stray_remote_options(settings);
-  std::vector<Case> cases = cases_of(settings);
+  name_nccl_library(settings);
+  const std::optional<LaunchedWorker> worker = launched_here(settings);
+  std::vector<Case> cases = cases_of(settings, worker);
   if (settings.flag("list")) return list_cases(cases);
-  return measure(settings, std::move(cases));
+  return measure(worker, settings, std::move(cases));
 }
 
 }  // namespace

@@ -10,26 +10,34 @@
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "transports/cuda_devices.h"
+#include "transports/injected_fault.h"
 
 namespace collbench {
 namespace {
 
 constexpr const char* what = "What to run";
-constexpr const char* anywhere =
-    "Workers on several machines (one command for each; docs/launching.md)";
 constexpr const char* sizes = "Sizes";
 constexpr const char* measuring = "Measuring";
 constexpr const char* output = "Output";
 constexpr const char* settings_group = "Settings";
 
 constexpr OptionRow rows[] = {
-    {what, "algo", "A", "NAME[,..]", "auto", "ring, ring:segments=4, ...; auto, all, gloo, mpi"},
+    {what, "algo", "A", "NAME[,..]", "auto",
+     "ring, ring:segments=4, ...; auto, all, gloo, mpi, nccl"},
     {what, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
     {what, "backend", "B", "NAME[,..]", "auto",
-     "auto, shm (threads of one process), grpc, gloo, mpi"},
+     "auto, shm (threads of a process), grpc, cuda, gloo, mpi, nccl"},
     {what, "isolate", "", "", "", "shm: each worker is a process over shared memory"},
     {what, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
     {what, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
+    {what, "devices", "", "GPU[,..]", "", "cuda: gpu:0,gpu:2, ...; all that there are by default"},
+    {what, "logical-devices", "", "N", "", "cuda: N workers on each, in place of --workers"},
+    {what, "executor", "", "NAME", "auto", "cuda: auto, graph or persistent (docs/gpus.md)"},
+    {what, "nccl-library", "", "FILE", "", "nccl: to load instead of the libnccl.so.2 found here"},
+    {what, "checksum", "", "", "", "shm, grpc: compare every message with its CRC-32C"},
+    {what, "inject", "", "FAULT[,..]", "",
+     "faults to suffer, as in kill:rank=1:message=8 (docs/faults.md)"},
     {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
     {what, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
@@ -38,12 +46,6 @@ constexpr OptionRow rows[] = {
     {what, "buffers", "", "STATE", "produced",
      "hot (untouched), produced (rewritten) or cold (uncached)"},
     {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
-
-    {anywhere, "rank", "", "R", "", "this process is worker R of --hosts, counted from 0"},
-    {anywhere, "hosts", "", "H:PORT,..", "", "grpc: where every worker listens, by rank"},
-    {anywhere, "bind", "", "ADDRESS", "", "listen there instead of at the own host of --hosts"},
-    {anywhere, "token-file", "", "FILE", "",
-     "a secret that all workers share (or COLLBENCH_JOB_TOKEN)"},
 
     {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
     {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
@@ -124,12 +126,27 @@ void pin_as_asked(const Settings& settings, Sampling& sampling) {
   }
 }
 
-Sweep sweep_of(const Settings& settings) {
+/// The GPUs that are named, and with --logical-devices as many workers on each.
+void place_on_devices(const Settings& settings, Sweep& sweep) {
+  sweep.common.devices = settings.text("devices");
+  if (!settings.given("logical-devices")) return;
+  const std::string label = settings.label("logical-devices");
+  const auto each = parse_count(label, settings.text("logical-devices"), 1, 1024);
+  require(!settings.given("workers"),
+          fmt::format("{} gives the number of workers; leave --workers out", label));
+  // Without a GPU the case is listed as for one; running it says what is missing.
+  const std::size_t here = std::max<std::size_t>(find_cuda_devices().devices.size(), 1);
+  const std::string& named = sweep.common.devices;
+  const std::size_t gpus =
+      named.empty() ? here : parse_list(settings.label("devices"), named).size();
+  sweep.workers = {static_cast<int>(each) * static_cast<int>(gpus)};
+}
+
+Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   Sweep sweep;
   sweep.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
   sweep.backends = parse_list(settings.label("backend"), settings.text("backend"));
   sweep.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
-  if (settings.given("hosts")) fit_to_hosts(settings, sweep);
   read_sizes(settings, sweep);
   const std::string_view place = settings.pick("in-place", "out-of-place");
   const bool both = place.empty() && settings.text("format") == "nccl";
@@ -140,7 +157,14 @@ Sweep sweep_of(const Settings& settings) {
   sweep.common.buffers = parse_buffers(settings.text("buffers"));
   sweep.common.private_buffers = settings.flag("private-buffers");
   sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
+  sweep.common.checksum = settings.flag("checksum");
+  sweep.common.inject = settings.text("inject");
+  parse_injected_faults(sweep.common.inject);
+  if (worker) fit_to_workers(*worker, settings, sweep);
   sweep.common.transport = one_of(settings, "transport", {"raw", "tf-recvbuf"});
+  sweep.executor = one_of(settings, "executor", {"auto", "graph", "persistent"});
+  if (sweep.executor == "auto") sweep.executor.clear();
+  place_on_devices(settings, sweep);
   return sweep;
 }
 
@@ -165,13 +189,22 @@ void read_sizes(const Settings& settings, Sweep& sweep) {
   }
 }
 
-std::span<const OptionRow> run_option_rows() { return rows; }
+std::span<const OptionRow> run_option_rows() {
+  static const std::vector<OptionRow> all = [] {
+    std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
+    const auto after = std::find_if(merged.begin(), merged.end(),
+                                    [](const OptionRow& row) { return row.group != what; });
+    merged.insert(after, worker_option_rows().begin(), worker_option_rows().end());
+    return merged;
+  }();
+  return all;
+}
 
-std::vector<Case> cases_of(const Settings& settings) {
+std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   if (settings.given("root"))
     parse_count(settings.label("root"), settings.text("root"), -1, 65'535);
   const auto filter = parse_filter(settings.text("filter"));
-  std::vector<Case> cases = sweep_cases(sweep_of(settings));
+  std::vector<Case> cases = sweep_cases(sweep_of(settings, worker));
   std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
   require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
   return cases;

@@ -1,11 +1,13 @@
 // The options of `collbench run`, as a table, and what they ask for.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench/case.h"
+#include "bench/launch_sources.h"
 #include "bench/sweep.h"
 #include "cli/settings.h"
 #include "cli/values.h"
@@ -14,9 +16,10 @@ namespace collbench {
 
 std::span<const OptionRow> run_option_rows();
 
-/// The cases that the settings ask for, filtered. Throws as sweep_cases and parse_filter do, and
-/// InvalidArgument, naming the option and where it was set, for a value that is wrong.
-std::vector<Case> cases_of(const Settings& settings);
+/// The cases that the settings ask for, filtered; those of one of several workers, if it is one.
+/// Throws as sweep_cases and parse_filter do, and InvalidArgument, naming the option and where it
+/// was set, for a value that is wrong.
+std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker);
 
 /// The axis of sizes, from --minbytes, --maxbytes, --stepfactor and --stepbytes.
 void read_sizes(const Settings& settings, Sweep& sweep);

@@ -43,7 +43,9 @@ std::string& speaker_of_process() {
 
 }  // namespace
 
-void speak_as_rank(int rank) { speaker_of_process() = fmt::format("[rank {}] ", rank); }
+void speak_as(const std::string& name) { speaker_of_process() = fmt::format("[{}] ", name); }
+
+void speak_as_rank(int rank) { speak_as(fmt::format("rank {}", rank)); }
 
 const std::string& speaker() { return speaker_of_process(); }
 

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/gpu_machine.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
@@ -16,6 +17,7 @@
 #include "topologies/bounds.h"
 #include "topologies/draw.h"
 #include "topologies/import_topology.h"
+#include "topologies/local_machine.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -179,6 +181,13 @@ int draw_machine(const std::string& name, const std::string& from, const std::st
   return exit_ok;
 }
 
+int write_this_machine(const std::string& out) {
+  LocalMachine local = read_local_machine();
+  local.gpus = local_gpus(survey_gpus());
+  write(out, to_toml(from_local_machine(local)));
+  return exit_ok;
+}
+
 struct Values {
   std::string name;
   std::string from = "auto";
@@ -209,6 +218,13 @@ void add_files(CLI::App* topo, Action& action, const std::shared_ptr<Values>& va
   convert->callback([&action, values] {
     action = [values] { return convert_file(values->name, values->from, values->to, values->out); };
   });
+
+  CLI::App* here =
+      topo->add_subcommand("from-machine", "write the file of this machine: CPUs, GPUs, NVLinks");
+  here->add_option("-o,--output", values->out, "where to write [standard output]")
+      ->option_text("FILE");
+  here->callback(
+      [&action, values] { action = [values] { return write_this_machine(values->out); }; });
 
   CLI::App* draw = topo->add_subcommand("draw", "draw a picture of a machine");
   add_name(draw, values, "NAME", "a machine as for show");

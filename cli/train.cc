@@ -11,6 +11,7 @@
 #include "cli/settings.h"
 #include "cli/train_on_network.h"
 #include "cli/train_options.h"
+#include "cli/train_servers.h"
 #include "cli/train_simulated.h"
 #include "cli/train_threads.h"
 #include "cli/train_workers.h"

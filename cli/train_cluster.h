@@ -16,9 +16,7 @@ struct TrainCluster {
   bool evaluator = false;
 };
 
-/// From --hosts and --rank, else TF_CONFIG, else the launcher's variables; nothing if none of them
-/// says that there are several workers. Throws InvalidArgument for what is wrong with them, if
-/// TF_CONFIG and a launcher contradict each other, and if --workers does.
+/// As launched_here(): nothing if this is the only worker. Throws as it does.
 std::optional<TrainCluster> train_cluster(const Settings& settings);
 
 /// Starts ranks 1 and up of as many as --workers on this machine, as processes with this one's

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/remote.h"
 #include "cli/train_on_network.h"
 #include "cli/train_simulated.h"
 #include "cli/values.h"
@@ -40,7 +41,8 @@ constexpr OptionRow rows[] = {
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
-    {how, "buckets", "", "RULE", "ddp", "ddp (1 MiB, then 25 MiB), one, tensor, or a size"},
+    {how, "buckets", "", "RULE", "ddp",
+     "ddp (1, then 25 MiB), one, tensor, a size; auto: the best for measured times"},
     {how, "wire", "", "TYPE", "", "f16 or bf16: gradients travel in it; in --datatype by default"},
     {how, "loss-scaling", "", "NAME", "exact",
      "exact: 1/global batch; tf: mean of the replicas' means, as Keras"},
@@ -48,12 +50,8 @@ constexpr OptionRow rows[] = {
     {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
 
     {anywhere, "isolate", "", "", "", "start --workers processes here, this one being rank 0"},
-    {anywhere, "hosts", "", "HOST:PORT[,..]", "",
-     "where each worker listens, by rank; default: TF_CONFIG, torchrun, mpirun, srun"},
-    {anywhere, "rank", "", "N", "", "this worker's place in --hosts, from 0"},
-    {anywhere, "bind", "", "ADDRESS", "",
-     "where to listen if not at the own host, such as 0.0.0.0"},
-    {anywhere, "token-file", "", "FILE", "", "a secret of the workers; or COLLBENCH_JOB_TOKEN"},
+    {anywhere, "replicas", "", "N", "1",
+     "of each worker, as threads: each takes its share of --batch"},
     {anywhere, "communication", "", "NAME", "", "auto, ring, nccl: TensorFlow's names for --algo"},
     {anywhere, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
     {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
@@ -79,7 +77,7 @@ constexpr OptionRow rows[] = {
 std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = [] {
     std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
-    for (const auto more : {workload_option_rows(), network_option_rows()}) {
+    for (const auto more : {worker_option_rows(), workload_option_rows(), network_option_rows()}) {
       merged.insert(merged.end(), more.begin(), more.end());
     }
     return merged;
@@ -138,7 +136,8 @@ TrainingPlan plan_of(const Settings& settings) {
   if (settings.given("steps")) plan.steps = count_of(settings, "steps", 1);
   plan.seed = static_cast<std::uint64_t>(
       count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
-  plan.buckets = parse_bucket_rule(settings.text("buckets"));
+  plan.tune_buckets = settings.text("buckets") == "auto";
+  plan.buckets = parse_bucket_rule(plan.tune_buckets ? "ddp" : settings.text("buckets"));
   plan.overlap = !settings.flag("no-overlap");
   if (settings.given("wire")) plan.wire = wire_of(settings);
   plan.loss_scaling = choice_of(settings, "loss-scaling", "exact", "tf") ? LossScaling::exact

@@ -35,6 +35,12 @@ double median_ms(const ReplicaReport& report, const StepPart& part) {
   return *middle;
 }
 
+/// Of steps as the median one, without warm-up.
+double steady_rate(const TrainingPlan& plan, const ReplicaReport& report) {
+  return static_cast<double>(plan.global_batch) * 1e3 /
+         median_ms(report, {"step_ms", "step", &StepTimes::whole});
+}
+
 double images_per_second(const Progress& epoch) {
   return static_cast<double>(epoch.samples) / epoch.elapsed.count();
 }
@@ -66,6 +72,10 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
     std::cout << fmt::format("{:>6}{:>12.6f}{:>12.4f}{:>12.1f}\n", ++number, epoch.loss,
                              epoch.accuracy, images_per_second(epoch));
   }
+  if (reports[0].steps.size() > 1) {
+    std::cout << fmt::format("# after the first step: {:.1f} images/s by the median step\n",
+                             steady_rate(plan, reports[0]));
+  }
   std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
                            reports[0].held_out_accuracy);
   print_times(reports);
@@ -96,6 +106,7 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                           {"learning_rate", plan.optimizer.learning_rate},
                           {"momentum", plan.optimizer.momentum},
                           {"overlap", plan.overlap},
+                          {"bucket_rule", settings.text("buckets")},
                           {"seed", plan.seed},
                           {"data", samples.train.description},
                           {"first_step", reports[0].first_step},
@@ -140,7 +151,8 @@ void write_json(const std::string& path, const nlohmann::json& document) {
 std::span<const StepPart> step_parts() { return parts; }
 
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                     const std::string& algorithm, std::vector<ReplicaReport> reports) {
+                     const std::string& algorithm, std::vector<ReplicaReport> reports,
+                     const FurtherFigures& further) {
   if (reports[0].steps.empty()) return;  // the checkpoint was of the last step
   const bool in_step = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& one) {
     return one.steps.size() == reports[0].steps.size();
@@ -148,7 +160,10 @@ void report_training(const Settings& settings, const TrainingPlan& plan, const S
   if (in_step) note_waiting(reports);  // asynchronous workers wait for nobody
   const std::string& json = settings.text("json");
   if (json != "-") print_results(plan, samples, reports);
-  if (!json.empty()) write_json(json, train_document(settings, plan, samples, algorithm, reports));
+  if (json.empty()) return;
+  nlohmann::json document = train_document(settings, plan, samples, algorithm, reports);
+  for (const auto& [key, value] : further) document[key] = value;
+  write_json(json, document);
 }
 
 }  // namespace collbench

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/train_options.h"
@@ -17,8 +18,12 @@ struct StepPart {
 };
 std::span<const StepPart> step_parts();
 
+/// A figure of one strategy: its key in JSON, and the value.
+using FurtherFigures = std::vector<std::pair<std::string, double>>;
+
 /// Prints, unless JSON goes to standard output, and writes --json.
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                     const std::string& algorithm, std::vector<ReplicaReport> reports);
+                     const std::string& algorithm, std::vector<ReplicaReport> reports,
+                     const FurtherFigures& further = {});
 
 }  // namespace collbench

@@ -1,6 +1,7 @@
 #include "cli/train_simulated.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -33,7 +34,8 @@ constexpr OptionRow rows[] = {
      "simulate it on this network ('collbench topo list'); otherwise all-reduces are real"},
     {work, "worker-batch", "", "N", "", "samples of a worker and micro-batch, instead of --batch"},
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
-    {work, "device", "", "NAME", "v100", "computes by its roofline, unless the table has times"},
+    {work, "device", "", "NAME", "",
+     "computes by its roofline; those of --topo by default, or v100"},
     {work, "step-time", "", "TIME", "", "one worker's measured step without all-reduce; scales it"},
     {work, "draws", "", "N", "25", "steps that are played where there is jitter"},
     {work, "profile", "", "FILE", "", "time the layers of --model and write such a table"},
@@ -62,6 +64,29 @@ double share_of(const Settings& settings, const char* name, double otherwise) {
   require(value > 0 && value <= 1,
           fmt::format("{}: {} is not a share above 0 and at most 1", settings.label(name), value));
   return value;
+}
+
+/// Of --device, else the device of a shipped machine that --topo names, else v100.
+const ComputeDevice& device_of(const Settings& settings) {
+  if (settings.given("device")) return find_compute_device(settings.text("device"));
+  const std::string& topology = settings.text("topo");
+  const auto named = [](std::string text) -> const ComputeDevice* {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const ComputeDevice& device : compute_devices()) {
+      if (text.find(device.name) != std::string::npos) return &device;
+    }
+    return nullptr;
+  };
+  for (const ShippedMachine& machine : shipped_machines()) {
+    if (topology.find(machine.name) == std::string::npos) continue;
+    if (const ComputeDevice* device = named(machine.summary)) return *device;
+    require(!machine.name.starts_with("tpu"),
+            fmt::format("{}: no roofline of {} is known ({}); name a device, and give --step-time",
+                        settings.label("device"), machine.name, machine.summary));
+  }
+  const ComputeDevice* device = named(topology);
+  return device != nullptr ? *device : find_compute_device("v100");
 }
 
 int workers_of(const Settings& settings) {
@@ -278,10 +303,10 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
   ComputeShares shares;
   shares.compute = share_of(settings, "compute-share", shares.compute);
   shares.memory = share_of(settings, "memory-share", shares.memory);
-  ComputeProfile profile =
-      use_table ? measured_profile(workload, batch)
-                : roofline_profile(workload, find_compute_device(settings.text("device")), shares,
-                                   batch, parse_data_type(settings.text("datatype")));
+  ComputeProfile profile = use_table
+                               ? measured_profile(workload, batch)
+                               : roofline_profile(workload, device_of(settings), shares, batch,
+                                                  parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
     profile = scaled_to(std::move(profile), time_of(settings, "step-time"));
   }

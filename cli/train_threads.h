@@ -18,7 +18,4 @@ std::vector<int> devices_of(const Settings& settings);
 int train_threads(const Settings& settings, const TrainingPlan& plan, int workers,
                   const std::string& algorithm, const std::vector<int>& cores);
 
-/// `parameter-server` with --workers and --servers. Returns the exit code.
-int train_servers(const Settings& settings);
-
 }  // namespace collbench

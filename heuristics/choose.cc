@@ -67,12 +67,17 @@ Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type,
   if (backend == "shm") {
     return {"direct", "shared memory: one pass over all buffers moves the fewest bytes"};
   }
+  if (backend == "cuda") {
+    return {"direct",
+            "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
+  }
   if (backend == "grpc") return choose_for_messages(workers, bytes, cores);
-  if (backend == "gloo" || backend == "mpi") {
+  if (backend == "gloo" || backend == "mpi" || backend == "nccl") {
     return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
   }
   throw InvalidArgument(fmt::format(
-      "no rule chooses for the back end '{}'; known are shm, grpc, gloo, mpi", backend));
+      "no rule chooses for the back end '{}'; known are shm, grpc, cuda, gloo, mpi, nccl",
+      backend));
 }
 
 }  // namespace collbench

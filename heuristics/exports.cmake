@@ -2,12 +2,8 @@
 # become part of the library.
 find_package(nlohmann_json 3.11 REQUIRED)
 
-set(times ${CMAKE_CURRENT_BINARY_DIR}/local_times_text.cc)
-add_custom_command(OUTPUT ${times}
-  COMMAND ${CMAKE_COMMAND} -D INPUT=${CMAKE_CURRENT_SOURCE_DIR}/local_times.csv -D OUTPUT=${times}
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/embed_times.cmake
-  DEPENDS embed_times.cmake local_times.csv
-  COMMENT "Embedding measured times")
+collbench_embed(times FUNCTION local_times_files HEADER heuristics/local_times.h
+  FILES ${CMAKE_CURRENT_SOURCE_DIR}/local_times.csv)
 
 set(export_headers export_rules.h import_nccl_graphs.h local_times.h nccl_plugin/tuner_rules.h)
 set(export_sources export_code.cc export_ompi.cc export_rules.cc import_nccl_graphs.cc

@@ -79,7 +79,7 @@ std::vector<MeasuredTime> parse_local_times(std::string_view text, const std::st
 
 std::vector<MeasuredTime> local_times(std::string_view backend, int cores) {
   static const std::vector<MeasuredTime> all =
-      parse_local_times(local_times_text(), "local_times.csv");
+      parse_local_times(local_times_files().front().text, "local_times.csv");
   const std::string system = fmt::format("{} cores", cores);
   std::vector<MeasuredTime> found;
   std::copy_if(all.begin(), all.end(), std::back_inserter(found), [&](const MeasuredTime& time) {

@@ -10,10 +10,12 @@
 // differs from run to run.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/shipped_file.h"
 #include "heuristics/measurement.h"
 
 namespace collbench {
@@ -25,7 +27,7 @@ std::vector<MeasuredTime> local_times(std::string_view backend, int cores);
 /// Reads the text of such a file. Throws InvalidArgument as FILE:LINE:.
 std::vector<MeasuredTime> parse_local_times(std::string_view text, const std::string& file);
 
-/// The text that is part of the library.
-std::string_view local_times_text();
+/// local_times.csv, as part of the library.
+std::span<const ShippedFile> local_times_files();
 
 }  // namespace collbench

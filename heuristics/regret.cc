@@ -81,8 +81,9 @@ std::string choose_calibrated(const Candidates& candidates, const Calibration& c
   return best;
 }
 
-/// As policies spell names.
-std::string lower(std::string name) {
+/// As policies spell names. The library's own choice is one to keep, which "auto" is not to them.
+std::string spelled(std::string name) {
+  if (name == "auto") return "default";
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -97,14 +98,14 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   question.op = any.op;
   question.workers = any.scale.ranks;
   question.nodes = std::max(any.scale.nodes, 1);
-  for (MeasuredTime& row : known) row.algorithm = lower(row.algorithm);
+  for (MeasuredTime& row : known) row.algorithm = spelled(row.algorithm);
   question.measured = known;
-  for (const auto& [name, row] : candidates) question.available.push_back(lower(row.algorithm));
+  for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
   const Answer answer = ask(find_policy(policy), question);
   const std::string chosen =
       answer.protocol.empty() ? answer.algorithm : answer.algorithm + "/" + answer.protocol;
   for (const auto& [name, row] : candidates) {
-    if (lower(name) == chosen) return name;
+    if (spelled(name) == chosen) return name;
   }
   return chosen;
 }

@@ -10,6 +10,7 @@ set(exchange_headers
   import_simgrid_platform.h
   import_topology.h
   import_xml.h
+  local_machine.h
   xml_text.h)
 set(exchange_sources
   bounds.cc
@@ -32,4 +33,5 @@ set(exchange_sources
   import_simgrid_zones.cc
   import_topology.cc
   import_xml.cc
+  local_machine.cc
   xml_text.cc)

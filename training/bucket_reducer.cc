@@ -9,14 +9,29 @@ namespace collbench {
 
 BucketReducer::BucketReducer(Communicator& communicator, Region gradients,
                              std::vector<Bucket> buckets, const WireRule& rule)
-    : communicator_(communicator),
-      gradients_(gradients),
-      buckets_(std::move(buckets)),
-      rule_(rule) {
-  if (size_of(rule.type) >= size_of(gradients.type)) return;
+    : communicator_(communicator), gradients_(gradients), rule_(rule) {
+  set_buckets(std::move(buckets));
+}
+
+void BucketReducer::set_buckets(std::vector<Bucket> buckets) {
+  buckets_ = std::move(buckets);
   std::int64_t most = 0;
   for (const Bucket& bucket : buckets_) most = std::max(most, bucket.count);
-  wire_.resize(static_cast<std::size_t>(most * size_of(rule.type)));
+  if (narrows()) wire_.resize(static_cast<std::size_t>(most * size_of(rule_.type)));
+}
+
+Seconds BucketReducer::cost_of(std::int64_t count) {
+  constexpr int times = 4;  // the first makes plans
+  const std::vector<Bucket> buckets = std::exchange(buckets_, {{0, count}});
+  set_buckets(buckets_);
+  Seconds least{0};
+  for (int i = 0; i < times; ++i) {
+    start_up_to(count);
+    const Seconds taken = wait();
+    if (i > 0) least = i == 1 ? taken : std::min(least, taken);
+  }
+  set_buckets(buckets);
+  return least;
 }
 
 void BucketReducer::start_up_to(std::int64_t end) {
@@ -37,7 +52,7 @@ void BucketReducer::reduce(const Bucket& bucket) {
   const Seconds before = communicator_.now();
   const Region part = gradients_.part(bucket.first, bucket.count);
   if (rule_.scale_before != 1) scale(part, rule_.scale_before);
-  if (wire_.empty()) {
+  if (!narrows()) {
     communicator_.all_reduce(part, part, ReduceOp::sum);
   } else {
     const Region narrowed{wire_.data(), part.count, rule_.type};

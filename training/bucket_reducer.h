@@ -31,10 +31,15 @@ class BucketReducer {
   void start_up_to(std::int64_t end);
   /// Returns the time spent in all-reduce since the last call. Throws as Communicator does.
   Seconds wait();
+  /// Other buckets from now on. Requires that none is started.
+  void set_buckets(std::vector<Bucket> buckets);
+  /// The least time of several all-reduces of the first `count` gradients, which are lost.
+  Seconds cost_of(std::int64_t count);
   /// Runs another collective where the communicator is used, behind what was started.
   void run(const std::function<void()>& task) { lane_.wait(lane_.start(task)); }
 
  private:
+  bool narrows() const { return size_of(rule_.type) < size_of(gradients_.type); }
   void reduce(const Bucket& bucket);
 
   Communicator& communicator_;

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -123,6 +124,25 @@ void require_same_plan(const Numbers& metadata, const TrainingPlan& plan, const 
   }
 }
 
+/// Those of "100,250", which cover all parameters.
+std::vector<Bucket> buckets_of(const std::string& text, std::int64_t parameters,
+                               const std::string& name) {
+  std::vector<Bucket> buckets;
+  std::int64_t first = 0;
+  for (const char* at = text.data(); at < text.data() + text.size();) {
+    std::int64_t count = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), count);
+    const bool fits = error == std::errc() && count > 0 && count <= parameters - first;
+    require(fits, fmt::format("{}: the buckets '{}' of the checkpoint do not fit", name, text));
+    buckets.push_back({first, count});
+    first += count;
+    at = end + 1;
+  }
+  require(buckets.empty() || first == parameters,
+          fmt::format("{}: the buckets '{}' of the checkpoint do not fit", name, text));
+  return buckets;
+}
+
 void flush_and_close(int descriptor, const std::string& path) {
   const bool flushed = fsync(descriptor) == 0;
   const int failure = errno;
@@ -176,6 +196,9 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
   file.metadata["epoch loss"] = fmt::format("{:a}", state.epoch.loss);
   file.metadata["epoch correct"] = std::to_string(state.epoch.correct);
   file.metadata["epoch samples"] = std::to_string(state.epoch_samples);
+  std::vector<std::int64_t> counts;
+  for (const Bucket& bucket : state.buckets) counts.push_back(bucket.count);
+  if (!counts.empty()) file.metadata["buckets"] = fmt::format("{}", fmt::join(counts, ","));
   file.metadata["finished"] = state.finished ? "yes" : "no";
   std::deque<std::string> memory;  // whose elements stay where they are
   visit_vectors(plan, state, [&](const std::vector<Part>& parts, const std::vector<double>& all) {
@@ -217,6 +240,7 @@ TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
                                  : unpack<double>(tensor->bytes, values);
     }
   });
+  state.buckets = buckets_of(metadata.text_of("buckets"), std::ssize(state.parameters), name);
   require(file.tensors.size() == expected,
           fmt::format("{} has {} tensors; the model and its optimizer have {}", name,
                       file.tensors.size(), expected));

@@ -15,6 +15,8 @@ std::vector<ComputeEngine> make_rows() {
       {"plain", "plain loops on the CPU, one thread for each replica; f64 is the oracle of others",
        [](DataType type) { return type == DataType::f32 || type == DataType::f64; },
        make_plain_network, make_host_optimizer});
+  const std::span<const ComputeEngine> last = cudnn_rows();
+  rows.insert(rows.end() - 1, last.begin(), last.end());
   return rows;
 }
 

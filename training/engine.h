@@ -6,6 +6,8 @@
 // file and one row in engine.cc.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +19,9 @@
 #include "core/data_type.h"
 #include "training/model.h"
 #include "training/optimizer.h"
+#include "transports/communicator.h"
 #include "transports/endpoint.h"
+#include "transports/schedule_communicator.h"
 
 namespace collbench {
 
@@ -54,12 +58,24 @@ class Network {
   /// The moving statistics of statistics_of(), which forward() moves; empty without any. They are
   /// this replica's own: the loop averages them over the replicas before it reads them.
   virtual Region statistics() { return {}; }
+  /// Sets all gradients to 0, in place of a backward pass over no samples.
+  virtual void clear_gradients() {
+    const Region all = gradients();
+    std::fill_n(all.data, all.size().count, std::byte{0});
+  }
 
   virtual void set_parameters(std::span<const double> values) = 0;
   virtual std::vector<double> copy_of_parameters() const = 0;
   /// A hash of the bits of parameters first..first+count-1: unequal for unequal bits, but for
   /// accidents of about 1 in 2^64.
   virtual std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const = 0;
+};
+
+/// What joins the replicas of an engine whose memory is not the host's, each a thread.
+struct EngineWorld {
+  std::vector<std::unique_ptr<Communicator>> communicators;  // by rank
+  std::function<void(Rank)> enter;                    // called first, on the thread of each rank
+  std::function<void(const std::string& why)> abort;  // ends the waiting of all
 };
 
 struct ComputeEngine {
@@ -71,6 +87,9 @@ struct ComputeEngine {
   /// Throws as make_host_optimizer() does.
   std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerSpec& spec, std::int64_t count,
                                                DataType type);
+  /// Null where networks lie in the host's memory, and any communicator will do.
+  EngineWorld (*make_world)(int replicas, const ScheduleChoice& schedule,
+                            const std::string& name) = nullptr;
 };
 
 /// Those that were built in, the fastest first.
@@ -84,5 +103,7 @@ std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t sam
                                             DataType type);
 /// The row of oneDNN; none where it was not built in.
 std::span<const ComputeEngine> onednn_rows();
+/// That of cuDNN, the same.
+std::span<const ComputeEngine> cudnn_rows();
 
 }  // namespace collbench

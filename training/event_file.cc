@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/crc32c.h"
 #include "core/error.h"
-#include "training/crc32c.h"
 
 namespace collbench {
 namespace {
@@ -43,6 +43,13 @@ std::string field_of(int field, std::string_view bytes) {
 
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// As TFRecord stores it: rotated by 15 bits and shifted by a constant.
+// Source: tensorflow/core/lib/hash/crc32c.h.
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  const std::uint32_t sum = crc32c(bytes);
+  return ((sum >> 15) | (sum << 17)) + 0xA282EAD8U;
 }
 
 std::string event_at(double time) { return key(1, eight_bytes) + little_endian(time); }

@@ -15,4 +15,8 @@ namespace collbench {
 ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
                                  int cores);
 
+/// TensorFlow's ReductionToOneDevice: rank 0 folds what all send, in the order of ranks, and the
+/// others keep what they have. No all-reduce.
+Schedule reduce_to_one(int ranks);
+
 }  // namespace collbench

@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/engine.h"
 #include "training/gradient_schedule.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
@@ -15,16 +17,6 @@
 
 namespace collbench {
 namespace {
-
-/// TensorFlow's ReductionToOneDevice: rank 0 folds what all send, in the order of ranks, and the
-/// others keep what they have. No all-reduce.
-Schedule reduce_to_one(int ranks) {
-  const auto play = [ranks](Rank rank, int, Round& out) {
-    if (rank != 0) out.send(0, {0, 1});
-    for (Rank peer = 1; rank == 0 && peer < ranks; ++peer) out.recv_reduce(peer, {0, 1});
-  };
-  return {"reduce-to-one", {.ranks = ranks, .chunks = 1, .rounds = ranks > 1 ? 1 : 0}, play};
-}
 
 /// What peers may read until all threads have left.
 struct Kept {
@@ -40,6 +32,9 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
                                           const Dataset& held_out, const ReplicaHooks& hooks) {
   check(plan, data, replicas);
   const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
+  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  EngineWorld devices;
+  if (engine.make_world != nullptr) devices = engine.make_world(replicas, schedule, algorithm);
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
   const std::shared_ptr<std::byte> central =
       plan.central ? allocate_shm_world(replicas, {}) : nullptr;
@@ -50,9 +45,13 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
   const auto train = [&](Rank rank) {
     const auto place = static_cast<std::size_t>(rank);
     try {
+      if (devices.enter) devices.enter(rank);
       kept[place].communicator =
-          make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
-                                     algorithm + " over shared memory of threads");
+          engine.make_world != nullptr
+              ? std::move(devices.communicators[place])
+              : make_schedule_communicator(schedule,
+                                           make_shm_endpoint({.world = world.get()}, rank),
+                                           algorithm + " over shared memory of threads");
       if (plan.central) {
         kept[place].summing = make_schedule_communicator(
             reduce_to_one(replicas), make_shm_endpoint({.world = central.get()}, rank),
@@ -60,13 +59,14 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
       }
       ReplicaHooks own = hooks;
       if (rank != 0) own.on_step = {}, own.stop_wanted = {};
-      reports[place] =
-          train_replica(plan, data, held_out, *kept[place].communicator, own, &kept[place].replica);
+      reports[place] = train_replica(plan, data, held_out, *kept[place].communicator, own,
+                                     &kept[place].replica, kept[place].summing.get());
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!first_failure) first_failure = std::current_exception();
       const std::string why = fmt::format("replica {} has failed", rank);
       abort_shm_world(world.get(), why);
+      if (devices.abort) devices.abort(why);
       if (central) abort_shm_world(central.get(), why);
     }
   };

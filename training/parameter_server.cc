@@ -1,14 +1,11 @@
 #include "training/parameter_server.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstring>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "training/engine.h"
@@ -17,182 +14,153 @@
 namespace collbench {
 namespace {
 
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+constexpr Seconds between_wishes{0.1};  // to stop
 
-/// The variables of all servers. Thread safety: any number of threads.
-class Servers {
- public:
-  Servers(const TrainingPlan& plan, Region initial, int servers)
-      : memory_(initial.data, initial.data + initial.size().count),
-        variables_{memory_.data(), initial.count, initial.type} {
-    for (const VariableShard& shard :
-         place_variables(tensors_of(plan.model), size_of(plan.type), servers)) {
-      shards_.push_back(std::make_unique<Shard>());
-      shards_.back()->place = shard;
-      shards_.back()->optimizer = find_engine(plan.engine, plan.type)
-                                      .make_optimizer(plan.optimizer, shard.count, plan.type);
-    }
+std::vector<double> packed(const std::vector<double>& flat, const Placement& placement,
+                           int server) {
+  std::vector<double> values;
+  for (const VariableShard& shard : placement.shards(server)) {
+    values.insert(values.end(), flat.begin() + shard.first,
+                  flat.begin() + shard.first + shard.count);
   }
-
-  /// Copies the variables; a shard is copied whole, but others may change meanwhile. Returns the
-  /// number of updates begun before.
-  std::int64_t read(Region into) {
-    const std::int64_t version = updates_.load();
-    for (const auto& shard : shards_) {
-      const std::lock_guard lock(shard->mutex);
-      const Region part = variables_.part(shard->place.first, shard->place.count);
-      std::memcpy(into.part(shard->place.first, shard->place.count).data, part.data,
-                  static_cast<std::size_t>(part.size().count));
-    }
-    return version;
-  }
-
-  /// Returns the number of updates begun before this one.
-  std::int64_t update(Region gradients) {
-    const std::int64_t version = updates_.fetch_add(1);
-    for (const auto& shard : shards_) {
-      const std::lock_guard lock(shard->mutex);
-      shard->optimizer->update(variables_.part(shard->place.first, shard->place.count),
-                               gradients.part(shard->place.first, shard->place.count));
-    }
-    return version;
-  }
-
-  std::vector<std::int64_t> bytes(int servers) const {
-    std::vector<std::int64_t> all(static_cast<std::size_t>(servers));
-    for (const auto& shard : shards_) {
-      all[static_cast<std::size_t>(shard->place.server)] +=
-          shard->place.count * size_of(variables_.type);
-    }
-    return all;
-  }
-
- private:
-  struct Shard {
-    std::mutex mutex;
-    VariableShard place;
-    std::unique_ptr<Optimizer> optimizer;
-  };
-  std::vector<std::byte> memory_;
-  Region variables_;
-  std::vector<std::unique_ptr<Shard>> shards_;
-  std::atomic<std::int64_t> updates_{0};
-};
-
-/// What the workers share: the next closure, and the sums over those done.
-class Coordinator {
- public:
-  Coordinator(const TrainingPlan& plan, const Dataset& data, int workers, const ReplicaHooks& hooks)
-      : hooks_(hooks),
-        steps_(steps_per_epoch(plan, data, 1)),
-        last_(plan.epochs * steps_),
-        next_(workers) {}
-
-  /// Each worker begins with the closure of its number; one that is not there is -1.
-  std::int64_t first(int worker) const { return worker < last_ ? worker : -1; }
-  /// The next closure, or -1.
-  std::int64_t take() {
-    const std::int64_t step = next_.fetch_add(1);
-    return step < last_ && !failed_ ? step : -1;
-  }
-  void fail() { failed_ = true; }
-
-  void done(const Score& score, std::int64_t samples, std::int64_t staleness, Seconds elapsed) {
-    const std::lock_guard lock(mutex_);
-    ++finished_;
-    stale_ += staleness;
-    most_stale_ = std::max(most_stale_, staleness);
-    epoch_.loss += score.loss;
-    epoch_.correct += score.correct;
-    samples_ += samples;
-    const auto progress = [](const Score& sum, std::int64_t steps, std::int64_t count,
-                             Seconds took) {
-      const auto all = static_cast<double>(count);
-      return Progress{steps, sum.loss / all, static_cast<double>(sum.correct) / all, took, count};
-    };
-    if (hooks_.on_step) hooks_.on_step(progress(score, finished_, samples, elapsed));
-    if (finished_ % steps_ != 0) return;
-    const Seconds end = now();
-    epochs_.push_back(progress(std::exchange(epoch_, {}), steps_, std::exchange(samples_, 0),
-                               end - std::exchange(began_, end)));
-  }
-
-  void tell(ServerReport& report) {
-    report.workers[0].epochs = epochs_;
-    report.mean_staleness = static_cast<double>(stale_) / static_cast<double>(finished_);
-    report.most_staleness = most_stale_;
-  }
-
- private:
-  const ReplicaHooks& hooks_;
-  std::int64_t steps_;
-  std::int64_t last_;
-  std::atomic<std::int64_t> next_;
-  std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::int64_t finished_ = 0;
-  std::int64_t stale_ = 0;
-  std::int64_t most_stale_ = 0;
-  Score epoch_;
-  std::int64_t samples_ = 0;
-  std::vector<Progress> epochs_;
-  Seconds began_ = now();
-};
-
-/// One worker's closures, one after the other.
-ReplicaReport work(const TrainingPlan& plan, const Dataset& data, int worker, Servers& servers,
-                   Coordinator& coordinator) {
-  InputPipeline input(data, input_of(plan), 1, 0);
-  const auto network =
-      find_engine(plan.engine, plan.type).make_network(plan.model, input.largest(), plan.type);
-  std::vector<float> images;
-  std::vector<int> labels;
-  ReplicaReport report;
-  for (std::int64_t step = coordinator.first(worker); step >= 0; step = coordinator.take()) {
-    StepTimes times;
-    const Seconds begin = now();
-    Seconds last = begin;
-    const auto lap = [&] {
-      const Seconds before = std::exchange(last, now());
-      return last - before;
-    };
-    const StepSize size = input.read(step, images, labels);
-    times.input = lap();
-    const std::int64_t seen = servers.read(network->parameters());
-    times.communication = lap();
-    const Score score = network->forward({images, labels});
-    times.forward = lap();
-    network->backward(1.0 / static_cast<double>(size.all), [](std::int64_t) {});
-    times.backward = lap();
-    const std::int64_t staleness = servers.update(network->gradients()) - seen;
-    times.optimizer = lap();
-    times.exposed = times.communication;
-    times.whole = last - begin;
-    report.steps.push_back(times);
-    coordinator.done(score, size.all, staleness, times.whole);
-  }
-  return report;
+  return values;
 }
+
+void unpack(const std::vector<double>& values, const Placement& placement, int server,
+            std::vector<double>& flat) {
+  auto from = values.begin();
+  for (const VariableShard& shard : placement.shards(server)) {
+    std::copy_n(from, shard.count, flat.begin() + shard.first);
+    from += shard.count;
+  }
+}
+
+/// The servers of one process.
+class Stores final : public SharedVariables {
+ public:
+  Stores(const Placement& placement, std::vector<std::unique_ptr<VariableStore>>& stores)
+      : placement_(placement), stores_(stores), seen_(stores.size()), packed_(stores.size()) {
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      packed_[i].resize(static_cast<std::size_t>(stores[i]->value_bytes()));
+    }
+  }
+
+  void read(Region values, Region statistics) override {
+    for (std::size_t i = 0; i < stores_.size(); ++i) {
+      const std::span all(statistics.data, static_cast<std::size_t>(statistics.size().count));
+      seen_[i] = stores_[i]->read(packed_[i], i == 0 ? all : std::span<std::byte>());
+      placement_.unpack(packed_[i], static_cast<int>(i), values);
+    }
+  }
+
+  std::int64_t update(Region gradients, Region moves) override {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < stores_.size(); ++i) {
+      const std::span all(moves.data, static_cast<std::size_t>(moves.size().count));
+      placement_.pack(gradients, static_cast<int>(i), packed_[i]);
+      most = std::max(
+          most, stores_[i]->update(packed_[i], i == 0 ? all : std::span<std::byte>()) - seen_[i]);
+    }
+    return most;
+  }
+
+ private:
+  const Placement& placement_;
+  std::vector<std::unique_ptr<VariableStore>>& stores_;
+  std::vector<std::int64_t> seen_;
+  std::vector<std::vector<std::byte>> packed_;
+};
 
 }  // namespace
 
-std::vector<VariableShard> place_variables(std::span<const Tensor> tensors, int element_bytes,
-                                           int servers, Bytes least) {
-  std::vector<VariableShard> shards;
-  int next = 0;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& tensor = tensors[i];
-    const std::int64_t fitting = tensor.count * element_bytes / least.count;
-    const std::int64_t parts = std::clamp<std::int64_t>(fitting, 1, servers);
-    std::int64_t first = tensor.first;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const std::int64_t count = tensor.count / parts + (part < tensor.count % parts ? 1 : 0);
-      shards.push_back({static_cast<int>(i), next, first, count});
-      first += count;
-      next = (next + 1) % servers;
-    }
+TrainingState first_state(const TrainingPlan& plan, const TrainingState* start) {
+  if (start != nullptr) return *start;
+  TrainingState state;
+  const auto network = find_engine(plan.engine, plan.type).make_network(plan.model, 1, plan.type);
+  network->set_parameters(initial_parameters(plan.model, plan.seed));
+  state.parameters = network->copy_of_parameters();
+  state.statistics = values_of(network->statistics());
+  return state;
+}
+
+StoreContents contents_of(const TrainingPlan& plan, const TrainingState& state,
+                          const Placement& placement, int server) {
+  StoreContents contents{plan.engine, plan.type, plan.optimizer, {}, {}, {}, {}};
+  for (const VariableShard& shard : placement.shards(server)) {
+    contents.shards.push_back(shard.count);
   }
-  return shards;
+  contents.values = packed(state.parameters, placement, server);
+  if (server == 0) contents.statistics = state.statistics;
+  contents.state.updates = state.optimizer.updates;
+  for (const std::vector<double>& slot : state.optimizer.slots) {
+    contents.state.slots.push_back(packed(slot, placement, server));
+  }
+  return contents;
+}
+
+void gather_state(const std::vector<StoreContents>& servers, const Placement& placement,
+                  TrainingState& state) {
+  std::size_t elements = 0;
+  for (const StoreContents& server : servers) elements += server.values.size();
+  state.parameters.resize(elements);
+  state.statistics = servers[0].statistics;
+  state.optimizer.updates = 0;
+  state.optimizer.slots.assign(slot_names(servers[0].optimizer).size(),
+                               std::vector<double>(elements));
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const auto server = static_cast<int>(i);
+    unpack(servers[i].values, placement, server, state.parameters);
+    // A server without shards has an optimizer of nothing.
+    for (std::size_t slot = 0; slot < servers[i].state.slots.size(); ++slot) {
+      unpack(servers[i].state.slots[slot], placement, server, state.optimizer.slots[slot]);
+    }
+    state.optimizer.updates = std::max(state.optimizer.updates, servers[i].state.updates);
+  }
+}
+
+Closures closures_of(const TrainingPlan& plan, const Dataset& data, const ReplicaHooks& hooks) {
+  const std::int64_t steps = steps_per_epoch(plan, data, 1);
+  const std::int64_t every = plan.save_every > 0 ? plan.save_every : steps;
+  const std::int64_t begin = hooks.start == nullptr ? 0 : hooks.start->step;
+  return {begin, plan.epochs * steps, steps, hooks.save ? every : 0, hooks.start, hooks};
+}
+
+bool save_in_pauses(Closures& closures, const ReplicaHooks& hooks,
+                    const std::function<TrainingState()>& state) {
+  bool stopped = false;
+  for (;;) {
+    const auto pause = closures.wait_for_pause(between_wishes);
+    if (!stopped && hooks.stop_wanted && hooks.stop_wanted()) {
+      stopped = true;
+      closures.stop();
+      continue;
+    }
+    if (!pause) continue;
+    if (hooks.save) {
+      TrainingState all = state();
+      closures.describe(all);
+      hooks.save(all);
+    }
+    if (closures.finished()) return stopped;
+    closures.go_on();
+  }
+}
+
+void conclude(const TrainingPlan& plan, const Closures& closures, const TrainingState& state,
+              const Dataset& held_out, const ReplicaHooks& hooks, ServerReport& report) {
+  ReplicaReport& first = report.workers[0];
+  first.epochs = closures.epochs();
+  first.first_step = hooks.start == nullptr ? 0 : hooks.start->step;
+  first.parameters = state.parameters;
+  report.mean_staleness = closures.mean_staleness();
+  report.most_staleness = closures.most_staleness();
+  report.repeated = closures.repeated();
+  if (held_out.size() == 0) return;
+  const auto network =
+      find_engine(plan.engine, plan.type).make_network(plan.model, plan.global_batch, plan.type);
+  network->set_parameters(state.parameters);
+  set_values(network->statistics(), state.statistics);
+  first.held_out_accuracy = evaluate(*network, held_out, plan.global_batch).accuracy;
 }
 
 ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int servers,
@@ -201,37 +169,58 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
   require(servers >= 1, "There must be at least one ps.");
   require(workers >= 1, "There must be at least one worker.");
   check(plan, data, 1);
-  const auto first =
-      find_engine(plan.engine, plan.type).make_network(plan.model, plan.global_batch, plan.type);
-  first->set_parameters(initial_parameters(plan.model, plan.seed));
-  Servers variables(plan, first->parameters(), servers);
-  Coordinator coordinator(plan, data, workers, hooks);
+  const Placement placement(tensors_of(plan.model), size_of(plan.type), servers);
+  std::vector<std::unique_ptr<VariableStore>> stores;
+  const TrainingState first = first_state(plan, hooks.start);
+  for (int server = 0; server < servers; ++server) {
+    stores.push_back(std::make_unique<VariableStore>(contents_of(plan, first, placement, server)));
+  }
+  Closures closures = closures_of(plan, data, hooks);
+  const auto state = [&] {
+    std::vector<StoreContents> all;
+    for (const auto& store : stores) all.push_back(store->contents());
+    TrainingState gathered;
+    gather_state(all, placement, gathered);
+    return gathered;
+  };
   ServerReport report;
   report.workers.resize(static_cast<std::size_t>(workers));
   std::exception_ptr failure;
   std::mutex mutex;
+  const auto fail = [&] {
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = std::current_exception();
+    closures.fail("another worker has failed");
+  };
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
+      auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
+      Stores variables(placement, stores);
       try {
-        report.workers[static_cast<std::size_t>(worker)] =
-            work(plan, data, worker, variables, coordinator);
+        work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
+          if (result != nullptr) {
+            steps.push_back(result->times);
+            closures.done(worker, *result);
+          }
+          return closures.take(worker, [] { return false; });
+        });
       } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        coordinator.fail();
+        fail();
       }
     });
   }
+  bool stopped = false;
+  try {
+    stopped = save_in_pauses(closures, hooks, state);
+  } catch (...) {
+    fail();
+  }
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
-  coordinator.tell(report);
-  report.server_bytes = variables.bytes(servers);
-  variables.read(first->parameters());
-  report.workers[0].parameters = first->copy_of_parameters();
-  if (held_out.size() > 0) {
-    report.workers[0].held_out_accuracy = evaluate(*first, held_out, plan.global_batch).accuracy;
-  }
+  if (stopped) report.workers[0].stopped_by = 0;
+  for (const auto& store : stores) report.server_bytes.push_back(store->value_bytes());
+  conclude(plan, closures, state(), held_out, hooks, report);
   return report;
 }
 

@@ -1,5 +1,5 @@
 // The `parameter-server` strategy: asynchronous workers and servers that keep the variables, as
-// threads of one process.
+// threads of one process. training/remote_coordinator.h has the same in several processes.
 //
 // A step is a closure, as TensorFlow's coordinator schedules them: whichever worker is free takes
 // the next one, reads the variables, computes the gradient of its batch, and hands it to the
@@ -10,40 +10,47 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <span>
+#include <functional>
 #include <vector>
 
+#include "training/asynchronous_worker.h"
+#include "training/closures.h"
 #include "training/replica.h"
+#include "training/variable_store.h"
 
 namespace collbench {
-
-/// Consecutive elements of one variable, on one server.
-struct VariableShard {
-  int tensor = 0;
-  int server = 0;
-  std::int64_t first = 0;  // element of the flat vector
-  std::int64_t count = 0;
-};
-
-/// Variables go to servers in turn, by their place in the model. One of more than `least` bytes is
-/// divided into shards of at least that, no more than servers, the first ones an element larger
-/// where they are not equal. Source: tensorflow/python/distribute, parameter_server_strategy_v2.py
-/// and sharded_variable.py, MinSizePartitioner with its 256 KiB.
-std::vector<VariableShard> place_variables(std::span<const Tensor> tensors, int element_bytes,
-                                           int servers, Bytes least = {256 << 10});
 
 struct ServerReport {
   std::vector<ReplicaReport> workers;  // the epochs are in the first; steps are each worker's own
   double mean_staleness = 0;           // updates by others between reading and updating
   std::int64_t most_staleness = 0;
+  std::int64_t repeated = 0;  // closures carried out again, for their worker was lost
   std::vector<std::int64_t> server_bytes;
 };
 
-/// `plan.global_batch` is that of one step, and so of one worker. Of the hooks, only on_step is
-/// called, by one thread at a time. Throws InvalidArgument for less than one worker or server, and
-/// as check() does.
+/// The state that training begins with: of `start`, or as every replica's.
+TrainingState first_state(const TrainingPlan& plan, const TrainingState* start);
+/// The part of a state that one server keeps; moving statistics are on the first one.
+StoreContents contents_of(const TrainingPlan& plan, const TrainingState& state,
+                          const Placement& placement, int server);
+/// The reverse, from all servers; step and epoch stay as they are in `state`.
+void gather_state(const std::vector<StoreContents>& servers, const Placement& placement,
+                  TrainingState& state);
+
+/// The queue of a plan's closures: it pauses where hooks.save is to be called.
+Closures closures_of(const TrainingPlan& plan, const Dataset& data, const ReplicaHooks& hooks);
+/// Saves in every pause, until the last closure is done or hooks.stop_wanted says so.
+/// `state` gives the variables. Throws as Closures and hooks.save do. Returns whether it was
+/// stopped.
+bool save_in_pauses(Closures& closures, const ReplicaHooks& hooks,
+                    const std::function<TrainingState()>& state);
+/// What is known once all closures are done: staleness, epochs, the parameters and their accuracy.
+void conclude(const TrainingPlan& plan, const Closures& closures, const TrainingState& state,
+              const Dataset& held_out, const ReplicaHooks& hooks, ServerReport& report);
+
+/// `plan.global_batch` is that of one step, and so of one worker. Of the hooks, on_step is called
+/// by one thread at a time, the others on this one. Throws InvalidArgument for less than one worker
+/// or server, and as check() does.
 ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int servers,
                                     const Dataset& data, const Dataset& held_out,
                                     const ReplicaHooks& hooks = {});

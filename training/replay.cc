@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "training/bucket_reducer.h"
 #include "training/gradient_schedule.h"
+#include "training/wire_type.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
 #include "transports/waiting.h"
@@ -25,20 +26,37 @@ std::int64_t elements_of(const ReplayPlan& plan) {
   return plan.tensors.empty() ? 0 : plan.tensors.back().first + plan.tensors.back().count;
 }
 
+/// A number as it is stored in `type`.
+std::vector<std::byte> stored(float value, DataType type) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size_of(type)));
+  const Region from{reinterpret_cast<std::byte*>(&value), 1, DataType::f32};
+  if (type == DataType::f32) {
+    std::copy_n(from.data, sizeof value, bytes.begin());
+  } else if (type == DataType::f64) {
+    const double wide = value;
+    std::copy_n(reinterpret_cast<const std::byte*>(&wide), sizeof wide, bytes.begin());
+  } else {
+    narrow(from, {bytes.data(), 1, type});
+  }
+  return bytes;
+}
+
 class ReplayRank {
  public:
   ReplayRank(const ReplayPlan& plan, Communicator& communicator)
       : plan_(plan),
         communicator_(communicator),
-        gradients_(static_cast<std::size_t>(elements_of(plan))),
-        reducer_(
-            communicator,
-            {reinterpret_cast<std::byte*>(gradients_.data()), elements_of(plan), DataType::f32},
-            plan.buckets, {.type = plan.type}) {}
+        one_(stored(1, plan.type)),
+        sum_(stored(static_cast<float>(communicator.ranks()), plan.type)),
+        gradients_(static_cast<std::size_t>(elements_of(plan) * size_of(plan.type))),
+        reducer_(communicator, {gradients_.data(), elements_of(plan), plan.type}, plan.buckets,
+                 {.type = plan.wire}) {}
 
   StepTimes step() {
     StepTimes times;
-    std::fill(gradients_.begin(), gradients_.end(), 1.0F);
+    for (auto to = gradients_.begin(); to != gradients_.end();) {
+      to = std::copy(one_.begin(), one_.end(), to);
+    }
     const Seconds begin = communicator_.now();
     Seconds last = begin;
     const auto lap = [&] {
@@ -90,26 +108,44 @@ class ReplayRank {
   }
 
   void require_sums() const {
-    const auto sum = static_cast<float>(communicator_.ranks());
-    const auto wrong = std::find_if(gradients_.begin(), gradients_.end(),
-                                    [sum](float value) { return value != sum; });
-    if (wrong != gradients_.end()) {
-      throw WrongResult(fmt::format("rank {}: element {} of the gradients is {}, not {}",
-                                    communicator_.rank(), wrong - gradients_.begin(), *wrong, sum));
+    for (std::int64_t i = 0; i < elements_of(plan_); ++i) {
+      const auto element = gradients_.begin() + i * std::ssize(sum_);
+      if (std::equal(sum_.begin(), sum_.end(), element)) continue;
+      throw WrongResult(fmt::format("rank {}: element {} of the gradients is not the sum, {}",
+                                    communicator_.rank(), i, communicator_.ranks()));
     }
   }
 
   const ReplayPlan& plan_;
   Communicator& communicator_;
-  std::vector<float> gradients_;
+  std::vector<std::byte> one_;
+  std::vector<std::byte> sum_;
+  std::vector<std::byte> gradients_;
   std::chrono::steady_clock::time_point due_;
   BucketReducer reducer_;  // last: its thread ends before what it uses
 };
 
 }  // namespace
 
+void check(const ReplayPlan& plan, int ranks) {
+  const auto most = [](DataType type) -> std::int64_t {
+    if (type == DataType::bf16) return 256;  // whole numbers that are exact
+    if (type == DataType::f16) return 2048;
+    return type == DataType::f32 || type == DataType::f64 ? 1 << 24 : 0;
+  };
+  for (const DataType type : {plan.type, plan.wire}) {
+    require(most(type) > 0,
+            fmt::format("replayed gradients are f32, f64, f16 or bf16, not {}", to_string(type)));
+    require(ranks <= most(type), fmt::format("the sum of {} ranks is not exact in {}, so it could "
+                                             "not be checked",
+                                             ranks, to_string(type)));
+  }
+}
+
 std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communicator) {
+  check(plan, communicator.ranks());
   ReplayRank rank(plan, communicator);
+  rank.step();  // makes plans, and meets cold caches
   std::vector<StepTimes> steps;
   for (int i = 0; i < plan.steps; ++i) steps.push_back(rank.step());
   rank.finish();
@@ -119,7 +155,8 @@ std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communi
 std::vector<std::vector<StepTimes>> replay_threads(const ReplayPlan& plan, int replicas,
                                                    const std::string& algorithm) {
   require(replicas >= 1, fmt::format("a replay needs at least 1 replica, not {}", replicas));
-  const Bytes needed = Bytes{elements_of(plan) * 4} * replicas;
+  check(plan, replicas);
+  const Bytes needed = Bytes{elements_of(plan) * size_of(plan.type)} * replicas;
   if (needed > available_memory()) {
     throw Unavailable(fmt::format("the gradients of {} replicas take {}; {} are available",
                                   replicas, to_string(needed), to_string(available_memory())));

@@ -17,13 +17,18 @@ struct ReplayPlan {
   ComputeProfile compute;
   std::vector<Tensor> tensors;
   std::vector<Bucket> buckets;
-  DataType type = DataType::f32;  // of the gradients
-  int steps = 10;
+  DataType type = DataType::f32;  // of the gradients: f32, f64, f16 or bf16
+  DataType wire = DataType::f64;  // f16, bf16: f32 or f64 travel in it; else in their own type
+  int steps = 10;                 // after one to warm up, which is not told
   bool overlap = true;
 };
 
+/// Throws InvalidArgument for a type that is none of these, or that cannot hold the number of
+/// ranks.
+void check(const ReplayPlan& plan, int ranks);
+
 /// Replays as rank communicator.rank(). Gradients are ones, and every sum is checked: throws
-/// WrongResult if one is not the number of ranks. Throws as Communicator does.
+/// WrongResult if one is not the number of ranks. Throws as check() and Communicator do.
 std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communicator);
 
 /// On threads of this process, over shared memory, with the all-reduce `algorithm`; by rank.

@@ -9,6 +9,7 @@
 #include "core/available_memory.h"
 #include "core/error.h"
 #include "training/bucket_reducer.h"
+#include "training/bucket_tuner.h"
 #include "training/engine.h"
 #include "training/evaluation.h"
 #include "training/replica_check.h"
@@ -46,6 +47,10 @@ class Replica {
       network_->set_parameters(start->parameters);
       set_values(network_->statistics(), start->statistics);
       optimizer_->set_state(start->optimizer);
+      if (plan_.tune_buckets && !start->buckets.empty()) {
+        reducer_.set_buckets(start->buckets);
+        tuned_ = true;
+      }
     }
     const std::int64_t step = start == nullptr ? 0 : start->step;
     reducer_.run([&] { require_equal_replicas(*network_, tensors_, communicator_, step); });
@@ -83,6 +88,7 @@ class Replica {
     outcome.samples = size.all;
     times.checks = lap();
     times.whole = last - begin;
+    if (plan_.tune_buckets && !tuned_ && tuner_.end_step()) tune();
     return times;
   }
 
@@ -101,6 +107,7 @@ class Replica {
       state.parameters = network_->copy_of_parameters();
       state.statistics = values_of(network_->statistics());
       state.optimizer = optimizer_->state();
+      state.buckets = tuned_ ? reducer_.buckets() : std::vector<Bucket>();
       try {
         save(state);
       } catch (...) {
@@ -130,6 +137,15 @@ class Replica {
     if (plan_.central) reducer_.run([&] { communicator_.broadcast(parameters, 0); });
   }
 
+  void tune() {
+    std::vector<Seconds> costs;
+    for (const std::int64_t count : BucketTuner::probes(parameter_count())) {
+      costs.push_back(reducer_.cost_of(count));
+    }
+    reducer_.set_buckets(tuner_.plan(costs, size_of(plan_.type), reducer_, communicator_));
+    tuned_ = true;
+  }
+
   WireRule wire_rule() const {
     return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0};
   }
@@ -137,8 +153,7 @@ class Replica {
 
   void compute_gradients(const StepSize& size) {
     if (size.mine == 0) {  // its share of a ragged end is empty: it adds nothing to the sum
-      const Region gradients = network_->gradients();
-      std::fill_n(gradients.data, gradients.size().count, std::byte{0});
+      network_->clear_gradients();
       return;
     }
     const int ranks = communicator_.ranks();
@@ -146,7 +161,10 @@ class Replica {
                        ? 1.0 / static_cast<double>(size.all)
                        : 1.0 / static_cast<double>(size.mine * ranks);
     if (plan_.mean_before_sum) scale *= ranks;
-    network_->backward(scale, [this](std::int64_t end) {
+    const bool measures = plan_.tune_buckets && !tuned_;
+    if (measures) tuner_.begin_backward(communicator_.now());
+    network_->backward(scale, [this, measures](std::int64_t end) {
+      if (measures) tuner_.ready(end, communicator_.now());
       if (plan_.overlap) reducer_.start_up_to(end);
     });
   }
@@ -175,6 +193,8 @@ class Replica {
   std::vector<float> images_;
   std::vector<int> labels_;
   std::vector<double> sums_;
+  BucketTuner tuner_{tensors_};
+  bool tuned_ = false;
   BucketReducer reducer_;
 };
 
@@ -198,13 +218,13 @@ class Run {
     if (hooks.start != nullptr) state_ = *hooks.start;
     state_.finished = false;
     report_.first_step = state_.step;
-    report_.buckets = replica.buckets();
   }
 
   ReplicaReport finish() {
     epoch_began_ = communicator_.now();
     while (state_.step < last_ && report_.stopped_by < 0) step();
     report_.parameters = replica_.parameters();
+    report_.buckets = replica_.buckets();
     return std::move(report_);
   }
 
@@ -302,7 +322,14 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
     InputPipeline(data, input_of(plan), replicas, replica);
   }
   check(plan.optimizer);
-  find_engine(plan.engine, plan.type);
+  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  if (engine.make_world != nullptr &&
+      (plan.central || plan.mean_before_sum || size_of(plan.wire) < size_of(plan.type))) {
+    throw Unavailable(fmt::format(
+        "engine {} sums gradients on its devices as they are: no central storage, no mean before "
+        "the sum, no narrower wire type",
+        engine.name));
+  }
   const Bytes needed = least_memory(plan, replicas);
   const Bytes available = available_memory();
   if (needed > available) {

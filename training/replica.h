@@ -44,7 +44,8 @@ struct TrainingPlan {
   std::int64_t steps = 0;  // per epoch; 0: one pass over the data
   std::uint64_t seed = 1;
   BucketRule buckets;
-  bool overlap = true;  // false: communication starts when the backward pass is over
+  bool tune_buckets = false;  // these only until the best are known: bucket_tuner.h
+  bool overlap = true;        // false: communication starts when the backward pass is over
   LossScaling loss_scaling = LossScaling::exact;
   bool central = false;           // rank 0 alone updates, and the others take its parameters
   bool mean_before_sum = false;   // gradients are divided by the replicas before their sum (tpu)
@@ -101,10 +102,10 @@ struct ReplicaReport {
   std::vector<StepTimes> steps;
   std::vector<Progress> epochs;
   std::vector<double> parameters;  // at the end
-  std::vector<Bucket> buckets;
-  double held_out_accuracy = -1;  // of rank 0, if there are held-out samples
-  std::int64_t first_step = 0;    // where it began: not 0 after a resumption
-  Rank stopped_by = -1;           // the lowest rank that wanted to stop; -1: it went to the end
+  std::vector<Bucket> buckets;     // of the last step
+  double held_out_accuracy = -1;   // of rank 0, if there are held-out samples
+  std::int64_t first_step = 0;     // where it began: not 0 after a resumption
+  Rank stopped_by = -1;            // the lowest rank that wanted to stop; -1: it went to the end
 };
 
 /// Sets `waiting` in every step of all ranks' reports.

@@ -1,17 +1,13 @@
-// The tables training/workloads/*.csv, carried in the library, so that an installed command needs
-// no files. Their table is written by CMake (embed_workloads.cmake).
+// The tables training/workloads/*.csv.
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "core/shipped_file.h"
 
 namespace collbench {
 
-struct ShippedWorkload {
-  std::string_view name;  // without ".csv"
-  std::string_view text;
-};
 /// By name.
-std::span<const ShippedWorkload> shipped_workload_files();
+std::span<const ShippedFile> shipped_workload_files();
 
 }  // namespace collbench

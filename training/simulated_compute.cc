@@ -12,13 +12,15 @@
 namespace collbench {
 namespace {
 
-constexpr std::array<ComputeDevice, 7> devices{{
+constexpr std::array<ComputeDevice, 9> devices{{
     {"k80", 4.37e12, 4.37e12, 240e9, "NVIDIA Tesla K80 data sheet; one of its two GPUs"},
     {"p100", 10.6e12, 21.2e12, 732e9, "NVIDIA Tesla P100 data sheet, SXM2"},
     {"v100", 15.7e12, 125e12, 900e9, "NVIDIA V100 data sheet, SXM2"},
     {"a100", 156e12, 312e12, 2039e9, "NVIDIA A100 data sheet, SXM 80 GB; f32 is TF32"},
     {"h100", 495e12, 989e12, 3350e9, "NVIDIA H100 data sheet, SXM; dense; f32 is TF32"},
     {"h200", 495e12, 989e12, 4800e9, "NVIDIA H200 data sheet, SXM; dense; f32 is TF32"},
+    {"b200", 1.125e15, 2.25e15, 8000e9, "NVIDIA HGX B200 data sheet; dense; f32 is TF32"},
+    {"mi300x", 653.7e12, 1307.4e12, 5300e9, "AMD Instinct MI300X data sheet; dense; f32 is TF32"},
     {"cpu-core", 100e9, 100e9, 10e9, "an AVX-512 core with f32 at about 3 GHz; rounded"},
 }};
 

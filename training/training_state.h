@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "training/buckets.h"
 #include "training/engine.h"
 #include "training/optimizer.h"
 
@@ -19,7 +20,8 @@ struct TrainingState {
   OptimizerState optimizer;
   Score epoch;  // of the steps of the epoch that has begun
   std::int64_t epoch_samples = 0;
-  bool finished = false;  // the plan was carried out to its end
+  std::vector<Bucket> buckets;  // as planned from measured times; empty: none were
+  bool finished = false;        // the plan was carried out to its end
 };
 
 }  // namespace collbench

@@ -55,12 +55,12 @@ std::string to_table(const Workload& workload) {
 
 std::vector<std::string> shipped_workloads() {
   std::vector<std::string> names;
-  for (const ShippedWorkload& file : shipped_workload_files()) names.emplace_back(file.name);
+  for (const ShippedFile& file : shipped_workload_files()) names.emplace_back(file.name);
   return names;
 }
 
 Workload find_workload(const std::string& name) {
-  for (const ShippedWorkload& file : shipped_workload_files()) {
+  for (const ShippedFile& file : shipped_workload_files()) {
     if (file.name == name) return parse_workload(file.text, name);
   }
   const std::vector<std::string> known = shipped_workloads();

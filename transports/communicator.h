@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/data_type.h"
@@ -10,6 +11,12 @@
 #include "transports/endpoint.h"
 
 namespace collbench {
+
+/// What a library foretells of its own all-reduce.
+struct Forecast {
+  Seconds time;
+  std::string by;  // "ncclGroupSimulateEnd"
+};
 
 /// Thread safety: one communicator per rank, used by one thread. Every rank must make the same
 /// calls in the same order with equal counts, types and operators. Every member throws
@@ -41,6 +48,10 @@ class Communicator {
   /// Returns once every rank has called it.
   virtual void barrier() = 0;
 
+  /// Nothing where the library has no model of itself. Moves no data; every rank calls it.
+  virtual std::optional<Forecast> estimate(Region /*in*/, Region /*out*/, ReduceOp /*op*/) {
+    return std::nullopt;
+  }
   /// "schedule direct over shared memory", "Open MPI 4.1.4": for records and tables.
   virtual std::string description() const = 0;
 };

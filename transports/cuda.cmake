@@ -2,7 +2,7 @@
 # there is no GPU; only the sources that need the CUDA Toolkit are exchanged. Its runtime is linked
 # statically: the command then starts on machines that have neither the Toolkit nor a driver.
 if(COLLBENCH_CUDA)
-  set(cuda_sources cuda_devices.cc cuda_reduce.cu)
+  set(cuda_sources cuda_devices.cc cuda_error.cc cuda_reduce.cu)
   set(cuda_links PRIVATE_LINKS CUDA::cudart_static PACKAGES CUDAToolkit)
 else()
   set(cuda_sources cuda_devices_absent.cc)
@@ -10,7 +10,8 @@ else()
 endif()
 collbench_library(transports_cuda
   HEADERS cuda_devices.h cuda_elements.h cuda_reason.h cuda_reduce.h nccl_library.h
-  SOURCES cuda_reason.cc nccl_library.cc ${cuda_sources}
+    shared_library.h
+  SOURCES cuda_reason.cc nccl_library.cc shared_library.cc ${cuda_sources}
   USES transports core
   LINKS fmt::fmt ${CMAKE_DL_LIBS}
   ${cuda_links})
@@ -20,3 +21,4 @@ if(COLLBENCH_CUDA)
   set_source_files_properties(cuda_reduce.cu PROPERTIES
     COMPILE_OPTIONS "--expt-relaxed-constexpr;--fmad=false")
 endif()
+include(nccl.cmake)

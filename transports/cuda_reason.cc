@@ -32,12 +32,4 @@ std::string why_no_device(const CudaFailure& failure, CudaVersion driver, CudaVe
   return fmt::format("{} failed: {} ({})", failure.call, failure.text, failure.name);
 }
 
-std::string why_no_nccl(const CudaDevices& devices, const NcclLibrary& library) {
-  if (!devices.unavailable.empty()) return devices.unavailable;
-  if (!library.unavailable.empty()) return library.unavailable;
-  return fmt::format(
-      "NCCL {} and GPUs are here, but this version of collbench has no back end for them",
-      library.version);
-}
-
 }  // namespace collbench

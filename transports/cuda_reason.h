@@ -6,7 +6,6 @@
 #include <string>
 
 #include "transports/cuda_devices.h"
-#include "transports/nccl_library.h"
 
 namespace collbench {
 
@@ -21,9 +20,5 @@ struct CudaFailure {
 /// CUDA's.
 std::string why_no_device(const CudaFailure& failure, CudaVersion driver, CudaVersion runtime,
                           const char* visible);
-
-/// Why `--algo nccl` cannot run: what is missing first, devices before the library. There is always
-/// a reason: collbench has no back end of NCCL yet.
-std::string why_no_nccl(const CudaDevices& devices, const NcclLibrary& library);
 
 }  // namespace collbench

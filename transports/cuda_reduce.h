@@ -8,11 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/data_type.h"
 #include "transports/endpoint.h"
 
-struct CUstream_st;  // what cudaStream_t points to
+// What cudaStream_t, cudaGraph_t and cudaGraphNode_t point to.
+struct CUstream_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
 
 namespace collbench {
 
@@ -26,5 +30,14 @@ constexpr int cuda_reduce_most_destinations = 128;
 /// TransportError with CUDA's words if it cannot be enqueued. Thread safety: as CUDA's streams.
 void cuda_reduce(DataType type, Reduction reduction, std::span<const std::byte* const> sources,
                  std::span<std::byte* const> destinations, std::int64_t count, CUstream_st* stream);
+
+/// The same as nodes of a graph, each after all of `before`: one kernel, or a copy for each
+/// destination. Returns the nodes.
+std::vector<CUgraphNode_st*> add_cuda_reduce(CUgraph_st* graph,
+                                             std::span<CUgraphNode_st* const> before, DataType type,
+                                             Reduction reduction,
+                                             std::span<const std::byte* const> sources,
+                                             std::span<std::byte* const> destinations,
+                                             std::int64_t count);
 
 }  // namespace collbench

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "algorithms/schedule.h"
@@ -83,6 +84,11 @@ class Endpoint {
   virtual Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                              Reduction reduction) = 0;
   virtual void wait(Ticket ticket) = 0;
+
+  /// Tells the other ranks that this one cannot go on, and why: what they wait for ends with
+  /// TransportError(reason). Nothing can be started here any more. Does not throw. The default is
+  /// for machines whose ranks learn it in other ways.
+  virtual void give_up(const std::string& /*reason*/) {}
 
   /// Plays both rounds of a fused plan at once, where peers' memory is addressable; false
   /// elsewhere.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <sstream>
 #include <vector>
 
 #include "core/error.h"
+#include "transports/grpc_control.h"
 
 namespace collbench {
 
@@ -39,8 +39,11 @@ std::string recv_text(Endpoint& endpoint, Rank from) {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
   return lines;
 }
 
@@ -57,6 +60,7 @@ std::string counterpart(const std::vector<std::string>& lines, const std::string
 }  // namespace
 
 std::string settings_difference(Rank rank, const std::string& theirs, const std::string& ours) {
+  if (theirs == ours) return "";  // also where one name is there twice
   const std::vector<std::string> their_lines = lines_of(theirs);
   const std::vector<std::string> our_lines = lines_of(ours);
   std::vector<std::string> told;
@@ -78,18 +82,22 @@ std::string settings_difference(Rank rank, const std::string& theirs, const std:
 
 void agree(Endpoint& endpoint, const std::string& settings) {
   require(settings.size() <= longest_text, "grpc: the settings to agree on exceed 64 KiB");
-  std::string verdict;
-  if (endpoint.rank() == 0) {
-    for (Rank r = 1; r < endpoint.ranks(); ++r) {
-      const std::string difference = settings_difference(r, recv_text(endpoint, r), settings);
-      if (difference.empty() || verdict.size() > longest_text / 2) continue;
-      verdict += (verdict.empty() ? "" : "; ") + difference;
-    }
-    for (Rank r = 1; r < endpoint.ranks(); ++r) send_text(endpoint, r, verdict);
-  } else {
-    send_text(endpoint, 0, settings);
-    verdict = recv_text(endpoint, 0);
+  const Rank rank = endpoint.rank();
+  const Rank parent = joining_parent(rank);
+  const std::vector<Rank> children = joining_children(rank, endpoint.ranks());
+  const std::string first = parent < 0 ? settings : recv_text(endpoint, parent);
+  for (const Rank child : children) send_text(endpoint, child, first);
+  std::string verdict = parent < 0 ? "" : settings_difference(rank, settings, first);
+  for (const Rank child : children) {
+    const std::string difference = recv_text(endpoint, child);
+    if (difference.empty() || verdict.size() + difference.size() > longest_text / 2) continue;
+    verdict += (verdict.empty() ? "" : "; ") + difference;
   }
+  if (parent >= 0) {
+    send_text(endpoint, parent, verdict);
+    verdict = recv_text(endpoint, parent);
+  }
+  for (const Rank child : children) send_text(endpoint, child, verdict);
   if (!verdict.empty()) throw TransportError("the ranks disagree: " + verdict);
 }
 

@@ -7,8 +7,9 @@
 
 namespace collbench {
 
-/// Compares `settings`, lines "name=value", over all ranks through rank 0, by ordinary transfers.
-/// Throws TransportError on every rank, saying which rank has what where rank 0 has what.
+/// Compares `settings`, lines "name=value", over all ranks, by ordinary transfers along the tree by
+/// which they joined: rank 0's go down, differences come up, the verdict goes down. Throws
+/// TransportError on every rank, saying which rank has what where rank 0 has what.
 void agree(Endpoint& endpoint, const std::string& settings);
 
 /// "rank 2 has dtype=f64 where rank 0 has dtype=f32" for the first few lines that differ; empty if

@@ -25,6 +25,7 @@ class StreamEndpoint final : public PolledEndpoint {
  private:
   void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                 const std::shared_ptr<const void>& keeper) override;
+  void expect(Rank from, Bytes /*size*/, bool /*fold*/) override { wire_->reach(from); }
   void made_room() override;
 
   std::vector<Rank> paused_;  // peers that are not read, for their window is full

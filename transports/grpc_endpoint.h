@@ -1,10 +1,11 @@
 // The endpoint over gRPC: one process per rank, here or on any host, joined by long-lived streams.
 //
-// Every rank listens on one address and opens one bidirectional stream to every other rank. The
-// opener's direction carries the elements of its sends as raw bytes, in pieces that point into the
-// caller's memory; the other direction carries control messages, and the final status carries the
-// reason when a rank gives up. One completion queue serves both directions, and only the calling
-// thread polls it: an endpoint advances while its thread is inside wait().
+// Every rank listens on one address. Two ranks that talk open a stream to each other, at their
+// first transfer: a ring opens two per rank, whatever the number of ranks. Ranks join along a
+// binomial tree. The opener's direction carries the elements of its sends as raw bytes, in pieces
+// that point into the caller's memory; the other direction carries control messages, and the final
+// status carries the reason when a rank gives up. One completion queue serves both directions, and
+// only the calling thread polls it: an endpoint advances while its thread is inside wait().
 //
 // gRPC cannot live through fork(): create endpoints only in processes that never fork afterwards.
 #pragma once
@@ -16,18 +17,22 @@
 
 #include "core/units.h"
 #include "transports/endpoint.h"
+#include "transports/job_security.h"
 
 namespace collbench {
 
 struct GrpcOptions {
   Rank rank = 0;
   int ranks = 1;
-  /// A secret of this run: streams that do not bring it are refused.
+  /// A secret of this run: streams whose opener does not prove to know it are refused.
   std::string job;
+  TlsTexts tls;
   /// HOST:PORT to listen on. Loopback unless told otherwise; port 0 lets the system choose.
   std::string listen = "127.0.0.1:0";
   /// How long to wait for ranks to appear, and for a rank from which nothing comes.
   Seconds timeout{60.0};
+  /// A rank that is waited for is asked so often whether it lives.
+  Seconds heartbeat{5.0};
   /// Told every few seconds of connect() which ranks are missing.
   std::function<void(const std::string&)> on_waiting;
   /// A piece is the unit of sending; at most about `window` unread bytes are held per peer.
@@ -42,17 +47,21 @@ class GrpcEndpoint : public Endpoint {
   virtual std::string address() const = 0;
 
   /// Joins all ranks, in whatever order they start; `addresses` is by rank. Throws TransportError
-  /// naming the ranks that are missing after the timeout, or that belong to another run.
+  /// naming the ranks that are missing after the timeout, or that belong to another run, and
+  /// InvalidArgument if an address is beyond loopback and there is no token.
   virtual void connect(const std::vector<std::string>& addresses) = 0;
 
   /// Compares `settings`, lines "name=value", over all ranks; every rank must call it. Throws
   /// TransportError on every rank, saying "rank 2 has dtype=f64 where rank 0 has dtype=f32".
   /// The endpoint stays usable.
   virtual void check_agreement(const std::string& settings) = 0;
+
+  /// How many streams this rank has opened to others so far.
+  virtual int streams_opened() const = 0;
 };
 
 /// Throws TransportError if the address cannot be listened on, InvalidArgument for a rank out of
-/// range.
+/// range and for what require_secure() refuses.
 std::unique_ptr<GrpcEndpoint> make_grpc_endpoint(const GrpcOptions& options);
 
 /// The same, moving data the way TensorFlow's workers do: one unary RecvBuf call per receive, the

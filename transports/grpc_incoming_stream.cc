@@ -1,4 +1,3 @@
-#include <charconv>
 #include <deque>
 #include <vector>
 
@@ -6,6 +5,8 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "core/keyed_digest.h"
+#include "transports/grpc_control.h"
 #include "transports/grpc_stream.h"
 
 namespace collbench {
@@ -18,29 +19,27 @@ std::string metadata(const grpc::ServerContext& context, const char* name) {
   return {found->second.data(), found->second.size()};
 }
 
-int number(const std::string& text) {
-  int value = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? value : -1;
-}
-
 }  // namespace
 
 struct IncomingStream::Call {
-  Call(IncomingStream& stream_owner, StreamEvents& listener)
-      : owner(stream_owner), events(listener) {}
+  enum class State { waiting, greeting, proved, accepted };
+
+  Call(IncomingStream& stream_owner, const GrpcSelf& listener_self, StreamEvents& listener)
+      : owner(stream_owner), self(listener_self), events(listener) {}
 
   IncomingStream& owner;
+  const GrpcSelf& self;
   StreamEvents& events;
-  Rank from = -1;
+  GrpcIdentity who;
+  std::string expected_proof;
   grpc::GenericServerContext context;
   grpc::GenericServerAsyncReaderWriter stream{&context};
   grpc::ByteBuffer message;
   std::vector<std::span<const std::byte>> pieces;
   std::deque<std::string> controls;
-  bool is_accepted = false;
+  State state = State::waiting;
   bool is_ended = false;
+  bool is_closing = false;  // to be finished once all control messages have gone
   bool is_finishing = false;
   bool is_stopped = false;
 
@@ -57,22 +56,33 @@ struct IncomingStream::Call {
       return;
     }
     if (is_stopped) return;
-    std::string unfit;
-    const std::string version = metadata(context, grpc_names::version);
-    if (context.method() != grpc_names::method) {
-      unfit = "there is no method " + context.method();
-    } else if (version != grpc_names::protocol) {
-      unfit = "it speaks protocol " + std::string(grpc_names::protocol) + ", not '" + version + "'";
+    const GrpcGreeting greeting = read_greeting(
+        context.method(), [this](const char* name) { return metadata(context, name); });
+    state = State::greeting;
+    who = greeting.who;
+    if (greeting.unfit.empty()) {
+      greet();
+    } else {
+      finish({grpc::StatusCode::FAILED_PRECONDITION, greeting.unfit});
     }
-    const GrpcIdentity who{number(metadata(context, grpc_names::rank)),
-                           number(metadata(context, grpc_names::ranks)),
-                           metadata(context, grpc_names::job)};
-    events.arrived(owner, who, unfit);
+    events.called(owner);
+  }
+
+  // Shows that this rank knows the token, and lets the caller show it.
+  void greet() {
+    const std::string number = random_digits();
+    expected_proof = caller_proof(self.token, who, self.rank, number);
+    context.AddInitialMetadata(grpc_names::version, grpc_names::protocol);
+    context.AddInitialMetadata(grpc_names::number, number);
+    context.AddInitialMetadata(grpc_names::proof,
+                               listener_proof(self.token, who, self.rank, number));
+    stream.SendInitialMetadata(opened.put());
+    stream.Read(&message, read.put());
   }
 
   void on_read(bool ok) {
     if (!ok) {
-      if (!is_stopped) finish(grpc::Status::OK);
+      close();
       return;
     }
     const auto slices = std::make_shared<std::vector<grpc::Slice>>();
@@ -82,17 +92,35 @@ struct IncomingStream::Call {
     for (const grpc::Slice& slice : *slices) {
       pieces.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
-    events.received(from, pieces, slices);
+    if (state == State::accepted) {
+      events.received(who.rank, pieces, slices);
+    } else {
+      take_proof();
+    }
+  }
+
+  void take_proof() {
+    if (is_stopped || is_finishing || is_ended) return;
+    std::string proof;
+    for (const auto& piece : pieces) {
+      if (proof.size() + piece.size() > expected_proof.size()) break;
+      proof.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    if (same_secret(proof, expected_proof)) {
+      state = State::proved;
+      events.arrived(owner, who);
+    } else {
+      finish({grpc::StatusCode::FAILED_PRECONDITION, "it belongs to another run: its job differs"});
+    }
   }
 
   void on_done() {
-    const bool was_accepted = is_accepted;
     is_ended = true;
-    if (!was_accepted) return;
+    if (state != State::accepted) return;
     if (context.IsCancelled()) {
-      events.incoming_ended(from, {StreamEnd::Kind::lost, "its stream broke"});
+      events.incoming_ended(who.rank, {StreamEnd::Kind::lost, "its stream broke"});
     } else {
-      events.incoming_ended(from, {StreamEnd::Kind::closed, ""});
+      events.incoming_ended(who.rank, {StreamEnd::Kind::closed, ""});
     }
   }
 
@@ -102,9 +130,15 @@ struct IncomingStream::Call {
     stream.Finish(status, finished.put());
   }
 
+  void close() {
+    is_closing = true;
+    write_next();
+  }
+
   void write_next() {
-    if (controls.empty() || wrote.pending() || opened.pending() || is_finishing || is_ended ||
-        is_stopped) {
+    if (wrote.pending() || opened.pending() || is_finishing || is_ended || is_stopped) return;
+    if (controls.empty()) {
+      if (is_closing) finish(grpc::Status::OK);
       return;
     }
     const grpc::Slice text(controls.front());
@@ -114,19 +148,20 @@ struct IncomingStream::Call {
 };
 
 IncomingStream::IncomingStream(grpc::AsyncGenericService& service,
-                               grpc::ServerCompletionQueue& queue, StreamEvents& events)
-    : call_(std::make_unique<Call>(*this, events)) {
+                               grpc::ServerCompletionQueue& queue, const GrpcSelf& self,
+                               StreamEvents& events)
+    : call_(std::make_unique<Call>(*this, self, events)) {
   call_->context.AsyncNotifyWhenDone(call_->done.put());
   service.RequestCall(&call_->context, &call_->stream, &queue, &queue, call_->requested.put());
 }
 
 IncomingStream::~IncomingStream() = default;
 
-void IncomingStream::accept(Rank from) {
-  call_->from = from;
-  call_->is_accepted = true;
-  call_->context.AddInitialMetadata(grpc_names::version, grpc_names::protocol);
-  call_->stream.SendInitialMetadata(call_->opened.put());
+std::string IncomingStream::connection() const { return call_->context.peer(); }
+
+void IncomingStream::accept() {
+  call_->state = Call::State::accepted;
+  write_control(collbench::write_control({GrpcControl::Kind::welcome, "", {}}));
   read();
 }
 
@@ -145,7 +180,7 @@ void IncomingStream::write_control(const std::string& message) {
   call_->write_next();
 }
 
-void IncomingStream::close() { call_->finish(grpc::Status::OK); }
+void IncomingStream::close() { call_->close(); }
 
 void IncomingStream::abort(const std::string& reason) {
   call_->finish({grpc::StatusCode::ABORTED, reason});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include <grpcpp/channel.h>
@@ -7,6 +8,8 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "core/keyed_digest.h"
+#include "transports/grpc_control.h"
 #include "transports/grpc_handover.h"
 #include "transports/grpc_stream.h"
 
@@ -27,6 +30,13 @@ void drop_slice(void* slices) {
   static_cast<SliceCount*>(slices)->drop();
 }
 
+std::string value_of(const grpc::ClientContext& context, const char* name) {
+  const auto& metadata = context.GetServerInitialMetadata();
+  const auto found = metadata.find(name);
+  if (found == metadata.end()) return {};
+  return {found->second.data(), found->second.size()};
+}
+
 StreamEnd end_of(const grpc::Status& status, bool was_open) {
   using Kind = StreamEnd::Kind;
   switch (status.error_code()) {
@@ -34,6 +44,8 @@ StreamEnd end_of(const grpc::Status& status, bool was_open) {
       return {Kind::closed, ""};
     case grpc::StatusCode::ABORTED:
       return {Kind::aborted, status.error_message()};
+    case grpc::StatusCode::FAILED_PRECONDITION:
+      return {Kind::refused, status.error_message()};
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
       return {was_open ? Kind::lost : Kind::unreachable, status.error_message()};
@@ -55,10 +67,16 @@ std::string control_text(grpc::ByteBuffer& message) {
 }  // namespace
 
 struct OutgoingStream::Call {
-  Call(Rank peer, std::int64_t piece_bytes, StreamEvents& listener)
-      : to(peer), piece(piece_bytes), events(listener) {}
+  Call(Rank peer, const GrpcSelf& caller, std::int64_t piece_bytes, StreamEvents& listener)
+      : to(peer),
+        self(caller),
+        who{caller.rank, caller.ranks, random_digits()},
+        piece(piece_bytes),
+        events(listener) {}
 
   const Rank to;
+  const GrpcSelf& self;
+  const GrpcIdentity who;
   const std::int64_t piece;
   StreamEvents& events;
   grpc::ClientContext context;
@@ -67,9 +85,10 @@ struct OutgoingStream::Call {
   grpc::Status status;
   std::deque<Unsent> unsent;
   std::vector<grpc::Slice> slices;
-  bool is_open = false;
+  bool is_open = false;  // it may send: the peer has said that it accepts
   bool is_ended = false;
   bool closing = false;
+  bool is_stranger = false;  // the peer does not know the token
 
   GrpcTag started{[this](bool ok) { on_started(ok); }};
   GrpcTag opened{[this](bool ok) { on_opened(ok); }};
@@ -91,22 +110,37 @@ struct OutgoingStream::Call {
     stream->Finish(&status, finished.put());
     // One that refuses sends no such mark, only the status.
     if (!ok || !context.GetServerInitialMetadata().contains(grpc_names::version)) return;
-    is_open = true;
+    const std::string number = value_of(context, grpc_names::number);
+    const std::string expected = listener_proof(self.token, who, to, number);
+    if (!same_secret(value_of(context, grpc_names::proof), expected)) {
+      is_stranger = true;
+      context.TryCancel();
+      return;
+    }
+    const grpc::Slice proof(caller_proof(self.token, who, to, number));
+    stream->Write(grpc::ByteBuffer(&proof, 1), wrote.put());
     stream->Read(&control, read.put());
-    events.opened(to);
   }
 
   void on_control(bool ok) {
     if (!ok) return;
     const std::string text = control_text(control);
     stream->Read(&control, read.put());
-    events.control(to, text);
+    if (is_open) {
+      events.control(to, text);
+    } else if (read_control(text, self.ranks).kind == GrpcControl::Kind::welcome) {
+      is_open = true;
+      events.opened(to);
+      write_next();
+    }
   }
 
   void on_finished() {
     is_ended = true;
-    drop_unsent();
-    events.outgoing_ended(to, end_of(status, is_open));
+    if (is_open) drop_unsent();  // otherwise another stream may take it over
+    events.outgoing_ended(to, is_stranger ? StreamEnd{StreamEnd::Kind::refused,
+                                                      "it belongs to another run: its job differs"}
+                                          : end_of(status, is_open));
   }
 
   void drop_unsent() {
@@ -151,14 +185,13 @@ struct OutgoingStream::Call {
 };
 
 OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
-                               grpc::ServerCompletionQueue& queue, Rank to,
-                               const GrpcIdentity& self, std::int64_t piece, StreamEvents& events)
-    : call_(std::make_unique<Call>(to, piece, events)) {
-  call_->context.set_wait_for_ready(true);
+                               grpc::ServerCompletionQueue& queue, Rank to, const GrpcSelf& self,
+                               std::int64_t piece, StreamEvents& events)
+    : call_(std::make_unique<Call>(to, self, piece, events)) {
   call_->context.AddMetadata(grpc_names::version, grpc_names::protocol);
   call_->context.AddMetadata(grpc_names::rank, std::to_string(self.rank));
   call_->context.AddMetadata(grpc_names::ranks, std::to_string(self.ranks));
-  call_->context.AddMetadata(grpc_names::job, self.job);
+  call_->context.AddMetadata(grpc_names::number, call_->who.number);
   grpc::GenericStub stub(channel);
   call_->stream = stub.PrepareCall(&call_->context, grpc_names::method, &queue);
   call_->stream->StartCall(call_->started.put());
@@ -182,9 +215,16 @@ void OutgoingStream::send_copy(std::span<const std::byte> bytes) {
   call_->write_next();
 }
 
+void OutgoingStream::take_unsent(OutgoingStream& earlier) {
+  call_->unsent = std::exchange(earlier.call_->unsent, {});
+}
+
+bool OutgoingStream::has_unsent() const { return !call_->unsent.empty(); }
+
 void OutgoingStream::close() {
   if (call_->closing) return;
   call_->closing = true;
+  if (!call_->is_open && call_->unsent.empty()) call_->context.TryCancel();
   call_->write_next();
 }
 

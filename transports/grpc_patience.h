@@ -15,9 +15,12 @@
 // briefly, since what it waits for needs the core too; with more it sleeps at once. For 2 ranks and
 // up to 16 KiB all lie within 6 %: spinning alone does nothing, yielding helps long messages.
 //
-// When nothing has come for the timeout, the peer is asked whether it lives. One that is itself
-// waiting answers, so the blame goes down the chain to the rank that is really stuck: that one's
-// neighbour gets no answer, gives up, and tells everyone.
+// When nothing has come for a heartbeat, the peer is asked whether it lives, and again after every
+// further one. A peer whose machine has forgotten it answers with the end of the connection. One
+// that is itself waiting answers, so the blame goes down the chain to the rank that is really
+// stuck: that one's neighbour gets no sign of life for the timeout, gives up, and tells everyone.
+// One that computes does not answer either, for only waiting ranks look at their streams: it has
+// the whole timeout, as has one that is stopped.
 #pragma once
 
 #include "core/units.h"
@@ -44,9 +47,14 @@ class GrpcAwaited {
 /// "waits for 4096 bytes from rank 3".
 std::string describe(const GrpcAwaited::Lack& lack);
 
+struct GrpcPatience {
+  Seconds timeout;
+  Seconds heartbeat;  // a quarter of the timeout if that is shorter
+};
+
 /// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost, has ended,
-/// or gave no sign of life for `timeout` and did not answer when asked; or lives but has moved
-/// nothing for twice as long.
-void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, Seconds timeout);
+/// or gave no sign of life for the timeout, though asked; or lives but has moved nothing for twice
+/// as long.
+void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& limits);
 
 }  // namespace collbench

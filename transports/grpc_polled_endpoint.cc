@@ -114,9 +114,18 @@ void PolledEndpoint::wait(Ticket ticket) {
   }
 }
 
+void PolledEndpoint::give_up(const std::string& reason) {
+  if (wire_->stopping()) return;  // it has given up before
+  try {
+    wire_->fail(reason);
+  } catch (const TransportError&) {
+    return;  // what the caller knows
+  }
+}
+
 void PolledEndpoint::await(GrpcAwaited& awaited) {
   awaited_ = &awaited;
-  wait_on(*wire_, awaited, rank(), options_.timeout);
+  wait_on(*wire_, awaited, rank(), {options_.timeout, options_.heartbeat});
   awaited_ = nullptr;
 }
 

@@ -23,12 +23,14 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   std::string address() const override { return wire_->address(); }
   void connect(const std::vector<std::string>& addresses) override { wire_->connect(addresses); }
   void check_agreement(const std::string& settings) override;
+  int streams_opened() const override { return wire_->streams_opened(); }
   void reserve(const Traffic& /*traffic*/) override {}  // any number of messages fits
 
   Ticket recv(Rank from, Region into) override;
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
+  void give_up(const std::string& reason) override;
 
  protected:
   /// Derived classes make wire_, and stop it before they are gone.

@@ -1,6 +1,7 @@
 #include "transports/grpc_recvbuf_coding.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "grpc_recvbuf.pb.h"
 
@@ -20,6 +21,24 @@ void encode(std::span<const std::byte> buffer, RecvBufResponse& response) {
   }
   response.set_num_bytes(static_cast<std::int64_t>(buffer.size()));
   response.mutable_transport_options()->PackFrom(extra);
+}
+
+std::string key_text(const Key& key) {
+  return std::to_string(key.from) + ":" + std::to_string(key.to) + ":" + std::to_string(key.k);
+}
+
+std::optional<Key> read_key(std::string_view text) {
+  Key key;
+  const char* const end = text.data() + text.size();
+  const auto from = std::from_chars(text.data(), end, key.from);
+  if (from.ec != std::errc() || from.ptr == end || *from.ptr != ':') return std::nullopt;
+  const auto to = std::from_chars(from.ptr + 1, end, key.to);
+  if (to.ec != std::errc() || to.ptr == end || *to.ptr != ':') return std::nullopt;
+  const auto k = std::from_chars(to.ptr + 1, end, key.k);
+  if (k.ec != std::errc() || key.from < 0 || key.to < 0 || key_text(key) != text) {
+    return std::nullopt;
+  }
+  return key;
 }
 
 std::vector<std::string> decode(const RecvBufResponse& response) {

@@ -5,10 +5,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "algorithms/schedule.h"
 
 namespace collbench::recvbuf {
 
@@ -16,6 +21,17 @@ class RecvBufResponse;
 
 /// Fills `response` as the sender does.
 void encode(std::span<const std::byte> buffer, RecvBufResponse& response);
+
+/// Names the k-th buffer that one rank gives another: "FROM:TO:K".
+struct Key {
+  Rank from = -1;
+  Rank to = -1;
+  std::uint64_t k = 0;
+  bool operator==(const Key&) const = default;
+};
+std::string key_text(const Key& key);
+/// Nothing for any text that key_text() does not give.
+std::optional<Key> read_key(std::string_view text);
 
 /// The pieces of a response, each copied into a string of its own; none if it is of another kind.
 std::vector<std::string> decode(const RecvBufResponse& response);

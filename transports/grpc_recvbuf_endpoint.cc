@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <grpcpp/channel.h>
@@ -22,9 +23,8 @@ using recvbuf::RecvBufRequest;
 using recvbuf::RecvBufResponse;
 using recvbuf::RecvBufService;
 
-std::string key_of(Rank from, Rank to, std::uint64_t k) {
-  return std::to_string(from) + ":" + std::to_string(to) + ":" + std::to_string(k);
-}
+// A caller may ask for so many buffers before they are sent.
+constexpr std::uint64_t most_ahead = 1 << 16;
 
 class RecvBufEndpoint final : public PolledEndpoint {
  public:
@@ -120,12 +120,13 @@ void RecvBufEndpoint::on_requested(Served& served, bool ok) {
     return;
   }
   serve_next();
-  const auto& metadata = served.context.client_metadata();
-  const auto job = metadata.find(grpc_names::job);
-  if (job == metadata.end() ||
-      std::string(job->second.data(), job->second.size()) != options_.job) {
-    served.writer.FinishWithError({grpc::StatusCode::UNAUTHENTICATED, "its job differs"},
-                                  served.finished.put());
+  const Rank caller = wire_->rank_behind(served.context.peer());
+  const std::optional<recvbuf::Key> key = recvbuf::read_key(served.request.buf_rendezvous_key());
+  if (caller < 0 || !key || key->from != rank() || key->to != caller ||
+      key->k >= sent_[static_cast<std::size_t>(caller)] + most_ahead) {
+    served.writer.FinishWithError(
+        {grpc::StatusCode::PERMISSION_DENIED, "there is no such buffer for this caller"},
+        served.finished.put());
     return;
   }
   const auto offer = offers_.find(served.request.buf_rendezvous_key());
@@ -162,7 +163,7 @@ Endpoint::Ticket RecvBufEndpoint::send(Rank to, Region from) {
   Ticket ticket = 0;
   Sending& sending = start_sending(to, from.size(), ticket);
   sending.slices->add();  // until the response has been written
-  const std::string key = key_of(rank(), to, sent_[static_cast<std::size_t>(to)]++);
+  const std::string key = recvbuf::key_text({rank(), to, sent_[static_cast<std::size_t>(to)]++});
   const Offer offer{from, &sending};
   const auto asker = askers_.find(key);
   if (asker == askers_.end()) {
@@ -176,12 +177,12 @@ Endpoint::Ticket RecvBufEndpoint::send(Rank to, Region from) {
 
 void RecvBufEndpoint::expect(Rank from, Bytes size, bool fold) {
   const auto peer = static_cast<std::size_t>(from);
-  wire_->to(from);
+  // The connection proves who calls; so the calls follow the stream.
+  wire_->await_open(from);
   taken_.clear();
   Called& called = *called_[peer].emplace_back(std::make_unique<Called>(*this, from, size, fold));
-  called.context.AddMetadata(grpc_names::job, options_.job);
   RecvBufRequest request;
-  request.set_buf_rendezvous_key(key_of(from, rank(), expected_[peer]++));
+  request.set_buf_rendezvous_key(recvbuf::key_text({from, rank(), expected_[peer]++}));
   request.set_num_bytes(size.count);
   const std::shared_ptr<grpc::ChannelInterface> channel = wire_->channel(from);
   const auto stub = RecvBufService::NewStub(channel);

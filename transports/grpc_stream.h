@@ -1,7 +1,8 @@
 // The two ends of one gRPC stream: the opener sends elements, the accepter control messages.
 //
-// Both are state machines over tags of one completion queue. A stream may be destroyed only when it
-// is idle, that is when none of its tags is in the queue any more.
+// Both are state machines over tags of one completion queue, and both begin with the greeting of
+// transports/grpc_greeting.h. A stream may be destroyed only when it is idle, that is when none of
+// its tags is in the queue any more.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "transports/endpoint.h"
+#include "transports/grpc_greeting.h"
 
 namespace grpc {
 class AsyncGenericService;
@@ -42,24 +44,6 @@ class GrpcTag {
   std::function<void(bool ok)> action_;
   bool pending_ = false;
 };
-
-/// Who opens a stream, sent with it.
-struct GrpcIdentity {
-  Rank rank = -1;
-  int ranks = 0;
-  std::string job;
-};
-
-/// Names under which it is sent, and the method that is called.
-namespace grpc_names {
-constexpr const char* method = "/collbench.Transport/Exchange";
-constexpr const char* version = "collbench-protocol";
-constexpr const char* rank = "collbench-rank";
-constexpr const char* ranks = "collbench-ranks";
-constexpr const char* job = "collbench-job";
-/// Of the bytes on the wire; ranks of different versions refuse each other.
-constexpr const char* protocol = "1";
-}  // namespace grpc_names
 
 /// How a stream ended.
 struct StreamEnd {
@@ -97,9 +81,11 @@ class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
   virtual void opened(Rank to) = 0;
-  /// Must accept or refuse; `unfit` says why it cannot be accepted, empty if it can.
-  virtual void arrived(IncomingStream& stream, const GrpcIdentity& who,
-                       const std::string& unfit) = 0;
+  /// Somebody calls; nothing is known of him. The stream greets by itself, and another one must
+  /// wait for the next call.
+  virtual void called(IncomingStream& stream) = 0;
+  /// The caller has proved to know the token. Must accept or refuse.
+  virtual void arrived(IncomingStream& stream, const GrpcIdentity& who) = 0;
   /// The next read starts only with IncomingStream::read().
   virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                         const std::shared_ptr<const void>& keeper) = 0;
@@ -111,7 +97,7 @@ class StreamEvents {
 class OutgoingStream {
  public:
   OutgoingStream(const std::shared_ptr<grpc::Channel>& channel, grpc::ServerCompletionQueue& queue,
-                 Rank to, const GrpcIdentity& self, std::int64_t piece, StreamEvents& events);
+                 Rank to, const GrpcSelf& self, std::int64_t piece, StreamEvents& events);
   ~OutgoingStream();
 
   /// Sends from the caller's memory, which is free once `slices` is released.
@@ -121,7 +107,11 @@ class OutgoingStream {
   bool sends_at_once() const;
   /// Copies the bytes first.
   void send_copy(std::span<const std::byte> bytes);
-  /// Says that no more will be sent, once all has been.
+  /// Takes over what `earlier` could not send, for it was never opened.
+  void take_unsent(OutgoingStream& earlier);
+  bool has_unsent() const;
+  /// Says that no more will be sent, once all has been. A stream that is not open and has nothing
+  /// to send is cancelled.
   void close();
   void cancel();
 
@@ -138,10 +128,12 @@ class IncomingStream {
  public:
   /// Waits for the next stream that anyone opens.
   IncomingStream(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
-                 StreamEvents& events);
+                 const GrpcSelf& self, StreamEvents& events);
   ~IncomingStream();
 
-  void accept(Rank from);
+  /// gRPC's name of the connection over which the caller came.
+  std::string connection() const;
+  void accept();
   void refuse(const std::string& reason);
   /// Lets the next message come, unless that is under way.
   void read();

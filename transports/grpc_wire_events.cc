@@ -13,21 +13,12 @@ namespace collbench {
 namespace {
 
 using std::chrono::milliseconds;
+using Kind = GrpcControl::Kind;
 
-constexpr milliseconds grace{300};            // in which another peer may tell the cause of a break
-constexpr milliseconds abort_linger{500};     // in which peers take the reason of an abort
+constexpr milliseconds grace{300};         // in which another peer may tell the cause of a break
+constexpr milliseconds abort_linger{500};  // in which peers take the reason of an abort
+constexpr const char* started_twice = " is already here: it was started twice";
 constexpr std::size_t longest_reason = 1024;  // bytes; well under the limit of metadata
-constexpr char question = '?';
-constexpr char reply = '!';
-
-// Takes as long for a wrong guess whatever part of it is right.
-bool same_secret(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  }
-  return difference == 0;
-}
 
 gpr_timespec deadline_after(Seconds longest) {
   if (longest.count() <= 0) return gpr_inf_past(GPR_CLOCK_MONOTONIC);
@@ -46,18 +37,18 @@ OutgoingStream& GrpcWire::to(Rank peer) {
          " still sends to it");
   }
   require(phase_ == Phase::connected, "grpc: connect() must come before the first transfer");
+  if (there.out == nullptr) open_stream(peer);
   return *there.out;
 }
 
 void GrpcWire::read(Rank from) { peers_[static_cast<std::size_t>(from)].in->read(); }
 
-void GrpcWire::ask(Rank peer) {
-  peers_[static_cast<std::size_t>(peer)].in->write_control(std::string(1, question));
-}
+void GrpcWire::ask(Rank peer) { tell(peer, {Kind::question, "", {}}); }
 
 bool GrpcWire::poll(Seconds longest) {
   if (!failure_.empty()) throw TransportError(failure_);
   if (!trouble_.empty()) longest = std::min<Seconds>(longest, milliseconds(10));
+  if (retries_) open_again();
   const bool handled = handle_one(longest);
   if (!trouble_.empty() && (certain_ || Clock::now() - since_ > grace)) {
     const std::string cause = trouble_;
@@ -67,6 +58,7 @@ bool GrpcWire::poll(Seconds longest) {
 }
 
 bool GrpcWire::handle_one(Seconds longest) {
+  door_->note_poll();
   void* tag = nullptr;
   bool ok = false;
   const auto status = queue_->AsyncNext(&tag, &ok, deadline_after(longest));
@@ -111,38 +103,59 @@ void GrpcWire::suspect(const std::string& what, bool certain) {
 
 void GrpcWire::opened(Rank to) { peers_[static_cast<std::size_t>(to)].opened = true; }
 
-void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who, const std::string& unfit) {
-  const std::string reason = unfit.empty() ? unfit_identity(who) : unfit;
-  // One that knows the secret and has another size shows that this run was started wrongly.
-  if (same_secret(who.job, options_.job) && who.ranks != options_.ranks) suspect(reason, true);
+void GrpcWire::called(IncomingStream& /*stream*/) {
   std::erase_if(refused_, [](const auto& old) { return old->idle(); });
-  if (!reason.empty()) {
-    stream.refuse(reason);
-    refused_.push_back(std::move(next_));
-  } else {
-    Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
-    if (peer.in != nullptr) refused_.push_back(std::move(peer.in));
-    peer.in = std::move(next_);
-    peer.in->accept(who.rank);
-  }
+  std::erase_if(greeting_, [](const auto& old) { return old->idle(); });
+  greeting_.push_back(std::move(next_));
   listen_for_next();
 }
 
+void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
+  const auto found = std::find_if(greeting_.begin(), greeting_.end(),
+                                  [&](const auto& held) { return held.get() == &stream; });
+  std::unique_ptr<IncomingStream> proved = std::move(*found);
+  greeting_.erase(found);
+  const std::string reason = unfit_identity(who);
+  // One that knows the secret and has another size, or is there already, shows that this run was
+  // started wrongly.
+  const bool twice = phase_ == Phase::listening && reason.ends_with(started_twice);
+  if (who.ranks != options_.ranks || twice) suspect(reason, true);
+  if (!reason.empty()) {
+    proved->refuse(reason);
+    refused_.push_back(std::move(proved));
+    return;
+  }
+  proved_[proved->connection()] = who.rank;
+  door_->prove(proved->connection());
+  Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
+  if (peer.in != nullptr) refused_.push_back(std::move(peer.in));
+  peer.in = std::move(proved);
+  peer.in->accept();
+  reach(who.rank);
+}
+
+Rank GrpcWire::rank_behind(const std::string& connection) const {
+  const auto found = proved_.find(connection);
+  return found == proved_.end() ? -1 : found->second;
+}
+
 std::string GrpcWire::unfit_identity(const GrpcIdentity& who) const {
-  if (!same_secret(who.job, options_.job)) return "it belongs to another run: its job differs";
   if (who.ranks != options_.ranks) {
     return "rank " + std::to_string(who.rank) + " was started for " + std::to_string(who.ranks) +
            " ranks, this run has " + std::to_string(options_.ranks);
   }
-  if (who.rank < 0 || who.rank >= options_.ranks || who.rank == options_.rank) {
+  if (who.rank == options_.rank) return "rank " + std::to_string(who.rank) + started_twice;
+  if (who.rank < 0 || who.rank >= options_.ranks) {
     return "there is no place for a rank " + std::to_string(who.rank) + " at rank " +
            std::to_string(options_.rank) + " of " + std::to_string(options_.ranks);
   }
   const Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
   if (peer.in != nullptr && !peer.in->ended()) {
-    return "rank " + std::to_string(who.rank) + " is already here";
+    return "rank " + std::to_string(who.rank) + started_twice;
   }
-  if (phase_ != Phase::listening) return "the run has begun";
+  if (phase_ >= Phase::closing || !failure_.empty())
+    return "rank " + std::to_string(options_.rank) + " is ending";
+  if (phase_ == Phase::connected && peer.in != nullptr) return "the run has begun";
   return "";
 }
 
@@ -157,11 +170,30 @@ void GrpcWire::received(Rank from, std::span<const std::span<const std::byte>> p
 
 void GrpcWire::control(Rank from, const std::string& message) {
   Peer& peer = peers_[static_cast<std::size_t>(from)];
-  if (message.starts_with(question) && phase_ == Phase::connected && failure_.empty()) {
-    peer.in->write_control(reply + client_.occupation());
-  } else if (message.starts_with(reply)) {
-    ++peer.answers;
-    peer.answer = message.substr(1);
+  GrpcControl control = read_control(message, options_.ranks);
+  switch (control.kind) {
+    case Kind::question:
+      if (phase_ == Phase::connected && failure_.empty()) {
+        tell(from, {Kind::reply, client_.occupation(), {}});
+      }
+      break;
+    case Kind::reply:
+      ++peer.answers;
+      peer.answer = std::move(control.text);
+      break;
+    case Kind::ready:
+      peer.ready = true;
+      break;
+    case Kind::begin:
+      may_begin_ = may_begin_ || from == parent_;
+      break;
+    case Kind::missing:
+      std::erase(control.ranks, options_.rank);
+      peer.misses = std::move(control.ranks);
+      break;
+    case Kind::welcome:
+    case Kind::unknown:
+      break;
   }
 }
 
@@ -177,6 +209,11 @@ void GrpcWire::outgoing_ended(Rank to, const StreamEnd& end) {
       suspect(end.text, true);
       break;
     case StreamEnd::Kind::refused:
+      // A stream that was opened back and is not needed: the peer may have finished.
+      if (phase_ == Phase::connected && !peer.opened && !peer.out->has_unsent()) {
+        peer.takes_none = true;
+        break;
+      }
       suspect(name + " at " + peer.address + " refused rank " + std::to_string(options_.rank) +
                   ": " + end.text,
               true);
@@ -184,11 +221,13 @@ void GrpcWire::outgoing_ended(Rank to, const StreamEnd& end) {
     case StreamEnd::Kind::unreachable:
     case StreamEnd::Kind::lost:
       // Before the run has begun a rank may still be started again.
-      if (phase_ == Phase::connected) {
+      if (phase_ == Phase::connected && peer.opened) {
         suspect(name + " was lost: " + end.text, false);
       } else {
         peer.opened = false;
+        peer.trouble = end.text;
         peer.retry = true;
+        retries_ = true;
       }
       break;
   }

@@ -21,6 +21,14 @@ constexpr std::uint64_t send_mark = std::uint64_t{1} << 63;
 constexpr std::uint64_t inline_ticket = send_mark;  // message 0 of rank 0: complete at once
 constexpr int peer_shift = 48;
 
+// Above the position of a message lies a digest of its size: the receiver of one that comes of
+// another schedule would read beyond its end.
+constexpr int size_shift = 48;
+constexpr std::uint64_t position_mask = (std::uint64_t{1} << size_shift) - 1;
+std::uint64_t size_mark(std::int64_t bytes) {
+  return (static_cast<std::uint64_t>(bytes) * 0x9e3779b97f4a7c15U >> size_shift) << size_shift;
+}
+
 class ShmEndpoint final : public Endpoint {
  public:
   ShmEndpoint(const ShmView& view, Rank rank)
@@ -31,6 +39,7 @@ class ShmEndpoint final : public Endpoint {
         ranks_(lines_.header().ranks),
         sent_(static_cast<std::size_t>(ranks_), 0),
         received_(static_cast<std::size_t>(ranks_), 0),
+        taken_(static_cast<std::size_t>(ranks_), 0),
         fused_(view, rank) {
     require(rank >= 0 && rank < ranks_, "shared memory: rank " + std::to_string(rank) +
                                             " is not below " + std::to_string(ranks_));
@@ -51,6 +60,7 @@ class ShmEndpoint final : public Endpoint {
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
+  void give_up(const std::string& reason) override { abort_shm_world(view_.world, reason); }
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
     return fused_.play(fusion, in, out, reduction, reaches(in) && reaches(out));
   }
@@ -67,11 +77,12 @@ class ShmEndpoint final : public Endpoint {
   };
 
   void resume();
+  bool has_taken(Rank to, std::uint64_t messages);
   std::string late_receiver(Rank to) const {
     return "rank " + std::to_string(to) + " did not take a message from rank " +
            std::to_string(rank_) + " within the timeout";
   }
-  const std::byte* arrived(Rank from, std::uint64_t message);
+  const std::byte* arrived(Rank from, std::uint64_t message, Bytes expected);
   void take(Rank from, std::uint64_t message);
   void receive(const Pending& pending);
   void reduce_sources(const Pending& pending);
@@ -83,6 +94,7 @@ class ShmEndpoint final : public Endpoint {
   int ranks_;
   std::vector<std::uint64_t> sent_;      // messages sent to each rank
   std::vector<std::uint64_t> received_;  // receives posted from each rank
+  std::vector<std::uint64_t> taken_;     // messages that each rank is known to have taken
   std::vector<Pending> pending_;
   std::size_t open_receives_ = 0;
   std::vector<std::uint64_t> message_;  // scratch of receive(): message number per source
@@ -129,24 +141,23 @@ std::byte* ShmEndpoint::scratch(ScratchUse use, Bytes size) {
 
 Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   const std::uint64_t k = sent_[static_cast<std::size_t>(to)]++;
-  ShmCounter& taken = lines_.taken(rank_, to);
   if (k >= shm_slots) {  // The slot must have been read. Earlier rounds' messages always will be.
     waiter_.wait_until(
-        to, [&] { return taken.value.load(std::memory_order_acquire) + shm_slots > k; },
-        [&] { return late_receiver(to); });
+        to, [&] { return has_taken(to, k + 1 - shm_slots); }, [&] { return late_receiver(to); });
   }
   ShmSlot& slot = lines_.slot(rank_, to, k);
   const std::int64_t bytes = from.size().count;
+  std::uint64_t position = 0;
   const bool tiny = bytes <= shm_inline_bytes;
   if (tiny) {
-    std::memcpy(slot.payload, from.data, static_cast<std::size_t>(bytes));
-    slot.position = 0;
+    std::memcpy(lines_.payload(rank_, to, k).bytes, from.data, static_cast<std::size_t>(bytes));
   } else {
     require(reaches(from), "shared memory: rank " + std::to_string(rank_) +
                                " sends from memory that its peers cannot read");
-    slot.position = view_position(view_, from.data);
+    position = view_position(view_, from.data);
   }
-  slot.sequence.store(k + 1);
+  slot.position = position | size_mark(bytes);
+  slot.sequence.store(k + 1, std::memory_order_release);
   waiter_.notify();
   if (tiny) return inline_ticket;
   return send_mark | (static_cast<std::uint64_t>(to) << peer_shift) | (k + 1);
@@ -190,14 +201,20 @@ void ShmEndpoint::wait(Ticket ticket) {
   }
   const auto to = static_cast<Rank>((ticket & ~send_mark) >> peer_shift);
   const std::uint64_t messages = ticket & ((std::uint64_t{1} << peer_shift) - 1);
-  ShmCounter& taken = lines_.taken(rank_, to);
   waiter_.wait_until(
-      to, [&] { return taken.value.load(std::memory_order_acquire) >= messages; },
-      [&] { return late_receiver(to); });
+      to, [&] { return has_taken(to, messages); }, [&] { return late_receiver(to); });
+}
+
+// Looks at the receiver's line only if what is known does not tell: the line is in its cache.
+bool ShmEndpoint::has_taken(Rank to, std::uint64_t messages) {
+  std::uint64_t& known = taken_[static_cast<std::size_t>(to)];
+  if (known >= messages) return true;
+  known = lines_.taken(rank_, to).value.load(std::memory_order_acquire);
+  return known >= messages;
 }
 
 // Waits for a message; where its data lies.
-const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message) {
+const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message, Bytes expected) {
   ShmSlot& slot = lines_.slot(from, rank_, message);
   waiter_.wait_until(
       from, [&] { return slot.sequence.load(std::memory_order_acquire) == message + 1; },
@@ -205,11 +222,18 @@ const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message) {
         return "rank " + std::to_string(from) + " sent nothing to rank " + std::to_string(rank_) +
                " within the timeout";
       });
-  return slot.position == 0 ? slot.payload : view_data(view_, slot.position);
+  if ((slot.position & ~position_mask) != size_mark(expected.count)) {
+    give_up("rank " + std::to_string(from) + " sent rank " + std::to_string(rank_) +
+            " a message of another size than the " + std::to_string(expected.count) +
+            " bytes it expects");
+    waiter_.throw_if_aborted();
+  }
+  const std::uint64_t position = slot.position & position_mask;
+  return position == 0 ? lines_.payload(from, rank_, message).bytes : view_data(view_, position);
 }
 
 void ShmEndpoint::take(Rank from, std::uint64_t message) {
-  lines_.taken(from, rank_).value.store(message + 1);
+  lines_.taken(from, rank_).value.store(message + 1, std::memory_order_release);
   waiter_.notify();
 }
 
@@ -218,7 +242,7 @@ void ShmEndpoint::receive(const Pending& pending) {
     reduce_sources(pending);
     return;
   }
-  const std::byte* data = arrived(pending.from, pending.first_message);
+  const std::byte* data = arrived(pending.from, pending.first_message, pending.into.size());
   collbench::copy(pending.into.data, data, pending.into.size().count);
   take(pending.from, pending.first_message);
 }
@@ -234,7 +258,7 @@ void ShmEndpoint::reduce_sources(const Pending& pending) {
   if (!marked) sources_.push_back(pending.own.data);
   for (std::size_t i = 0; i < pending.sources.size(); ++i) {
     const Rank r = pending.sources[i];
-    sources_.push_back(r == rank_ ? pending.own.data : arrived(r, message(i)));
+    sources_.push_back(r == rank_ ? pending.own.data : arrived(r, message(i), pending.into.size()));
   }
   std::byte* const into = pending.into.data;
   collbench::reduce(pending.into.type, pending.reduction, sources_, {&into, 1}, pending.into.count);

@@ -75,7 +75,7 @@ void ShmFused::play_inline(const Fusion& fusion, Region in, Region out, Reductio
   const std::uint64_t sequence = ++inlined_;
   ShmInline& mine = lines_.inline_line(rank_, sequence % 2);
   std::memcpy(mine.payload, in.data, static_cast<std::size_t>(in.size().count));
-  mine.sequence.store(sequence);
+  mine.sequence.store(sequence, std::memory_order_release);
   waiter_.notify();
   for (Rank r = 0; r < ranks_; ++r) {
     ShmInline& line = lines_.inline_line(r, sequence % 2);
@@ -100,7 +100,7 @@ void ShmFused::arrive(std::uint64_t in, std::uint64_t out) {
   ShmArrival& line = lines_.arrival(rank_);
   line.in.store(in, std::memory_order_relaxed);
   line.out.store(out, std::memory_order_relaxed);
-  line.sequence.store(fused_);
+  line.sequence.store(fused_, std::memory_order_release);
   waiter_.notify();
 }
 

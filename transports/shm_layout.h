@@ -16,7 +16,7 @@
 namespace collbench {
 
 constexpr int shm_slots = 64;           // messages in flight per ordered pair of ranks
-constexpr int shm_inline_bytes = 48;    // payload that travels in the slot
+constexpr int shm_inline_bytes = 64;    // payload that travels with the slot
 constexpr int shm_line_payload = 2040;  // payload of a rank in the in-line protocol
 constexpr std::size_t shm_message_bytes = 256;
 
@@ -32,11 +32,16 @@ inline std::byte* view_data(const ShmView& view, std::uint64_t position) {
 /// Bytes of the heap of a process for each use of scratch memory; the staging half comes second.
 inline std::size_t view_half_heap(const ShmView& view) { return view.heap_bytes / 128 * 64; }
 
-/// One message on its way. The k-th message of a pair uses slot k % shm_slots.
-struct alignas(64) ShmSlot {
+/// One message on its way. The k-th message of a pair uses slot k % shm_slots. Four slots share a
+/// line: a receiver that is behind fetches four messages at once.
+struct alignas(16) ShmSlot {
   std::atomic<std::uint64_t> sequence;  // k + 1 once the message is there
-  std::uint64_t position;               // of the data; 0: in the payload
-  std::byte payload[shm_inline_bytes];
+  std::uint64_t position;  // of the data, 0: in the payload; above it what its size gives
+};
+
+/// The data of a message that is short enough to travel with its slot.
+struct alignas(64) ShmPayload {
+  std::byte bytes[shm_inline_bytes];
 };
 
 struct alignas(64) ShmCounter {
@@ -100,9 +105,10 @@ class ShmLines {
     return at<ShmCounter>(taken_offset(), from * header().ranks + to);
   }
   ShmSlot& slot(Rank from, Rank to, std::uint64_t k) const {
-    const std::size_t pair = static_cast<std::size_t>(from * header().ranks + to);
-    return *(reinterpret_cast<ShmSlot*>(world_ + slots_offset()) + pair * shm_slots +
-             k % shm_slots);
+    return *(reinterpret_cast<ShmSlot*>(world_ + slots_offset()) + place(from, to, k));
+  }
+  ShmPayload& payload(Rank from, Rank to, std::uint64_t k) const {
+    return *(reinterpret_cast<ShmPayload*>(world_ + payloads_offset()) + place(from, to, k));
   }
   static std::size_t footprint(int ranks);
 
@@ -110,6 +116,9 @@ class ShmLines {
   template <class Line>
   Line& at(std::size_t offset, int index) const {
     return *(reinterpret_cast<Line*>(world_ + offset) + index);
+  }
+  std::size_t place(Rank from, Rank to, std::uint64_t k) const {
+    return static_cast<std::size_t>(from * header().ranks + to) * shm_slots + k % shm_slots;
   }
   std::size_t arrivals_offset() const { return sizeof(ShmHeader); }
   std::size_t inlines_offset() const {
@@ -124,6 +133,10 @@ class ShmLines {
   std::size_t slots_offset() const {
     const auto n = static_cast<std::size_t>(header().ranks);
     return taken_offset() + sizeof(ShmCounter) * n * n;
+  }
+  std::size_t payloads_offset() const {
+    const auto n = static_cast<std::size_t>(header().ranks);
+    return slots_offset() + sizeof(ShmSlot) * n * n * shm_slots;
   }
   std::byte* world_;
 };
@@ -157,10 +170,14 @@ class ShmWaiter {
     announce_wait(-1);
   }
 
-  /// Wakes every sleeper. Call after a sequentially consistent store that they may wait for: either
-  /// this load then sees the sleeper, or the sleeper's last look sees the store.
+  /// Wakes every sleeper. Call after a store that they may wait for. Either this load then sees the
+  /// sleeper, or the sleeper's last look sees the store: the fence between the two is made by the
+  /// sleeper for every processor, so that those who are awake need not pay for one each time.
   void notify() {
-    if (header_.sleepers.load() != 0) wake();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const std::uint32_t sleepers = own_fence_ ? header_.sleepers.fetch_add(0)
+                                              : header_.sleepers.load(std::memory_order_relaxed);
+    if (sleepers != 0) wake();
   }
   void throw_if_aborted() const;
   double timeout_seconds() const { return timeout_seconds_; }
@@ -188,6 +205,7 @@ class ShmWaiter {
   double timeout_seconds_;
   int spins_;
   int yields_;
+  bool own_fence_;  // the kernel does not fence this process when another asks for it
 };
 
 }  // namespace collbench

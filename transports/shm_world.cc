@@ -24,7 +24,7 @@ constexpr int most_ranks = 512;
 std::size_t ShmLines::footprint(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline) + sizeof(ShmWaiting)) * n +
-         (sizeof(ShmCounter) + sizeof(ShmSlot) * shm_slots) * n * n;
+         (sizeof(ShmCounter) + (sizeof(ShmSlot) + sizeof(ShmPayload)) * shm_slots) * n * n;
 }
 
 std::size_t shm_world_footprint(int ranks) {
@@ -79,7 +79,8 @@ ShmWaiter::ShmWaiter(std::byte* world, Rank rank)
       rank_(rank),
       timeout_seconds_(header_.timeout_seconds),
       spins_(header_.ranks <= header_.cores ? 2000 : 1),
-      yields_(header_.ranks <= header_.cores ? 20 : 200) {}
+      yields_(header_.ranks <= header_.cores ? 20 : 200),
+      own_fence_(!accept_fences()) {}
 
 void ShmWaiter::pause() { pause_processor(); }
 
@@ -98,7 +99,9 @@ void ShmWaiter::throw_if_aborted() const {
 
 std::uint32_t ShmWaiter::enlist() {
   header_.sleepers.fetch_add(1);
-  return header_.epoch.load();
+  const std::uint32_t epoch = header_.epoch.load();
+  fence_everywhere();
+  return epoch;
 }
 
 void ShmWaiter::sleep(std::uint32_t epoch) {

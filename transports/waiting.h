@@ -27,4 +27,10 @@ void futex_sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen,
                  std::chrono::nanoseconds limit);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 
+/// Lets other processes fence this one's threads by fence_everywhere(). False if the kernel cannot.
+bool accept_fences();
+/// A full memory fence in every running thread of all processes that accept fences, this one's
+/// included; costs some microseconds. Nothing happens if the kernel cannot. Source: membarrier(2).
+void fence_everywhere();
+
 }  // namespace collbench

@@ -60,7 +60,7 @@ function themed(option) {
     animation: false,
     aria: { enabled: true },
     textStyle: { color: ink, fontFamily: 'system-ui, "DejaVu Sans", sans-serif' },
-    toolbox: { right: 6, top: 2, itemSize: 13, iconStyle: { borderColor: dim },
+    toolbox: { right: 6, top: option.legend ? 26 : 2, itemSize: 13, iconStyle: { borderColor: dim },
       feature: Object.assign(
         option.dataZoom ? { dataZoom: { title: { zoom: 'Zoom', back: 'Back' } } } : {},
         { saveAsImage: { title: 'Save', backgroundColor: cssColor('back') } }) },

@@ -140,16 +140,20 @@ function addCharts() {
 function addReplays() {
   const replay = () => report.replays[shown.replay];
   const none = 'No simulated case of at most 64 ranks is among these records. collbench simulate ' +
-    'and collbench sweep make them.';
+    'and collbench sweep make them, and files of simulate --trace and --links are shown as well.';
+  // A file of one kind has no picture of the other.
+  const part = (what, option) => !replay() ? none : replay()[what].length > 0 ? option(replay())
+    : `'${replay().name}' has no ${what}. collbench simulate --trace writes messages, --links links.`;
   section('network', 'One iteration and its network',
     choice('Show', report.replays.map((one) => one.name), 'replay', 'gantt', 'topology'),
-    remark(() => replay() ? `${timeText(replay().time_us)} on ${replay().topology}. ` +
+    remark(() => replay() ? (replay().topology ? `${timeText(replay().time_us)} on ` +
+      `${replay().topology}. ` : '') +
       replay().bottleneck + (replay().left_out > 0
       ? ` The last ${replay().left_out} messages are not shown.` : '') : ''),
-    chartFigure('gantt', 'Messages of every rank', () => (replay() ? ganttOption(replay()) : none),
+    chartFigure('gantt', 'Messages of every rank', () => part('messages', ganttOption),
       () => sortableTable(messageColumns, replay().messages)),
     chartFigure('topology', 'Links, by the share of their capacity used over the whole time',
-      () => (replay() ? topologyOption(replay()) : none),
+      () => part('links', topologyOption),
       () => sortableTable(linkColumns(replay()), replay().links)));
 }
 

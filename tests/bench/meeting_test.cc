@@ -1,13 +1,14 @@
 #include "bench/meeting.h"
 
+#include <atomic>
 #include <future>
+#include <mutex>
+#include <set>
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
-#include "bench/line_socket.h"
+#include "bench/meeting_sockets.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -16,15 +17,19 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string free_address() {
-  const LineSocket probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(probe.descriptor(), reinterpret_cast<sockaddr*>(&address), length), 0);
-  getsockname(probe.descriptor(), reinterpret_cast<sockaddr*>(&address), &length);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+std::string free_address(const std::string& host = "127.0.0.1") {
+  return host + ":" + std::to_string(port_of(listen_at(host + ":0", "a test")));
+}
+
+Meeting meeting(const std::string& address, Rank rank, int ranks, double seconds = 30) {
+  Meeting one;
+  one.address = address;
+  one.listen = address.starts_with("[") ? "::1" : "127.0.0.1";
+  one.rank = rank;
+  one.ranks = ranks;
+  one.version = "1.0";
+  one.timeout = Seconds{seconds};
+  return one;
 }
 
 using Result = std::future<std::vector<std::string>>;
@@ -44,41 +49,163 @@ std::string failure_of(Result& result) {
 
 TEST(MeetingTest, EveryRankLearnsAllAddressesInWhateverOrderTheyCome) {
   const std::string address = free_address();
-  Result two = attend({address, 2, 3, "", Seconds{30}, {}}, 12);
-  Result one = attend({address, 1, 3, "", Seconds{30}, {}}, 11);
-  Result zero = attend({address, 0, 3, "", Seconds{30}, {}}, 10);
+  Result two = attend(meeting(address, 2, 3), 12);
+  Result one = attend(meeting(address, 1, 3), 11);
+  Result zero = attend(meeting(address, 0, 3), 10);
   const auto all = ElementsAre("127.0.0.1:10", "127.0.0.1:11", "127.0.0.1:12");
   EXPECT_THAT(zero.get(), all);
   EXPECT_THAT(one.get(), all);
   EXPECT_THAT(two.get(), all);
 }
 
-TEST(MeetingTest, StrangersAndOtherSizesAreNamedOnEveryRank) {
-  struct Case {
-    Meeting guest;
-    const char* words;
-  };
-  for (const Case& wrong :
-       {Case{{"", 2, 3, "other", Seconds{30}, {}}, "rank 2 at 127.0.0.1 belongs to another run"},
-        Case{{"", 2, 4, "", Seconds{30}, {}}, "rank 2 was started for 4 ranks, rank 0 for 3"},
-        Case{{"", 1, 3, "", Seconds{30}, {}}, "rank 1 was started twice"}}) {
-    const std::string address = free_address();
-    Result zero = attend({address, 0, 3, "", Seconds{30}, {}}, 10);
-    Result one = attend({address, 1, 3, "", Seconds{30}, {}}, 11);
-    Meeting guest = wrong.guest;
-    guest.address = address;
-    Result other = attend(guest, 12);
-    EXPECT_THAT(failure_of(zero), HasSubstr(wrong.words));
-    // A guest may also find that rank 0 has already left.
-    for (Result* rank : {&one, &other}) EXPECT_NE(failure_of(*rank), "");
+TEST(MeetingTest, EveryRankIsHandedTheTableOnce) {
+  for (const int ranks : {1, 2, 16, 17, 18, 272, 4096}) {
+    std::set<Rank> handed = {0};
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      for (const Rank child : meeting_children(rank, ranks)) {
+        EXPECT_LT(child, ranks);
+        EXPECT_TRUE(handed.contains(rank)) << "it has no table to give";
+        EXPECT_TRUE(handed.insert(child).second);
+      }
+    }
+    EXPECT_EQ(std::ssize(handed), ranks);
   }
 }
 
-TEST(MeetingTest, MissingRanksAreNamedAfterTheTimeout) {
-  Result zero = attend({free_address(), 0, 3, "", Seconds{0.5}, {}}, 10);
-  EXPECT_THAT(failure_of(zero), HasSubstr("for ranks 1, 2 at the meeting"));
-  Result one = attend({free_address(), 1, 3, "", Seconds{0.5}, {}}, 10);
-  EXPECT_THAT(failure_of(one), HasSubstr("for rank 0 at the meeting"));
+TEST(MeetingTest, ManyRanksHandTheTableOnToEachOther) {
+  const std::string address = free_address();
+  constexpr int ranks = 60;
+  std::vector<Result> all;
+  for (Rank rank = ranks - 1; rank >= 0; --rank) {
+    all.push_back(attend(meeting(address, rank, ranks), 100 + rank));
+  }
+  const std::vector<std::string> expected = all.back().get();
+  EXPECT_EQ(expected.at(59), "127.0.0.1:159");
+  all.pop_back();
+  for (Result& one : all) EXPECT_EQ(one.get(), expected);
+}
+
+TEST(MeetingTest, AddressesOfIpv6AndChosenOnesAreHandedOut) {
+  const std::string address = free_address("[::1]");
+  Meeting named = meeting(address, 1, 2);
+  named.host = "fd00::7";
+  Result one = attend(named, 11);
+  Result zero = attend(meeting(address, 0, 2), 10);
+  EXPECT_THAT(zero.get(), ElementsAre("[::1]:10", "[fd00::7]:11"));
+  one.get();
+}
+
+TEST(MeetingTest, DifferencesAndTwinsAreNamedOnEveryRank) {
+  struct Difference {
+    Rank rank;
+    int ranks;
+    const char* version;
+    const char* words;
+  };
+  for (const Difference& wrong :
+       {Difference{2, 4, "1.0", "rank 2 at 127.0.0.1 was started for 4 ranks, rank 0 for 3"},
+        Difference{2, 3, "1.1", "rank 2 at 127.0.0.1 has version 1.1 where rank 0 has 1.0"},
+        Difference{1, 3, "1.0", "rank 1 was started twice, at 127.0.0.1 and at 127.0.0.1"}}) {
+    const std::string address = free_address();
+    Result zero = attend(meeting(address, 0, 3), 10);
+    Result one = attend(meeting(address, 1, 3), 11);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // rank 1 has come
+    Meeting guest = meeting(address, wrong.rank, wrong.ranks);
+    guest.version = wrong.version;
+    Result other = attend(guest, 12);
+    EXPECT_THAT(failure_of(zero), HasSubstr(wrong.words));
+    EXPECT_THAT(failure_of(one), HasSubstr(wrong.words));
+    EXPECT_THAT(failure_of(other), HasSubstr(wrong.words));
+  }
+}
+
+TEST(MeetingTest, ThoseWhoWaitAreToldOfADifferenceThatComesLater) {
+  const std::string address = free_address();
+  Result zero = attend(meeting(address, 0, 4), 10);
+  Result one = attend(meeting(address, 1, 4), 11);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  Result other = attend(meeting(address, 3, 5), 13);
+  const auto words = HasSubstr("rank 3 at 127.0.0.1 was started for 5 ranks, rank 0 for 4");
+  EXPECT_THAT(failure_of(zero), words);
+  EXPECT_THAT(failure_of(one), words);
+  EXPECT_THAT(failure_of(other), words);
+}
+
+TEST(MeetingTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
+  const std::string address = free_address();
+  Meeting host = meeting(address, 0, 2);
+  host.token = "open sesame";
+  std::mutex mutex;
+  std::string said;
+  host.on_waiting = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    said += text;
+  };
+  Result zero = attend(host, 10);
+  Meeting stranger = meeting(address, 1, 2);
+  stranger.token = "open barley";
+  Result refused = attend(stranger, 66);
+  EXPECT_THAT(failure_of(refused), HasSubstr("does not know the token of this job, and says: rank "
+                                             "1 at 127.0.0.1 belongs to another run"));
+  LineSocket noise = connect_again(address, BackOff(1), [](const std::string&) {});
+  noise.send("GET / HTTP/1.1");
+  LineSocket silent = connect_again(address, BackOff(1), [](const std::string&) {});
+  LineSocket endless = connect_again(address, BackOff(1), [](const std::string&) {});
+  endless.send(std::string(100'000, 'x'));
+  Meeting guest = meeting(address, 1, 2);
+  guest.token = "open sesame";
+  Result one = attend(guest, 11);
+  EXPECT_THAT(zero.get(), ElementsAre("127.0.0.1:10", "127.0.0.1:11"));
+  one.get();
+  EXPECT_THAT(said, HasSubstr("refused rank 1 at 127.0.0.1 belongs to another run"));
+}
+
+TEST(MeetingTest, AHostThatDoesNotKnowTheTokenIsNotBelieved) {
+  const std::string address = free_address();
+  Meeting host = meeting(address, 0, 2, 3);
+  host.token = "other";
+  Result zero = attend(host, 10);
+  Result one = attend(meeting(address, 1, 2), 11);
+  EXPECT_THAT(failure_of(one), HasSubstr("rank 0 at " + address + " does not know the token"));
+  EXPECT_THAT(failure_of(zero), HasSubstr("waited 3 s for rank 1"));
+}
+
+TEST(MeetingTest, MissingRanksAreNamedAfterTheTimeoutOnEveryRank) {
+  const std::string address = free_address();
+  Result two = attend(meeting(address, 2, 4), 12);
+  Result zero = attend(meeting(address, 0, 4, 1), 10);
+  const auto words = HasSubstr("rank 0 waited 1 s for ranks 1, 3 at the meeting " + address);
+  EXPECT_THAT(failure_of(zero), words);
+  EXPECT_THAT(failure_of(two), words);
+  Result one = attend(meeting(free_address(), 1, 3, 0.5), 10);
+  EXPECT_THAT(failure_of(one), HasSubstr("for rank 0 (Connection refused) at the meeting"));
+  Result nowhere = attend(meeting("no-such-host.invalid:1", 1, 3, 0.5), 10);
+  EXPECT_THAT(failure_of(nowhere), HasSubstr("cannot find 'no-such-host.invalid'"));
+}
+
+TEST(MeetingTest, ARankThatIsLostBeforeTheOthersComeIsNamed) {
+  const std::string address = free_address();
+  Result zero = attend(meeting(address, 0, 3), 10);
+  Result one = attend(meeting(address, 1, 3, 0.5), 11);  // gives up
+  EXPECT_THAT(failure_of(one), HasSubstr("waited 500 ms for the ranks that rank 0 waits for"));
+  EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 was lost at the start"));
+}
+
+TEST(BackOffTest, PausesGrowToASecondAndDifferBetweenRanks) {
+  BackOff one(1);
+  BackOff two(2);
+  std::chrono::milliseconds longest{0};
+  bool differ = false;
+  for (int i = 0; i < 30; ++i) {
+    const auto pause = one.next();
+    EXPECT_LE(pause.count(), 1250);
+    if (i > 20) {
+      EXPECT_GE(pause.count(), 750);
+    }
+    longest = std::max(longest, pause);
+    differ = differ || pause != two.next();
+  }
+  EXPECT_TRUE(differ);
 }
 
 }  // namespace

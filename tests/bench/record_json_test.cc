@@ -31,6 +31,8 @@ Record full_record() {
   record.which.buffers = Buffers::cold;
   record.which.isolate = true;
   record.which.private_buffers = true;
+  record.which.checksum = true;
+  record.which.inject = "drop:rank=1";
   record.algorithm_chosen = "direct";
   record.choice_reason = "because \"it\" is fastest";
   record.started = "2026-01-02T03:04:05Z";
@@ -76,6 +78,8 @@ TEST(RecordJsonTest, ReadsBackEverythingItWrites) {
     const Record back = record_from_json(to_json(record));
     EXPECT_EQ(to_json(back), to_json(record));
     EXPECT_EQ(back.which.private_buffers, record.which.private_buffers);
+    EXPECT_EQ(back.which.checksum, record.which.checksum);
+    EXPECT_EQ(back.which.inject, record.which.inject);
     EXPECT_EQ(back.measurement.latency_ns, record.measurement.latency_ns);
     EXPECT_EQ(back.measurement.wrong, record.measurement.wrong);
     EXPECT_EQ(back.skipped, record.skipped);
@@ -100,6 +104,33 @@ TEST(RecordJsonTest, SummaryStandsBesideTheSamples) {
   EXPECT_EQ(summary.at("median_ns"), 5.0);
   EXPECT_DOUBLE_EQ(summary.at("algbw_GBps").get<double>(), 4096 / 5.0);
   EXPECT_DOUBLE_EQ(summary.at("busbw_GBps").get<double>(), 4096 / 5.0 * 1.5);
+}
+
+TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
+  const std::string sound = to_json(full_record());
+  const auto refusal = [&](const std::string& key, const Json& value) -> std::string {
+    Json changed = Json::parse(sound);
+    (key == "workers" ? changed["case"] : changed)[key] = value;
+    try {
+      record_from_json(changed.dump());
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("latency_ns", {5, 1.5}), HasSubstr("1.5 is no whole number in range"));
+  EXPECT_THAT(refusal("skew_ns", {1e30, 5}), HasSubstr("1e+30 is no whole number in range"));
+  EXPECT_THAT(refusal("workers", 5'000'000'000), HasSubstr("5000000000 is no whole number"));
+  EXPECT_THAT(refusal("latency_ns", "5"), HasSubstr("a list of whole numbers is a string"));
+  EXPECT_EQ(refusal("latency_ns", {5, 6}), "");
+}
+
+TEST(RecordJsonTest, ARecordOfAnyDepthIsRefusedAndNotFollowed) {
+  const int depth = 200'000;
+  const std::string nest = std::string(depth, '[') + std::string(depth, ']');
+  EXPECT_THROW(
+      records_from_json("{\"schema_version\":1,\"environment\":{}}\n{\"case\":" + nest + "}\n"),
+      InvalidArgument);
 }
 
 TEST(RecordJsonTest, ForeignTextIsRefusedWithAReason) {
@@ -144,6 +175,18 @@ TEST(RecordFileTest, PlacesThatCannotBeWrittenAreNamed) {
   EXPECT_THROW(write_records("/nonexistent/out.json", {}), Unavailable);
   EXPECT_THROW(RecordLog("/nonexistent/out.jsonl", {}), Unavailable);
   EXPECT_THROW(read_records("/nonexistent/out.json"), Unavailable);
+}
+
+TEST(RecordFileTest, AFullDiskIsAFailedRunAndNotAMissingFile) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  try {
+    RecordLog("/dev/full", {{"host", "a"}});
+    FAIL() << "nothing was said";
+  } catch (const Unavailable& error) {
+    FAIL() << "taken for a place that cannot be written: " << error.what();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot write '/dev/full': No space left"));
+  }
 }
 
 // The independent reader: python3 with jsonschema where it is installed, else Python's strict

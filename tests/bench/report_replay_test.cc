@@ -1,11 +1,17 @@
 // Simulated cases played again for a picture.
 #include <algorithm>
+#include <functional>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/chrome_trace.h"
 #include "bench/replay.h"
+#include "bench/replay_files.h"
+#include "bench/simulated_files.h"
 #include "bench/simulated_team.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -88,6 +94,97 @@ TEST(ReplayTest, WhatCannotBePlayedIsANoteAndNoError) {
   EXPECT_THAT(replays_of({record}, 5, notes), SizeIs(0));
   ASSERT_THAT(notes, SizeIs(1));
   EXPECT_THAT(notes[0], HasSubstr("could not be played again"));
+}
+
+/// What `simulate --trace FILE --links FILE` writes of a case.
+struct Files {
+  std::string trace;
+  std::string links;
+};
+Files files_of(const Case& which) {
+  CaseBinder binder;
+  const Played played = play_case(which, binder, most_traced_transfers);
+  std::ostringstream trace;
+  write_chrome_trace(trace, played.scenario, played.outcome);
+  std::ostringstream links;
+  write_link_csv(links, played.scenario, played.outcome);
+  return {trace.str(), links.str()};
+}
+
+TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
+  for (const char* topology : {"cluster:2xdgx-h100", "star:4,10GBps,5us"}) {
+    const int workers = topology[0] == 'c' ? 16 : 4;
+    const Record record = simulated("ring", topology, workers, {1 << 16});
+    const Replay played = replay(record.which);
+    const Files files = files_of(record.which);
+    const Replay trace = trace_from_json(files.trace, "t");
+    const Replay links = links_from_csv(files.links, "l");
+    ASSERT_TRUE(belong_together(trace, links)) << topology;
+    const Replay both = joined(trace, links);
+
+    EXPECT_DOUBLE_EQ(both.time_us, played.time_us);
+    EXPECT_EQ(both.ranks, workers);
+    ASSERT_EQ(both.messages.size(), played.messages.size());
+    double bytes = 0;
+    for (const ReplayedMessage& message : both.messages) {
+      bytes += message.bytes;
+      EXPECT_LE(message.ready_us, message.start_us);
+      EXPECT_LT(message.start_us, message.arrival_us);
+    }
+    for (const ReplayedMessage& message : played.messages) bytes -= message.bytes;
+    EXPECT_NEAR(bytes, 0, 1e-3);
+    for (const ReplayedLink& link : both.links) {
+      const auto same = std::find_if(played.links.begin(), played.links.end(), [&](const auto& l) {
+        const auto name = [](const Replay& r, int v) { return r.vertices.at(v).name; };
+        return name(played, l.from) == name(both, link.from) &&
+               name(played, l.to) == name(both, link.to);
+      });
+      ASSERT_NE(same, played.links.end());
+      EXPECT_NEAR(same->utilisation, link.utilisation, 1e-6);
+    }
+    EXPECT_THAT(both.bottleneck, HasSubstr("Busiest is "));
+  }
+}
+
+TEST(ReplayFilesTest, HostsComeInTheOrderOfTheirNumbersAndSwitchesAboveThem) {
+  const Files files = files_of(simulated("ring", "star:12,10GBps,5us", 12, {4096}).which);
+  const Replay links = links_from_csv(files.links, "l");
+  ASSERT_THAT(links.vertices, SizeIs(13));
+  EXPECT_EQ(links.vertices[2].name, "host 2");
+  EXPECT_EQ(links.vertices[10].name, "host 10");
+  EXPECT_GT(links.vertices[10].x, links.vertices[9].x);
+  EXPECT_FALSE(links.vertices[12].host);
+  EXPECT_LT(links.vertices[12].y, links.vertices[0].y);
+}
+
+TEST(ReplayFilesTest, FilesOfOtherNetworksDoNotBelongTogether) {
+  const Files cluster = files_of(simulated("ring", "cluster:2xdgx-h100", 16, {4096}).which);
+  const Files star = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).which);
+  EXPECT_FALSE(
+      belong_together(trace_from_json(cluster.trace, "t"), links_from_csv(star.links, "l")));
+}
+
+std::string refusal(const std::function<void()>& reader) {
+  try {
+    reader();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ReplayFilesTest, BrokenFilesAreRefusedWithThePlace) {
+  const std::string heading = "link,from,to,class,capacity_GBps,bytes,busy_us,utilisation\n";
+  EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3\n", ""); }),
+            "line 2 of a table of links has 7 fields of 8 or more");
+  EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3,1\n0,a,b,c,1,nan,3,1\n", ""); }),
+            "line 3 of a table of links: 'nan' is no number of zero or more");
+  EXPECT_EQ(refusal([&] { links_from_csv(heading, ""); }), "a table of links without rows");
+  const Files files = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).which);
+  EXPECT_THAT(refusal([&] { trace_from_json(files.trace.substr(0, 900), ""); }),
+              HasSubstr("not a trace of collbench simulate: "));
+  EXPECT_THAT(refusal([&] { trace_from_json(R"({"traceEvents":[]})", ""); }),
+              HasSubstr("key 'otherData' not found"));
 }
 
 }  // namespace

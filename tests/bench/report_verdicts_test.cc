@@ -98,6 +98,19 @@ TEST(VerdictAnnotationsTest, AtMostTenOfAKindComeBecauseMoreAreNotShown) {
   EXPECT_THAT(text, HasSubstr("::error title=and more::16 more cases"));
 }
 
+TEST(VerdictAnnotationsTest, WrongResultsOfRecordsAreErrorsAndRightOnesAreSilent) {
+  Record right;
+  right.measurement.wrong = 0;
+  Record wrong = right;
+  wrong.which.algorithm = "tree";
+  wrong.measurement.wrong = 3;
+  std::ostringstream out;
+  write_annotations(out, std::vector<Record>{right, wrong});
+  EXPECT_THAT(out.str(), StartsWith("::error title=wrong%3A tree/"));
+  EXPECT_THAT(out.str(), EndsWith("::3 elements differ from the exact result\n"));
+  EXPECT_EQ(count_of(out.str(), "::error "), 1U);
+}
+
 TEST(VerdictJunitTest, OutcomesBecomeFailuresErrorsAndSkips) {
   std::ostringstream out;
   write_junit(out,

@@ -104,8 +104,9 @@ TEST(SweepCasesTest, SayWhatWouldBePossible) {
   EXPECT_THAT(refusal(sweep), HasSubstr("use --algo gloo"));
   sweep.backends = {"grcp"};
   EXPECT_THAT(refusal(sweep), HasSubstr("Did you mean 'grpc'?"));
+  sweep.backends = {"grpc"};
   sweep.algorithms = {"nccl"};
-  EXPECT_THROW(sweep_cases(sweep), Unavailable);
+  EXPECT_THAT(refusal(sweep), HasSubstr("'nccl' is a back end of its own"));
 }
 
 TEST(SweepCasesTest, LeaveOutOfAllWhatDoesNotFit) {

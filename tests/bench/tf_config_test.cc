@@ -56,7 +56,7 @@ TEST(TfConfigTest, ServersComeAfterTheWorkers) {
   const auto place =
       parameter_server_place(parse_tf_config("{" + cluster + "," + task("ps", "0") + "}"));
   EXPECT_EQ(place.rank, 3);
-  EXPECT_EQ(place.workers, 3);
+  EXPECT_EQ(place.workers, 2);
   EXPECT_THAT(place.hosts, ElementsAre("a:1", "b:2", "c:3", "d:4"));
 }
 
@@ -122,6 +122,12 @@ TEST(TfConfigTest, MirroredWorkersHaveNoServersAndServersNeedWorkers) {
             parse_tf_config(R"({"cluster":{"ps":["a:1"]},)" + task("ps", "0") + "}"));
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("There must be at least one worker.")));
+  EXPECT_THAT(
+      [&] {
+        parameter_server_place(parse_tf_config(R"({"cluster":{"worker":["b:1"],"ps":["a:1"]},)" +
+                                               task("ps", "0") + "}"));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("There must be a chief")));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST(MakeTeamTest, ImpossibleTeamsAreRefusedWithWhatWouldBePossible) {
 TEST(TeamInfosTest, EveryBackEndIsARow) {
   std::vector<std::string> names;
   for (const TeamInfo& info : team_infos()) names.push_back(info.name);
-  EXPECT_THAT(names, testing::ElementsAre("shm", "grpc", "gloo", "mpi"));
+  EXPECT_THAT(names, testing::ElementsAre("shm", "grpc", "gloo", "mpi", "nccl", "cuda"));
 }
 
 TEST(GlooTeamTest, ThreadsMeasureGloo) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/doctor_gpus.h"
 namespace collbench {
 namespace {
 
@@ -57,21 +58,45 @@ TEST(DescribeGpusTest, ShowsEachDeviceWithItsPeers) {
   cuda.driver = {13010};
   cuda.devices = {{"Card A", "9.0", Bytes{std::int64_t{80} << 30}, "0000:1B:00.0", {1}},
                   {"Card B", "8.0", Bytes{std::int64_t{40} << 30}, "0000:1C:00.0", {}}};
-  const std::string text = describe_gpus(cuda, {"2.27.7", "/lib/libnccl.so.2", ""});
+  const std::string text =
+      describe_gpus({cuda, {}, {"2.27.7", "/lib/libnccl.so.2", ""}, {"9.10.2", "/c.so", ""}});
   EXPECT_THAT(text, HasSubstr("gpu:0         Card A, compute capability 9.0, 80 GiB, 0000:1B:00.0; "
                               "reads peers: 1\n"));
   EXPECT_THAT(text, HasSubstr("0000:1C:00.0; reads peers: none\n"));
   EXPECT_THAT(text, HasSubstr("runtime 13.0, driver for 13.1\n"));
   EXPECT_THAT(text, HasSubstr("2.27.7 (/lib/libnccl.so.2)\n"));
+  EXPECT_THAT(text, HasSubstr("9.10.2 (/c.so)\n"));
+  EXPECT_THAT(text, HasSubstr("peer access   not between all GPUs"));
 }
 
 TEST(DescribeGpusTest, SaysWhyThereIsNone) {
   CudaDevices cuda;
   cuda.unavailable = "no driver";
-  const std::string text = describe_gpus(cuda, {"", "", "not found"});
+  GpuSurvey survey;
+  survey.unavailable = "no NVML";
+  const std::string text =
+      describe_gpus({cuda, survey, {"", "", "not found"}, {"", "", "no cuDNN"}});
   EXPECT_THAT(text, HasSubstr("none: no driver\n"));
   EXPECT_THAT(text, HasSubstr("runtime none, driver for none\n"));
+  EXPECT_THAT(text, HasSubstr("driver        unknown: no NVML\n"));
   EXPECT_THAT(text, HasSubstr("not found\n"));
+  EXPECT_THAT(text, HasSubstr("no cuDNN\n"));
+}
+
+TEST(DescribeGpusTest, ShowsWhatTheDriverSaysOfClocksAndConnections) {
+  GpuReport report;
+  report.cuda.unavailable = "this build has no CUDA support";
+  GpuFacts gpu;
+  gpu.name = "Card A";
+  gpu.sm = 90;
+  gpu.clock_sm_mhz = 1200;
+  gpu.slowed_by = {"power cap"};
+  report.survey.gpus = {gpu, gpu};
+  report.survey.relations = {{"X", "NV18"}, {"NV18", "X"}};
+  const std::string text = describe_gpus(report);
+  EXPECT_THAT(text, HasSubstr("gpu 1         Card A, compute capability 9.0"));
+  EXPECT_THAT(text, HasSubstr("slowed_by     power cap\n"));
+  EXPECT_THAT(text, HasSubstr("GPU1\tNV18\tX"));
 }
 
 }  // namespace

@@ -88,9 +88,10 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
 }
 
 TEST_F(UsageTest, WhatIsNotHereIsNotAUsageError) {
-  const Outcome nccl = run({"--algo", "nccl"});
+  const Outcome nccl =
+      invoke(folder_, {"--algo", "nccl"}, {{"COLLBENCH_NCCL_LIBRARY", "/nonexistent/libnccl.so"}});
   EXPECT_EQ(nccl.code, 4);
-  EXPECT_THAT(nccl.err, HasSubstr("algorithm 'nccl' is not usable: "));
+  EXPECT_THAT(nccl.err, HasSubstr("back end 'nccl' is not usable: "));
   EXPECT_THAT(nccl.err, HasSubstr("collbench doctor"));
   EXPECT_EQ(run({"--config", "missing.toml"}).code, 4);
   EXPECT_EQ(run({"-b", "1K", "-e", "1K", "--csv", "/nonexistent/x.csv"}).code, 4);

@@ -173,5 +173,15 @@ TEST(RegretTest, OfTheOracleIsNoneAndOfTheDefaultWhatItLoses) {
   EXPECT_THROW(regret_of("nonsense", rows, false), InvalidArgument);
 }
 
+TEST(RegretTest, TheLibrarysOwnChoiceIsKeptWhereItIsFastest) {
+  std::vector<MeasuredTime> rows = curve({8, 2}, "auto");
+  for (const MeasuredTime& row : curve({8, 2}, "ring", 1.7)) rows.push_back(row);
+  for (const char* policy : {"measured", "model", "oracle"}) {
+    const RegretSummary summary = summarize_regret(regret_of(policy, rows, false));
+    EXPECT_EQ(summary.points, 10) << policy;
+    EXPECT_EQ(summary.worst, 0) << policy;
+  }
+}
+
 }  // namespace
 }  // namespace collbench

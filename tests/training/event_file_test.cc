@@ -8,16 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/crc32c.h"
 
 namespace collbench {
 namespace {
-
-TEST(EventFileTest, TheChecksumIsCastagnolis) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);
-  EXPECT_EQ(crc32c(""), 0U);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, appendix B.4
-}
 
 TEST(EventFileTest, AFileBeginsAsTensorBoardExpects) {
   std::string folder =

@@ -34,17 +34,6 @@ TEST(WhyNoDeviceTest, GivesOtherErrorsInCudasWords) {
             "cudaGetDeviceCount failed: its text (cudaErrorSystemNotReady)");
 }
 
-TEST(WhyNoNcclTest, NamesWhatIsMissingFirst) {
-  CudaDevices devices;
-  NcclLibrary library;
-  library.version = "2.27.7";
-  EXPECT_THAT(why_no_nccl(devices, library), HasSubstr("no back end"));
-  library.unavailable = "not found";
-  EXPECT_EQ(why_no_nccl(devices, library), "not found");
-  devices.unavailable = "no driver";
-  EXPECT_EQ(why_no_nccl(devices, library), "no driver");
-}
-
 TEST(FindCudaDevicesTest, GivesDevicesOrTheReasonWhyThereAreNone) {
   const CudaDevices found = find_cuda_devices();
   EXPECT_NE(found.devices.empty(), found.unavailable.empty());

@@ -1,18 +1,16 @@
-# Tests of what is known of GPUs. Two small libraries stand in for NCCL.
-foreach(kind works fails)
-  add_library(collbench_nccl_${kind} MODULE nccl_stand_in.cc)
-endforeach()
-target_compile_definitions(collbench_nccl_works PRIVATE NCCL_ERROR=0)
-target_compile_definitions(collbench_nccl_fails PRIVATE NCCL_ERROR=3)
-
+# Tests of what is known of GPUs.
 collbench_test(transports_cuda
-  SOURCES cuda_elements_test.cc cuda_reason_test.cc nccl_library_test.cc every_element.cc
+  SOURCES cuda_elements_test.cc cuda_reason_test.cc every_element.cc
   USES transports_cuda)
 target_compile_definitions(collbench_transports_cuda_test PRIVATE
-  NCCL_THAT_WORKS="$<TARGET_FILE:collbench_nccl_works>"
-  NCCL_THAT_FAILS="$<TARGET_FILE:collbench_nccl_fails>"
   COLLBENCH_BUILT_WITH_CUDA=$<BOOL:${COLLBENCH_CUDA}>)
-add_dependencies(collbench_transports_cuda_test collbench_nccl_works collbench_nccl_fails)
+include(nccl_tests.cmake)
+# What a GPU plays, proven without one.
+collbench_test(device
+  SOURCES cuda_places_test.cc device_commands_test.cc device_memories.cc device_rows_test.cc
+    every_element.cc
+  USES transports_device)
+set_source_files_properties(device_rows_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # The reference must not contract where the host has a fused multiply-add.
 set_source_files_properties(cuda_elements_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
@@ -21,5 +19,9 @@ if(COLLBENCH_CUDA)
     SOURCES cuda_reduce_test.cc every_element.cc
     USES transports_cuda
     LINKS CUDA::cudart_static
+    LABELS gpu)
+  collbench_test(cuda_world
+    SOURCES cuda_world_test.cc device_memories.cc every_element.cc
+    USES transports_device
     LABELS gpu)
 endif()

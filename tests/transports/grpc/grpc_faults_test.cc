@@ -47,6 +47,32 @@ TEST(GrpcFaultsTest, AStoppedRankIsNamedByEveryOtherAfterTheTimeout) {
   EXPECT_LT(ranks.age(), Seconds{12.0});
 }
 
+// It answers no question while it computes; the others ask several times.
+TEST(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
+  ForkedRanks ranks(3, Seconds{4.0}, [](GrpcEndpoint& endpoint) {
+    for (int k = 0; k < 2; ++k) {
+      if (endpoint.rank() == 1) usleep(2'500'000);
+      endpoint.check_agreement("a=1\n");
+    }
+  });
+  for (const Rank r : {0, 1, 2}) EXPECT_EQ(ranks.outcome(r), "done");
+}
+
+TEST(GrpcFaultsTest, ARankThatGivesUpTellsTheOthersWhy) {
+  ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+    if (endpoint.rank() == 1) {
+      endpoint.check_agreement("a=1\n");
+      endpoint.give_up("rank 1 has found a fault");
+      throw std::runtime_error("given up");
+    }
+    endpoint.check_agreement("a=1\n");
+    ring_for_ever(endpoint, 10'000);
+  });
+  EXPECT_EQ(ranks.outcome(1), "given up");
+  for (const Rank r : {0, 2}) EXPECT_EQ(ranks.outcome(r), "rank 1 has found a fault");
+  EXPECT_LT(ranks.age(), Seconds{8.0});
+}
+
 TEST(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
   ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
     if (endpoint.rank() != 1) ring_for_ever(endpoint, 10'000);

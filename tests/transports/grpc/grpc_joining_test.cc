@@ -1,4 +1,6 @@
 // Joining: any order of starting works, the missing are named, strangers are refused.
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -7,14 +9,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/transports/grpc/grpc_ranks.h"
+#include "tests/transports/small_values.h"
 
+#include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/schedule_communicator.h"
 
 namespace collbench {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string failure_of(const std::function<void()>& action) {
   try {
@@ -57,6 +63,53 @@ TEST(GrpcJoiningTest, MissingRanksAreNamedWhileWaitingAndAtTheEnd) {
               AllOf(HasSubstr("rank 1 at 127.0.0.1:9"), HasSubstr("rank 2 at 127.0.0.1:10")));
   ASSERT_FALSE(told.empty());
   EXPECT_THAT(told[0], HasSubstr("rank 2 at 127.0.0.1:10"));
+}
+
+TEST(GrpcJoiningTest, ARingOpensTwoStreamsPerRankAndJoiningAtMostLogarithmicallyMany) {
+  constexpr int n = 12;
+  std::atomic<int> joined{0}, after_ring{0};
+  std::barrier counted(n);  // before the first opens one for the ring
+  on_grpc_ranks(n, [&](std::unique_ptr<GrpcEndpoint> endpoint) {
+    joined += endpoint->streams_opened();
+    EXPECT_LE(endpoint->streams_opened(), 4);  // the tree's root has the most
+    counted.arrive_and_wait();
+    GrpcEndpoint& streams = *endpoint;
+    const auto communicator =
+        make_schedule_communicator(make_schedule("ring", n), std::move(endpoint), "");
+    EXPECT_EQ(all_reduce_error(*communicator, DataType::f32, ReduceOp::sum, 1000, true), "");
+    after_ring += streams.streams_opened();
+    communicator->barrier();
+  });
+  EXPECT_EQ(joined, 2 * (n - 1));
+  EXPECT_LE(after_ring, joined + 2 * n);
+  EXPECT_GE(after_ring, 2 * n);
+}
+
+TEST(GrpcJoiningTest, AMissingRanksChildrenAreNotTakenForMissing) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  std::vector<std::unique_ptr<GrpcEndpoint>> endpoints;
+  std::vector<std::string> addresses;
+  for (Rank r = 0; r < 8; ++r) {
+    GrpcOptions options = grpc_test_options(r, 8);
+    options.timeout = Seconds{7.0};
+    if (r == 0) options.on_waiting = [&](const std::string& text) { told.push_back(text); };
+    endpoints.push_back(make_grpc_endpoint(options));
+    addresses.push_back(endpoints.back()->address());
+  }
+  endpoints[4].reset();  // the parent of 5 and 6
+  std::vector<std::thread> threads;
+  for (const Rank r : {0, 1, 2, 3, 5, 6, 7}) {
+    threads.emplace_back([&, r] {
+      const std::string failure = failure_of([&] { endpoints[r]->connect(addresses); });
+      const std::scoped_lock lock(mutex);
+      EXPECT_THAT(failure, HasSubstr("rank 4 at " + addresses[4])) << r;
+      EXPECT_THAT(failure, Not(HasSubstr("rank 5 at"))) << r;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told.back(), AllOf(HasSubstr("rank 4 at"), Not(HasSubstr("rank 6 at"))));
 }
 
 TEST(GrpcJoiningTest, AStrangersStreamIsRefusedAndTheRunGoesOn) {
@@ -114,7 +167,8 @@ TEST(GrpcJoiningTest, BadArgumentsAreNamed) {
   EXPECT_THROW(make_grpc_endpoint(grpc_test_options(2, 2)), InvalidArgument);
   GrpcOptions options = grpc_test_options(0, 2);
   options.listen = "localhost";
-  EXPECT_THAT(failure_of([&] { make_grpc_endpoint(options); }), HasSubstr("not 'localhost'"));
+  EXPECT_THAT(failure_of([&] { make_grpc_endpoint(options); }),
+              HasSubstr("'localhost' is not HOST:PORT"));
   auto endpoint = make_grpc_endpoint(grpc_test_options(0, 2));
   EXPECT_THAT(failure_of([&] { endpoint->connect({endpoint->address()}); }),
               HasSubstr("all 2 ranks, not 1"));

@@ -1,0 +1,15 @@
+// The row of our schedules on GPUs in a build without the CUDA Toolkit.
+#include "bench/backend.h"
+#include "transports/cuda_devices.h"
+
+namespace collbench {
+
+Backend cuda_backend() {
+  Backend row;
+  row.name = "cuda";
+  row.summary = "our schedules on the GPUs of one process, also several workers on one";
+  row.unavailable = find_cuda_devices().unavailable;
+  return row;
+}
+
+}  // namespace collbench

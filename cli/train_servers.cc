@@ -1,0 +1,257 @@
+#include "cli/train_servers.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/backend.h"
+#include "bench/tf_config.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/isolated_tasks.h"
+#include "cli/remote.h"
+#include "cli/terminal.h"
+#include "cli/train_agreement.h"
+#include "cli/train_evaluator.h"
+#include "cli/train_options.h"
+#include "cli/train_report.h"
+#include "cli/train_session.h"
+#include "core/error.h"
+#include "training/parameter_server.h"
+#include "training/remote_coordinator.h"
+
+namespace collbench {
+namespace {
+
+/// What one process of a run is told.
+struct Task {
+  std::string type;  // "chief", "worker", "ps"
+  int index = 0;
+  RemoteJob job;
+  ServerRun run;
+};
+
+void refuse_other_options(const Settings& settings) {
+  for (const char* name : {"algo", "communication", "wire", "devices", "hosts"}) {
+    require(!settings.given(name),
+            fmt::format("{} is not for parameter-server", settings.label(name)));
+  }
+}
+
+/// Prints what the workers of a finished run have done; returns the exit code.
+int report_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                   TrainSession& session, ServerReport& report) {
+  ReplicaReport all = report.workers[0];
+  for (std::size_t i = 1; i < report.workers.size(); ++i) {
+    const auto& steps = report.workers[i].steps;
+    all.steps.insert(all.steps.end(), steps.begin(), steps.end());
+  }
+  const int code = session.finish(all, 0);
+  if (all.steps.empty()) return code;  // the checkpoint was of the last step
+  for (ReplicaReport& worker : report.workers) {
+    std::swap(worker.epochs, all.epochs);  // the first that is told has them, and the parameters
+    if (worker.steps.empty()) {
+      std::swap(worker.epochs, all.epochs);
+      continue;
+    }
+    auto steps = std::move(worker.steps);
+    worker = all;
+    worker.steps = std::move(steps);
+    break;
+  }
+  std::erase_if(report.workers, [](const ReplicaReport& own) { return own.steps.empty(); });
+  report_training(settings, plan, samples, "none", report.workers,
+                  {{"servers", static_cast<double>(report.server_bytes.size())},
+                   {"mean_staleness", report.mean_staleness},
+                   {"most_staleness", static_cast<double>(report.most_staleness)},
+                   {"repeated_steps", static_cast<double>(report.repeated)}});
+  if (settings.text("json") == "-") return code;
+  std::cout << fmt::format(
+      "# updates by others between reading and updating: {:.2f} on average, {} "
+      "at most; bytes on each server: {}\n",
+      report.mean_staleness, report.most_staleness, fmt::join(report.server_bytes, ", "));
+  if (report.repeated > 0) {
+    std::cout << fmt::format("# steps of lost workers that others took over: {}\n",
+                             report.repeated);
+  }
+  return code;
+}
+
+int train_server_threads(const Settings& settings) {
+  const TrainingPlan plan = plan_of(settings);
+  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
+  TrainSession session(settings, plan, true);
+  const Samples samples = samples_of(settings, plan);
+  check(plan, samples.train, 1);
+  session.resume(session.file_to_resume());
+  session.begin(steps_per_epoch(plan, samples.train, 1));
+  watch_interrupts();
+  ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
+                                               samples.held_out, session.hooks());
+  return report_servers(settings, plan, samples, session, report);
+}
+
+std::unique_ptr<CallNetwork> network_of(const RemoteJob& job) {
+  const Backend& backend = find_backend("grpc");
+  if (backend.call_network == nullptr) {
+    throw Unavailable(fmt::format("tasks in several processes need the back end 'grpc': {}",
+                                  backend.unavailable));
+  }
+  const JobSecurity security{job.token, job.tls};
+  require_secure(security, job.hosts);
+  require_secure(security, {&job.listen, 1});
+  return backend.call_network({security, job.timeout});
+}
+
+PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
+                         const Samples& samples) {
+  PlanValues values = values_of(settings, plan, samples);
+  std::erase_if(values, [](const auto& row) {  // what only the chief does
+    return row.first.starts_with("checkpoint") || row.first == "resume";
+  });
+  return values;
+}
+
+int run_chief(const Settings& settings, const Task& task) {
+  const TrainingPlan plan = plan_of(settings);
+  TrainSession session(settings, plan, true);
+  const Samples samples = samples_of(settings, plan);
+  check(plan, samples.train, 1);
+  session.resume(session.file_to_resume());
+  session.begin(steps_per_epoch(plan, samples.train, 1));
+  const auto network = network_of(task.job);
+  ServerReport report =
+      coordinate(plan, task.run, agreed_values(settings, plan, samples), samples.train,
+                 samples.held_out, session.hooks(), *network, task.job.listen);
+  return report_servers(settings, plan, samples, session, report);
+}
+
+int run_worker(const Settings& settings, const Task& task) {
+  TrainingPlan plan;
+  Samples samples;
+  PlanValues values;
+  std::string unfit;
+  std::exception_ptr failure;
+  try {
+    plan = plan_of(settings);
+    samples = samples_of(settings, plan);
+    check(plan, samples.train, 1);
+    values = agreed_values(settings, plan, samples);
+  } catch (const std::exception& error) {
+    unfit = error.what();
+    failure = std::current_exception();
+  }
+  const auto network = network_of(task.job);
+  std::int64_t steps = 0;
+  try {
+    steps = work_for_chief(plan, task.run, task.index, values, unfit, samples.train, *network,
+                           [] { return !interrupted_by().empty(); });
+  } catch (const TransportError&) {
+    if (failure) std::rethrow_exception(failure);  // the chief only repeats it
+    throw;
+  }
+  std::cerr << fmt::format("{}carried out {} steps as worker {} of {}; the chief has the figures\n",
+                           speaker(), steps, task.index, task.run.workers.size());
+  return interrupted_by().empty() ? exit_ok : interrupt_exit_code();
+}
+
+int run_server(const Task& task) {
+  const auto network = network_of(task.job);
+  VariableService service;
+  const auto server = network->listen(
+      task.job.listen, [&](const IncomingCall& call) { return service.answer(call); });
+  service.wait_until_finished(task.job.timeout, [] { return !interrupted_by().empty(); });
+  if (!interrupted_by().empty()) return interrupt_exit_code();
+  std::cerr << fmt::format("{}served to the end as ps {} of {}\n", speaker(), task.index,
+                           task.run.servers.size());
+  return exit_ok;
+}
+
+Task task_of(const ParameterServerPlace& place, const Settings& settings) {
+  LaunchedWorker self;
+  self.source = "TF_CONFIG";
+  self.rank = place.rank;
+  self.ranks = static_cast<int>(place.hosts.size());
+  self.hosts = place.hosts;
+  self.meeting = place.hosts[0];  // nobody meets there, but it tells how far the run reaches
+  Task task;
+  task.job = remote_job_of(self, settings);
+  task.run.timeout = task.job.timeout;
+  task.run.say = [](const std::string& text) {
+    std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
+  };
+  task.run.chief = {"chief", place.hosts[0]};
+  for (int rank = 1; rank < self.ranks; ++rank) {
+    const bool worker = rank <= place.workers;
+    const int index = worker ? rank - 1 : rank - 1 - place.workers;
+    auto& tasks = worker ? task.run.workers : task.run.servers;
+    tasks.push_back({fmt::format("{} {}", worker ? "worker" : "ps", index),
+                     place.hosts[static_cast<std::size_t>(rank)]});
+    if (rank != place.rank) continue;
+    task.type = worker ? "worker" : "ps";
+    task.index = index;
+  }
+  if (place.rank == 0) task.type = "chief";
+  speak_as(place.rank == 0 ? "chief" : fmt::format("{} {}", task.type, task.index));
+  return task;
+}
+
+int run_task(const ParameterServerPlace& place, const Settings& settings) {
+  const Task task = task_of(place, settings);
+  watch_interrupts();
+  if (task.type == "chief") return run_chief(settings, task);
+  return task.type == "worker" ? run_worker(settings, task) : run_server(task);
+}
+
+/// Starts workers and servers here; this process is the chief.
+int run_isolated(const Settings& settings) {
+  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
+  std::vector<std::string> hosts;
+  for (const int port : free_ports(1 + workers + servers)) {
+    hosts.push_back(fmt::format("127.0.0.1:{}", port));
+  }
+  const auto first_worker = hosts.begin() + 1;
+  const nlohmann::json cluster{
+      {"chief", {hosts[0]}},
+      {"worker", std::vector<std::string>(first_worker, first_worker + workers)},
+      {"ps", std::vector<std::string>(first_worker + workers, hosts.end())}};
+  share_new_token();
+  std::vector<ChildProcess> children;
+  for (const auto& [type, count] : {std::pair{"ps", servers}, std::pair{"worker", workers}}) {
+    for (int index = 0; index < count; ++index) {
+      const nlohmann::json config{{"cluster", cluster},
+                                  {"task", {{"type", type}, {"index", index}}}};
+      children.push_back(isolated_child({"TF_CONFIG=" + config.dump()}));
+    }
+  }
+  const int code = run_task({0, workers, hosts, false}, settings);
+  for (ChildProcess& child : children) child.ended_within(Seconds{10});
+  return code;
+}
+
+}  // namespace
+
+int train_servers(const Settings& settings) {
+  refuse_other_options(settings);
+  const char* text = std::getenv("TF_CONFIG");
+  const TfConfig config = text == nullptr ? TfConfig() : parse_tf_config(text);
+  if (settings.flag("isolate")) {
+    require(config.cluster.empty(),
+            "--isolate starts the tasks itself; TF_CONFIG has already named them");
+    return run_isolated(settings);
+  }
+  if (config.cluster.empty()) return train_server_threads(settings);
+  const ParameterServerPlace place = parameter_server_place(config);
+  if (place.evaluator) return evaluate_checkpoints(settings);
+  return run_task(place, settings);
+}
+
+}  // namespace collbench

@@ -1,0 +1,58 @@
+#include "core/host_port.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+int port_of(std::string_view what, std::string_view text, std::string_view digits, int least) {
+  int port = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  require(error == std::errc() && end == digits.data() + digits.size(),
+          fmt::format("{}: '{}' is not HOST:PORT", what, text));
+  require(port >= least, fmt::format("{}: the port of '{}' must be at least {} (got {})", what,
+                                     text, least, port));
+  require(port <= 65'535,
+          fmt::format("{}: the port of '{}' must be at most 65535 (got {})", what, text, port));
+  return port;
+}
+
+}  // namespace
+
+HostPort parse_host_port(std::string_view what, std::string_view text, int least_port) {
+  const auto none = [&] { return fmt::format("{}: '{}' is not HOST:PORT", what, text); };
+  const std::size_t colon = text.rfind(':');
+  require(colon != std::string_view::npos && colon > 0, none());
+  std::string_view host = text.substr(0, colon);
+  if (host.front() == '[') {
+    require(host.size() > 2 && host.back() == ']', none());
+    host = host.substr(1, host.size() - 2);
+  } else {
+    require(host.find(':') == std::string_view::npos,
+            fmt::format("{}: '{}' is not HOST:PORT; an IPv6 address stands in brackets, "
+                        "[::1]:7101",
+                        what, text));
+  }
+  require(host.find_first_of("[]/ \t\r\n,") == std::string_view::npos, none());
+  return {std::string(host), port_of(what, text, text.substr(colon + 1), least_port)};
+}
+
+std::string to_string(const HostPort& address) {
+  return fmt::format("{}:{}", bracketed(address.host), address.port);
+}
+
+std::string bracketed(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+bool is_loopback(std::string_view host) {
+  // "127.example.org" is anybody's name.
+  const bool number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return (number && host.starts_with("127.")) || host == "::1" || host == "localhost";
+}
+
+}  // namespace collbench

@@ -1,0 +1,100 @@
+// Processes of a run that are started and killed one by one, as in several terminals.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+
+using Arguments = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+/// Addresses of ports that are free now, all different.
+inline Arguments free_addresses(int count) {
+  Arguments addresses;
+  std::vector<int> sockets;
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &length);
+    addresses.push_back("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  }
+  for (const int descriptor : sockets) close(descriptor);
+  return addresses;
+}
+
+/// collbench in the background, which can be killed; its output goes to the file `log`.
+class BackgroundProcess {
+ public:
+  BackgroundProcess(const ScratchFolder& folder, const Arguments& arguments,
+                    const Variables& variables, const std::string& log) {
+    Arguments words = {COLLBENCH_BINARY};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    Arguments environment;
+    for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+    child_ = fork();
+    if (child_ != 0) return;
+    const int out = open((folder.path() + "/" + log).c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    if (chdir(folder.path().c_str()) != 0) _exit(126);
+    const auto pointers = [](Arguments& texts) {
+      std::vector<char*> all;
+      for (std::string& text : texts) all.push_back(text.data());
+      all.push_back(nullptr);
+      return all;
+    };
+    execve(words[0].c_str(), pointers(words).data(), pointers(environment).data());
+    _exit(127);
+  }
+  void signal(int number) const { kill(child_, number); }
+  int wait() const {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t child_ = -1;
+};
+
+/// The step of the latest checkpoint; 0 if there is none.
+inline std::int64_t latest_step(const ScratchFolder& folder) {
+  std::int64_t latest = 0;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path() + "/ck", none)) {
+    const std::string name = file.path().filename().string();
+    if (!name.starts_with("step-")) continue;
+    latest = std::max<std::int64_t>(latest, std::stoll(name.substr(5, 9)));
+  }
+  return latest;
+}
+
+inline void wait_for_step(const ScratchFolder& folder, std::int64_t step) {
+  for (int i = 0; i < 600; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+    if (latest_step(folder) >= step) return;
+  }
+  FAIL() << "no checkpoint of step " << step;
+}
+
+}  // namespace collbench

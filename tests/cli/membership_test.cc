@@ -1,0 +1,322 @@
+// How workers started by anything find each other, and what is told if they are not one run. Every
+// rank is a process.
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/background.h"
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const Arguments quick = {"run", "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "5", "-T", "20"};
+
+Arguments operator+(Arguments left, const Arguments& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+class MembershipTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (invoke(folder_, {"-B", "grpc", "-b", "4", "-e", "4", "-n", "1", "--check", "0"}).code == 4)
+      GTEST_SKIP() << "this build has no gRPC";
+    port_ = std::stoi(free_addresses(1)[0].substr(10));
+  }
+
+  std::future<Outcome> start(const Variables& variables, const Arguments& further = {}) {
+    return std::async(std::launch::async,
+                      [=, this] { return invoke(folder_, quick + further, variables); });
+  }
+
+  /// What torchrun tells rank `rank`, on a port of this test.
+  Variables torchrun(int rank, int ranks, const std::string& host = "127.0.0.1") const {
+    return {{"RANK", std::to_string(rank)},
+            {"WORLD_SIZE", std::to_string(ranks)},
+            {"MASTER_ADDR", host},
+            {"MASTER_PORT", std::to_string(port_ - 1)}};
+  }
+
+  /// All ranks measure, and say by whom they were started.
+  void expect_run(std::vector<std::future<Outcome>> ranks, const std::string& source) {
+    const Outcome zero = ranks[0].get();
+    EXPECT_EQ(zero.code, 0) << zero.err;
+    EXPECT_THAT(zero.out, HasSubstr("all results correct"));
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      const Outcome other = ranks[rank].get();
+      EXPECT_EQ(other.code, 0) << other.err;
+      EXPECT_THAT(other.err, HasSubstr("measured as worker " + std::to_string(rank) + " of " +
+                                       std::to_string(ranks.size()) + " (by " + source + ")"));
+    }
+  }
+
+  ScratchFolder folder_;
+  int port_ = 0;
+};
+
+TEST_F(MembershipTest, EachLaunchersVariablesMakeARunAndAreNamed) {
+  const std::string master = std::to_string(port_ - 1);
+  struct Launcher {
+    std::string source;
+    Variables (*variables)(const std::string& rank);
+  };
+  for (const Launcher& launcher :
+       {Launcher{
+            "torchrun",
+            [](const std::string& rank) {
+              return Variables{{"RANK", rank}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}};
+            }},
+        Launcher{"Open MPI",
+                 [](const std::string& rank) {
+                   return Variables{{"OMPI_COMM_WORLD_RANK", rank},
+                                    {"OMPI_COMM_WORLD_SIZE", "3"},
+                                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"},
+                                    {"PMIX_RANK", rank}};
+                 }},
+        Launcher{
+            "PMI",
+            [](const std::string& rank) {
+              return Variables{{"PMI_RANK", rank}, {"PMI_SIZE", "3"}, {"MPI_LOCALNRANKS", "3"}};
+            }},
+        Launcher{"Slurm",
+                 [](const std::string& rank) {
+                   return Variables{{"SLURM_PROCID", rank},
+                                    {"SLURM_STEP_NUM_TASKS", "3"},
+                                    {"SLURM_STEP_NODELIST", "127.0.0.[1-2]"}};
+                 }},
+        Launcher{"PMIx", [](const std::string& rank) {
+                   return Variables{
+                       {"PMIX_RANK", rank}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}};
+                 }}}) {
+    std::vector<std::future<Outcome>> ranks(3);
+    for (const int rank : {2, 0, 1}) {
+      Variables variables = launcher.variables(std::to_string(rank));
+      variables["MASTER_PORT"] = master;
+      ranks[static_cast<std::size_t>(rank)] = start(variables);
+    }
+    expect_run(std::move(ranks), launcher.source);
+  }
+}
+
+TEST_F(MembershipTest, TfConfigMakesARunToo) {
+  const Arguments hosts = free_addresses(2);
+  std::vector<std::future<Outcome>> ranks;
+  for (const char* index : {"0", "1"}) {
+    ranks.push_back(
+        start({{"TF_CONFIG", R"({"cluster":{"worker":[")" + hosts[0] + R"(",")" + hosts[1] +
+                                 R"("]},"task":{"type":"worker","index":)" + index + "}}"}}));
+  }
+  expect_run(std::move(ranks), "TF_CONFIG");
+}
+
+TEST_F(MembershipTest, OptionsNameAMeetingInsteadOfAllHosts) {
+  std::vector<std::future<Outcome>> ranks;
+  const std::string meeting = "127.0.0.1:" + std::to_string(port_);
+  for (const char* rank : {"0", "1"}) {
+    ranks.push_back(
+        start({}, {"--rank", rank, "-W", "2", "--meet", meeting, "--json", "out.json"}));
+  }
+  expect_run(std::move(ranks), "--rank");
+  EXPECT_THAT(folder_.read("out.json"),
+              AllOf(HasSubstr("\"launcher\": \"--rank\""), HasSubstr("\"hosts\": \"127.0.0.1:")));
+}
+
+TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
+  const Outcome version = invoke_program(folder_, "mpirun", {"--version"});
+  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  const Outcome outcome =
+      invoke_program(folder_, "env",
+                     Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                               "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "4",
+                               "--bind-to", "none", COLLBENCH_BINARY} +
+                         quick);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("workers=4"), HasSubstr("all results correct")));
+  for (const char* rank : {"1", "2", "3"}) {
+    EXPECT_THAT(outcome.err,
+                HasSubstr(std::string("measured as worker ") + rank + " of 4 (by Open MPI)"));
+  }
+}
+
+TEST_F(MembershipTest, PodsOfAnIndexedJobFindEachOtherByTheirNames) {
+  // A pod is a process with a host name and a file of hosts of its own.
+  folder_.write("hosts", "127.0.0.1 localhost\n127.0.0.2 job-0.service\n127.0.0.3 job-1.service\n");
+  const auto pod = [&](const std::string& index) {
+    folder_.write("hosts" + index, "127.0.0." + std::to_string(2 + std::stoi(index)) + " job-" +
+                                       index + ".service job-" + index + "\n" +
+                                       folder_.read("hosts"));
+    const std::string script =
+        "mount --bind hosts" + index + " /etc/hosts && hostname job-" + index + " && exec \"$@\"";
+    return std::async(std::launch::async, [=, this] {
+      return invoke_program(folder_, "unshare",
+                            Arguments{"-Urum", "env", "JOB_COMPLETION_INDEX=" + index,
+                                      "COLLBENCH_JOB_TOKEN=a secret of this test", "sh", "-c",
+                                      script, "sh", COLLBENCH_BINARY} +
+                                quick + Arguments{"-W", "2"});
+    });
+  };
+  if (invoke_program(folder_, "unshare", {"-Urum", "true"}).code != 0)
+    GTEST_SKIP() << "namespaces are not permitted here";
+  std::vector<std::future<Outcome>> ranks;
+  for (const char* index : {"0", "1"}) ranks.push_back(pod(index));
+  expect_run(std::move(ranks), "Kubernetes");
+}
+
+TEST_F(MembershipTest, Ipv6WorksByHostsAndByMeeting) {
+  std::vector<std::future<Outcome>> ranks;
+  for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 2, "::1")));
+  const Outcome zero = ranks[0].get();
+  if (zero.err.find("cannot listen") != std::string::npos) GTEST_SKIP() << "no IPv6: " << zero.err;
+  EXPECT_EQ(zero.code, 0) << zero.err;
+  EXPECT_EQ(ranks[1].get().code, 0);
+
+  const Arguments ports = free_addresses(2);
+  const std::string hosts = "[::1]:" + ports[0].substr(10) + ",[::1]:" + ports[1].substr(10);
+  ranks.clear();
+  for (const char* rank : {"0", "1"}) {
+    ranks.push_back(start({}, {"--hosts", hosts, "--rank", rank}));
+  }
+  expect_run(std::move(ranks), "--hosts");
+}
+
+TEST_F(MembershipTest, AnInterfaceCanBeChosen) {
+  std::vector<std::future<Outcome>> ranks;
+  for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 2), {"--interface", "lo"}));
+  expect_run(std::move(ranks), "torchrun");
+  const Outcome wrong = start(torchrun(1, 2), {"--interface", "lo0"}).get();
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err,
+              HasSubstr("no network interface 'lo0' has an address. Did you mean 'lo'?"));
+}
+
+TEST_F(MembershipTest, MissingRanksAreNamedOnEveryRankAfterTheTimeout) {
+  auto zero = start(torchrun(0, 4), {"-T", "3"});
+  auto two = start(torchrun(2, 4));
+  const auto words = HasSubstr("rank 0 waited 3 s for ranks 1, 3 at the meeting 127.0.0.1:" +
+                               std::to_string(port_));
+  for (const Outcome& outcome : {zero.get(), two.get()}) {
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_THAT(outcome.err, words);
+  }
+}
+
+TEST_F(MembershipTest, ARankStartedTwiceEndsEveryRank) {
+  // At a meeting: both twins wait for rank 0.
+  auto one = start(torchrun(1, 3));
+  auto twin = start(torchrun(1, 3));
+  auto two = start(torchrun(2, 4 - 1));
+  std::this_thread::sleep_for(500ms);
+  const Outcome zero = start(torchrun(0, 3)).get();
+  const std::vector<Outcome> all = {zero, one.get(), twin.get(), two.get()};
+  // Rank 0 may have all it needs before it hears the second twin, which then finds nobody.
+  if (zero.code == 5) {
+    EXPECT_THAT(zero.err, HasSubstr("rank 1 was started twice"));
+    for (const Outcome& outcome : all) EXPECT_EQ(outcome.code, 5) << outcome.err;
+  }
+}
+
+TEST_F(MembershipTest, ARankWhoseAddressIsTakenByItsTwinEndsEveryRank) {
+  const Arguments hosts = free_addresses(4);
+  const std::string list = hosts[0] + "," + hosts[1] + "," + hosts[2] + "," + hosts[3];
+  std::vector<std::future<Outcome>> ranks;
+  for (const char* rank : {"0", "1", "2"}) {  // the fourth never comes
+    ranks.push_back(start({}, {"--hosts", list, "--rank", rank}));
+  }
+  std::this_thread::sleep_for(1s);
+  const Outcome twin = start({}, {"--hosts", list, "--rank", "1"}).get();
+  EXPECT_EQ(twin.code, 5);
+  EXPECT_THAT(twin.err, HasSubstr("is rank 1 started twice?"));
+  for (auto& rank : ranks) {
+    const Outcome outcome = rank.get();
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_THAT(outcome.err, HasSubstr("rank 1 is already here: it was started twice"));
+  }
+}
+
+TEST_F(MembershipTest, ADifferenceIsNamedOnEveryRank) {
+  struct Difference {
+    Arguments arguments;
+    const char* words;
+  };
+  for (const Difference& difference :
+       {Difference{{"-d", "f64"}, "rank 2 has data type f64 where rank 0 has f32"},
+        Difference{{"--algo", "tree"}, "rank 2 has algorithms tree where rank 0 has ring"},
+        Difference{{"--seed", "7"}, "rank 2 has seed 7 where rank 0 has 1"}}) {
+    std::vector<std::future<Outcome>> ranks;
+    for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 3)));
+    ranks.push_back(start(torchrun(2, 3), difference.arguments));
+    for (auto& rank : ranks) {
+      const Outcome outcome = rank.get();
+      EXPECT_EQ(outcome.code, 5);
+      EXPECT_THAT(outcome.err, HasSubstr(difference.words));
+    }
+  }
+}
+
+TEST_F(MembershipTest, AnotherWorldSizeIsNamedOnEveryRankThatHasCome) {
+  auto zero = start(torchrun(0, 3));
+  auto one = start(torchrun(1, 3));
+  std::this_thread::sleep_for(500ms);
+  auto two = start(torchrun(2, 4));
+  for (const Outcome& outcome : {zero.get(), one.get(), two.get()}) {
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("rank 2 at 127.0.0.1 was started for 4 ranks, rank 0 for 3"));
+  }
+}
+
+TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
+  struct Mistake {
+    Variables variables;
+    Arguments arguments;
+    const char* words;
+  };
+  const Variables mpi = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+  for (const Mistake& mistake :
+       {Mistake{mpi, {"--rank", "2"}, "--rank says rank 2, Open MPI says rank 1 of 4"},
+        Mistake{mpi, {"--hosts", "a:1,b:1"}, "--hosts says 2 workers, Open MPI says rank 1 of 4"},
+        Mistake{{{"COLLBENCH_RANK", "0"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}},
+                {},
+                "--rank says rank 0, torchrun says rank 1 of 2"},
+        Mistake{torchrun(1, 2), {"-W", "3"}, "--workers is 3, but torchrun names 2 workers"},
+        Mistake{torchrun(1, 2), {"-B", "shm"}, "only grpc has workers on several machines"},
+        Mistake{torchrun(1, 2),
+                {"--bind", "::1", "--interface", "lo"},
+                "--bind and --interface both say where to listen"},
+        Mistake{mpi, {}, "nothing says where rank 0 is: set MASTER_ADDR"},
+        Mistake{{}, {"--launcher", "slrum"}, "Did you mean 'slurm'?"},
+        Mistake{{{"TF_CONFIG",
+                  R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"evaluator","index":0}})"}},
+                {},
+                "TF_CONFIG makes this task the evaluator"}}) {
+    const Outcome outcome = invoke(folder_, quick + mistake.arguments, mistake.variables);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(mistake.words));
+  }
+}
+
+TEST_F(MembershipTest, ALaunchersVariablesCanBeIgnored) {
+  const Outcome outcome =
+      invoke(folder_, quick + Arguments{"--launcher", "none", "-B", "shm"}, torchrun(1, 2));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("backend=shm"));
+}
+
+TEST_F(MembershipTest, SixtyFourWorkersStartMeasureAndEnd) {
+  std::vector<std::future<Outcome>> ranks;
+  for (int rank = 0; rank < 64; ++rank) ranks.push_back(start(torchrun(rank, 64), {"-T", "60"}));
+  expect_run(std::move(ranks), "torchrun");
+}
+
+}  // namespace
+}  // namespace collbench

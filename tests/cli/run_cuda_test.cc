@@ -1,0 +1,49 @@
+// What `--backend cuda` and the engine of cuDNN say where there is no GPU: CUDA_VISIBLE_DEVICES
+// hides those that there may be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+Outcome run(std::vector<std::string> arguments) {
+  const ScratchFolder folder;
+  arguments.insert(arguments.end(), {"-b", "1K", "-e", "1K", "--quiet"});
+  return invoke(folder, arguments, {{"CUDA_VISIBLE_DEVICES", "-1"}});
+}
+
+TEST(RunCudaTest, EndsWithTheReasonWhereNoGpuCanBeUsed) {
+  const Outcome outcome = run({"--backend", "cuda", "--algo", "ring", "-W", "8"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("back end 'cuda' is not usable: "));
+  EXPECT_EQ(run({"--backend", "cuda", "--algo", "ring", "--dry-run"}).code, 4);
+  EXPECT_EQ(run({"--backend", "cuda"}).code, 4);
+}
+
+TEST(RunCudaTest, CanBeLeftOutWhereItCannotRun) {
+  const Outcome outcome =
+      run({"--backend", "shm,cuda", "--algo", "ring", "--skip-unavailable", "--csv", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("shm"));
+}
+
+TEST(RunCudaTest, RefusesOptionsThatContradictEachOther) {
+  EXPECT_EQ(run({"--backend", "cuda", "--executor", "persistant"}).code, 2);
+  const Outcome both = run({"--backend", "cuda", "--logical-devices", "8", "-W", "4"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("gives the number of workers"));
+}
+
+TEST(RunCudaTest, ListsItsCasesWithoutAGpu) {
+  const Outcome outcome =
+      run({"--backend", "cuda", "--algo", "ring", "--logical-devices", "8", "--list"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("workers=8"));
+}
+
+}  // namespace
+}  // namespace collbench

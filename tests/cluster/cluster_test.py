@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""cluster_test.py SOURCE_DIR COLLBENCH CHECK: workers on several hosts, each a network namespace.
+
+CHECK is one of
+  start         4 hosts that start one after the other, IPv4 and IPv6: right results, 4 nodes in the
+                records, nothing left on the machine
+  hierarchical  4 hosts of 2 workers: a schedule whose inner level is the host sends fewer bytes over
+                the links than one whose inner level is not
+  shaped        a ring over links of 100 Mbit/s is no faster than they are, and not half as fast
+  cut           the plug of one host is pulled in the middle: all others end in time, with exit code 5
+                and its rank named, and rank 0 keeps the records of what was finished
+  down          the same, but the host itself takes its device down
+  train         training over a link that fails ends in the same way
+  killed        nothing is left when the script that made the cluster is killed
+
+Exit code 77: skipped, with the reason.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT, COLLBENCH, CHECK = sys.argv[1:]
+TOOL = os.path.join(ROOT, "bench", "cluster", "cluster.py")
+sys.path.insert(0, os.path.dirname(TOOL))
+import cluster  # noqa: E402  (found by the line above)
+
+QUICK = ["run", "--algo", "ring", "-b", "64K", "-e", "64K", "-n", "5", "-T", "20"]
+SILENCE = 4  # seconds after which a silent rank is taken for lost
+IN_TIME = 3 * SILENCE + 10
+
+
+def need(condition, what):
+    if not condition:
+        sys.exit("FAILED: " + what)
+
+
+def run_all(net, arguments, **options):
+    """Exit codes and what went to standard error, by rank, and the seconds it took."""
+    begin = time.monotonic()
+    texts = [tempfile.TemporaryFile("w+") for _ in range(net.hosts)]
+    codes = cluster.run(net, [COLLBENCH, *arguments], limit=120, errors=texts, **options)
+    said = []
+    for text in texts:
+        text.seek(0)
+        said.append(text.read())
+    return codes, said, time.monotonic() - begin
+
+
+def start():
+    with tempfile.TemporaryDirectory() as folder:
+        net = cluster.Cluster(4)
+        for family in (4, 6):
+            file = os.path.join(folder, f"ipv{family}.json")
+            codes, said, _ = run_all(net, QUICK + ["--json", file], family=family, apart=0.3)
+            need(codes == [0] * 4, f"IPv{family}: exit codes {codes}; {said}")
+            with open(file) as text:
+                records = json.load(text)
+            need(records["environment"]["nodes"] == "4", "the records say 4 nodes")
+            need(records["environment"]["hosts"].count(",") == 3, "and name the hosts")
+
+
+def hierarchical():
+    net = cluster.Cluster(4)
+    sent = {}
+    for dims in ("2x4", "4x2"):
+        before = net.sent_bytes()
+        codes = cluster.run(net, [COLLBENCH, "train", "--strategy", "multi-worker-mirrored", "--algo",
+                                  "hierarchical:dims=" + dims, "--widths", "512", "--steps", "10",
+                                  "--epochs", "1", "-T", "30", "--progress", "off"],
+                            workers_per_host=2, limit=120)
+        need(codes == [0] * 8, f"{dims}: exit codes {codes}")
+        sent[dims] = net.sent_bytes() - before
+    need(sent["2x4"] < 0.85 * sent["4x2"],
+         f"hosts inside: {sent['2x4']} bytes over the links, across them: {sent['4x2']}")
+
+
+def shaped():
+    rate = 100e6
+    net = cluster.Cluster(3, rate)
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "records.json")
+        codes, said, _ = run_all(net, ["run", "--algo", "ring", "-b", "3M", "-e", "3M", "-n", "5",
+                                       "-w", "1", "--max-time", "5s", "--json", file])
+        need(codes == [0] * 3, f"exit codes {codes}; {said}")
+        with open(file) as text:
+            times = sorted(json.load(text)["records"][0]["latency_ns"])
+    floor = 2 * 2 / 3 * 3 * 2**20 / cluster.payload_rate(rate) * 1e9
+    need(floor * 0.95 < times[len(times) // 2] < floor * 2,
+         f"median {times[len(times) // 2]} ns where the links allow {floor:.0f}")
+
+
+def fail_in_the_middle(what, after, arguments, broken=2):
+    """The link fails once the hosts have sent `after` bytes."""
+    net = cluster.Cluster(4, 1e9)
+    action = net.cut if what == "cut" else net.down
+    moment = []
+
+    def act():
+        action(broken)
+        moment.append(time.monotonic())
+
+    codes, said, _ = run_all(net, arguments, midway=(lambda: net.sent_bytes() > after, act))
+    need(moment, f"the command was over before the link failed; {codes} {said}")
+    taken = time.monotonic() - moment[0]
+    need(taken < IN_TIME, f"it took {taken:.1f} s")
+    need(codes == [5] * 4, f"exit codes {codes}; {said}")
+    for rank in range(4):
+        if rank != broken:
+            need(f"rank {broken}" in said[rank], f"rank {rank} names rank {broken}: {said[rank]}")
+
+
+def cut(what="cut"):
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "records.json")
+        fail_in_the_middle(what, 200e6, ["run", "--algo", "ring", "-b", "1K", "-e", "256M", "-f", "64",
+                                         "-n", "20", "-T", str(SILENCE), "--json", file])
+        with open(file) as text:
+            need(json.load(text)["records"], "rank 0 keeps the records so far")
+
+
+def down():
+    cut("down")
+
+
+def train():
+    fail_in_the_middle("cut", 20e6, ["train", "--strategy", "multi-worker-mirrored", "--model", "mlp",
+                               "--epochs", "100000", "-T", str(SILENCE), "--progress", "off"])
+
+
+def killed():
+    def processes():
+        return {name for name in os.listdir("/proc") if name.isdigit()}
+
+    def spaces():
+        found = set()
+        for name in processes():
+            try:
+                found.add(os.readlink(f"/proc/{name}/ns/net"))
+            except OSError:
+                pass
+        return found
+
+    before = spaces()
+    tool = subprocess.Popen([sys.executable, TOOL, "--hosts", "3", "--", "sleep", "100"])
+    for _ in range(200):
+        if len(spaces() - before) >= 4:
+            break
+        time.sleep(0.1)
+    made = spaces() - before
+    if tool.poll() == cluster.SKIPPED:
+        cluster.skip("namespaces are not permitted here")
+    need(len(made) >= 4, f"3 hosts and a switch are there: {made}")
+    tool.send_signal(signal.SIGKILL)
+    tool.wait()
+    for _ in range(100):
+        if not made & spaces():
+            return
+        time.sleep(0.1)
+    sys.exit(f"FAILED: left behind: {made & spaces()}")
+
+
+CHECKS = {"start": start, "hierarchical": hierarchical, "shaped": shaped, "cut": cut, "down": down,
+          "train": train, "killed": killed}
+if CHECK != "killed":
+    cluster.enter()
+try:
+    CHECKS[CHECK]()
+except subprocess.CalledProcessError as error:
+    cluster.skip(f"this kernel cannot do it: {' '.join(error.cmd)}")

@@ -1,0 +1,200 @@
+"""One run of collbench that suffers a fault: its processes, what they say, and what they leave."""
+import csv
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+
+MARK = "COLLBENCH_FAULT_CELL"
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Process:
+    """A started command whose output is collected as it comes."""
+
+    def __init__(self, command, environment, folder, prefix=()):
+        self.command = command
+        self.child = subprocess.Popen([*prefix, *command], cwd=folder, env=environment,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+        self.out, self.err = [], []
+        self.readers = [threading.Thread(target=self._read, args=pair, daemon=True)
+                        for pair in ((self.child.stdout, self.out), (self.child.stderr, self.err))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def _read(stream, lines):
+        for line in stream:
+            lines.append(line.rstrip("\n"))
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def rows(self):
+        return sum(1 for line in list(self.out) if line.strip() and not line.startswith("#"))
+
+    def wait_until(self, deadline):
+        try:
+            self.child.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        for reader in self.readers:
+            reader.join(2)
+        return True
+
+    def code(self):
+        status = self.child.returncode
+        return status if status is None or status >= 0 else 128 - status
+
+
+class CellRun:
+    """The processes of a cell under one mark, in a folder of their own."""
+
+    def __init__(self, collbench):
+        self.collbench = collbench
+        self.folder = Path(tempfile.mkdtemp(prefix="collbench_fault_"))
+        self.mark = uuid.uuid4().hex
+        self.shared_before = set(os.listdir("/dev/shm"))
+        self.processes = []
+        self.ports = []
+
+    def environment(self, extra=None):
+        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS")
+                if name in os.environ}
+        (self.folder / "tmp").mkdir(exist_ok=True)
+        return {**kept, "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
+                MARK: self.mark, **(extra or {})}
+
+    def start(self, arguments, prefix=(), extra=None):
+        process = Process([self.collbench, *arguments], self.environment(extra), self.folder,
+                          prefix)
+        self.processes.append(process)
+        return process
+
+    def marked(self):
+        """Numbers of all living processes that were started for this cell."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                environment = Path(f"/proc/{entry}/environ").read_bytes()
+            except OSError:
+                continue
+            if f"{MARK}={self.mark}".encode() in environment and self.state(entry) != "Z":
+                found.append(int(entry))
+        return found
+
+    def worker(self, rank, patience=20.0):
+        """The process of a worker that a run has started itself."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            for pid in self.marked():
+                try:
+                    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                    told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if words[1:2] == [b"worker"] and words[3:4] == [str(rank).encode()]:
+                    return pid
+                if words[1:2] == [b"train"] and f"RANK={rank}".encode() in told:
+                    return pid
+            time.sleep(0.002)
+        raise RuntimeError(f"no process of worker {rank}")
+
+    def left_behind(self):
+        """What should not be there any more, in words."""
+        deadline = time.monotonic() + 2.0  # orphans end with their parent, not before it
+        while self.marked() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        left = [f"process {pid}" for pid in self.marked()]
+        left += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - self.shared_before
+                 if "collbench" in name and not self._mapped(name)]
+        left += [f"temporary file {path}" for path in (self.folder / "tmp").rglob("*")]
+        left += [f"file {path}" for path in self.folder.rglob("*.unfinished*")]
+        left += [f"port {port}" for port in self.ports if self._listens(port)]
+        return left
+
+    @staticmethod
+    def _mapped(name):
+        """Whether a living process uses the segment; it is then another run's."""
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if f"/dev/shm/{name}" in Path(f"/proc/{entry}/maps").read_text():
+                    return True
+            except OSError:
+                continue
+        return not Path(f"/dev/shm/{name}").exists()
+
+    @staticmethod
+    def state(pid):
+        """The kernel's letter for a process: T if it is stopped, Z if it has ended."""
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (OSError, IndexError):
+            return "Z"
+
+    @staticmethod
+    def _listens(port):
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                    return True
+        return False
+
+    def records(self, name="records.json"):
+        """Number of records in a file of either form; a last line cut short does not count."""
+        path = self.folder / name
+        if not path.exists():
+            return 0
+        text = path.read_text()
+        try:
+            return len(json.loads(text)["records"])
+        except (ValueError, KeyError, TypeError):
+            pass
+        lines = text.split("\n")
+        whole = lines[:-1]
+        for line in whole:
+            json.loads(line)
+        return max(0, len(whole) - 1)
+
+    def end(self):
+        for pid in self.marked():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for process in self.processes:
+            process.wait_until(time.monotonic() + 5)
+        subprocess.run(["rm", "-rf", str(self.folder)], check=False)
+
+
+def named_rank(lines):
+    """The rank that the first error line of a process blames; None if it blames none."""
+    for line in lines:
+        if "error:" not in line:
+            continue
+        text = line.split("error:", 1)[1]
+        waited = re.search(r"waited .* for (rank \d+)", text)
+        found = re.search(r"ranks? (\d+)", waited.group(1) if waited else text)
+        return int(found.group(1)) if found else None
+    return None

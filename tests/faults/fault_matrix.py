@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+"""Plays faults x moments x transports with the real command, and checks how every rank ends.
+
+    fault_matrix.py --collbench build/cli/collbench                 # everything
+    fault_matrix.py --collbench ... --cells '^kill' --timeout 3     # some of it
+    fault_matrix.py --collbench ... --table matrix.md               # the table as Markdown
+
+Three ranks; rank 1 suffers (the disk is rank 0's, which alone writes). Transports: `threads` and
+`processes` over shared memory, `grpc` with workers that the command starts, `remote` with one
+command per rank; `train` is remote too, `trainone` a training whose command starts its workers. A cell is right if every survivor ends in time, with code 5 and the right rank
+named (or 0 where nothing was lost), if the records written so far can be read, and if no process,
+listening port, segment or temporary file stays. Exits 1 if a cell is wrong; cells that this machine
+does not permit are left out with the reason.
+"""
+import argparse
+import datetime
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cell_network import CellNetwork  # noqa: E402
+from cell_run import CellRun, free_ports, named_rank  # noqa: E402
+
+RANKS = 3
+MOMENTS = ["start", "piece", "between", "end"]
+SMALL = ["--algo", "ring", "-b", "64K", "-e", "64K"]
+LARGE = ["--algo", "ring", "-b", "4M", "-e", "4M"]
+TRAIN = ["train", "--strategy", "multi-worker-mirrored", "--widths", "16", "--epochs", "1",
+         "--batch", "48", "--checkpoint", "ck", "--save-every", "10"]
+QUICK = ["-n", "10", "-w", "1", "--max-time", "0.2", "--progress", "off", "--pin", "none"]
+ENDLESS = ["-N", "1000000"]
+# Each all-reduce of the ring begins with a send to the same rank, as the first of four: a rank that
+# sleeps before it spends its time between iterations.
+BETWEEN = "delay:rank=1:message=0:every=4:time=150ms"
+
+
+class Cell:
+    def __init__(self, fault, moment, transport):
+        self.fault, self.moment, self.transport = fault, moment, transport
+        self.name = f"{fault}.{moment}.{transport}"
+
+
+def cells():
+    every = ["threads", "processes", "grpc", "remote"]
+    apart = ["processes", "grpc", "remote"]
+    lost = [*apart, "train", "trainone"]
+    transports = {"kill": lost, "stop": lost, "cut": ["remote", "train"],
+                  "halfopen": ["remote", "train"], "slow": every, "disk": every, "clock": every,
+                  "files": apart}
+    return [Cell(fault, moment, transport) for fault, used in transports.items()
+            for moment in MOMENTS for transport in used
+            if moment != "between" or not transport.startswith("train")]
+
+
+class Play:
+    """One cell being played."""
+
+    def __init__(self, options, cell):
+        self.options, self.cell = options, cell
+        self.run = CellRun(options.collbench)
+        self.network = None
+        self.victim = None        # number of its process, once known
+        self.ranks = {}           # Process by rank; only 0 where one command runs all
+        self.after = []           # undoes what the machine was changed by
+        self.problems = []
+        self.trains = cell.transport.startswith("train")
+        self.remote = cell.transport in ("remote", "train")
+
+    # Starting.
+
+    def arguments(self):
+        cell = self.cell
+        if self.trains:
+            steps = "20" if cell.moment == "end" else "1000000"
+            return [*TRAIN, "--steps", steps, "-T", f"{self.options.timeout}s"]
+        faults = []
+        if cell.moment == "between" and cell.fault != "slow":
+            faults.append(BETWEEN)
+        if self.strikes_itself():
+            faults = [f"{cell.fault}:rank=1:message=30"]
+        if cell.fault == "slow":
+            faults = [f"delay:rank=1:message=4:every=8:time={self.options.timeout / 2}s"
+                      if cell.moment == "piece" else "delay:rank=1:every=1:time=10ms"]
+            if cell.moment in ("start", "end"):
+                faults = []
+        arguments = list(LARGE if cell.moment == "piece" else SMALL) + QUICK
+        ends_by_itself = cell.moment == "end" or cell.fault == "slow"
+        arguments += [] if ends_by_itself else ENDLESS
+        if cell.fault == "slow":
+            arguments += ["-n", "3", "-w", "0"]
+        if faults:
+            arguments += ["--inject", ",".join(faults)]
+        return arguments + ["-T", f"{self.options.timeout}s"]
+
+    def records_path(self):
+        return "disk/records.json" if self.cell.fault == "disk" else "records.json"
+
+    def start_all(self):
+        arguments = self.arguments()
+        reports = ["--json", self.records_path()] if not self.trains else []
+        extra = self.shim() if self.cell.fault == "clock" else {}
+        kinds = {"threads": ["-B", "shm"], "processes": ["-B", "shm", "--isolate"],
+                 "grpc": ["-B", "grpc"], "trainone": ["--isolate"]}
+        if not self.remote:
+            prefix = self.few_files() if self.few_files_now() else []
+            words = kinds[self.cell.transport] + ["--workers", str(RANKS)]
+            self.ranks[0] = self.run.start(arguments + words + reports, prefix, extra)
+            return
+        if self.cell.fault in ("cut", "halfopen"):
+            self.network = CellNetwork(RANKS, self.run.mark[:4])
+            hosts = [f"{address}:7101" for address in self.network.addresses]
+        else:
+            self.run.ports = free_ports(RANKS)
+            hosts = [f"127.0.0.1:{port}" for port in self.run.ports]
+        for rank in (0, 2, 1):
+            late = self.cell.moment == "start" and rank == 1
+            if late and self.cell.fault in ("cut", "halfopen"):
+                self.network.cut(1)
+            prefix = self.network.prefix(rank) if self.network else []
+            if rank == 1 and self.few_files_now():
+                prefix = self.few_files()
+            words = ["--hosts", ",".join(hosts), "--rank", str(rank)]
+            secret = {"COLLBENCH_JOB_TOKEN": self.run.mark}
+            self.ranks[rank] = self.run.start(arguments + words + (reports if rank == 0 else []),
+                                              prefix, secret | (extra if rank == 1 else {}))
+        self.victim = self.ranks[1].pid
+
+    def few_files_now(self):
+        return self.cell.fault == "files" and self.cell.moment == "start"
+
+    @staticmethod
+    def few_files():
+        return ["prlimit", "--nofile=9:9"]
+
+    def shim(self):
+        self.run.folder.joinpath("jump").write_text("0\n")
+        return {"LD_PRELOAD": self.options.clock_shim,
+                "CLOCK_JUMP_FILE": str(self.run.folder / "jump")}
+
+    # The moment.
+
+    def await_moment(self):
+        """Returns once it has come; the victim's process is then known, where there is one."""
+        if self.cell.moment == "start":
+            return
+        if self.cell.moment != "between":
+            self.find_victim()  # while it is there
+        if self.strikes_itself():
+            while self.victim is not None and self.run.state(self.victim) not in "TZ":
+                time.sleep(0.001)
+            return
+        deadline = time.monotonic() + 30 + 3 * self.options.timeout
+        while not self.begun():
+            if time.monotonic() > deadline or self.ranks[0].child.poll() is not None:
+                break
+            time.sleep(0.001)
+        if self.cell.moment != "end":
+            time.sleep(0.12)  # anywhere in what goes on for ever
+
+    def strikes_itself(self):
+        """Whether the fault was injected, to come in the middle of a message."""
+        return (self.cell.fault in ("kill", "stop") and self.cell.moment == "piece"
+                and not self.trains)
+
+    def begun(self):
+        if self.trains and self.cell.moment != "end":
+            return any(self.run.folder.glob("ck/step-*"))
+        return self.ranks[0].rows() > 0
+
+    def find_victim(self):
+        if self.victim is None and self.cell.transport in ("processes", "grpc", "trainone"):
+            try:
+                self.victim = self.run.worker(1, 5.0)
+            except RuntimeError:
+                self.victim = None  # it has ended already
+
+    def signal_victim(self, number):
+        self.find_victim()
+        try:
+            if self.victim is not None:
+                os.kill(self.victim, number)
+        except ProcessLookupError:
+            pass
+
+    def strike(self):
+        fault, moment = self.cell.fault, self.cell.moment
+        if fault in ("kill", "stop") and not self.strikes_itself():
+            self.signal_victim(signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+        elif fault == "cut" and moment != "start":
+            self.network.cut(1)
+        elif fault == "halfopen":
+            if moment != "start":
+                self.network.cut(1)
+            self.signal_victim(signal.SIGKILL)
+            self.ranks[1].wait_until(time.monotonic() + 5)
+            self.network.join(1)  # its machine is back, and knows of no connection
+        elif fault == "slow" and moment in ("start", "end"):
+            self.signal_victim(signal.SIGSTOP)
+            time.sleep(self.options.timeout / (4 if moment == "start" else 2))
+            self.signal_victim(signal.SIGCONT)
+        elif fault == "disk" and moment != "start":
+            self.fill_disk()
+        elif fault == "clock":
+            for seconds in (3600, -3600):
+                self.run.folder.joinpath("jump").write_text(f"{seconds}\n")
+                time.sleep(0.3)
+            for process in self.ranks.values():
+                if moment != "end":
+                    process.child.send_signal(signal.SIGTERM)  # nothing else would end the run
+                    break
+        elif fault == "files" and moment != "start":
+            self.find_victim()
+            if self.victim is not None:
+                subprocess.run(["prlimit", f"--pid={self.victim}", "--nofile=3:3"], check=False,
+                               stderr=subprocess.DEVNULL)
+            time.sleep(0.5)
+            self.ranks[0].child.send_signal(signal.SIGTERM)
+
+    def make_disk(self):
+        folder = self.run.folder / "disk"
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", folder], check=True,
+                       capture_output=True)
+        self.after.append(["umount", "-l", str(folder)])
+        if self.cell.moment == "start":
+            self.fill_disk()
+
+    def fill_disk(self):
+        try:
+            with open(self.run.folder / "disk" / "filler", "wb") as filler:
+                for _ in range(1000):
+                    filler.write(bytes(1024))
+                    filler.flush()
+        except OSError:
+            return
+
+    # The end.
+
+    def allowed(self):
+        """Exit codes of the survivors that are right here, and the rank they must name with 5."""
+        fault, moment = self.cell.fault, self.cell.moment
+        if fault == "slow":
+            return {0}, None
+        if fault == "clock":
+            return ({0} if moment == "end" else {0, 143, 5}), None
+        if fault == "files":
+            return ({5} if moment == "start" else {0, 143, 5}), None
+        if fault == "disk":
+            return ({5} if moment in ("start", "piece", "between") else {0, 5}), 0
+        return ({0, 5} if moment == "end" else {5}), 1
+
+    def judge(self, struck):
+        codes, culprit = self.allowed()
+        fault = self.cell.fault
+        victims = {1} if self.remote and fault in (
+            "kill", "stop", "halfopen", "cut", "files") else set()
+        limit = self.options.timeout + self.options.slack
+        slow_end = 30 if fault in ("slow", "disk") else 0  # these go on for a while
+        for rank, process in self.ranks.items():
+            if rank in victims and fault in ("kill", "stop", "halfopen"):
+                continue
+            if not process.wait_until(struck + limit + slow_end):
+                self.problems.append(f"rank {rank} still runs after {limit:g} s")
+                continue
+            code = process.code()
+            if rank in victims:
+                continue
+            if code not in codes:
+                said = " | ".join(process.err[-2:])
+                self.problems.append(f"rank {rank} ended with {code}: {said}")
+            if code == 5 and culprit is not None and fault != "clock":
+                named = named_rank(process.err)
+                own = fault == "disk" and rank == 0  # it says what it could not write
+                if named != culprit and not own:
+                    self.problems.append(f"rank {rank} names rank {named}: {process.err[-1:]}")
+        self.took = time.monotonic() - struck
+        if fault == "stop" and self.remote:
+            self.signal_victim(signal.SIGKILL)  # a stopped process cannot end by itself
+
+    def judge_records(self):
+        if self.trains:
+            return
+        try:
+            kept = self.run.records(self.records_path())
+        except ValueError as error:
+            self.problems.append(f"the records cannot be read: {error}")
+            return
+        shown = self.ranks[0].rows()
+        least = shown - 1 if self.cell.fault in ("disk", "kill", "stop") else shown
+        if self.cell.fault != "disk" and kept < least:
+            self.problems.append(f"{kept} records kept of {shown} shown")
+        self.kept = kept
+
+    def play(self):
+        self.took, self.kept = 0.0, 0
+        try:
+            if self.cell.fault == "disk":
+                self.make_disk()
+            self.start_all()
+            self.await_moment()
+            struck = time.monotonic()
+            self.strike()
+            self.judge(struck)
+            self.judge_records()
+            self.undo()
+            self.problems += [f"left behind: {thing}" for thing in self.run.left_behind()]
+            if self.options.verbose:
+                self.tell()
+        finally:
+            self.undo()
+            if self.network:
+                self.network.remove()
+            self.run.end()
+
+    def undo(self):
+        while self.after:
+            subprocess.run(self.after.pop(), check=False, capture_output=True)
+
+    def tell(self):
+        for rank, process in sorted(self.ranks.items()):
+            print(f"    rank {rank}: {process.code()} {' | '.join(process.err[-2:])}")
+
+
+def impossible(cell, options):
+    """Why this machine does not permit a cell; empty if it does."""
+    if cell.fault in ("cut", "halfopen"):
+        return CellNetwork.refusal()
+    if cell.fault == "disk" and os.geteuid() != 0:
+        return "a small file system needs root"
+    if cell.fault == "clock" and not options.clock_shim:
+        return "no --clock-shim"
+    return ""
+
+
+def table(rows, options):
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    right = sum(1 for _, outcome, _ in rows if outcome == "right")
+    lines = [f"{right} of {len(rows)} cells right. {datetime.date.today()}, "
+             f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} cores, Linux "
+             f"{platform.release()}; `tests/faults/fault_matrix.py --timeout {options.timeout:g}`.",
+             "", "Seconds from the fault to the end of the last survivor.", "",
+             "| fault | transport | " + " | ".join(MOMENTS) + " |",
+             "|---|---|" + "---|" * len(MOMENTS)]
+    found = {cell.name: (outcome, took) for cell, outcome, took in rows}
+    for fault, transport in dict.fromkeys((c.fault, c.transport) for c, _, _ in rows):
+        entries = []
+        for moment in MOMENTS:
+            outcome, took = found.get(f"{fault}.{moment}.{transport}", ("", 0))
+            entries.append(f"{took:.1f}" if outcome == "right" else outcome)
+        lines.append(f"| {fault} | {transport} | " + " | ".join(entries) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collbench", required=True, help="the command to be tried")
+    parser.add_argument("--clock-shim", default="", help="library made from clock_jump.cc")
+    parser.add_argument("--cells", default="", help="only cells whose name matches")
+    parser.add_argument("--timeout", type=float, default=3, help="-T of the runs, in seconds")
+    parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, for a busy machine")
+    parser.add_argument("--table", default="", help="file for the table")
+    parser.add_argument("--repeat", type=int, default=1, help="play each cell so many times")
+    parser.add_argument("--list", action="store_true", help="show the names of the cells")
+    parser.add_argument("--verbose", action="store_true", help="show what each rank said")
+    options = parser.parse_args()
+    options.collbench = str(Path(options.collbench).resolve())
+    chosen = [cell for cell in cells() if re.search(options.cells, cell.name)]
+    if options.list:
+        print("\n".join(cell.name for cell in chosen))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends cells in order, too
+    rows = []
+    for cell in chosen:
+        reason = impossible(cell, options)
+        if reason:
+            print(f"left out  {cell.name}: {reason}")
+            continue
+        outcome, took = "right", 0.0
+        for _ in range(options.repeat):
+            play = Play(options, cell)
+            play.play()
+            took = max(took, play.took)
+            if play.problems:
+                outcome = "WRONG"
+                for problem in play.problems:
+                    print(f"    {problem}")
+        print(f"{outcome:9} {cell.name} ({took:.1f} s)", flush=True)
+        rows.append((cell, outcome, took))
+    if options.table:
+        Path(options.table).write_text(table(rows, options))
+    wrong = sum(1 for _, outcome, _ in rows if outcome != "right")
+    print(f"{len(rows) - wrong} of {len(rows)} cells right")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+// Fuzzes the variables of launchers: any environment is that of one worker among several, that of
+// none, or refused with a reason.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "bench/launch_sources.h"
+#include "core/error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace collbench;
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
+  std::map<std::string, std::string> variables;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) variables[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  LaunchFacts facts;
+  facts.environment = [&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  facts.host_name = [&] { return variables["HOSTNAME"]; };
+  // A size of a million is allowed, but takes a while to write down.
+  if (variables["WORLD_SIZE"].size() > 4) return 0;
+  try {
+    const auto worker = launched_worker(facts);
+    if (!worker || worker->evaluator) return 0;
+    if (worker->rank < 0 || worker->rank >= worker->ranks || worker->meeting.empty()) std::abort();
+    if (!worker->hosts.empty() && std::ssize(worker->hosts) != worker->ranks) std::abort();
+  } catch (const InvalidArgument& refusal) {
+    if (std::string(refusal.what()).empty()) std::abort();
+  }
+  return 0;
+}

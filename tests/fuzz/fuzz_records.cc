@@ -1,0 +1,39 @@
+// Fuzzes files of records: any text is either records, which are written and read again the same
+// and give a comparison and a page, or an InvalidArgument.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "bench/compare.h"
+#include "bench/html_report.h"
+#include "bench/record_json.h"
+#include "bench/verdict_json.h"
+#include "core/error.h"
+
+namespace {
+
+using namespace collbench;
+
+void use(const RecordFile& file) {
+  const std::string written = to_json(file);
+  if (to_json(records_from_json(written)) != written) std::abort();
+  HtmlReport page;
+  page.sources.push_back({"fuzz", file});
+  if (page_data(page).find('<') != std::string::npos) std::abort();
+  require_sound(file, "fuzz");
+  const std::string verdicts = to_json(compare_files(file, file, {}, false));
+  if (to_json(comparison_from_json(verdicts)) != verdicts) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  try {
+    use(records_from_json(text));
+  } catch (const InvalidArgument&) {
+    // Not a file of records, or one that no run writes.
+  }
+  return 0;
+}

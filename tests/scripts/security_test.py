@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""security_test.py COLLBENCH CHECK: two workers as processes, and who is kept out.
+
+CHECK is one of
+  tls       a mutual-TLS run measures and is refused with another authority, without a certificate,
+            with an expired one and with another name
+  token     a missing or wrong token ends the run with code 5, on an address beyond loopback with 2
+  secrets   neither the token nor the key is in anything that a run writes, or on a command line
+
+Exit code 77: skipped, with the reason.
+"""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+COLLBENCH, CHECK = sys.argv[1:]
+SCRATCH = tempfile.TemporaryDirectory()
+TOKEN = "d0c5a1f0c0ffee15900d70d4y0ubet77"
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def need(condition, what):
+    if not condition:
+        sys.exit("FAILED: %s" % (what,))
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], cwd=SCRATCH.name, check=True, capture_output=True)
+
+
+def make_authority(name):
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-keyout", name + ".key", "-out", name + ".pem", "-subj", "/CN=" + name, "-days", "2")
+
+
+def make_certificate(name, authority="ca", names="IP:127.0.0.1", days=2):
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-keyout", name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
+    with open(os.path.join(SCRATCH.name, "names"), "w") as file:
+        file.write("subjectAltName=%s\n" % names)
+    openssl("x509", "-req", "-in", name + ".csr", "-CA", authority + ".pem", "-CAkey",
+            authority + ".key", "-CAcreateserial", "-extfile", "names", "-days", str(days),
+            "-out", name + ".pem")
+
+
+def free_ports():
+    sockets = [socket.socket() for _ in range(2)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def start(rank, hosts, options, token):
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    if token is not None:
+        kept["COLLBENCH_JOB_TOKEN"] = token
+    words = [COLLBENCH, "--hosts", ",".join(hosts), "--rank", str(rank), "--algo", "ring",
+             "-b", "1K", "-e", "1K", "-n", "3", *options]
+    return subprocess.Popen(words, cwd=SCRATCH.name, env={**kept, "HOME": SCRATCH.name}, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def run_two(options, tokens=(TOKEN, TOKEN), timeout="20"):
+    """Exit codes and all that both ranks say."""
+    hosts = ["127.0.0.1:%d" % port for port in free_ports()]
+    processes = [start(rank, hosts, [*options[rank], "-T", timeout], tokens[rank])
+                 for rank in (0, 1)]
+    said = []
+    for process in processes:
+        try:
+            said.append("".join(process.communicate(timeout=90)))
+        except subprocess.TimeoutExpired:
+            for other in processes:
+                other.kill()
+            sys.exit("FAILED: no end: %s" % process.args)
+    return [process.returncode for process in processes], said
+
+
+def tls_options(name, *more):
+    return ["--tls-ca", "ca.pem", "--tls-cert", name + ".pem", "--tls-key", name + ".key", *more]
+
+
+def make_certificates():
+    if shutil.which("openssl") is None:
+        skip("there is no openssl command")
+    make_authority("ca")
+    make_authority("other")
+    make_certificate("good")
+
+
+def check_tls():
+    make_certificates()
+    make_certificate("stranger", authority="other")
+    make_certificate("expired", days=-1)
+    make_certificate("elsewhere", names="DNS:elsewhere")
+    codes, said = run_two([tls_options("good"), tls_options("good")])
+    need(codes == [0, 0] and "all results correct" in said[0], (codes, said))
+    for what, options in (("another authority", tls_options("stranger")),
+                          ("no certificate", tls_options("good", "--tls-callers", "any")),
+                          ("expired", tls_options("expired")),
+                          ("another name", tls_options("elsewhere")), ("no TLS", [])):
+        codes, said = run_two([tls_options("good"), options], timeout="3")
+        need(codes == [5, 5], (what, codes, said))
+        need("for rank" in said[0] and "for rank" in said[1], (what, said))
+        print("%s: %s" % (what, said[0].strip().splitlines()[-1]))
+
+
+def check_token():
+    for wrong in (None, "another token of this length"):
+        codes, said = run_two([[], []], tokens=(TOKEN, wrong), timeout="5")
+        need(codes == [5, 5], (wrong, codes, said))
+        need("its job differs" in said[0] + said[1], (wrong, said))
+    for token, reason in ((None, "without a token"), ("short", "shorter than 16")):
+        process = start(0, ["192.0.2.1:7101", "192.0.2.2:7101"], [], token)
+        said = "".join(process.communicate(timeout=60))
+        need(process.returncode == 2, (process.returncode, said))
+        need(reason in said and "--token-file" in said and "COLLBENCH_JOB_TOKEN" in said, said)
+
+
+def check_secrets():
+    make_certificates()
+    with open(os.path.join(SCRATCH.name, "token"), "w") as file:
+        file.write(TOKEN + "\n")
+    outputs = ["json", "csv", "markdown"]
+    options = [*tls_options("good"), "-v"]
+    for output in outputs:
+        options += ["--" + output, "out." + output]
+    for source in (["--token-file", "token"], []):
+        both = [[*options, *source], [*tls_options("good"), "-v", *source]]
+        codes, said = run_two(both, tokens=(None, None) if source else (TOKEN, TOKEN))
+        need(codes == [0, 0], (codes, said))
+        with open(os.path.join(SCRATCH.name, "good.key")) as file:
+            secrets = [TOKEN, file.read().splitlines()[1]]
+        texts = {"what rank %d says" % rank: text for rank, text in enumerate(said)}
+        for output in outputs:
+            with open(os.path.join(SCRATCH.name, "out." + output), errors="replace") as file:
+                texts["--" + output] = file.read()
+        for what, text in texts.items():
+            need(text.strip() != "" or what == "what rank 1 says", "nothing in " + what)
+            for secret in secrets:
+                need(secret not in text, "a secret in %s: %s" % (what, text))
+    dumped = subprocess.run([COLLBENCH, "--dump-config"], capture_output=True, text=True,
+                            env={**os.environ, "COLLBENCH_JOB_TOKEN": TOKEN})
+    need(dumped.returncode == 0 and TOKEN not in dumped.stdout + dumped.stderr, dumped)
+
+
+{"tls": check_tls, "token": check_token, "secrets": check_secrets}[CHECK]()

@@ -1,0 +1,106 @@
+#include "tests/transports/device_memories.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "tests/transports/every_element.h"
+#include "tests/transports/thread_ranks.h"
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "transports/execute.h"
+
+namespace collbench {
+namespace {
+
+std::size_t bytes_of(const AllReduceCase& which) {
+  return static_cast<std::size_t>(which.count * size_of(which.type));
+}
+
+Bits input_of(const AllReduceCase& which, Rank rank) {
+  return every_element(which.type, which.count, static_cast<std::uint64_t>(rank) + 1);
+}
+
+}  // namespace
+
+DeviceMemories::DeviceMemories(const AllReduceCase& which) : which_(which) {
+  for (Rank r = 0; r < which.schedule.ranks(); ++r) {
+    for (int place = 0; place < device_places; ++place) {
+      // 16 bytes more, so that every memory is aligned and something catches what goes beyond.
+      memories_.emplace_back(bytes_of(which) + 16, std::byte{0xa5});
+    }
+    const std::size_t first = static_cast<std::size_t>(r) * device_places;
+    const Bits input = input_of(which, r);
+    const auto place = which.in_place ? DevicePlace::output : DevicePlace::input;
+    std::copy(input.begin(), input.end(),
+              memories_[first + static_cast<std::size_t>(place)].begin());
+  }
+  for (Bits& memory : memories_) bases_.push_back(memory.data());
+  if (!which.in_place) return;
+  for (std::size_t i = 0; i < bases_.size(); i += device_places) bases_[i] = bases_[i + 1];
+}
+
+std::byte* DeviceMemories::at(const DeviceOperand& operand) {
+  return bases_[static_cast<std::size_t>(operand.rank * device_places) +
+                static_cast<std::size_t>(operand.place)];
+}
+
+std::vector<Bits> DeviceMemories::outputs() const {
+  std::vector<Bits> all;
+  for (std::size_t i = 1; i < memories_.size(); i += device_places) {
+    const bool kept = std::all_of(memories_[i].end() - 16, memories_[i].end(),
+                                  [](std::byte b) { return b == std::byte{0xa5}; });
+    all.emplace_back(memories_[i].begin(), memories_[i].end() - (kept ? 16 : 0));
+  }
+  return all;
+}
+
+bool DeviceMemories::inputs_kept() const {
+  if (which_.in_place) return true;
+  for (Rank r = 0; r < which_.schedule.ranks(); ++r) {
+    const Bits input = input_of(which_, r);
+    const Bits& now = memories_[static_cast<std::size_t>(r) * device_places];
+    if (!std::equal(input.begin(), input.end(), now.begin())) return false;
+  }
+  return true;
+}
+
+std::vector<Bits> executed(const AllReduceCase& which) {
+  std::vector<Bits> outputs(static_cast<std::size_t>(which.schedule.ranks()));
+  on_thread_ranks(which.schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
+    const Rank rank = endpoint->rank();
+    Bits input = input_of(which, rank);
+    Bits& output = outputs[static_cast<std::size_t>(rank)];
+    output.resize(input.size());
+    if (which.in_place) output = input;
+    BoundPlan plan(Plan(which.schedule, rank, which.count, which.type, which.op, which.in_place),
+                   *endpoint);
+    execute(plan, {which.in_place ? output.data() : input.data(), which.count, which.type},
+            {output.data(), which.count, which.type});
+  });
+  return outputs;
+}
+
+std::vector<NamedSchedule> every_schedule() {
+  std::vector<NamedSchedule> all;
+  const auto add = [&](const std::string& spec, int ranks) {
+    try {
+      std::string name = spec + "_" + std::to_string(ranks);
+      for (char& c : name) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      }
+      all.push_back({name, make_schedule(spec, ranks)});
+    } catch (const InvalidArgument&) {
+      // The algorithm does not exist for so many ranks; algorithms/ tests that it says so.
+    }
+  };
+  for (const AlgorithmInfo& info : algorithms()) {
+    for (const int n : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16}) add(std::string(info.name), n);
+  }
+  for (const char* spec : {"ring:segments=3", "ring:bidirectional", "ring:pincer"}) {
+    for (const int n : {2, 3, 5, 8}) add(spec, n);
+  }
+  return all;
+}
+
+}  // namespace collbench

@@ -1,0 +1,54 @@
+// The memories of all ranks of an all-reduce, and what execute() makes of them: the reference for
+// commands and rows.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "algorithms/schedule.h"
+#include "core/data_type.h"
+#include "transports/device_commands.h"
+
+namespace collbench {
+
+using Bits = std::vector<std::byte>;
+
+struct AllReduceCase {
+  Schedule schedule;
+  std::int64_t count = 0;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = true;
+};
+
+/// Memory of every rank and place, filled with the inputs and, where nothing was put, with noise.
+class DeviceMemories {
+ public:
+  explicit DeviceMemories(const AllReduceCase& which);
+  /// Of a rank and place; in place, the input is the output.
+  std::byte* at(const DeviceOperand& operand);
+  /// By rank * device_places + place.
+  const std::vector<std::byte*>& bases() const { return bases_; }
+  std::vector<Bits> outputs() const;
+  /// Whether an input was written that should not have been.
+  bool inputs_kept() const;
+
+ private:
+  AllReduceCase which_;
+  std::vector<Bits> memories_;
+  std::vector<std::byte*> bases_;
+};
+
+/// What execute() leaves in the output of every rank, played on threads.
+std::vector<Bits> executed(const AllReduceCase& which);
+
+/// Every algorithm of the registry for several numbers of ranks, and options that change its shape:
+/// names with ranks.
+struct NamedSchedule {
+  std::string name;
+  Schedule schedule;
+};
+std::vector<NamedSchedule> every_schedule();
+
+}  // namespace collbench

@@ -1,0 +1,249 @@
+// What strangers do to a rank's port does not keep the ranks from joining, and takes little of it.
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/transports/grpc/grpc_ranks.h"
+#include "tests/transports/grpc/stranger.h"
+#include "tests/transports/small_values.h"
+
+#include "algorithms/registry.h"
+#include "core/host_port.h"
+#include "core/random.h"
+#include "transports/grpc_door.h"
+#include "transports/schedule_communicator.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::HasSubstr;
+
+int port_of(const std::string& address) { return parse_host_port("test", address).port; }
+
+/// Waits up to 10 s for what must happen.
+bool happens(const std::function<bool()>& what) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!what()) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(10)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+/// Rank 0 waits for rank 1 while `disturb` has its port; then rank 1 comes, and both all-reduce.
+void join_after(const std::function<void(int port)>& disturb) {
+  auto first = make_grpc_endpoint(grpc_test_options(0, 2));
+  auto second = make_grpc_endpoint(grpc_test_options(1, 2));
+  const std::vector<std::string> addresses{first->address(), second->address()};
+  std::string failures[2];
+  const auto join = [&](std::unique_ptr<GrpcEndpoint> endpoint, std::string& failure) {
+    try {
+      endpoint->connect(addresses);
+      const auto sum =
+          make_schedule_communicator(make_schedule("ring", 2), std::move(endpoint), "");
+      EXPECT_EQ(all_reduce_error(*sum, DataType::f32, ReduceOp::sum, 300'000, true), "");
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  };
+  std::thread zero([&] { join(std::move(first), failures[0]); });
+  disturb(port_of(addresses[0]));
+  join(std::move(second), failures[1]);
+  zero.join();
+  EXPECT_EQ(failures[0], "");
+  EXPECT_EQ(failures[1], "");
+}
+
+TEST(GrpcStrangersTest, APortScanDoesNoHarm) {
+  join_after([](int port) {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(Stranger(port).connected());
+  });
+}
+
+TEST(GrpcStrangersTest, GarbageDoesNoHarm) {
+  join_after([](int port) {
+    RandomEngine engine = random_engine(7, "garbage");
+    for (int i = 0; i < 30; ++i) {
+      std::string bytes(engine() % 3000, '\0');
+      for (char& c : bytes) c = static_cast<char>(engine());
+      Stranger(port).say(bytes);
+    }
+    for (const char* text :
+         {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-scan\r\n", "\x16\x03\x01",
+          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "collbench-meeting-1 0 2 1 x\n"}) {
+      Stranger stranger(port);
+      stranger.say(text);
+      stranger.hear(20);
+    }
+    // A true beginning, then frames of any kind and content.
+    for (int i = 0; i < 30; ++i) {
+      Stranger stranger(port);
+      stranger.say(http2_call({}));
+      for (int k = 0; k < 8; ++k) {
+        std::string payload(engine() % 60, '\0');
+        for (char& c : payload) c = static_cast<char>(engine());
+        const auto type = static_cast<char>(engine() % 11);
+        stranger.say(http2_frame(type, static_cast<char>(engine()), 1, payload));
+      }
+      stranger.hear(1);
+    }
+  });
+}
+
+TEST(GrpcStrangersTest, AFloodOfConnectionsIsCutToALimitAndRanksStillJoin) {
+  std::vector<Stranger> flood;
+  join_after([&](int port) {
+    for (int i = 0; i < 400; ++i) flood.emplace_back(port);
+    // 64 and one for every rank may stand in the door.
+    EXPECT_TRUE(happens([&] {
+      const auto open =
+          std::count_if(flood.begin(), flood.end(), [](Stranger& each) { return !each.closed(); });
+      return open <= 64 + 2;
+    }));
+  });
+}
+
+TEST(GrpcStrangersTest, ACallOfAStrangerIsRefusedInShortWords) {
+  join_after([](int port) {
+    Stranger old(port);
+    old.say(http2_call({{"collbench-protocol", "1"}}));
+    EXPECT_THAT(old.hear(1000), HasSubstr("it speaks protocol"));
+    Stranger vague(port);
+    vague.say(http2_call({{"collbench-protocol", "2"}, {"collbench-rank", "-1"}}));
+    EXPECT_THAT(vague.hear(1000), HasSubstr("the call names no rank"));
+    Stranger guess(port);
+    guess.say(http2_call({{"collbench-protocol", "2"},
+                          {"collbench-rank", "1"},
+                          {"collbench-ranks", "2"},
+                          {"collbench-number", std::string(32, 'a')}}) +
+              http2_frame(0, 0, 1, std::string("\0\0\0\0\x40", 5) + std::string(64, '0')));
+    EXPECT_THAT(guess.hear(1000), HasSubstr("its job differs"));
+  });
+}
+
+TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
+  join_after([](int port) {
+    Stranger stranger(port);
+    stranger.say(http2_call({{"collbench-protocol", "2"},
+                             {"collbench-rank", "1"},
+                             {"collbench-ranks", "2"},
+                             {"collbench-number", std::string(32, 'a')}}) +
+                 http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
+    const std::string frame = http2_frame(0, 0, 1, std::string(16'000, 'x'));
+    EXPECT_TRUE(happens([&] { return !stranger.say(frame); }));
+  });
+}
+
+TEST(GrpcStrangersTest, AMessageLongerThanAPieceEndsTheRunOfWhoeverSendsIt) {
+  const std::vector<std::string> failures = try_on_grpc_ranks(
+      2,
+      [](std::unique_ptr<GrpcEndpoint> endpoint) {
+        std::vector<std::byte> bytes(8 << 20);
+        const Region all{bytes.data(), std::ssize(bytes), DataType::u8};
+        endpoint->wait(endpoint->rank() == 1 ? endpoint->send(0, all) : endpoint->recv(1, all));
+        endpoint->check_agreement("");
+      },
+      make_grpc_endpoint,
+      // Rank 0 takes 1 MiB and a little.
+      [](GrpcOptions& options) { options.piece = Bytes{options.rank == 0 ? 1 << 20 : 4 << 20}; });
+  EXPECT_NE(failures[0], "");
+  EXPECT_NE(failures[1], "");
+}
+
+/// A door that admits into a list.
+struct OpenDoor {
+  OpenDoor(int most, Seconds patience) : door("127.0.0.1:0", most, patience) {
+    door.open([this](int, int connection) { admitted.push_back(connection); });
+  }
+  ~OpenDoor() {
+    door.close();
+    for (const int connection : admitted) close(connection);
+  }
+  std::vector<int> admitted;
+  GrpcDoor door;
+};
+
+TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
+  OpenDoor open(3, Seconds{60.0});
+  std::vector<Stranger> strangers;
+  for (int i = 0; i < 5; ++i) {
+    strangers.emplace_back(open.door.port());
+    const int expected = std::min(i + 1, 3);
+    EXPECT_TRUE(happens([&] { return open.door.unproved() == expected; }));
+  }
+  EXPECT_TRUE(happens([&] { return strangers[0].closed() && strangers[1].closed(); }));
+  for (int i = 2; i < 5; ++i) EXPECT_FALSE(strangers[static_cast<std::size_t>(i)].closed());
+}
+
+TEST(GrpcDoorTest, ASilentStrangerIsClosedOnceTheOwnerHasPolledLongEnough) {
+  OpenDoor open(3, Seconds{0.3});
+  Stranger stranger(open.door.port());
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_FALSE(stranger.closed());  // the owner was busy
+  EXPECT_TRUE(happens([&] {
+    open.door.note_poll();
+    return stranger.closed();
+  }));
+}
+
+TEST(GrpcDoorTest, WhoSaysTooMuchBeforeTheProofIsClosed) {
+  OpenDoor open(3, Seconds{60.0});
+  Stranger stranger(open.door.port());
+  EXPECT_TRUE(happens([&] { return open.door.unproved() == 1; }));
+  std::thread reader([&] {  // as gRPC would
+    char buffer[65536];
+    while (recv(open.admitted.front(), buffer, sizeof buffer, MSG_DONTWAIT) != 0) {
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(happens([&] { return !stranger.say(std::string(1000, 'x')); }));
+  reader.join();
+}
+
+TEST(GrpcDoorTest, WhoHasProvedHimselfMayStay) {
+  OpenDoor open(1, Seconds{0.2});
+  Stranger one(open.door.port());
+  EXPECT_TRUE(happens([&] { return open.door.unproved() == 1; }));
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  getpeername(open.admitted.front(), reinterpret_cast<sockaddr*>(&address), &length);
+  open.door.prove("ipv4:127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  EXPECT_EQ(open.door.unproved(), 0);
+  Stranger two(open.door.port());
+  EXPECT_TRUE(happens([&] {
+    open.door.note_poll();
+    return two.closed();
+  }));
+  EXPECT_FALSE(one.closed());
+}
+
+TEST(GrpcDoorTest, NamesOfConnectionsAreThoseOfGrpcWithoutItsSpelling) {
+  EXPECT_EQ(connection_name("ipv4:127.0.0.1:80"), "127.0.0.1:80");
+  EXPECT_EQ(connection_name("ipv6:[::1]:80"), "[::1]:80");
+  EXPECT_EQ(connection_name("ipv6:%5B::1%5D:80"), "[::1]:80");
+  EXPECT_EQ(connection_name("ipv6:%5Bfe80::1%252%5D:80"), "[fe80::1]:80");
+  EXPECT_EQ(connection_name("ipv6:[fe80::1%2]:80"), "[fe80::1]:80");
+  for (const char* odd : {"", ":", "%", "ipv6:%5", "ipv6:[%"})
+    EXPECT_NO_THROW(connection_name(odd));
+}
+
+TEST(GrpcDoorTest, AStrangersDoorIsNotOpenedTwice) {
+  const GrpcDoor door("127.0.0.1:0", 3);
+  const std::string address = "127.0.0.1:" + std::to_string(door.port());
+  EXPECT_THROW(
+      {
+        try {
+          GrpcDoor(address, 3);
+        } catch (const std::exception& error) {
+          EXPECT_THAT(error.what(), HasSubstr("cannot listen on " + address + ": Address already"));
+          throw;
+        }
+      },
+      std::exception);
+}
+
+}  // namespace
+}  // namespace collbench

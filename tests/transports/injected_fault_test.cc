@@ -1,0 +1,79 @@
+#include "transports/injected_fault.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_injected_faults(text);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+int befallen(const InjectedFault& fault, int messages) {
+  RandomEngine engine = random_engine(fault.seed, "test");
+  int count = 0;
+  for (int i = 0; i < messages; ++i) count += fault.befalls(1, 2, i, engine) ? 1 : 0;
+  return count;
+}
+
+TEST(InjectedFaultTest, EveryKeyIsRead) {
+  const auto faults = parse_injected_faults(
+      "delay:rank=3:to=1:message=5:every=2:time=10ms:seed=9,"
+      "drop:chance=0.5%,kill:rank=0:early");
+  ASSERT_EQ(faults.size(), 3U);
+  EXPECT_EQ(faults[0].kind, InjectedFault::Kind::delay);
+  EXPECT_EQ(faults[0].rank, 3);
+  EXPECT_EQ(faults[0].to, 1);
+  EXPECT_EQ(faults[0].message, 5);
+  EXPECT_EQ(faults[0].every, 2);
+  EXPECT_DOUBLE_EQ(faults[0].time.count(), 0.01);
+  EXPECT_EQ(faults[0].seed, 9U);
+  EXPECT_EQ(faults[1].rank, -1);
+  EXPECT_DOUBLE_EQ(faults[1].chance, 0.005);
+  EXPECT_TRUE(faults[2].early);
+  EXPECT_TRUE(parse_injected_faults("").empty());
+}
+
+TEST(InjectedFaultTest, MistakesAreNamed) {
+  EXPECT_THAT(refusal("dorp"), HasSubstr("unknown fault 'dorp'. Did you mean 'drop'?"));
+  EXPECT_THAT(refusal("drop:rnk=1"), HasSubstr("unknown key 'rnk'. Did you mean 'rank'?"));
+  EXPECT_THAT(refusal("drop:rank=-1"), HasSubstr("rank must be a count"));
+  EXPECT_THAT(refusal("drop:chance=2"), HasSubstr("chance must be above 0"));
+  EXPECT_THAT(refusal("drop:chance=%"), HasSubstr("chance must be above 0"));
+  EXPECT_THAT(refusal("delay"), HasSubstr("a delay needs time="));
+  EXPECT_THAT(refusal("drop:time=1s"), HasSubstr("nothing else has one"));
+  EXPECT_THAT(refusal("kill"), HasSubstr("kill needs rank="));
+  EXPECT_THAT(refusal("drop:early"), HasSubstr("early is for kill and stop"));
+  EXPECT_THAT(refusal("drop,"), HasSubstr("nothing follows the comma"));
+}
+
+TEST(InjectedFaultTest, BefallsTheMessagesItNames) {
+  EXPECT_EQ(befallen(parse_injected_faults("drop:message=7")[0], 100), 1);
+  EXPECT_EQ(befallen(parse_injected_faults("drop:message=7:every=10")[0], 100), 10);
+  EXPECT_EQ(befallen(parse_injected_faults("drop:rank=1:to=2")[0], 100), 1);
+  EXPECT_EQ(befallen(parse_injected_faults("drop:rank=2")[0], 100), 0);
+  EXPECT_EQ(befallen(parse_injected_faults("drop:to=1")[0], 100), 0);
+}
+
+TEST(InjectedFaultTest, ChancesComeFromTheSeed) {
+  const InjectedFault fault = parse_injected_faults("drop:chance=10%:seed=3")[0];
+  const int count = befallen(fault, 10'000);
+  EXPECT_GT(count, 800);
+  EXPECT_LT(count, 1'200);
+  EXPECT_EQ(befallen(fault, 10'000), count);
+  EXPECT_NE(befallen(parse_injected_faults("drop:chance=10%:seed=4")[0], 10'000), count);
+}
+
+}  // namespace
+}  // namespace collbench

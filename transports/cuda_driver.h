@@ -1,0 +1,83 @@
+// The CUDA driver as found at run time, libcuda.so.1: streams, memory and graphs for libraries that
+// work on GPUs (NCCL) in builds with and without the CUDA Toolkit.
+//
+// Only the driver's own interface is used, declared here by its documented types; it is what the
+// CUDA runtime calls too, so pointers and streams of both are the same things. Devices are used
+// through their primary contexts, which the runtime shares. COLLBENCH_CUDA_LIBRARY names another
+// file than libcuda.so.1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/units.h"
+
+namespace collbench {
+
+/// A CUstream, CUevent or CUgraphExec; each is opaque.
+using GpuStream = void*;
+using GpuEvent = void*;
+using GpuGraph = void*;
+
+/// What the driver says without a device being started.
+struct CudaDriverState {
+  int version = 0;          // as CudaVersion; 0 without a driver
+  int devices = 0;          // as CUDA_VISIBLE_DEVICES left them
+  std::string unavailable;  // why no device can be used; empty if one can
+};
+/// Never throws.
+CudaDriverState find_cuda_driver();
+
+/// Every member throws Unavailable for memory that is not there, and TransportError naming the call
+/// and the driver's words for anything else that fails.
+/// Thread safety: const members may run on any number of threads; what they work on is the device
+/// that the calling thread last gave to use().
+class CudaDriver {
+ public:
+  /// That of this process, started at the first call. Throws Unavailable where find_cuda_driver()
+  /// has a reason.
+  static const CudaDriver& instance();
+  CudaDriver();
+  ~CudaDriver();
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+
+  int version() const;
+  int devices() const;
+  std::string name(int device) const;
+  std::string pci_bus_id(int device) const;  // "0000:1B:00.0"
+  /// Makes `device` that of this thread.
+  void use(int device) const;
+
+  GpuStream make_stream() const;
+  void destroy_stream(GpuStream stream) const noexcept;
+  /// Whether everything given to the stream is done.
+  bool finished(GpuStream stream) const;
+
+  GpuEvent make_event() const;
+  void destroy_event(GpuEvent event) const noexcept;
+  void record(GpuEvent event, GpuStream stream) const;
+  bool happened(GpuEvent event) const;
+
+  std::byte* allocate(Bytes size) const;
+  void free(std::byte* memory) const noexcept;
+  /// Whether a GPU can work on `memory` without going through host memory.
+  bool is_device_memory(const std::byte* memory) const;
+  /// Copies between host and device; done when they return.
+  void upload(std::byte* to, const std::byte* from, Bytes size) const;
+  void download(std::byte* to, const std::byte* from, Bytes size) const;
+
+  /// Work given to the stream between the two is not done but becomes a graph.
+  void begin_capture(GpuStream stream) const;
+  GpuGraph end_capture(GpuStream stream) const;
+  void launch(GpuGraph graph, GpuStream stream) const;
+  void destroy_graph(GpuGraph graph) const noexcept;
+
+ private:
+  struct Functions;
+  std::unique_ptr<Functions> functions_;
+};
+
+}  // namespace collbench

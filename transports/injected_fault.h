@@ -1,0 +1,48 @@
+// Faults that a run is asked to suffer, to see what it then does: which messages, of which ranks.
+//
+// Written as algorithms are, NAME[:KEY=VALUE].., several separated by commas:
+//
+//   corrupt:rank=2:message=5             the sixth message from rank 2 to each other rank
+//   delay:rank=1:every=1:time=10ms       a slow rank: each of its messages, 10 ms later
+//   drop:chance=0.1%:seed=7              any message of any rank, once in a thousand
+//   kill:rank=1:to=2:message=8           rank 1 dies with its message 8 to rank 2 on its way
+//
+// Messages are counted from 0 for each ordered pair of ranks, from the time their communicator was
+// made: in `run`, once for each size over shared memory, once for each algorithm over gRPC. Of a
+// checked endpoint the data counts, its frames do not. Draws come from the seed and the rank alone.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/schedule.h"
+#include "core/units.h"
+
+namespace collbench {
+
+struct InjectedFault {
+  /// What befalls a message: it is lost; sent a while later, as all behind it; sent twice; cut to
+  /// its first half; swapped with the next one to the same rank; changed in one bit. Or the sender
+  /// is killed or stopped by SIGKILL or SIGSTOP while the message is on its way.
+  enum class Kind : std::uint8_t { drop, delay, duplicate, truncate, reorder, corrupt, kill, stop };
+  Kind kind = Kind::drop;
+  Rank rank = -1;            // sender; -1: any
+  Rank to = -1;              // receiver; -1: any
+  std::int64_t message = 0;  // the first
+  std::int64_t every = 0;    // and every so many after it; 0: no other
+  double chance = 1;         // of each of them; if below 1, every is 1 where it is 0
+  Seconds time{0};           // of a delay
+  bool early = false;        // kill and stop: before the message is sent
+  std::uint64_t seed = 1;
+
+  /// Whether it befalls the message; draws once from `engine` for each message that it may befall.
+  bool befalls(Rank from, Rank receiver, std::int64_t number, std::mt19937_64& engine) const;
+};
+
+/// Throws InvalidArgument for what is not written as above, with a suggestion for unknown names.
+std::vector<InjectedFault> parse_injected_faults(std::string_view text);
+
+}  // namespace collbench

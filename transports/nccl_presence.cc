@@ -1,0 +1,13 @@
+#include "transports/nccl_presence.h"
+
+#include "transports/cuda_driver.h"
+#include "transports/nccl_library.h"
+
+namespace collbench {
+
+std::string why_no_nccl() {
+  const CudaDriverState driver = find_cuda_driver();
+  return driver.unavailable.empty() ? find_nccl().unavailable : driver.unavailable;
+}
+
+}  // namespace collbench
