@@ -40,10 +40,15 @@ mkdir -p "$2/cli"
 printf "#!/bin/bash\nprintf \"ran <%%s>\" \"\$@\"\nexit \${EXIT_WITH:-0}\n" >"$2/cli/collbench"
 chmod +x "$2/cli/collbench"'
     make_stub ctest '
+failures=${CTEST_FAILURES:-0}
+[[ "$*" != *" --rerun-failed"* ]] || failures=${CTEST_FAILURES_AGAIN:-0}
 while [[ $1 != --output-junit ]]; do shift; done
 printf "<testsuite name=\"x\"\n\ttests=\"9\"\n\tfailures=\"%s\"\n\tdisabled=\"0\"\n\tskipped=\"2\"\n" \
-  "${CTEST_FAILURES:-0}" >"$2"
-[[ ${CTEST_FAILURES:-0} == 0 ]]'
+  "$failures" >"$2"
+for ((test = 0; test < failures; ++test)); do
+  printf "<testcase name=\"weak.$test\" time=\"1\" status=\"fail\">\n" >>"$2"
+done
+((failures == 0))'
   }
 }
 
@@ -177,7 +182,14 @@ expect "checks that every header stands alone" \
 CTEST_FAILURES=3 call "$tree/run-tests" --label unit
 expect "exit code of failed tests" test "$code" = 1
 expect "failed tests are counted" test "${out##*$'\n'}" = "4 passed, 3 failed, 2 skipped"
+expect "none is tried again" has_not "$(<"$lab/calls")" "--rerun-failed"
 expect "the label arrives" has "$(<"$lab/calls")" "--label-regex unit"
+CTEST_FAILURES=3 CTEST_FAILURES_AGAIN=1 call "$tree/run-tests" --retry
+expect "one that fails twice fails" test "$code" = 1
+expect "the last line counts second runs" test "${out##*$'\n'}" = "6 passed, 1 failed, 2 skipped"
+expect "those that failed at first are named" has "$out" "failed at first: weak.0 weak.1 weak.2"
+CTEST_FAILURES=3 call "$tree/run-tests" --retry
+expect "what passes when repeated passes" test "$code ${out##*$'\n'}" = "0 7 passed, 0 failed, 2 skipped"
 call "$tree/run-tests" --sanitize asan
 expect "the sanitizer's preset is built" has "$(<"$lab/calls")" "cmake --preset asan"
 call "$tree/run-tests" --sanitize msan
