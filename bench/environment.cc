@@ -1,12 +1,14 @@
 #include "bench/environment.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -161,5 +163,7 @@ void add_gpus(Environment& environment) {
     environment["nccl_variables"] = variables;
   }
 }
+
+std::string now_utc() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
 
 }  // namespace collbench

@@ -4,6 +4,8 @@
 // bench/record.h, except command and seed, which the caller knows.
 #pragma once
 
+#include <string>
+
 #include "bench/record.h"
 
 namespace collbench {
@@ -14,5 +16,8 @@ Environment collect_environment();
 /// Adds what explains figures of GPUs: gpu_environment() of transports/gpu_survey.h, the versions
 /// of driver, CUDA and NCCL, and the variables that NCCL reads. Starts the driver.
 void add_gpus(Environment& environment);
+
+/// "2026-11-22T05:06:07Z": now, in UTC.
+std::string now_utc();
 
 }  // namespace collbench

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <map>
 #include <tuple>
 
+#include "bench/environment.h"
 #include "core/error.h"
 #include "heuristics/choose.h"
 #include "transports/waiting.h"
@@ -17,15 +17,6 @@ using TeamKey = std::tuple<std::string, int, bool, bool, std::string>;
 
 TeamKey team_key(const Case& which) {
   return {which.backend, which.workers, which.isolate, which.private_buffers, which.transport};
-}
-
-std::string now_utc() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 /// The case with "auto" replaced by the choice, which is noted in the record.

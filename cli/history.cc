@@ -1,7 +1,6 @@
 // `collbench history`: ratios to a pinned reference over time, and since when they changed.
 #include "bench/history.h"
 
-#include <chrono>
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench/compare.h"
+#include "bench/environment.h"
 #include "bench/record_file.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -29,15 +29,6 @@ struct HistoryOptions {
   std::string p = "0.01%";
   std::string least = "3%";
 };
-
-std::string now_utc() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 /// ISO 8601 in UTC, so that text sorts as time does.
 void check_when(const std::string& when) {

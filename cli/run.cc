@@ -164,19 +164,8 @@ void name_nccl_library(const Settings& settings) {
 }
 
 int run(const CLI::App& app) {
-  const std::string file = app.get_option("--config")->count() > 0
-                               ? app.get_option("--config")->as<std::string>()
-                               : std::string();
-  const Settings settings(app, run_option_rows(), config_layers(file));
-  if (settings.flag("verbose")) {
-    for (const std::string& line : settings.provenance()) {
-      std::cerr << "collbench: " << line << '\n';
-    }
-  }
-  if (settings.flag("dump-config")) {
-    std::cout << settings.to_config();
-    return exit_ok;
-  }
+  const Settings settings(app, run_option_rows(), config_layers(config_file_of(app)));
+  if (shows_settings(settings)) return exit_ok;
   name_nccl_library(settings);
   const std::optional<LaunchedWorker> worker = launched_here(settings);
   std::vector<Case> cases = cases_of(settings, worker);

@@ -179,17 +179,8 @@ void print_text(const Settings& settings, const Inquiry& inquiry) {
 }
 
 int select_command(const CLI::App& app) {
-  const std::string file = app.get_option("--config")->count() > 0
-                               ? app.get_option("--config")->as<std::string>()
-                               : std::string();
-  std::vector<ConfigLayer> layers;
-  if (!file.empty()) layers.push_back({file, parse_config(read_text_file(file), file)});
-  const Settings settings(app, select_option_rows(), layers);
-  if (settings.flag("verbose")) {
-    for (const std::string& line : settings.provenance()) {
-      std::cerr << "collbench: " << line << '\n';
-    }
-  }
+  const Settings settings(app, select_option_rows(), explicit_layer(config_file_of(app)));
+  shows_settings(settings);
   const Inquiry inquiry = inquiry_of(settings);
   const std::string& format = settings.text("format");
   require(format == "text" || format == "json",

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -77,12 +78,21 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
   }
 }
 
+std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
+  if (explicit_file.empty()) return {};
+  return {{explicit_file, parse_config(read_text_file(explicit_file), explicit_file)}};
+}
+
+std::string config_file_of(const CLI::App& app) {
+  const CLI::Option* option = app.get_option("--config");
+  return option->count() > 0 ? option->as<std::string>() : std::string();
+}
+
 std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
-  std::vector<ConfigLayer> layers;
+  std::vector<ConfigLayer> layers = explicit_layer(explicit_file);
   const auto add = [&](const std::string& file) {
     layers.push_back({file, parse_config(read_text_file(file), file)});
   };
-  if (!explicit_file.empty()) add(explicit_file);
   if (std::filesystem::exists("collbench.toml")) add("./collbench.toml");
   const char* config_home = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
@@ -181,6 +191,17 @@ std::vector<std::string> Settings::provenance() const {
     lines.push_back(fmt::format("{} = {} ({})", row.name, setting.value, setting.source));
   }
   return lines;
+}
+
+bool shows_settings(const Settings& settings) {
+  if (settings.declares("verbose") && settings.flag("verbose")) {
+    for (const std::string& line : settings.provenance()) {
+      std::cerr << "collbench: " << line << '\n';
+    }
+  }
+  if (!settings.declares("dump-config") || !settings.flag("dump-config")) return false;
+  std::cout << settings.to_config();
+  return true;
 }
 
 }  // namespace collbench

@@ -50,6 +50,12 @@ struct ConfigLayer {
 /// ~/.config/collbench/config.toml where they exist. Throws Unavailable if `explicit_file` does
 /// not.
 std::vector<ConfigLayer> config_layers(const std::string& explicit_file);
+/// `explicit_file` alone, or none if it is empty: for commands other than `run`, whose settings the
+/// files found by themselves hold. Throws as config_layers().
+std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file);
+
+/// The value of --config, or "".
+std::string config_file_of(const CLI::App& app);
 
 /// The values of all rows. Thread safety: const members may run on any number of threads.
 class Settings {
@@ -82,5 +88,9 @@ class Settings {
   std::span<const OptionRow> rows_;
   std::map<std::string, Setting, std::less<>> values_;
 };
+
+/// Does what --verbose and --dump-config ask for, as far as the command has them: where values came
+/// from, on stderr; all settings, on stdout. Returns whether the latter was all that was wanted.
+bool shows_settings(const Settings& settings);
 
 }  // namespace collbench

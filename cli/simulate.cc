@@ -114,26 +114,9 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   return code;
 }
 
-/// The file of --config alone: those found by themselves hold the settings of `run`.
-std::vector<ConfigLayer> explicit_layers(const std::string& file) {
-  if (file.empty()) return {};
-  return {{file, parse_config(read_text_file(file), file)}};
-}
-
 int simulate_command(const CLI::App& app) {
-  const std::string file = app.get_option("--config")->count() > 0
-                               ? app.get_option("--config")->as<std::string>()
-                               : std::string();
-  const Settings settings(app, simulate_option_rows(), explicit_layers(file));
-  if (settings.flag("verbose")) {
-    for (const std::string& line : settings.provenance()) {
-      std::cerr << "collbench: " << line << '\n';
-    }
-  }
-  if (settings.flag("dump-config")) {
-    std::cout << settings.to_config();
-    return exit_ok;
-  }
+  const Settings settings(app, simulate_option_rows(), explicit_layer(config_file_of(app)));
+  if (shows_settings(settings)) return exit_ok;
   std::vector<Case> cases = simulated_cases_of(settings);
   if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
   for (const Case& which : cases) std::cout << describe(which) << '\n';

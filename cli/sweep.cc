@@ -1,6 +1,8 @@
 // `collbench sweep` and `collbench merge`: many simulated cases, spread and kept.
+#include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -210,17 +212,10 @@ int sweep(const Settings& settings) {
 }
 
 int sweep_command(const CLI::App& app, const std::string& file) {
-  std::vector<ConfigLayer> layers;
-  if (!file.empty()) layers.push_back({file, parse_config(read_text_file(file), file)});
-  const std::string config = app.get_option("--config")->count() > 0
-                                 ? app.get_option("--config")->as<std::string>()
-                                 : std::string();
-  if (!config.empty()) layers.push_back({config, parse_config(read_text_file(config), config)});
+  std::vector<ConfigLayer> layers = explicit_layer(file);
+  std::ranges::copy(explicit_layer(config_file_of(app)), std::back_inserter(layers));
   const Settings settings(app, sweep_option_rows(), layers);
-  if (settings.flag("dump-config")) {
-    std::cout << settings.to_config();
-    return exit_ok;
-  }
+  if (shows_settings(settings)) return exit_ok;
   if (!settings.flag("list")) return sweep(settings);
   for (const Case& which : possible_cases(settings)) std::cout << case_name(which) << '\n';
   return exit_ok;

@@ -10,6 +10,7 @@
 #include "core/crc32c.h"
 #include "core/error.h"
 #include "transports/kernels.h"
+#include "transports/wrapped_endpoint.h"
 
 namespace collbench {
 
@@ -59,23 +60,16 @@ class Pool {
   std::vector<std::size_t> free_;
 };
 
-class CheckedEndpoint final : public Endpoint {
+class CheckedEndpoint final : public WrappedEndpoint {
  public:
   explicit CheckedEndpoint(std::unique_ptr<Endpoint> endpoint)
-      : endpoint_(std::move(endpoint)),
+      : WrappedEndpoint(std::move(endpoint)),
         sent_(static_cast<std::size_t>(endpoint_->ranks()), 0),
         received_(sent_) {}
 
-  Rank rank() const override { return endpoint_->rank(); }
-  int ranks() const override { return endpoint_->ranks(); }
-  Seconds now() const override { return endpoint_->now(); }
   void reserve(const Traffic& traffic) override {
     endpoint_->reserve({checked_messages * traffic.messages_per_peer_and_round});
   }
-  bool reaches(Region region) const override { return endpoint_->reaches(region); }
-  std::byte* scratch(ScratchUse use, Bytes size) override { return endpoint_->scratch(use, size); }
-  void give_up(const std::string& reason) override { endpoint_->give_up(reason); }
-
   Ticket send(Rank to, Region from) override;
   Ticket recv(Rank from, Region into) override;
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
@@ -118,7 +112,6 @@ class CheckedEndpoint final : public Endpoint {
   void fold(Receiving& receiving);
   [[noreturn]] void fail(const std::string& reason);
 
-  std::unique_ptr<Endpoint> endpoint_;
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
   Pool<Sending> sendings_;

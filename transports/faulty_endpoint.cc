@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "transports/wrapped_endpoint.h"
 
 namespace collbench {
 
@@ -15,11 +16,11 @@ namespace {
 
 using Kind = InjectedFault::Kind;
 
-class FaultyEndpoint final : public Endpoint {
+class FaultyEndpoint final : public WrappedEndpoint {
  public:
   FaultyEndpoint(std::unique_ptr<Endpoint> endpoint, std::vector<InjectedFault> faults,
                  int messages)
-      : endpoint_(std::move(endpoint)),
+      : WrappedEndpoint(std::move(endpoint)),
         faults_(std::move(faults)),
         messages_(messages),
         sent_(static_cast<std::size_t>(endpoint_->ranks()), 0),
@@ -30,16 +31,9 @@ class FaultyEndpoint final : public Endpoint {
     }
   }
 
-  Rank rank() const override { return endpoint_->rank(); }
-  int ranks() const override { return endpoint_->ranks(); }
-  Seconds now() const override { return endpoint_->now(); }
   void reserve(const Traffic& traffic) override {
     endpoint_->reserve({traffic.messages_per_peer_and_round + 1});  // one may come twice
   }
-  bool reaches(Region region) const override { return endpoint_->reaches(region); }
-  std::byte* scratch(ScratchUse use, Bytes size) override { return endpoint_->scratch(use, size); }
-  void give_up(const std::string& reason) override { endpoint_->give_up(reason); }
-
   Ticket send(Rank to, Region from) override;
   Ticket recv(Rank from, Region into) override;
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
@@ -67,7 +61,6 @@ class FaultyEndpoint final : public Endpoint {
   Ticket send_and_raise(int signal, bool early, Rank to, Region from);
   void release(Rank to);
 
-  std::unique_ptr<Endpoint> endpoint_;
   std::vector<InjectedFault> faults_;
   std::vector<RandomEngine> engines_;
   int messages_;

@@ -13,18 +13,6 @@
 namespace collbench {
 namespace {
 
-TrainingPlan plan_for(const Model& model) {
-  TrainingPlan plan;
-  plan.model = model;
-  plan.optimizer = {"adam", 0.01, 0};
-  plan.engine = "plain";
-  plan.global_batch = 12;
-  plan.epochs = 2;
-  plan.steps = 15;
-  plan.buckets = parse_bucket_rule("1K");
-  return plan;
-}
-
 TEST(ParameterServerTest, VariablesGoToServersInTurnAndLargeOnesAreDivided) {
   const std::vector<Tensor> tensors = {{"a", 0, 0, 4}, {"b", 0, 4, 11}, {"c", 0, 15, 2}};
   const auto shards = place_variables(tensors, 4, 3, Bytes{16});

@@ -19,17 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-TrainingPlan plan_for(const Model& model) {
-  TrainingPlan plan;
-  plan.model = model;
-  plan.optimizer = {"adam", 0.01, 0};
-  plan.engine = "plain";
-  plan.global_batch = 12;
-  plan.epochs = 2;
-  plan.steps = 15;
-  return plan;
-}
-
 /// A run of one chief, `workers` and `servers`, each on a thread.
 class Cluster {
  public:

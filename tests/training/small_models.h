@@ -3,6 +3,7 @@
 
 #include "training/dataset.h"
 #include "training/model.h"
+#include "training/replica.h"
 
 namespace collbench {
 
@@ -54,6 +55,19 @@ inline Model small_residual() {
           3,
           "sgd",
           0.1};
+}
+
+/// Two short epochs on the plain engine.
+inline TrainingPlan plan_for(const Model& model) {
+  TrainingPlan plan;
+  plan.model = model;
+  plan.optimizer = {"adam", 0.01, 0};
+  plan.engine = "plain";
+  plan.global_batch = 12;
+  plan.epochs = 2;
+  plan.steps = 15;
+  plan.buckets = parse_bucket_rule("1K");
+  return plan;
 }
 
 inline Dataset data_for(const Model& model, std::int64_t count) {

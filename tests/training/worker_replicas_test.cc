@@ -17,16 +17,10 @@
 namespace collbench {
 namespace {
 
-TrainingPlan plan_for(const Model& model) {
-  TrainingPlan plan;
-  plan.model = model;
-  plan.optimizer = {"adam", 0.01, 0};
-  plan.engine = "plain";
+TrainingPlan short_plan_for(const Model& model) {
+  TrainingPlan plan = plan_for(model);
   plan.type = DataType::f64;
-  plan.global_batch = 12;
-  plan.epochs = 2;
   plan.steps = 5;
-  plan.buckets = parse_bucket_rule("1K");
   return plan;
 }
 
@@ -51,7 +45,7 @@ std::vector<std::vector<ReplicaReport>> train_workers_of(const TrainingPlan& pla
 
 TEST(WorkerReplicasTest, WorkersTimesReplicasTrainWhatAsManyMirroredReplicasDo) {
   for (const Model& model : {every_layer(), small_residual()}) {
-    const TrainingPlan plan = plan_for(model);
+    const TrainingPlan plan = short_plan_for(model);
     const Dataset data = data_for(model, 60);
     const auto expected = train_mirrored(plan, 6, "ring", data, data);
     const auto reports = train_workers_of(plan, 3, 2, data);
@@ -78,7 +72,7 @@ TEST(BucketTunerTest, CostsLieOnLinesBetweenTheMeasuredOnes) {
 }
 
 TEST(BucketTunerTest, ReplicasPlanTheSameBucketsAndTrainTheSame) {
-  TrainingPlan plan = plan_for(every_layer());
+  TrainingPlan plan = short_plan_for(every_layer());
   const Dataset data = data_for(plan.model, 60);
   const auto expected = train_mirrored(plan, 2, "ring", data, {})[0].parameters;
   plan.tune_buckets = true;
@@ -95,7 +89,7 @@ TEST(BucketTunerTest, ReplicasPlanTheSameBucketsAndTrainTheSame) {
 }
 
 TEST(BucketTunerTest, AResumedRunKeepsTheBucketsThatWerePlanned) {
-  TrainingPlan plan = plan_for(every_layer());
+  TrainingPlan plan = short_plan_for(every_layer());
   plan.tune_buckets = true;
   plan.save_every = 7;
   const Dataset data = data_for(plan.model, 60);
