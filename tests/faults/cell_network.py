@@ -1,5 +1,6 @@
 """Hosts of a cell: network namespaces joined by a bridge, whose links can be cut."""
 import subprocess
+import uuid
 
 
 def ip(*words, check=True):
@@ -11,11 +12,18 @@ class CellNetwork:
         self.tag = tag
         self.hosts = hosts
         self.addresses = [f"10.77.0.{host + 1}" for host in range(hosts)]
+        try:
+            self._make()
+        except BaseException:
+            self.remove()
+            raise
+
+    def _make(self):
         # The bridge stands in a namespace of its own, so that cells can go on side by side.
         ip("netns", "add", self._name("hub"))
         self._in("hub", "ip", "link", "add", "bridge", "type", "bridge")
         self._in("hub", "ip", "link", "set", "bridge", "up")
-        for host in range(hosts):
+        for host in range(self.hosts):
             ip("netns", "add", self._name(host))
             ip("link", "add", "net", "netns", self._name(host), "type", "veth", "peer", "name",
                f"port{host}", "netns", self._name("hub"))
@@ -28,8 +36,7 @@ class CellNetwork:
         return f"cbf-{self.tag}-{host}"
 
     def _in(self, host, *words):
-        subprocess.run(["ip", "netns", "exec", self._name(host), *words], check=True,
-                       capture_output=True)
+        ip("netns", "exec", self._name(host), *words)
 
     def prefix(self, host):
         return ["ip", "netns", "exec", self._name(host)]
@@ -47,12 +54,12 @@ class CellNetwork:
 
     @staticmethod
     def refusal():
-        """Why there can be no namespaces here; empty if there can."""
+        """Why there can be no such hosts here; empty if there can."""
         try:
-            made = ip("netns", "add", "cbf-probe", check=False)
+            network = CellNetwork(1, uuid.uuid4().hex[:6])
         except FileNotFoundError:
             return "there is no ip command"
-        if made.returncode != 0:
-            return f"no network namespaces: {made.stderr.strip()}"
-        ip("netns", "del", "cbf-probe", check=False)
+        except subprocess.CalledProcessError as error:
+            return f"no network namespaces: {' '.join(error.cmd)}: {error.stderr.strip()}"
+        network.remove()
         return ""

@@ -1,10 +1,13 @@
-"""One run of collbench that suffers a fault: its processes, what they say, and what they leave."""
+"""One run of collbench that suffers a fault: its processes, what they say, and what they leave.
+
+Everything that a cell starts bears its mark in the environment, and so do the processes that those
+start. A listening port has a process, so whoever leaves none leaves no port.
+"""
 import csv
 import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -13,16 +16,6 @@ import uuid
 from pathlib import Path
 
 MARK = "COLLBENCH_FAULT_CELL"
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Process:
@@ -74,7 +67,6 @@ class CellRun:
         self.mark = uuid.uuid4().hex
         self.shared_before = set(os.listdir("/dev/shm"))
         self.processes = []
-        self.ports = []
 
     def environment(self, extra=None):
         kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS")
@@ -103,10 +95,10 @@ class CellRun:
                 found.append(int(entry))
         return found
 
-    def worker(self, rank, patience=20.0):
-        """The process of a worker that a run has started itself."""
+    def worker(self, rank, patience=60.0):
+        """The process of a worker that a run has started itself; None if the run ends before."""
         deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.processes[0].child.poll() is None:
             for pid in self.marked():
                 try:
                     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -118,20 +110,25 @@ class CellRun:
                 if words[1:2] == [b"train"] and f"RANK={rank}".encode() in told:
                     return pid
             time.sleep(0.002)
-        raise RuntimeError(f"no process of worker {rank}")
+        return None
 
-    def left_behind(self):
-        """What should not be there any more, in words."""
-        deadline = time.monotonic() + 2.0  # orphans end with their parent, not before it
-        while self.marked() and time.monotonic() < deadline:
-            time.sleep(0.02)
+    def left_behind(self, patience=10.0):
+        """What should not be there any more, in words. Orphans end with their parent, not before
+        it, and what others make in /dev/shm may be new and not yet in use. (The stand-ins of GPU
+        libraries leave names there when their tests are killed.)"""
+        deadline = time.monotonic() + patience
+        while True:
+            left = self._left_now()
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.05)
+
+    def _left_now(self):
         left = [f"process {pid}" for pid in self.marked()]
         left += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - self.shared_before
-                 if "collbench" in name and not self._mapped(name)]
+                 if "collbench" in name and "stand-in" not in name and not self._mapped(name)]
         left += [f"temporary file {path}" for path in (self.folder / "tmp").rglob("*")]
-        left += [f"file {path}" for path in self.folder.rglob("*.unfinished*")]
-        left += [f"port {port}" for port in self.ports if self._listens(port)]
-        return left
+        return left + [f"file {path}" for path in self.folder.rglob("*.unfinished*")]
 
     @staticmethod
     def _mapped(name):
@@ -151,15 +148,6 @@ class CellRun:
             return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         except (OSError, IndexError):
             return "Z"
-
-    @staticmethod
-    def _listens(port):
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            for line in Path(table).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                    return True
-        return False
 
     def records(self, name="records.json"):
         """Number of records in a file of either form; a last line cut short does not count."""

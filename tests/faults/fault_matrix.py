@@ -7,10 +7,11 @@
 
 Three ranks; rank 1 suffers (the disk is rank 0's, which alone writes). Transports: `threads` and
 `processes` over shared memory, `grpc` with workers that the command starts, `remote` with one
-command per rank; `train` is remote too, `trainone` a training whose command starts its workers. A cell is right if every survivor ends in time, with code 5 and the right rank
-named (or 0 where nothing was lost), if the records written so far can be read, and if no process,
-listening port, segment or temporary file stays. Exits 1 if a cell is wrong; cells that this machine
-does not permit are left out with the reason.
+command per rank; `train` is remote too, `trainone` a training whose command starts its workers. A
+cell is right if every survivor ends in time, with code 5 and the right rank named (or 0 where
+nothing was lost), if the records written so far can be read, and if no process (and with it no
+listening port), segment or temporary file stays. Exits 1 if a cell is wrong; cells that this
+machine does not permit are left out with the reason, and if that is all of them it exits 77.
 """
 import argparse
 import datetime
@@ -23,11 +24,14 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from cell_network import CellNetwork  # noqa: E402
-from cell_run import CellRun, free_ports, named_rank  # noqa: E402
+from cell_permits import mount_disk, refusal  # noqa: E402
+from cell_run import CellRun, named_rank  # noqa: E402
+from free_ports import free_ports  # noqa: E402
 
 RANKS = 3
+SKIPPED = 77
 MOMENTS = ["start", "piece", "between", "end"]
 SMALL = ["--algo", "ring", "-b", "64K", "-e", "64K"]
 LARGE = ["--algo", "ring", "-b", "4M", "-e", "4M"]
@@ -37,7 +41,7 @@ QUICK = ["-n", "10", "-w", "1", "--max-time", "0.2", "--progress", "off", "--pin
 ENDLESS = ["-N", "1000000"]
 # Each all-reduce of the ring begins with a send to the same rank, as the first of four: a rank that
 # sleeps before it spends its time between iterations.
-BETWEEN = "delay:rank=1:message=0:every=4:time=150ms"
+BETWEEN = "delay:rank=1:message=0:every=4:time=30ms"
 
 
 class Cell:
@@ -85,7 +89,7 @@ class Play:
         if self.strikes_itself():
             faults = [f"{cell.fault}:rank=1:message=30"]
         if cell.fault == "slow":
-            faults = [f"delay:rank=1:message=4:every=8:time={self.options.timeout / 2}s"
+            faults = [f"delay:rank=1:message=4:every=8:time={self.options.pause}s"
                       if cell.moment == "piece" else "delay:rank=1:every=1:time=10ms"]
             if cell.moment in ("start", "end"):
                 faults = []
@@ -116,8 +120,7 @@ class Play:
             self.network = CellNetwork(RANKS, self.run.mark[:4])
             hosts = [f"{address}:7101" for address in self.network.addresses]
         else:
-            self.run.ports = free_ports(RANKS)
-            hosts = [f"127.0.0.1:{port}" for port in self.run.ports]
+            hosts = [f"127.0.0.1:{port}" for port in free_ports(RANKS)]
         for rank in (0, 2, 1):
             late = self.cell.moment == "start" and rank == 1
             if late and self.cell.fault in ("cut", "halfopen"):
@@ -175,10 +178,7 @@ class Play:
 
     def find_victim(self):
         if self.victim is None and self.cell.transport in ("processes", "grpc", "trainone"):
-            try:
-                self.victim = self.run.worker(1, 5.0)
-            except RuntimeError:
-                self.victim = None  # it has ended already
+            self.victim = self.run.worker(1)
 
     def signal_victim(self, number):
         self.find_victim()
@@ -202,7 +202,7 @@ class Play:
             self.network.join(1)  # its machine is back, and knows of no connection
         elif fault == "slow" and moment in ("start", "end"):
             self.signal_victim(signal.SIGSTOP)
-            time.sleep(self.options.timeout / (4 if moment == "start" else 2))
+            time.sleep(self.options.pause)
             self.signal_victim(signal.SIGCONT)
         elif fault == "disk" and moment != "start":
             self.fill_disk()
@@ -225,8 +225,7 @@ class Play:
     def make_disk(self):
         folder = self.run.folder / "disk"
         folder.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", folder], check=True,
-                       capture_output=True)
+        mount_disk(folder)
         self.after.append(["umount", "-l", str(folder)])
         if self.cell.moment == "start":
             self.fill_disk()
@@ -327,17 +326,6 @@ class Play:
             print(f"    rank {rank}: {process.code()} {' | '.join(process.err[-2:])}")
 
 
-def impossible(cell, options):
-    """Why this machine does not permit a cell; empty if it does."""
-    if cell.fault in ("cut", "halfopen"):
-        return CellNetwork.refusal()
-    if cell.fault == "disk" and os.geteuid() != 0:
-        return "a small file system needs root"
-    if cell.fault == "clock" and not options.clock_shim:
-        return "no --clock-shim"
-    return ""
-
-
 def table(rows, options):
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     right = sum(1 for _, outcome, _ in rows if outcome == "right")
@@ -364,13 +352,16 @@ def main():
     parser.add_argument("--clock-shim", default="", help="library made from clock_jump.cc")
     parser.add_argument("--cells", default="", help="only cells whose name matches")
     parser.add_argument("--timeout", type=float, default=3, help="-T of the runs, in seconds")
-    parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, for a busy machine")
+    parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, if busy")
+    parser.add_argument("--pause", type=float, help="of a slow rank [half of --timeout]")
     parser.add_argument("--table", default="", help="file for the table")
     parser.add_argument("--repeat", type=int, default=1, help="play each cell so many times")
     parser.add_argument("--list", action="store_true", help="show the names of the cells")
     parser.add_argument("--verbose", action="store_true", help="show what each rank said")
     options = parser.parse_args()
     options.collbench = str(Path(options.collbench).resolve())
+    options.pause = options.pause or options.timeout / 2
+    options.clock_shim = options.clock_shim and str(Path(options.clock_shim).resolve())
     chosen = [cell for cell in cells() if re.search(options.cells, cell.name)]
     if options.list:
         print("\n".join(cell.name for cell in chosen))
@@ -378,7 +369,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends cells in order, too
     rows = []
     for cell in chosen:
-        reason = impossible(cell, options)
+        reason = refusal(cell.fault, options)
         if reason:
             print(f"left out  {cell.name}: {reason}")
             continue
@@ -397,7 +388,7 @@ def main():
         Path(options.table).write_text(table(rows, options))
     wrong = sum(1 for _, outcome, _ in rows if outcome != "right")
     print(f"{len(rows) - wrong} of {len(rows)} cells right")
-    return 1 if wrong else 0
+    return 1 if wrong else 0 if rows else SKIPPED
 
 
 if __name__ == "__main__":

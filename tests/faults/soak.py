@@ -19,8 +19,9 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from cell_run import CellRun, free_ports  # noqa: E402
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+from cell_run import CellRun  # noqa: E402
+from free_ports import free_ports  # noqa: E402
 
 TYPES = ["f16", "bf16", "f32", "f64", "i32", "i64", "u8"]
 OPERATORS = ["sum", "prod", "min", "max", "avg"]
@@ -86,8 +87,7 @@ def start(run, step, collbench):
     if step.transport != "remote":
         words = WORDS[step.transport] + ["-W", str(step.workers)]
         return [run.start(arguments + words)]
-    run.ports = free_ports(step.workers)
-    hosts = ",".join(f"127.0.0.1:{port}" for port in run.ports)
+    hosts = ",".join(f"127.0.0.1:{port}" for port in free_ports(step.workers))
     return [run.start([*arguments, "--hosts", hosts, "--rank", str(rank)])
             for rank in range(step.workers)]
 

@@ -15,10 +15,12 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from free_ports import free_ports  # noqa: E402
 
 ROOT, COLLBENCH, CHECK = sys.argv[1:]
 RECIPES = os.path.join(ROOT, "docs", "launching")
@@ -34,19 +36,6 @@ def skip(why):
 def need(condition, what):
     if not condition:
         sys.exit("FAILED: " + what)
-
-
-def free_ports(count):
-    """The first of `count` ports in a row that are free now on 127.0.0.1."""
-    for first in range(21000 + os.getpid() % 8000, 32000, count):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return first
-        except OSError:
-            continue
-    sys.exit("FAILED: no free ports")
 
 
 def environment(**variables):
@@ -97,7 +86,7 @@ def check_page():
                               capture_output=True, text=True, cwd=SCRATCH.name)
         need(done.returncode == 0, done.stderr)
     need_grpc()
-    port = free_ports(2)
+    port = free_ports(2)[0]
     processes = []
     for line in reversed(terminals):  # rank 0 first: its output is the table
         line = line.replace(":7101", ":%d" % port).replace(":7102", ":%d" % (port + 1))
@@ -113,7 +102,7 @@ def check_mpirun():
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     words = [os.path.join(RECIPES, "mpirun.sh"), "127.0.0.1:3"] + QUICK + ["--json", "mpirun.json"]
-    out = finish([start(words, {**root, "MASTER_PORT": str(free_ports(2))})])[0][1]
+    out = finish([start(words, {**root, "MASTER_PORT": str(free_ports(2)[0])})])[0][1]
     need("all results correct" in out, out)
     need_hosts("mpirun.json", 3)
     # On one machine nothing needs to be said.
@@ -205,7 +194,7 @@ def pod(template, names=("collbench",)):
 
 def run_ranks(recipe, ranks):
     """`ranks`: (words, variables) of each, every host of theirs standing for this machine."""
-    port = free_ports(len(ranks))
+    port = free_ports(len(ranks))[0]
     addresses = {}
 
     def here(text):
@@ -301,7 +290,7 @@ def mpi_job(documents):
     need(sorted(exported) == sorted(variables), "mpirun passes on %s of %s" % (exported, variables))
     name = job["metadata"]["name"]
     need(variables["MASTER_ADDR"] == "%s-worker-0.%s" % (name, name), "rank 0 is in worker 0")
-    variables.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_ports(2)))
+    variables.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_ports(2)[0]))
     return [(words[words.index("collbench") + 1:],
              {**variables, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": str(size)})
             for rank in range(size)]

@@ -11,10 +11,12 @@ Exit code 77: skipped, with the reason.
 """
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from free_ports import free_ports  # noqa: E402
 
 COLLBENCH, CHECK = sys.argv[1:]
 SCRATCH = tempfile.TemporaryDirectory()
@@ -50,16 +52,6 @@ def make_certificate(name, authority="ca", names="IP:127.0.0.1", days=2):
             "-out", name + ".pem")
 
 
-def free_ports():
-    sockets = [socket.socket() for _ in range(2)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def start(rank, hosts, options, token):
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     if token is not None:
@@ -73,7 +65,7 @@ def start(rank, hosts, options, token):
 
 def run_two(options, tokens=(TOKEN, TOKEN), timeout="20"):
     """Exit codes and all that both ranks say."""
-    hosts = ["127.0.0.1:%d" % port for port in free_ports()]
+    hosts = ["127.0.0.1:%d" % port for port in free_ports(2)]
     processes = [start(rank, hosts, [*options[rank], "-T", timeout], tokens[rank])
                  for rank in (0, 1)]
     said = []
