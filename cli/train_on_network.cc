@@ -1,21 +1,25 @@
 #include "cli/train_on_network.h"
 
-#include <fstream>
+#include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/all_reduce_costs.h"
-#include "bench/simulated_values.h"
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/train_options.h"
+#include "cli/train_simulated.h"
+#include "cli/train_step.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
 #include "training/simulated_step.h"
+#include "training/simulated_trace.h"
 #include "training/simulated_training.h"
+#include "training/workload_profile.h"
 
 namespace collbench {
 namespace {
@@ -23,7 +27,8 @@ namespace {
 constexpr const char* network = "Real training on a simulated network (--model with --topo)";
 
 constexpr OptionRow rows[] = {
-    {network, "compute-time", "", "TIME", "", "of a worker's batch; measured here by default"},
+    {network, "compute-time", "", "TIME", "",
+     "of a worker's batch; by --device, or measured here by default"},
     {network, "points", "", "N", "20", "of the curve of the loss"},
     {network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };
@@ -46,34 +51,74 @@ ServerLink server_link(const Machine& machine, Host from, Host to, Bytes size) {
 struct Run {
   std::string strategy;
   std::string network;  // what was played, in words
-  SimulatedWorkers workers;
-  bool measured = false;
+  Workload workload;
+  StepModel step;       // of asynchronous workers only what they compute
+  SimulatedStep first;  // of mirrored
   std::vector<LossPoint> points;
+
+  Seconds compute() const { return step.compute.forward() + step.compute.backward(); }
 };
 
-SimulatedWorkers workers_of(const Settings& settings, const TrainingPlan& plan,
-                            const Samples& samples, bool& measured) {
-  SimulatedWorkers workers;
-  workers.workers = static_cast<int>(count_of(settings, "workers", 1, 4096));
-  const std::int64_t own = per_replica_batch(plan.global_batch, workers.workers);
-  workers.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
-  const SlowHosts slow = parse_slow_hosts(settings.text("slow-workers"));
-  for (std::size_t i = 0; i < slow.hosts.size(); ++i) {
-    workers.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
+/// How long a worker computes: given, by a roofline, or measured here.
+void time_workers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                  Run& run) {
+  constexpr int measured_steps = 9;
+  StepModel& step = run.step;
+  step.workers = static_cast<int>(count_of(settings, "workers", 1, 4096));
+  const std::int64_t own = per_replica_batch(plan.global_batch, step.workers);
+  step.costs = costs_of(settings);
+  check(step.costs, step.workers);
+  if (settings.given("compute-time")) {  // a roofline says how layers share it
+    run.workload = workload_of(plan.model);
+    step.compute =
+        roofline_profile(run.workload, device_of(settings), ComputeShares(), own, DataType::f32);
+    step.compute.optimizer = Seconds{0};
+    step.compute =
+        scaled_to(std::move(step.compute),
+                  parse_duration(settings.label("compute-time"), settings.text("compute-time")));
+    return;
   }
-  StepCosts limits;
-  limits.jitter = workers.jitter;
-  limits.slow_workers = workers.slow_workers;
-  check(limits, workers.workers);
-  measured = !settings.given("compute-time");
-  if (measured) {
-    const MeasuredCompute times = measure_compute(plan, samples.train, own);
-    workers.compute = times.compute;
-    workers.update = times.update;
-  } else {
-    workers.compute = parse_duration(settings.label("compute-time"), settings.text("compute-time"));
+  run.workload = settings.given("device")
+                     ? workload_of(plan.model)
+                     : measure_workload(plan, samples.train, own, measured_steps);
+  step.compute = compute_of(settings, run.workload, own);
+}
+
+void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                    int points, Run& run) {
+  StepModel& step = run.step;
+  step.tensors = tensors_of(run.workload);
+  step.element_bytes = size_of(plan.type);
+  step.overlap = plan.overlap;
+  const std::vector<std::string> algorithms = price_buckets(settings, step);
+  run.first = simulate_step(step, slowness_of(step), 0);
+  const StepTimes& times = run.first.times;
+  run.network =
+      fmt::format("{}\n# the first step takes {}: communication {}, of which {} is exposed",
+                  describe_buckets(settings, algorithms), to_string(times.whole),
+                  to_string(times.communication), to_string(times.exposed));
+  run.points = train_simulated_mirrored(plan, step, samples.train, samples.held_out, points);
+}
+
+void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+                        int points, Run& run) {
+  for (const char* name : {"algo", "buckets", "no-overlap", "per-tensor", "per-bucket", "crowding",
+                           "interference", "trace"}) {
+    require(!settings.given(name),
+            fmt::format("{} is of steps with an all-reduce, and not for parameter-server",
+                        settings.label(name)));
   }
-  return workers;
+  const StepModel& step = run.step;
+  const Bytes size{parameters_of(plan.model) * size_of(plan.type)};
+  const int servers = static_cast<int>(count_of(settings, "servers", 1, 4096));
+  const Machine network_of = machine(settings.text("topo"), step.workers + servers);
+  const ServerLink link = server_link(network_of, 0, step.workers, size);
+  run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,
+                            servers == 1 ? "" : "s", to_string(link.rate), to_string(link.latency));
+  const SimulatedWorkers workers{step.workers, run.compute(), step.compute.optimizer,
+                                 step.costs.jitter, step.costs.slow_workers};
+  run.points =
+      train_simulated_server(plan, workers, servers, link, samples.train, samples.held_out, points);
 }
 
 Run train(const Settings& settings, const TrainingPlan& plan, const Samples& samples) {
@@ -84,37 +129,26 @@ Run train(const Settings& settings, const TrainingPlan& plan, const Samples& sam
           fmt::format("{}: on a simulated network there are mirrored and parameter-server, not "
                       "'{}'.{}",
                       settings.label("strategy"), run.strategy, did_you_mean(run.strategy, known)));
-  run.workers = workers_of(settings, plan, samples, run.measured);
-  const std::string& topology = settings.text("topo");
-  const int points = static_cast<int>(count_of(settings, "points", 1, 100'000));
-  const Bytes size{parameters_of(plan.model) * size_of(plan.type)};
-  if (run.strategy == "mirrored") {
-    AllReduceCosts costs(topology, settings.given("algo") ? settings.text("algo") : "auto",
-                         run.workers.workers);
-    const Seconds all_reduce = costs.exact(size);
-    run.network = fmt::format("all-reduce of {} by {}: {}", to_string(size), costs.played(size),
-                              to_string(all_reduce));
-    run.points = train_simulated_mirrored(plan, run.workers, all_reduce, samples.train,
-                                          samples.held_out, points);
-    return run;
+  for (const char* name : {"wire", "accumulate", "worker-batch", "step-time"}) {
+    require(!settings.given(name),
+            fmt::format("{} is for --workload: workers that really train on a simulated network "
+                        "have --batch, --compute-time and --datatype",
+                        settings.label(name)));
   }
-  const int servers = static_cast<int>(count_of(settings, "servers", 1, 4096));
-  const Machine network_of = machine(topology, run.workers.workers + servers);
-  const ServerLink link = server_link(network_of, 0, run.workers.workers, size);
-  run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,
-                            servers == 1 ? "" : "s", to_string(link.rate), to_string(link.latency));
-  run.points = train_simulated_server(plan, run.workers, servers, link, samples.train,
-                                      samples.held_out, points);
+  const int points = static_cast<int>(count_of(settings, "points", 1, 100'000));
+  time_workers(settings, plan, samples, run);
+  const bool mirrored = run.strategy == "mirrored";
+  (mirrored ? train_mirrored : train_with_servers)(settings, plan, samples, points, run);
   return run;
 }
 
 void print(const Settings& settings, const TrainingPlan& plan, const Run& run) {
   std::cout << fmt::format("# {}, {} parameters: {}, {} workers on {}, global batch {}\n",
                            plan.model.name, parameters_of(plan.model), run.strategy,
-                           run.workers.workers, settings.text("topo"), plan.global_batch);
-  std::cout << fmt::format("# a worker computes {} ({}), an update takes {}; {}\n",
-                           to_string(run.workers.compute), run.measured ? "measured here" : "given",
-                           to_string(run.workers.update), run.network);
+                           run.step.workers, settings.text("topo"), plan.global_batch);
+  std::cout << fmt::format("# a worker computes {}, an update takes {}: {}\n# {}\n",
+                           to_string(run.compute()), to_string(run.step.compute.optimizer),
+                           run.step.compute.origin, run.network);
   std::cout << fmt::format("#{:>11} {:>8} {:>9} {:>9} {:>10} {:>9} {:>10}\n", "time", "updates",
                            "samples", "loss", "held-out", "accuracy", "staleness");
   for (const LossPoint& point : run.points) {
@@ -130,11 +164,19 @@ nlohmann::ordered_json document_of(const Settings& settings, const TrainingPlan&
                                      {"strategy", run.strategy},
                                      {"topology", settings.text("topo")},
                                      {"network", run.network},
-                                     {"workers", run.workers.workers},
+                                     {"workers", run.step.workers},
                                      {"global_batch", plan.global_batch},
-                                     {"compute_ms", run.workers.compute.count() * 1e3},
-                                     {"compute_measured", run.measured},
+                                     {"compute_ms", run.compute().count() * 1e3},
+                                     {"computing", run.step.compute.origin},
                                      {"seed", plan.seed}};
+  if (!run.step.buckets.empty()) {
+    const StepTimes& times = run.first.times;
+    document["buckets"] = run.step.buckets.size();
+    document["overlap"] = run.step.overlap;
+    document["first_step_ms"] = times.whole.count() * 1e3;
+    document["communication_ms"] = times.communication.count() * 1e3;
+    document["exposed_communication_ms"] = times.exposed.count() * 1e3;
+  }
   for (const LossPoint& point : run.points) {
     document["points"].push_back({{"time_s", point.time.count()},
                                   {"updates", point.updates},
@@ -164,26 +206,13 @@ int train_on_network(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   const Samples samples = samples_of(settings, plan);
   const Run run = train(settings, plan, samples);
-  const std::string& json = settings.text("json");
-  if (json == "-") {
-    std::cout << document_of(settings, plan, run).dump(1) << '\n';
-  } else {
-    print(settings, plan, run);
-  }
-  const auto write = [](const std::string& path, const auto& writer) {
-    std::ofstream file(path);
-    if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-    writer(file);
-    file.close();
-    if (!file) throw Error(fmt::format("could not write '{}'", path));
-  };
-  if (!json.empty() && json != "-") {
-    write(json,
-          [&](std::ostream& out) { out << document_of(settings, plan, run).dump(1) << '\n'; });
-  }
-  if (const std::string& curve = settings.text("curve"); !curve.empty()) {
-    write(curve, [&](std::ostream& out) { write_curve(out, run); });
-  }
+  if (settings.text("json") != "-") print(settings, plan, run);
+  write_output(settings.text("json"),
+               [&](std::ostream& out) { out << document_of(settings, plan, run).dump(1) << '\n'; });
+  write_output(settings.text("curve"), [&](std::ostream& out) { write_curve(out, run); });
+  write_output(settings.text("trace"), [&](std::ostream& out) {
+    write_step_trace(out, run.workload, run.step, run.first);
+  });
   return exit_ok;
 }
 

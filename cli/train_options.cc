@@ -42,7 +42,7 @@ constexpr OptionRow rows[] = {
     {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp",
-     "ddp (1, then 25 MiB), one, tensor, a size; auto: the best for measured times"},
+     "ddp (1, then 25 MiB), ddp-initial, tf[:SIZE], one, tensor, a size; auto: the best"},
     {how, "wire", "", "TYPE", "", "f16 or bf16: gradients travel in it; in --datatype by default"},
     {how, "loss-scaling", "", "NAME", "exact",
      "exact: 1/global batch; tf: mean of the replicas' means, as Keras"},
@@ -136,8 +136,7 @@ TrainingPlan plan_of(const Settings& settings) {
   if (settings.given("steps")) plan.steps = count_of(settings, "steps", 1);
   plan.seed = static_cast<std::uint64_t>(
       count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
-  plan.tune_buckets = settings.text("buckets") == "auto";
-  plan.buckets = parse_bucket_rule(plan.tune_buckets ? "ddp" : settings.text("buckets"));
+  plan.buckets = settings.text("buckets");
   plan.overlap = !settings.flag("no-overlap");
   if (settings.given("wire")) plan.wire = wire_of(settings);
   plan.loss_scaling = choice_of(settings, "loss-scaling", "exact", "tf") ? LossScaling::exact

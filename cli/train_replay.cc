@@ -1,7 +1,6 @@
 #include "cli/train_replay.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/train_cluster.h"
 #include "cli/train_options.h"
 #include "cli/train_simulated.h"
@@ -38,18 +38,6 @@ double median_ms(const std::vector<StepTimes>& steps, Seconds StepTimes::*time) 
   for (const StepTimes& step : steps) values.push_back((step.*time).count() * 1e3);
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::cout << text;
-    return;
-  }
-  std::ofstream file(path);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  file << text;
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
 }
 
 std::int64_t steps_of(const Settings& settings) {
@@ -107,9 +95,8 @@ void report(const Settings& settings, const Replay& replay,
     }
     document["ranks"].push_back(std::move(medians));
   }
-  const std::string& json = settings.text("json");
-  if (json != "-") std::cout << table << '\n';
-  if (!json.empty()) write_file(json, document.dump(1) + '\n');
+  if (settings.text("json") != "-") std::cout << table << '\n';
+  write_output(settings.text("json"), [&](std::ostream& out) { out << document.dump(1) << '\n'; });
 }
 
 /// As one of several processes; rank 0 reports.
@@ -158,7 +145,7 @@ int write_profile(const Settings& settings) {
   const Workload workload = measure_workload(plan, samples_of(settings, plan).train,
                                              per_replica_batch(plan.global_batch, workers),
                                              static_cast<int>(steps_of(settings)));
-  write_file(settings.text("profile"), to_table(workload));
+  write_output(settings.text("profile"), [&](std::ostream& out) { out << to_table(workload); });
   return exit_ok;
 }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "cli/output_file.h"
 
 namespace collbench {
 namespace {
@@ -134,18 +133,6 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
   return document;
 }
 
-void write_json(const std::string& path, const nlohmann::json& document) {
-  if (path == "-") {
-    std::cout << document.dump(1) << '\n';
-    return;
-  }
-  std::ofstream file(path);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  file << document.dump(1) << '\n';
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
-}
-
 }  // namespace
 
 std::span<const StepPart> step_parts() { return parts; }
@@ -163,7 +150,7 @@ void report_training(const Settings& settings, const TrainingPlan& plan, const S
   if (json.empty()) return;
   nlohmann::json document = train_document(settings, plan, samples, algorithm, reports);
   for (const auto& [key, value] : further) document[key] = value;
-  write_json(json, document);
+  write_output(json, [&](std::ostream& out) { out << document.dump(1) << '\n'; });
 }
 
 }  // namespace collbench

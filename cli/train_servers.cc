@@ -44,6 +44,12 @@ void refuse_other_options(const Settings& settings) {
   }
 }
 
+TrainingPlan server_plan_of(const Settings& settings) {
+  TrainingPlan plan = plan_of(settings);
+  plan.replicas = static_cast<int>(count_of(settings, "replicas", 1, 512));
+  return plan;
+}
+
 /// Prints what the workers of a finished run have done; returns the exit code.
 int report_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                    TrainSession& session, ServerReport& report) {
@@ -84,14 +90,14 @@ int report_servers(const Settings& settings, const TrainingPlan& plan, const Sam
 }
 
 int train_server_threads(const Settings& settings) {
-  const TrainingPlan plan = plan_of(settings);
+  const TrainingPlan plan = server_plan_of(settings);
   const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
   const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
   TrainSession session(settings, plan, true);
   const Samples samples = samples_of(settings, plan);
-  check(plan, samples.train, 1);
+  check(plan, samples.train, plan.replicas);
   session.resume(session.file_to_resume());
-  session.begin(steps_per_epoch(plan, samples.train, 1));
+  session.begin(steps_per_epoch(plan, samples.train, plan.replicas));
   watch_interrupts();
   ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
                                                samples.held_out, session.hooks());
@@ -120,12 +126,12 @@ PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
 }
 
 int run_chief(const Settings& settings, const Task& task) {
-  const TrainingPlan plan = plan_of(settings);
+  const TrainingPlan plan = server_plan_of(settings);
   TrainSession session(settings, plan, true);
   const Samples samples = samples_of(settings, plan);
-  check(plan, samples.train, 1);
+  check(plan, samples.train, plan.replicas);
   session.resume(session.file_to_resume());
-  session.begin(steps_per_epoch(plan, samples.train, 1));
+  session.begin(steps_per_epoch(plan, samples.train, plan.replicas));
   const auto network = network_of(task.job);
   ServerReport report =
       coordinate(plan, task.run, agreed_values(settings, plan, samples), samples.train,
@@ -140,9 +146,9 @@ int run_worker(const Settings& settings, const Task& task) {
   std::string unfit;
   std::exception_ptr failure;
   try {
-    plan = plan_of(settings);
+    plan = server_plan_of(settings);
     samples = samples_of(settings, plan);
-    check(plan, samples.train, 1);
+    check(plan, samples.train, plan.replicas);
     values = agreed_values(settings, plan, samples);
   } catch (const std::exception& error) {
     unfit = error.what();

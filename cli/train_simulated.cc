@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <iostream>
 #include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/all_reduce_costs.h"
-#include "bench/simulated_values.h"
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/train_replay.h"
+#include "cli/train_step.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "topologies/specification.h"
@@ -53,40 +52,12 @@ constexpr OptionRow rows[] = {
     {costs, "memory-share", "", "X", "", "of its memory bandwidth that is reached"},
 };
 
-Seconds time_of(const Settings& settings, const char* name) {
-  const std::string& text = settings.text(name);
-  return text == "0" ? Seconds{0} : parse_duration(settings.label(name), text);
-}
-
 double share_of(const Settings& settings, const char* name, double otherwise) {
   if (!settings.given(name)) return otherwise;
   const double value = parse_number(settings.label(name), settings.text(name));
   require(value > 0 && value <= 1,
           fmt::format("{}: {} is not a share above 0 and at most 1", settings.label(name), value));
   return value;
-}
-
-/// Of --device, else the device of a shipped machine that --topo names, else v100.
-const ComputeDevice& device_of(const Settings& settings) {
-  if (settings.given("device")) return find_compute_device(settings.text("device"));
-  const std::string& topology = settings.text("topo");
-  const auto named = [](std::string text) -> const ComputeDevice* {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    for (const ComputeDevice& device : compute_devices()) {
-      if (text.find(device.name) != std::string::npos) return &device;
-    }
-    return nullptr;
-  };
-  for (const ShippedMachine& machine : shipped_machines()) {
-    if (topology.find(machine.name) == std::string::npos) continue;
-    if (const ComputeDevice* device = named(machine.summary)) return *device;
-    require(!machine.name.starts_with("tpu"),
-            fmt::format("{}: no roofline of {} is known ({}); name a device, and give --step-time",
-                        settings.label("device"), machine.name, machine.summary));
-  }
-  const ComputeDevice* device = named(topology);
-  return device != nullptr ? *device : find_compute_device("v100");
 }
 
 int workers_of(const Settings& settings) {
@@ -98,32 +69,11 @@ int workers_of(const Settings& settings) {
   return machine(topology).topology.hosts();
 }
 
-StepCosts costs_of(const Settings& settings) {
-  StepCosts result;
-  result.per_tensor = time_of(settings, "per-tensor");
-  result.per_bucket = time_of(settings, "per-bucket");
-  result.crowding = parse_number(settings.label("crowding"), settings.text("crowding"));
-  result.interference = parse_number(settings.label("interference"), settings.text("interference"));
-  result.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
-  result.seed = static_cast<std::uint64_t>(parse_count(
-      settings.label("seed"), settings.text("seed"), 0, std::numeric_limits<std::int64_t>::max()));
-  const SlowHosts slow = parse_slow_hosts(settings.text("slow-workers"));
-  for (std::size_t i = 0; i < slow.hosts.size(); ++i) {
-    result.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
-  }
-  return result;
-}
-
-std::string algorithm_of(const Settings& settings) {
-  return settings.given("algo") ? settings.text("algo") : "auto";
-}
-
 /// What was played, and what came of it: the step with the median time.
 struct PlayedStep {
   Workload workload;
   StepModel model;
-  std::int64_t batch = 0;  // of a worker and micro-batch
-  std::string rule;
+  std::int64_t batch = 0;               // of a worker and micro-batch
   std::vector<SimulatedStep> steps;     // by time
   std::vector<std::string> algorithms;  // of each bucket
 
@@ -149,20 +99,7 @@ PlayedStep play(const Settings& settings) {
   model.tensors = tensors_of(played.workload);
   const bool narrowed = settings.declares("wire") && settings.given("wire");
   model.element_bytes = size_of(parse_data_type(settings.text(narrowed ? "wire" : "datatype")));
-  played.rule = settings.text("buckets");
-  AllReduceCosts network(settings.text("topo"), algorithm_of(settings), model.workers);
-  const BucketTiming timing{
-      .ready = ready_times(model.compute, model.tensors, model.costs.per_tensor),
-      .launch = model.costs.per_bucket,
-      .cost = [&](Bytes size) { return network.between(size); }};
-  model.buckets = plan_buckets(played.rule, model.tensors, model.element_bytes, timing);
-  constexpr std::size_t most_exact = 64;  // plans with more buckets are priced between sizes
-  for (const Bucket& bucket : model.buckets) {
-    const Bytes size{bucket.count * model.element_bytes};
-    const bool exact = model.buckets.size() <= most_exact;
-    model.all_reduce.push_back(exact ? network.exact(size) : network.between(size));
-    played.algorithms.push_back(network.played(size));
-  }
+  played.algorithms = price_buckets(settings, model);
   const int draws =
       static_cast<int>(parse_count(settings.label("draws"), settings.text("draws"), 1, 100'000));
   played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);
@@ -181,10 +118,7 @@ void print(const Settings& settings, const PlayedStep& played) {
       model.accumulate > 1 ? fmt::format(", {} micro-batches", model.accumulate) : "");
   std::cout << fmt::format("# computing: {}; one worker alone takes {}\n", model.compute.origin,
                            to_string(played.alone()));
-  std::cout << fmt::format("# {} buckets ({}), all-reduce {}\n", model.buckets.size(), played.rule,
-                           played.algorithms.empty() || played.algorithms.back().empty()
-                               ? settings.text("algo")
-                               : played.algorithms.front());
+  std::cout << fmt::format("# {}\n", describe_buckets(settings, played.algorithms));
   const StepTimes& times = step.times;
   const auto row = [](const char* name, Seconds time) {
     std::cout << fmt::format(" {:<24}{:>12.3f} ms\n", name, time.count() * 1e3);
@@ -216,8 +150,8 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
                                      {"workers", model.workers},
                                      {"worker_batch", played.batch},
                                      {"accumulate", model.accumulate},
-                                     {"algorithm", algorithm_of(settings)},
-                                     {"bucket_rule", played.rule},
+                                     {"algorithm", simulated_algorithm(settings)},
+                                     {"bucket_rule", settings.text("buckets")},
                                      {"overlap", model.overlap},
                                      {"element_bytes", model.element_bytes},
                                      {"computing", model.compute.origin},
@@ -251,15 +185,6 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
     document["steps_ms"].push_back(ms(step.times.whole));
   }
   return document;
-}
-
-template <typename Writer>
-void write_file(const std::string& path, const Writer& writer) {
-  std::ofstream file(path);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  writer(file);
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
 }
 
 void list_workloads() {
@@ -298,6 +223,28 @@ std::int64_t worker_batch_of(const Settings& settings, int workers, int accumula
   return own / accumulate;
 }
 
+const ComputeDevice& device_of(const Settings& settings) {
+  if (settings.given("device")) return find_compute_device(settings.text("device"));
+  const std::string& topology = settings.text("topo");
+  const auto named = [](std::string text) -> const ComputeDevice* {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const ComputeDevice& device : compute_devices()) {
+      if (text.find(device.name) != std::string::npos) return &device;
+    }
+    return nullptr;
+  };
+  for (const ShippedMachine& machine : shipped_machines()) {
+    if (topology.find(machine.name) == std::string::npos) continue;
+    if (const ComputeDevice* device = named(machine.summary)) return *device;
+    require(!machine.name.starts_with("tpu"),
+            fmt::format("{}: no roofline of {} is known ({}); name a device, and give --step-time",
+                        settings.label("device"), machine.name, machine.summary));
+  }
+  const ComputeDevice* device = named(topology);
+  return device != nullptr ? *device : find_compute_device("v100");
+}
+
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch) {
   const bool use_table = workload.measured && !settings.given("device");
   ComputeShares shares;
@@ -308,7 +255,8 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                                : roofline_profile(workload, device_of(settings), shares, batch,
                                                   parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
-    profile = scaled_to(std::move(profile), time_of(settings, "step-time"));
+    profile = scaled_to(std::move(profile),
+                        parse_duration(settings.label("step-time"), settings.text("step-time")));
   }
   return profile;
 }
@@ -325,19 +273,12 @@ int train_workload(const Settings& settings) {
   if (settings.given("profile")) return write_profile(settings);
   if (!settings.given("topo")) return train_replay(settings);
   const PlayedStep played = play(settings);
-  const std::string& json = settings.text("json");
-  if (json != "-") print(settings, played);
-  if (const std::string& trace = settings.text("trace"); !trace.empty()) {
-    write_file(trace, [&](std::ostream& out) {
-      write_step_trace(out, played.workload, played.model, played.median());
-    });
-  }
-  if (json == "-") {
-    std::cout << document_of(settings, played).dump(1) << '\n';
-  } else if (!json.empty()) {
-    write_file(json,
+  if (settings.text("json") != "-") print(settings, played);
+  write_output(settings.text("trace"), [&](std::ostream& out) {
+    write_step_trace(out, played.workload, played.model, played.median());
+  });
+  write_output(settings.text("json"),
                [&](std::ostream& out) { out << document_of(settings, played).dump(1) << '\n'; });
-  }
   return exit_ok;
 }
 

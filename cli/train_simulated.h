@@ -15,6 +15,8 @@ std::span<const OptionRow> workload_option_rows();
 /// option that is wrong.
 std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate);
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch);
+/// That of --device, else the one of a shipped machine that --topo names, else v100.
+const ComputeDevice& device_of(const Settings& settings);
 
 /// Whether the settings ask for a workload, for the list of them, or for a table of a model.
 bool asks_for_workload(const Settings& settings);

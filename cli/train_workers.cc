@@ -1,12 +1,12 @@
 #include "cli/train_workers.h"
 
-#include <fstream>
 #include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "cli/train_agreement.h"
 #include "cli/train_cluster.h"
@@ -23,15 +23,6 @@
 
 namespace collbench {
 namespace {
-
-void write_trace(const std::string& path, const StepRecorder& recorder,
-                 const std::vector<StepTimes>& steps) {
-  std::ofstream file(path);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  recorder.write(file, steps);
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
-}
 
 /// The work of one of several workers. Returns the exit code.
 int train_as_one_of(TrainTeam& workers, const TrainCluster& cluster, const Settings& settings) {
@@ -65,8 +56,9 @@ int train_as_one_of(TrainTeam& workers, const TrainCluster& cluster, const Setti
   const auto reports =
       workers.gather(train_worker_replicas(plan, replicas, recorder, samples.train,
                                            samples.held_out, recorder.told_by(session->hooks())));
-  if (chief && settings.given("trace")) {
-    write_trace(settings.text("trace"), recorder, reports[0].steps);
+  if (chief) {
+    write_output(settings.text("trace"),
+                 [&](std::ostream& out) { recorder.write(out, reports[0].steps); });
   }
   const Rank own = workers.rank() * replicas;
   const int code = session->finish(reports[static_cast<std::size_t>(own)], own);

@@ -4,41 +4,12 @@
 #include <chrono>
 #include <utility>
 
-#include "training/engine.h"
-#include "training/input_pipeline.h"
+#include "training/batch_replicas.h"
 
 namespace collbench {
 namespace {
 
 Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-template <class T>
-void subtract(Region after, Region before, std::byte* into) {
-  const auto* a = reinterpret_cast<const T*>(after.data);
-  const auto* b = reinterpret_cast<const T*>(before.data);
-  std::transform(a, a + after.count, b, reinterpret_cast<T*>(into), std::minus<>());
-}
-
-/// What the moving statistics of one step have moved by.
-class Moves {
- public:
-  explicit Moves(Region statistics)
-      : statistics_(statistics), memory_(static_cast<std::size_t>(statistics.size().count)) {}
-  void begin() { std::copy_n(statistics_.data, memory_.size(), memory_.begin()); }
-  Region end() {
-    const Region moves{memory_.data(), statistics_.count, statistics_.type};
-    if (statistics_.type == DataType::f64) {
-      subtract<double>(statistics_, moves, moves.data);
-    } else {
-      subtract<float>(statistics_, moves, moves.data);
-    }
-    return moves;
-  }
-
- private:
-  Region statistics_;
-  std::vector<std::byte> memory_;
-};
 
 }  // namespace
 
@@ -93,12 +64,7 @@ void Placement::unpack(std::span<const std::byte> packed, int server, Region fla
 
 void work_asynchronously(const TrainingPlan& plan, const Dataset& data, SharedVariables& variables,
                          const NextClosure& next) {
-  InputPipeline input(data, input_of(plan), 1, 0);
-  const auto network =
-      find_engine(plan.engine, plan.type).make_network(plan.model, input.largest(), plan.type);
-  std::vector<float> images;
-  std::vector<int> labels;
-  Moves moves(network->statistics());
+  BatchReplicas replicas(plan, data);
   ClosureResult result;
   for (std::optional<std::int64_t> step = next(nullptr); step; step = next(&result)) {
     const Seconds begin = now();
@@ -109,17 +75,13 @@ void work_asynchronously(const TrainingPlan& plan, const Dataset& data, SharedVa
     };
     result = {};
     result.step = *step;
-    const StepSize size = input.read(*step, images, labels);
-    result.samples = size.all;
+    result.samples = replicas.read(*step);
     result.times.input = lap();
-    variables.read(network->parameters(), network->statistics());
-    moves.begin();
+    variables.read(replicas.parameters(), replicas.statistics());
     const Seconds reading = lap();
-    result.score = network->forward({images, labels});
-    result.times.forward = lap();
-    network->backward(1.0 / static_cast<double>(size.all), [](std::int64_t) {});
-    result.times.backward = lap();
-    result.staleness = variables.update(network->gradients(), moves.end());
+    result.score = replicas.compute(result.times);
+    lap();
+    result.staleness = variables.update(replicas.gradients(), replicas.moves());
     result.times.communication = reading + lap();  // with the optimizer, on the servers
     result.times.exposed = result.times.communication;
     result.times.whole = last - begin;

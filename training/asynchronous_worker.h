@@ -1,5 +1,6 @@
-// The worker of asynchronous training: reads the variables, computes the gradient of its batch,
-// hands it to whoever keeps them, and takes the next closure. It waits for no other worker.
+// The worker of asynchronous training: reads the variables, computes the gradient of its batch with
+// all its replicas, hands it to whoever keeps them, and takes the next closure. It waits for no
+// other worker.
 #pragma once
 
 #include <cstdint>

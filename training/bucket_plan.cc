@@ -11,20 +11,6 @@
 namespace collbench {
 namespace {
 
-constexpr std::string_view packs = "tf:";
-
-/// TensorFlow's group_by_size(): a pack closes once it exceeds the limit.
-std::vector<Bucket> pack(std::span<const Tensor> tensors, int element_bytes, Bytes limit) {
-  std::vector<Bucket> buckets;
-  for (const Tensor& tensor : tensors) {
-    if (buckets.empty() || buckets.back().count * element_bytes > limit.count) {
-      buckets.push_back({tensor.first, 0});
-    }
-    buckets.back().count += tensor.count;
-  }
-  return buckets;
-}
-
 /// DDP's first assignment: from the front of the model, which is the end of the flat vector.
 std::vector<Bucket> ddp_initial(std::span<const Tensor> tensors, int element_bytes) {
   std::vector<Tensor> reversed(tensors.rbegin(), tensors.rend());
@@ -42,9 +28,6 @@ class Planner {
  public:
   Planner(std::span<const Tensor> tensors, int element_bytes, const BucketTiming& timing)
       : tensors_(tensors), timing_(timing), size_(tensors.size()) {
-    require(size_ <= most_planned_tensors,
-            fmt::format("buckets auto plans at most {} tensors, not {}; use ddp or a size",
-                        most_planned_tensors, size_));
     assert(timing.ready.size() == size_);
     costs_.reserve(size_ * (size_ + 1) / 2);
     for (std::size_t end = 1; end <= size_; ++end) {
@@ -141,35 +124,19 @@ class Planner {
 
 }  // namespace
 
-void check_bucket_plan(const std::string& rule) {
-  if (rule == "auto" || rule == "tf" || rule == "ddp-initial") return;
-  try {
-    if (rule.starts_with(packs)) {
-      parse_size(rule.substr(packs.size()));
-    } else {
-      parse_bucket_rule(rule);
-    }
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(
-        fmt::format("buckets are auto, ddp, ddp-initial, tf, tf:SIZE, one, tensor or a size, not "
-                    "'{}': {}",
-                    rule, error.what()));
-  }
+void check_bucket_plan(const std::string& rule, std::size_t tensors) {
+  if (rule != "auto" && rule != "ddp-initial") parse_bucket_rule(rule);
+  require(rule != "auto" || tensors <= most_planned_tensors,
+          fmt::format("buckets auto plans at most {} tensors, not {}; use ddp or a size",
+                      most_planned_tensors, tensors));
 }
 
 std::vector<Bucket> plan_buckets(const std::string& rule, std::span<const Tensor> tensors,
                                  int element_bytes, const BucketTiming& timing) {
-  check_bucket_plan(rule);
+  check_bucket_plan(rule, tensors.size());
   if (tensors.empty()) return {};
   if (rule == "auto") return Planner(tensors, element_bytes, timing).plan();
   if (rule == "ddp-initial") return ddp_initial(tensors, element_bytes);
-  if (rule == "tf") return make_buckets(tensors, element_bytes, parse_bucket_rule("one"));
-  if (rule.starts_with(packs)) {
-    const Bytes limit = parse_size(rule.substr(packs.size()));
-    // TensorFlow's 0 means no limit.
-    if (limit.count == 0) return plan_buckets("tf", tensors, element_bytes, timing);
-    return pack(tensors, element_bytes, limit);
-  }
   return make_buckets(tensors, element_bytes, parse_bucket_rule(rule));
 }
 

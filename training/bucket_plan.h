@@ -1,13 +1,11 @@
 // Which tensors share an all-reduce: rules of PyTorch and TensorFlow, and the best plan.
 //
 //   ddp          PyTorch DDP: in the order of readiness, 1 MiB and then 25 MiB; a bucket closes
-//   with
-//                the tensor that brings it to its limit
+//                with the tensor that brings it to its limit
 //   ddp-initial  the same limits in the order of the layers, as before DDP's first iteration: the
 //                small bucket is that of the front, the last to start
 //   tf[:SIZE]    TensorFlow's packs: in the order of readiness, closed when they exceed SIZE;
-//   without
-//                SIZE, its default, all tensors are one
+//                without SIZE, its default, all tensors are one
 //   one, tensor  a single bucket; one for each tensor
 //   SIZE         as ddp, with this limit for all
 //   auto         the plan whose last all-reduce ends first, by exact dynamic programming
@@ -47,12 +45,12 @@ struct BucketTiming {
 /// Tensors that `auto` plans at most: its time grows with the cube of their number.
 inline constexpr std::size_t most_planned_tensors = 2000;
 
-/// Throws InvalidArgument, listing the rules, unless `rule` is one of them.
-void check_bucket_plan(const std::string& rule);
+/// Throws InvalidArgument, listing the rules, unless `rule` is one of them, and for auto with more
+/// tensors than it plans.
+void check_bucket_plan(const std::string& rule, std::size_t tensors);
 
 /// The buckets of a rule for `tensors` in flat order; together they cover them all, in order.
-/// `timing` is used by auto alone. Throws as check_bucket_plan() does, and InvalidArgument for auto
-/// with too many tensors.
+/// `timing` is used by auto alone. Throws as check_bucket_plan() does.
 std::vector<Bucket> plan_buckets(const std::string& rule, std::span<const Tensor> tensors,
                                  int element_bytes, const BucketTiming& timing);
 

@@ -11,16 +11,24 @@ namespace collbench {
 BucketRule parse_bucket_rule(const std::string& text) {
   using namespace literals;
   constexpr Bytes unlimited{std::numeric_limits<std::int64_t>::max()};
+  constexpr std::string_view packs = "tf:";
   if (text == "ddp") return {1_MiB, 25_MiB};
-  if (text == "one") return {unlimited, unlimited};
+  if (text == "one" || text == "tf") return {unlimited, unlimited};
   if (text == "tensor") return {1_B, 1_B};
   try {
+    if (text.starts_with(packs)) {
+      const Bytes limit = parse_size(text.substr(packs.size()));
+      require(limit.count >= 0, "a pack cannot hold less than nothing");
+      return limit.count == 0 ? BucketRule{unlimited, unlimited}
+                              : BucketRule{limit + 1_B, limit + 1_B};
+    }
     const Bytes limit = parse_size(text);
     require(limit.count > 0, "a bucket holds at least 1 byte");
     return {limit, limit};
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument(
-        fmt::format("buckets are ddp, one, tensor or a size, not '{}': {}", text, error.what()));
+    throw InvalidArgument(fmt::format(
+        "buckets are auto, ddp, ddp-initial, tf, tf:SIZE, one, tensor or a size, not '{}': {}",
+        text, error.what()));
   }
 }
 

@@ -25,10 +25,13 @@ struct BucketRule {
   Bytes rest;
 };
 
-/// "ddp" is PyTorch's 1 and 25 MiB, "one" a single bucket (TensorFlow's default), "tensor" one for
-/// each tensor; a size is the limit of every bucket. Throws InvalidArgument.
-/// Source of "ddp": PyTorch, torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes and
-/// kDefaultBucketBytesCap.
+/// "ddp" is PyTorch's 1 and 25 MiB, "one" a single bucket, "tensor" one for each tensor; a size is
+/// the limit of every bucket. "tf:SIZE" are TensorFlow's packs, which close once they exceed SIZE;
+/// "tf", its default, and "tf:0" have no limit. Throws InvalidArgument, listing the rules with
+/// those of training/bucket_plan.h.
+/// Sources: PyTorch, torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes and
+/// kDefaultBucketBytesCap; TensorFlow, tensorflow/python/distribute/cross_device_utils.py,
+/// group_by_size().
 BucketRule parse_bucket_rule(const std::string& text);
 
 /// `tensors` in flat order; together the buckets cover them all.

@@ -119,7 +119,7 @@ void gather_state(const std::vector<StoreContents>& servers, const Placement& pl
 }
 
 Closures closures_of(const TrainingPlan& plan, const Dataset& data, const ReplicaHooks& hooks) {
-  const std::int64_t steps = steps_per_epoch(plan, data, 1);
+  const std::int64_t steps = steps_per_epoch(plan, data, plan.replicas);
   const std::int64_t every = plan.save_every > 0 ? plan.save_every : steps;
   const std::int64_t begin = hooks.start == nullptr ? 0 : hooks.start->step;
   return {begin, plan.epochs * steps, steps, hooks.save ? every : 0, hooks.start, hooks};
@@ -168,7 +168,7 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
                                     const ReplicaHooks& hooks) {
   require(servers >= 1, "There must be at least one ps.");
   require(workers >= 1, "There must be at least one worker.");
-  check(plan, data, 1);
+  check(plan, data, plan.replicas);
   const Placement placement(tensors_of(plan.model), size_of(plan.type), servers);
   std::vector<std::unique_ptr<VariableStore>> stores;
   const TrainingState first = first_state(plan, hooks.start);

@@ -63,7 +63,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
                         CallNetwork& network, const std::string& listen) {
   require(!run.servers.empty(), "There must be at least one ps.");
   require(!run.workers.empty(), "There must be at least one worker.");
-  check(plan, data, 1);
+  check(plan, data, plan.replicas);
   const Placement placement(tensors_of(plan.model), size_of(plan.type),
                             static_cast<int>(run.servers.size()));
   Closures closures = closures_of(plan, data, hooks);

@@ -8,6 +8,7 @@
 
 #include "core/available_memory.h"
 #include "core/error.h"
+#include "training/bucket_plan.h"
 #include "training/bucket_reducer.h"
 #include "training/bucket_tuner.h"
 #include "training/engine.h"
@@ -37,7 +38,8 @@ class Replica {
         optimizer_(find_engine(plan.engine, plan.type)
                        .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)),
         reducer_(summing, network_->gradients(),
-                 make_buckets(tensors_, size_of(plan.type), plan.buckets), wire_rule()) {
+                 plan_buckets(tunes() ? "ddp" : plan.buckets, tensors_, size_of(plan.type), {}),
+                 wire_rule()) {
     network_->set_parameters(initial_parameters(plan.model, plan.seed));
   }
 
@@ -47,7 +49,7 @@ class Replica {
       network_->set_parameters(start->parameters);
       set_values(network_->statistics(), start->statistics);
       optimizer_->set_state(start->optimizer);
-      if (plan_.tune_buckets && !start->buckets.empty()) {
+      if (tunes() && !start->buckets.empty()) {
         reducer_.set_buckets(start->buckets);
         tuned_ = true;
       }
@@ -88,7 +90,7 @@ class Replica {
     outcome.samples = size.all;
     times.checks = lap();
     times.whole = last - begin;
-    if (plan_.tune_buckets && !tuned_ && tuner_.end_step()) tune();
+    if (tunes() && !tuned_ && tuner_.end_step()) tune();
     return times;
   }
 
@@ -146,6 +148,7 @@ class Replica {
     tuned_ = true;
   }
 
+  bool tunes() const { return plan_.buckets == "auto"; }
   WireRule wire_rule() const {
     return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0};
   }
@@ -157,11 +160,9 @@ class Replica {
       return;
     }
     const int ranks = communicator_.ranks();
-    double scale = plan_.loss_scaling == LossScaling::exact
-                       ? 1.0 / static_cast<double>(size.all)
-                       : 1.0 / static_cast<double>(size.mine * ranks);
+    double scale = gradient_scale(plan_, size, ranks);
     if (plan_.mean_before_sum) scale *= ranks;
-    const bool measures = plan_.tune_buckets && !tuned_;
+    const bool measures = tunes() && !tuned_;
     if (measures) tuner_.begin_backward(communicator_.now());
     network_->backward(scale, [this, measures](std::int64_t end) {
       if (measures) tuner_.ready(end, communicator_.now());
@@ -291,6 +292,11 @@ std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
   return InputContext{1, 0, replicas}.get_per_replica_batch_size(global_batch);
 }
 
+double gradient_scale(const TrainingPlan& plan, const StepSize& size, int replicas) {
+  const bool exact = plan.loss_scaling == LossScaling::exact;
+  return 1.0 / static_cast<double>(exact ? size.all : size.mine * replicas);
+}
+
 Bytes least_memory(const TrainingPlan& plan, int replicas) {
   std::int64_t activations = 0;  // of one sample
   SampleShape shape = plan.model.input;
@@ -322,6 +328,7 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
     InputPipeline(data, input_of(plan), replicas, replica);
   }
   check(plan.optimizer);
+  check_bucket_plan(plan.buckets, tensors_of(plan.model).size());
   const ComputeEngine& engine = find_engine(plan.engine, plan.type);
   if (engine.make_world != nullptr &&
       (plan.central || plan.mean_before_sum || size_of(plan.wire) < size_of(plan.type))) {
@@ -341,7 +348,10 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
 }
 
 InputOptions input_of(const TrainingPlan& plan) {
-  return {plan.global_batch, plan.seed, plan.sharding, plan.drop_remainder};
+  // Replicas of a worker of parameter servers share its batches, from whatever files these are.
+  const bool shared = plan.replicas > 1 && plan.sharding == AutoShard::automatic;
+  return {plan.global_batch, plan.seed, shared ? AutoShard::data : plan.sharding,
+          plan.drop_remainder};
 }
 
 std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas) {

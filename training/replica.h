@@ -40,12 +40,12 @@ struct TrainingPlan {
   std::string engine = "auto";
   DataType type = DataType::f32;
   std::int64_t global_batch = 64;
+  int replicas = 1;  // of a worker of parameter servers, which share the batch of its steps
   int epochs = 1;
   std::int64_t steps = 0;  // per epoch; 0: one pass over the data
   std::uint64_t seed = 1;
-  BucketRule buckets;
-  bool tune_buckets = false;  // these only until the best are known: bucket_tuner.h
-  bool overlap = true;        // false: communication starts when the backward pass is over
+  std::string buckets = "ddp";  // a rule of bucket_plan.h; auto is measured by bucket_tuner.h
+  bool overlap = true;          // false: communication starts when the backward pass is over
   LossScaling loss_scaling = LossScaling::exact;
   bool central = false;           // rank 0 alone updates, and the others take its parameters
   bool mean_before_sum = false;   // gradients are divided by the replicas before their sum (tpu)
@@ -114,6 +114,9 @@ void note_waiting(std::vector<ReplicaReport>& reports);
 /// Throws InvalidArgument, in the words of TensorFlow's InputContext.get_per_replica_batch_size,
 /// unless the batch is a multiple of the number of replicas.
 std::int64_t per_replica_batch(std::int64_t global_batch, int replicas);
+
+/// What the summed loss of a replica's samples is multiplied by, where `replicas` share the step.
+double gradient_scale(const TrainingPlan& plan, const StepSize& size, int replicas);
 
 /// What the replicas need at least: parameters, gradients, a copy in f64, and activations.
 Bytes least_memory(const TrainingPlan& plan, int replicas);

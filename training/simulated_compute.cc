@@ -12,6 +12,8 @@
 namespace collbench {
 namespace {
 
+// B200: the table says 2.2 and 4.5 Pflops/s with sparsity, and 7.7 TB/s (github.com/pytorch/ao pull
+// 4002 finds 7.67 in the driver); glennklockwood.com/garden/processors/B200 has 1.1 and 2.25 dense.
 constexpr std::array<ComputeDevice, 9> devices{{
     {"k80", 4.37e12, 4.37e12, 240e9, "NVIDIA Tesla K80 data sheet; one of its two GPUs"},
     {"p100", 10.6e12, 21.2e12, 732e9, "NVIDIA Tesla P100 data sheet, SXM2"},
@@ -19,7 +21,7 @@ constexpr std::array<ComputeDevice, 9> devices{{
     {"a100", 156e12, 312e12, 2039e9, "NVIDIA A100 data sheet, SXM 80 GB; f32 is TF32"},
     {"h100", 495e12, 989e12, 3350e9, "NVIDIA H100 data sheet, SXM; dense; f32 is TF32"},
     {"h200", 495e12, 989e12, 4800e9, "NVIDIA H200 data sheet, SXM; dense; f32 is TF32"},
-    {"b200", 1.125e15, 2.25e15, 8000e9, "NVIDIA HGX B200 data sheet; dense; f32 is TF32"},
+    {"b200", 1.1e15, 2.25e15, 7700e9, "NVIDIA HGX B200 table; 1000 W; dense; f32 is TF32"},
     {"mi300x", 653.7e12, 1307.4e12, 5300e9, "AMD Instinct MI300X data sheet; dense; f32 is TF32"},
     {"cpu-core", 100e9, 100e9, 10e9, "an AVX-512 core with f32 at about 3 GHz; rounded"},
 }};

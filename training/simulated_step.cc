@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "training/simulated_jitter.h"
 
 namespace collbench {
 namespace {
@@ -147,24 +146,30 @@ SimulatedStep simulate_step(const StepModel& model, double slowdown) {
   return Timeline(model, slowdown).play();
 }
 
+Slowness slowness_of(const StepModel& model) {
+  return {model.workers, model.costs.jitter, model.costs.slow_workers, model.costs.seed};
+}
+
+SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, std::int64_t number) {
+  const double crowded = model.workers > 1 ? 1 + model.costs.crowding : 1;
+  double slowest = 0;
+  double sum = 0;
+  for (int worker = 0; worker < model.workers; ++worker) {
+    const double own = crowded * slowness.of(worker, number);
+    slowest = std::max(slowest, own);
+    sum += own;
+  }
+  SimulatedStep step = simulate_step(model, slowest);
+  step.waiting =
+      model.compute.whole() * model.accumulate * std::max(0.0, slowest - sum / model.workers);
+  return step;
+}
+
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps) {
   check(model.costs, model.workers);
-  const double crowded = model.workers > 1 ? 1 + model.costs.crowding : 1;
-  const Slowness slowness(model.workers, model.costs.jitter, model.costs.slow_workers,
-                          model.costs.seed);
+  const Slowness slowness = slowness_of(model);
   std::vector<SimulatedStep> result;
-  for (int step = 0; step < steps; ++step) {
-    double slowest = 0;
-    double sum = 0;
-    for (int worker = 0; worker < model.workers; ++worker) {
-      const double own = crowded * slowness.of(worker, step);
-      slowest = std::max(slowest, own);
-      sum += own;
-    }
-    result.push_back(simulate_step(model, slowest));
-    result.back().waiting =
-        model.compute.whole() * model.accumulate * std::max(0.0, slowest - sum / model.workers);
-  }
+  for (int step = 0; step < steps; ++step) result.push_back(simulate_step(model, slowness, step));
   return result;
 }
 

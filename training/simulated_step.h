@@ -25,6 +25,7 @@
 #include "training/bucket_plan.h"
 #include "training/replica.h"
 #include "training/simulated_compute.h"
+#include "training/simulated_jitter.h"
 
 namespace collbench {
 
@@ -85,6 +86,11 @@ struct SimulatedStep {
 
 /// A step whose computation takes `slowdown` times as long.
 SimulatedStep simulate_step(const StepModel& model, double slowdown = 1);
+
+Slowness slowness_of(const StepModel& model);
+
+/// Step `number`, as long as it takes the slowest worker. `slowness` is that of the model's costs.
+SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, std::int64_t number);
 
 /// `steps` steps, each with factors of its own. Equal models give equal times on every machine.
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps);

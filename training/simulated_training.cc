@@ -1,7 +1,6 @@
 #include "training/simulated_training.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -10,7 +9,6 @@
 #include "core/error.h"
 #include "training/engine.h"
 #include "training/evaluation.h"
-#include "training/simulated_jitter.h"
 
 namespace collbench {
 namespace {
@@ -214,24 +212,22 @@ class AsynchronousRun {
 
 }  // namespace
 
-std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan,
-                                                const SimulatedWorkers& workers, Seconds all_reduce,
+std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
                                                 const Dataset& data, const Dataset& held_out,
                                                 int points) {
   check(plan, data, 1);
-  Trainee trainee(plan, workers.workers, data, held_out, points);
-  const Slowness slowness(workers.workers, workers.jitter, workers.slow_workers, plan.seed);
+  check(step.costs, step.workers);
+  Trainee trainee(plan, step.workers, data, held_out, points);
+  const Slowness slowness = slowness_of(step);
   Seconds now{0};
-  for (std::int64_t step = 0; step < trainee.steps(); ++step) {
+  for (std::int64_t number = 0; number < trainee.steps(); ++number) {
     RawParameters sum;
-    double slowest = 0;
-    for (int worker = 0; worker < workers.workers; ++worker) {
-      slowest = std::max(slowest, slowness.of(worker, step));
-      trainee.compute(worker, step, 1.0 / static_cast<double>(plan.global_batch));
+    for (int worker = 0; worker < step.workers; ++worker) {
+      trainee.compute(worker, number, 1.0 / static_cast<double>(plan.global_batch));
       if (worker > 0) add(trainee.gradients(), sum);
-      if (worker + 1 < workers.workers) sum = copy_of(trainee.gradients());
+      if (worker + 1 < step.workers) sum = copy_of(trainee.gradients());
     }
-    now += workers.compute * slowest + all_reduce + workers.update;
+    now += simulate_step(step, slowness, number).times.whole;
     trainee.update(now, 0);
   }
   return trainee.take_points();
@@ -247,40 +243,6 @@ std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
   Trainee trainee(plan, workers.workers, data, held_out, points);
   AsynchronousRun(trainee, workers, servers, link, plan.seed).run();
   return trainee.take_points();
-}
-
-MeasuredCompute measure_compute(const TrainingPlan& plan, const Dataset& data,
-                                std::int64_t samples) {
-  constexpr int warm_up = 2;
-  constexpr int measured = 9;
-  TrainingPlan own = plan;
-  own.global_batch = samples;
-  check(own, data, 1);
-  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
-  const auto network = engine.make_network(plan.model, samples, plan.type);
-  const auto optimizer =
-      engine.make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type);
-  network->set_parameters(initial_parameters(plan.model, plan.seed));
-  InputPipeline input(data, input_of(own), 1, 0);
-  std::vector<float> images;
-  std::vector<int> labels;
-  std::vector<double> computes;
-  std::vector<double> updates;
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  for (int i = 0; i < warm_up + measured; ++i) {
-    input.read(i, images, labels);
-    const auto begin = now();
-    network->forward({images, labels});
-    network->backward(1.0 / static_cast<double>(samples), [](std::int64_t) {});
-    const auto between = now();
-    optimizer->update(network->parameters(), network->gradients());
-    if (i < warm_up) continue;
-    computes.push_back(Seconds(between - begin).count());
-    updates.push_back(Seconds(now() - between).count());
-  }
-  std::sort(computes.begin(), computes.end());
-  std::sort(updates.begin(), updates.end());
-  return {Seconds(computes[measured / 2]), Seconds(updates[measured / 2])};
 }
 
 }  // namespace collbench

@@ -2,8 +2,8 @@
 // is loss over simulated time.
 //
 // mirrored: in every step all workers compute on their slices with equal parameters; the sum of
-// their gradients updates them. A step lasts as long as the slowest worker computes, then the
-// all-reduce, then the update.
+// their gradients updates them. How long a step lasts says training/simulated_step.h: buckets are
+// all-reduced beside the backward pass of the slowest worker, then all update.
 //
 // parameter server: every worker fetches parameters, computes on a batch of its own with what it
 // fetched, and pushes its gradients; the server applies them as they arrive, and the worker fetches
@@ -19,6 +19,7 @@
 #include "core/units.h"
 #include "training/dataset.h"
 #include "training/replica.h"
+#include "training/simulated_step.h"
 
 namespace collbench {
 
@@ -28,6 +29,7 @@ struct ServerLink {
   Seconds latency{0};
 };
 
+/// Of asynchronous training.
 struct SimulatedWorkers {
   int workers = 1;
   Seconds compute{0};  // forward and backward of a worker's batch
@@ -49,10 +51,10 @@ struct LossPoint {
 
 /// Trains until plan.epochs x plan.steps x plan.global_batch samples are taken (a pass over the
 /// data per epoch if plan.steps is 0), with a point at the start and after each `points`-th part of
-/// them. `all_reduce` is the time of one of all gradients. Equal arguments give equal points on
-/// machines with the same engine. Throws InvalidArgument as check() of the plan does.
-std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan,
-                                                const SimulatedWorkers& workers, Seconds all_reduce,
+/// them. `step` is a step of a worker's share of the global batch; its buckets say when gradients
+/// travel, and change no sum. Equal arguments give equal points on machines with the same engine.
+/// Throws InvalidArgument as check() of the plan and of the step's costs do.
+std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
                                                 const Dataset& data, const Dataset& held_out,
                                                 int points);
 
@@ -62,13 +64,5 @@ std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
                                               const SimulatedWorkers& workers, int servers,
                                               const ServerLink& link, const Dataset& data,
                                               const Dataset& held_out, int points);
-
-/// Median time of forward and backward of a batch of `samples` on this machine, and of an update.
-struct MeasuredCompute {
-  Seconds compute{0};
-  Seconds update{0};
-};
-MeasuredCompute measure_compute(const TrainingPlan& plan, const Dataset& data,
-                                std::int64_t samples);
 
 }  // namespace collbench

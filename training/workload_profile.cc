@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,26 +21,37 @@ Seconds median(std::vector<Seconds> values) {
   return *middle;
 }
 
-/// Layers with parameters in the order of readiness, and where each ends in the flat vector.
-struct ReadyLayer {
-  WorkloadLayer layer;
-  std::int64_t end = 0;
-};
-
-std::vector<ReadyLayer> ready_layers(const std::vector<Tensor>& tensors) {
-  std::vector<ReadyLayer> layers;
-  int last = -1;
-  for (const Tensor& tensor : tensors) {
-    if (tensor.layer != last) {
-      const std::string name = tensor.name.substr(0, tensor.name.find('/'));
-      layers.push_back({{name, name.substr(0, name.find_last_of('_')), {}, 0, 0}, 0});
-      last = tensor.layer;
-    }
-    std::vector<std::int64_t>& counts = layers.back().layer.tensors;
-    counts.insert(counts.begin(), tensor.count);
-    layers.back().end = tensor.first + tensor.count;
+const char* kind_of(const LayerSpec& layer) {
+  switch (layer.kind) {
+    case LayerKind::dense:
+      return "linear";
+    case LayerKind::conv3x3:
+      return "conv";
+    default:
+      return "bn";
   }
-  return layers;
+}
+
+double flops_of(const LayerSpec& layer, const SampleShape& in, const SampleShape& out) {
+  const auto outputs = static_cast<double>(out.size());
+  switch (layer.kind) {
+    case LayerKind::dense:
+      return 2 * static_cast<double>(in.size()) * outputs;
+    case LayerKind::conv3x3:
+      return 2 * 9 * static_cast<double>(in.channels) * outputs;
+    default:
+      return 4 * outputs;
+  }
+}
+
+/// Where the gradients of each layer end in the flat vector, in the order of readiness.
+std::vector<std::int64_t> ends_of(const Workload& workload) {
+  std::vector<std::int64_t> ends;
+  std::int64_t end = 0;
+  for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
+    ends.push_back(end = std::accumulate(layer->tensors.begin(), layer->tensors.end(), end));
+  }
+  return ends;
 }
 
 /// Times of every step.
@@ -53,6 +65,30 @@ struct Laps {
 
 }  // namespace
 
+Workload workload_of(const Model& model) {
+  Workload workload;
+  workload.name = model.name;
+  workload.sample = to_string(model.input);
+  workload.source = "counted";
+  const std::vector<SampleShape> shapes = shapes_of(model);
+  const std::vector<Tensor> tensors = tensors_of(model);
+  int last = -1;
+  for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
+    if (tensor->layer != last) {
+      const auto place = static_cast<std::size_t>(last = tensor->layer);
+      const LayerSpec& layer = model.layers[place];
+      const SampleShape& out = shapes[place + 1];
+      workload.layers.push_back({tensor->name.substr(0, tensor->name.find('/')),
+                                 kind_of(layer),
+                                 {},
+                                 flops_of(layer, shapes[place], out),
+                                 static_cast<double>(out.size())});
+    }
+    workload.layers.back().tensors.push_back(tensor->count);
+  }
+  return workload;
+}
+
 Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::int64_t samples,
                           int steps) {
   require(steps >= 1, fmt::format("a profile takes at least 1 step, not {}", steps));
@@ -65,13 +101,14 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
   const auto optimizer =
       engine.make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type);
   network->set_parameters(initial_parameters(plan.model, plan.seed));
-  std::vector<ReadyLayer> layers = ready_layers(tensors_of(plan.model));
+  Workload workload = workload_of(plan.model);
+  const std::vector<std::int64_t> ends = ends_of(workload);
   InputPipeline input(data, input_of(own), 1, 0);
-  Laps laps(layers.size());
+  Laps laps(ends.size());
   std::vector<float> images;
   std::vector<int> labels;
   for (int step = 0; step < warm_up + steps; ++step) {
-    if (step == warm_up) laps = Laps(layers.size());
+    if (step == warm_up) laps = Laps(ends.size());
     input.read(step, images, labels);
     Clock::time_point last = Clock::now();
     const auto lap = [&last] {
@@ -82,7 +119,7 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
     laps.forward.push_back(lap());
     std::size_t next = 0;
     network->backward(1.0 / static_cast<double>(samples), [&](std::int64_t end) {
-      for (; next < layers.size() && layers[next].end <= end; ++next) {
+      for (; next < ends.size() && ends[next] <= end; ++next) {
         laps.ready[next].push_back(lap());
       }
     });
@@ -90,9 +127,6 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
     optimizer->update(network->parameters(), network->gradients());
     laps.optimizer.push_back(lap());
   }
-  Workload workload;
-  workload.name = plan.model.name;
-  workload.sample = to_string(plan.model.input);
   workload.source = fmt::format("measured, median of {} steps", steps);
   MeasuredTimes& measured = workload.measured.emplace();
   measured.batch = samples;
@@ -103,11 +137,10 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
   for (const std::vector<Seconds>& times : laps.ready)
     backward += ready.emplace_back(median(times));
   const double forward_share = median(laps.forward) / backward;
-  for (std::size_t i = layers.size(); i-- > 0;) {
-    workload.layers.push_back(std::move(layers[i].layer));
+  for (std::size_t i = ends.size(); i-- > 0;) {
     LayerTimes& times = measured.layers.emplace_back();
     times.weight = ready[i];
-    if (i + 1 == layers.size()) times.input = median(laps.rest);
+    if (i + 1 == ends.size()) times.input = median(laps.rest);
     times.forward = (times.weight + times.input) * forward_share;
   }
   return workload;

@@ -12,7 +12,11 @@ turns, and compared with an ideal schedule and with a simulated step:
             on one replica, scaled to the backward pass without overlap.
   hidden    the median step without overlap minus the one with it: what overlap gains in the end,
             also if the backward pass takes longer beside communication
-  simulated the step of `train --workload PROFILE --topo MACHINE`, with the same profile
+  simulated the step of `train --workload PROFILE --topo MACHINE`, with the same profile, and with
+            --crowding and --interference, of which each run also says what it measured itself:
+            crowding      computation without overlap over that of the profile, less 1
+            interference  how much longer the backward pass takes beside communication, over the
+                          rest of the time in which both went on
 
 Words after -- go to `train` as they are. Exit code 77: namespaces are not permitted here.
 """
@@ -40,6 +44,8 @@ def arguments():
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="of one training [20]")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="trainings of each kind [3]")
     parser.add_argument("--machine", metavar="FILE", help="of calibrate, to simulate on")
+    parser.add_argument("--crowding", type=float, default=0, metavar="X", help="of that [0]")
+    parser.add_argument("--interference", type=float, default=0, metavar="X", help="of that [0]")
     parser.add_argument("--json", metavar="FILE", help="all of it")
     parser.add_argument("--trace", metavar="FILE", help="last steps with overlap, for ui.perfetto.dev")
     words = sys.argv[1:]
@@ -70,7 +76,7 @@ def train(options, net, folder, overlap):
 
 
 def profile_of(options, folder):
-    """A table of the layers, and (ready, bytes) of each layer's gradients in the order of readiness;
+    """A table of the layers, milliseconds of both passes, and (ready, bytes) of each layer's gradients in the order of readiness;
     ready is a share of the backward pass."""
     file = os.path.join(folder, "profile.csv")
     subprocess.run([options.collbench, "train", "--model", options.model, "--batch",
@@ -85,13 +91,15 @@ def profile_of(options, folder):
         if elements:
             gradients.append((ready, 4 * elements))
         ready += float(row["input_us"])
-    return file, [(when / ready, size) for when, size in gradients]
+    passes = (ready + sum(float(row["forward_us"]) for row in rows)) / 1e3
+    return file, passes, [(when / ready, size) for when, size in gradients]
 
 
 def simulated(options, profile):
     words = [options.collbench, "train", "--workload", profile, "--topo", options.machine, "--workers",
              str(options.hosts), "--algo", "ring", "--worker-batch",
-             str(options.batch // options.hosts), "--json", "-"]
+             str(options.batch // options.hosts), "--crowding", str(options.crowding),
+             "--interference", str(options.interference), "--json", "-"]
     times = {}
     for key, more in (("overlap", []), ("no overlap", ["--no-overlap"])):
         done = subprocess.run(words + more, check=True, capture_output=True, text=True)
@@ -115,7 +123,7 @@ def main():
     cluster.enter()
     net = cluster.Cluster(options.hosts, options.rate)
     with tempfile.TemporaryDirectory() as folder:
-        profile, gradients = profile_of(options, folder)
+        profile, passes, gradients = profile_of(options, folder)
         runs = {True: [], False: []}
         for _ in range(options.rounds):
             for overlap in (True, False):
@@ -129,6 +137,8 @@ def main():
         never = max(never, when * backward + all_buckets * later / total - backward)
     step = {overlap: max(medians(runs[overlap], "step_ms")) for overlap in runs}
     exposed = {overlap: min(medians(runs[overlap], "exposed_communication_ms")) for overlap in runs}
+    beside = max(medians(runs[True], "communication_ms")) - exposed[True]
+    longer = max(0.0, max(medians(runs[True], "backward_ms")) - backward)
     figures = {
         "model": options.model, "hosts": options.hosts, "rate_bits_per_second": options.rate,
         "global_batch": options.batch, "gradient_bytes": total, "rounds": options.rounds,
@@ -142,6 +152,9 @@ def main():
         "no_overlap": {key: [max(medians([run], key)) for run in runs[False]] for key in
                        ("step_ms", "backward_ms", "exposed_communication_ms")}}
     figures["hidden_share"] = figures["hidden_ms"] / figures["hideable_ms"]
+    figures["unexposed_share"] = (exposed[False] - exposed[True]) / figures["hideable_ms"]
+    figures["crowding"] = (backward + max(medians(runs[False], "forward_ms"))) / passes - 1
+    figures["interference"] = longer / (beside - longer) if beside > longer else 0.0
     print(f"# {options.model}, {total} bytes of gradients, {options.hosts} hosts at "
           f"{options.rate / 1e6:g} Mbit/s, global batch {options.batch}; medians of "
           f"{options.rounds} x {options.steps - 1} steps, ms")
@@ -151,7 +164,10 @@ def main():
           f"exposed {exposed[False]:.1f}")
     print(f"step with overlap    {step[True]:.1f} (runs: {spread(runs[True])}), "
           f"exposed {exposed[True]:.1f}")
+    print(f"no longer exposed: {100 * figures['unexposed_share']:.0f} % of the hideable")
     print(f"hidden {figures['hidden_ms']:.1f}: {100 * figures['hidden_share']:.0f} % of the hideable")
+    print(f"backward pass beside communication {backward + longer:.1f}: interference "
+          f"{figures['interference']:.2f}, crowding {figures['crowding']:.2f}")
     if estimate:
         print(f"simulated step {estimate['overlap']:.1f} "
               f"({100 * (estimate['overlap'] / step[True] - 1):+.1f} %), without overlap "

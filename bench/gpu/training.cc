@@ -36,7 +36,6 @@ Json measure(const std::string& model, int replicas, std::int64_t batch, std::in
   plan.engine = "cudnn";
   plan.global_batch = batch;
   plan.steps = steps;
-  plan.buckets = parse_bucket_rule("ddp");
   const Dataset data =
       synthetic_dataset(plan.model.input, plan.model.classes, 40 * batch, 1, "train");
   const std::vector<ReplicaReport> reports = train_mirrored(plan, replicas, "auto", data, {});

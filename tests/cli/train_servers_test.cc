@@ -89,6 +89,16 @@ TEST_F(TrainServersTest, OneCommandStartsItsTasksItself) {
   EXPECT_EQ(document("out.json")["servers"], 2);
 }
 
+TEST_F(TrainServersTest, ReplicasOfAWorkerTrainTheSameInAProcessOfTheirOwn) {
+  const Arguments two = {"-W", "1", "--servers", "2", "--replicas", "2"};
+  const std::string expected = digest_of(two);
+  Arguments all = command(two);
+  all.insert(all.end(), {"--isolate", "--json", "out.json"});
+  const Outcome outcome = invoke(folder_, all);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+}
+
 TEST_F(TrainServersTest, AKilledWorkerStopsNobodyAndMayComeBack) {
   place(2, 1);
   Arguments steps = long_run;  // long enough for the worker to come back on a busy machine

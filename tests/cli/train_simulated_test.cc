@@ -66,6 +66,30 @@ TEST_F(TrainSimulatedTest, TrainsOnASimulatedNetworkRepeatably) {
   EXPECT_EQ(train().out, outcome.out);
 }
 
+TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndChangeNoLoss) {
+  const auto train = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "--model",   "mlp", "--widths",       "64,64", "--topo",  "star:5,1Gbps,20us",
+        "--workers", "4",   "--samples",      "64",    "--batch", "16",
+        "--epochs",  "1",   "--compute-time", "2ms",   "--algo",  "ring",
+        "--json",    "-"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["points"].back();
+  };
+  const auto one = train({"--buckets", "tf"});
+  for (const char* rule : {"ddp", "tf:16K", "tensor", "auto"}) {
+    const auto point = train({"--buckets", rule});
+    EXPECT_EQ(point["loss"], one["loss"]) << rule;
+    EXPECT_EQ(point["time_s"] < one["time_s"], std::string(rule) != "ddp") << "that is one, too";
+  }
+  const auto apart = train({"--no-overlap", "--buckets", "auto"});
+  EXPECT_EQ(apart["loss"], one["loss"]);
+  EXPECT_GE(apart["time_s"], one["time_s"]) << "the first layer has no gradient to go on with";
+  EXPECT_GT(train({"--per-bucket", "1ms"})["time_s"], one["time_s"]);
+}
+
 TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
   const Outcome unknown = run({"--workload", "resnet51", "--topo", "dgx-2"});
   EXPECT_EQ(unknown.code, 2);
@@ -77,6 +101,10 @@ TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
       run({"--workload", "resnet50", "--topo", "dgx-2", "--batch", "17", "--workers", "16"});
   EXPECT_EQ(batch.code, 2);
   EXPECT_THAT(batch.err, HasSubstr("not divisible"));
+  const Outcome servers = run({"--topo", "star:5,1Gbps,20us", "--workers", "4", "--strategy",
+                               "parameter-server", "--buckets", "one"});
+  EXPECT_EQ(servers.code, 2);
+  EXPECT_THAT(servers.err, HasSubstr("--buckets is of steps with an all-reduce"));
 }
 
 }  // namespace

@@ -114,9 +114,11 @@ TEST(BucketPlanTest, PacksOfTensorFlowCloseOnceTheyExceedTheirSize) {
 }
 
 TEST(BucketPlanTest, UnknownRulesAreRefusedWithTheList) {
-  EXPECT_THAT([] { check_bucket_plan("best"); }, testing::ThrowsMessage<InvalidArgument>(
-                                                     testing::HasSubstr("auto, ddp, ddp-initial")));
-  EXPECT_THROW(check_bucket_plan("tf:"), InvalidArgument);
+  EXPECT_THAT(
+      [] { check_bucket_plan("best", 1); },
+      testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("auto, ddp, ddp-initial")));
+  EXPECT_THROW(check_bucket_plan("tf:", 1), InvalidArgument);
+  EXPECT_THROW(check_bucket_plan("auto", most_planned_tensors + 1), InvalidArgument);
 }
 
 }  // namespace

@@ -34,11 +34,19 @@ TEST(BucketsTest, ABucketClosesWithTheTensorThatReachesTheLimit) {
   EXPECT_EQ(bytes_of("tensor", model).size(), 6U);
 }
 
+TEST(BucketsTest, PacksOfTensorFlowCloseOnceTheyExceedTheirSize) {
+  const Model model = every_layer();
+  EXPECT_THAT(bytes_of("tf:239", model), testing::ElementsAre(240, 2356, 380));
+  EXPECT_THAT(bytes_of("tf:240", model), testing::ElementsAre(316, 2280, 380));
+  EXPECT_EQ(bytes_of("tf", model).size(), 1U);
+  EXPECT_EQ(bytes_of("tf:0", model).size(), 1U);
+}
+
 TEST(BucketsTest, RefusesWhatIsNoRule) {
-  for (const char* text : {"dpp", "0", "-1", ""}) {
+  for (const char* text : {"dpp", "0", "-1", "", "tf:", "tf:x", "tf:-1"}) {
     EXPECT_THAT([&] { parse_bucket_rule(text); },
                 testing::ThrowsMessage<InvalidArgument>(
-                    testing::HasSubstr("buckets are ddp, one, tensor or a size")))
+                    testing::HasSubstr("buckets are auto, ddp, ddp-initial, tf, tf:SIZE,")))
         << text;
   }
 }

@@ -30,7 +30,7 @@ TrainingPlan plan_for(const char* optimizer, DataType type = DataType::f32) {
   plan.epochs = 2;
   plan.steps = 5;
   plan.save_every = 1;
-  plan.buckets = parse_bucket_rule("1K");
+  plan.buckets = "1K";
   return plan;
 }
 

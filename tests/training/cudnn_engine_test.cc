@@ -169,7 +169,7 @@ TEST(CudnnEngineTest, TrainsReplicasThatStayEqualAndLearn) {
     plan.optimizer = {plan.model.optimizer, plan.model.learning_rate, 0};
     plan.engine = "cudnn";
     plan.global_batch = 32;
-    plan.buckets = parse_bucket_rule("tensor");
+    plan.buckets = "tensor";
     const Dataset data = synthetic_dataset(plan.model.input, plan.model.classes, 640, 1, "train");
     const std::vector<ReplicaReport> reports = train_mirrored(plan, 4, "ring", data, {});
     EXPECT_EQ(reports[0].parameters, reports[3].parameters);

@@ -27,7 +27,7 @@ TrainingPlan plan_for(const Model& model, DataType type) {
   plan.global_batch = 24;
   plan.epochs = 2;
   plan.steps = 4;
-  plan.buckets = parse_bucket_rule("1K");
+  plan.buckets = "1K";
   return plan;
 }
 
@@ -80,8 +80,11 @@ TEST(MirroredTest, OverlapAndBucketsChangeNoBit) {
   plan.overlap = false;
   EXPECT_EQ(trained(plan, 2), overlapped);
   // Two replicas: each sum has two terms, whose order does not matter.
-  plan.buckets = parse_bucket_rule("one");
-  EXPECT_EQ(trained(plan, 2), overlapped);
+  plan.overlap = true;
+  for (const char* rule : {"one", "tensor", "tf", "tf:300", "ddp-initial"}) {
+    plan.buckets = rule;
+    EXPECT_EQ(trained(plan, 2), overlapped) << rule;
+  }
 }
 
 TEST(MirroredTest, EveryConsistentAlgorithmTrainsTheSame) {

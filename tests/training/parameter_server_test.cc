@@ -37,6 +37,48 @@ TEST(ParameterServerTest, OneWorkerTrainsWhatOneReplicaDoesWhateverTheServers) {
   }
 }
 
+TEST(ParameterServerTest, ReplicasOfAWorkerShareItsBatchAndTrainWhatOneDoes) {
+  TrainingPlan plan = plan_for(every_layer());
+  plan.type = DataType::f64;
+  plan.drop_remainder = false;
+  plan.steps = 0;
+  const Dataset data = data_for(plan.model, 61);  // a last batch of 1: two replicas have no sample
+  const auto expected = train_parameter_server(plan, 1, 2, data, {}).workers[0].parameters;
+  plan.replicas = 3;
+  const ServerReport report = train_parameter_server(plan, 1, 2, data, {});
+  EXPECT_THAT(report.workers[0].parameters,
+              testing::Pointwise(testing::DoubleNear(1e-10), expected));
+  EXPECT_EQ(report.workers[0].steps.size(), 12U);
+  EXPECT_EQ(train_parameter_server(plan, 1, 1, data, {}).workers[0].parameters,
+            report.workers[0].parameters)
+      << "the sum of replicas has one order";
+}
+
+TEST(ParameterServerTest, ReplicasThatDoNotDivideTheBatchAreRefused) {
+  TrainingPlan plan = plan_for(every_layer());
+  plan.replicas = 5;
+  EXPECT_THAT([&] { train_parameter_server(plan, 1, 1, data_for(plan.model, 60), {}); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("not divisible")));
+}
+
+TEST(ParameterServerTest, MovingStatisticsTakeTheMeanOfTheReplicasMoves) {
+  TrainingPlan plan = plan_for(small_residual());
+  plan.type = DataType::f64;
+  plan.epochs = 1;
+  plan.steps = 1;
+  plan.replicas = 2;
+  const Dataset data = data_for(plan.model, 60);
+  std::vector<double> together;
+  std::vector<double> mirrored;
+  ReplicaHooks hooks;
+  hooks.save = [&](const TrainingState& state) { together = state.statistics; };
+  train_parameter_server(plan, 1, 2, data, {}, hooks);
+  hooks.save = [&](const TrainingState& state) { mirrored = state.statistics; };
+  plan.replicas = 1;
+  train_mirrored(plan, 2, "ring", data, {}, hooks);
+  EXPECT_THAT(together, testing::Pointwise(testing::DoubleNear(1e-12), mirrored));
+}
+
 TEST(ParameterServerTest, SeveralWorkersDoEveryStepOnceAndLearn) {
   const TrainingPlan plan = plan_for(make_model("dense2"));
   const ServerReport report =

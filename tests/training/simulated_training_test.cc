@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "training/simulated_jitter.h"
+#include "training/workload_profile.h"
 
 namespace collbench {
 namespace {
@@ -34,6 +35,22 @@ class SimulatedTrainingTest : public testing::Test {
     result.update = Seconds(1e-3);
     return result;
   }
+  /// Layers of equal times, and one bucket.
+  StepModel step_of(int count, Seconds all_reduce) const {
+    StepModel step;
+    step.workers = count;
+    const Workload workload = workload_of(plan_.model);
+    const Seconds part{10e-3 / static_cast<double>(3 * workload.layers.size())};
+    step.compute.layers.assign(workload.layers.size(), {part, part, part});
+    step.compute.optimizer = Seconds(1e-3);
+    step.tensors = tensors_of(workload);
+    step.buckets = {{0, parameters_of(plan_.model)}};
+    step.all_reduce = {all_reduce};
+    return step;
+  }
+  std::vector<LossPoint> mirror(const StepModel& step, int points = 8) {
+    return train_simulated_mirrored(plan_, step, data_, held_out_, points);
+  }
   std::vector<LossPoint> serve(const SimulatedWorkers& which, double rate) {
     return train_simulated_server(plan_, which, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
                                   held_out_, 8);
@@ -45,8 +62,8 @@ class SimulatedTrainingTest : public testing::Test {
 };
 
 TEST_F(SimulatedTrainingTest, MirroredWorkersLearnAsOneWithTheSameGlobalBatch) {
-  const auto one = train_simulated_mirrored(plan_, workers(1), Seconds(0), data_, held_out_, 8);
-  const auto four = train_simulated_mirrored(plan_, workers(4), Seconds(0), data_, held_out_, 8);
+  const auto one = mirror(step_of(1, Seconds(0)));
+  const auto four = mirror(step_of(4, Seconds(0)));
   ASSERT_EQ(one.size(), four.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     EXPECT_NEAR(one[i].held_out_loss, four[i].held_out_loss, 1e-10);
@@ -56,18 +73,37 @@ TEST_F(SimulatedTrainingTest, MirroredWorkersLearnAsOneWithTheSameGlobalBatch) {
 }
 
 TEST_F(SimulatedTrainingTest, AMirroredStepLastsAsLongAsItsSlowestWorkerAndTheAllReduce) {
-  SimulatedWorkers four = workers(4);
-  four.slow_workers = {{2, 3.0}};
-  const auto points = train_simulated_mirrored(plan_, four, Seconds(5e-3), data_, held_out_, 4);
+  StepModel four = step_of(4, Seconds(5e-3));
+  four.costs.slow_workers = {{2, 3.0}};
+  four.overlap = false;
+  const auto points = mirror(four, 4);
   EXPECT_EQ(points.back().updates, 16);
-  EXPECT_NEAR(points.back().time.count(), 16 * (30e-3 + 5e-3 + 1e-3), 1e-12);
+  EXPECT_NEAR(points.back().time.count(), 16 * (30e-3 + 5e-3 + 3e-3), 1e-12);
+}
+
+TEST_F(SimulatedTrainingTest, BucketsBesideTheBackwardPassShortenStepsAndChangeNoLoss) {
+  StepModel step = step_of(4, Seconds(0));
+  const Tensor& kernel = step.tensors[1];  // of the last layer, whose gradients are ready first
+  const std::int64_t early = kernel.first + kernel.count;
+  step.buckets = {{0, early}, {early, parameters_of(plan_.model) - early}};
+  step.all_reduce = {Seconds(1e-3), Seconds(2e-3)};
+  const auto overlapped = mirror(step);
+  step.overlap = false;
+  const auto apart = mirror(step);
+  ASSERT_EQ(overlapped.size(), apart.size());
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    EXPECT_EQ(overlapped[i].held_out_loss, apart[i].held_out_loss);
+  }
+  // The first bucket is hidden, and of the second what the input's gradient of the first layer
+  // takes: a sixth of the computation.
+  EXPECT_NEAR(apart.back().time.count(), 16 * 14e-3, 1e-12);
+  EXPECT_NEAR(overlapped.back().time.count(), 16 * (13e-3 - 10e-3 / 6), 1e-12);
 }
 
 TEST_F(SimulatedTrainingTest, OneAsynchronousWorkerIsNeverStale) {
   const auto points = serve(workers(1), 1e9);
   for (const LossPoint& point : points) EXPECT_EQ(point.staleness, 0);
-  const auto mirrored =
-      train_simulated_mirrored(plan_, workers(1), Seconds(0), data_, held_out_, 8);
+  const auto mirrored = mirror(step_of(1, Seconds(0)));
   EXPECT_NEAR(points.back().held_out_loss, mirrored.back().held_out_loss, 1e-12);
 }
 
@@ -83,7 +119,9 @@ TEST_F(SimulatedTrainingTest, ASlowWorkerDoesNotHoldUpAsynchronousOnes) {
   const auto even = serve(four, 1e9);
   four.slow_workers = {{0, 10.0}};
   const auto uneven = serve(four, 1e9);
-  const auto mirrored = train_simulated_mirrored(plan_, four, Seconds(0), data_, held_out_, 8);
+  StepModel together = step_of(4, Seconds(0));
+  together.costs.slow_workers = four.slow_workers;
+  const auto mirrored = mirror(together);
   EXPECT_LT(uneven.back().time, even.back().time * 1.6);
   EXPECT_GT(mirrored.back().time, uneven.back().time * 3);
 }

@@ -75,7 +75,7 @@ TEST(BucketTunerTest, ReplicasPlanTheSameBucketsAndTrainTheSame) {
   TrainingPlan plan = short_plan_for(every_layer());
   const Dataset data = data_for(plan.model, 60);
   const auto expected = train_mirrored(plan, 2, "ring", data, {})[0].parameters;
-  plan.tune_buckets = true;
+  plan.buckets = "auto";
   const auto reports = train_mirrored(plan, 2, "ring", data, {});
   std::int64_t covered = 0;
   ASSERT_EQ(reports[0].buckets.size(), reports[1].buckets.size());
@@ -90,7 +90,7 @@ TEST(BucketTunerTest, ReplicasPlanTheSameBucketsAndTrainTheSame) {
 
 TEST(BucketTunerTest, AResumedRunKeepsTheBucketsThatWerePlanned) {
   TrainingPlan plan = short_plan_for(every_layer());
-  plan.tune_buckets = true;
+  plan.buckets = "auto";
   plan.save_every = 7;
   const Dataset data = data_for(plan.model, 60);
   std::vector<TrainingState> states;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "training/workload_profile.h"
 
 namespace collbench {
 namespace {
@@ -52,6 +53,22 @@ TEST(WorkloadTest, TensorsComeFromTheLastLayerToTheFirstWithoutGaps) {
   EXPECT_EQ(tensors[3].first, 7);
   EXPECT_EQ(tensors[3].count, 6);
   EXPECT_EQ(tensors[2].layer, 0);
+}
+
+TEST(WorkloadTest, AModelOfOursHasTheLayersOfItsShippedTable) {
+  for (const auto& [model, table] :
+       {std::pair{"resnet56", "resnet56-cifar"}, {"resnet20", "resnet20-cifar"}}) {
+    const Workload ours = workload_of(make_model(model));
+    const Workload shipped = find_workload(table);
+    ASSERT_EQ(ours.layers.size(), shipped.layers.size());
+    for (std::size_t i = 0; i < ours.layers.size(); ++i) {
+      const WorkloadLayer& layer = ours.layers[i];
+      EXPECT_EQ(layer.kind, shipped.layers[i].kind) << layer.name;
+      EXPECT_EQ(layer.tensors, shipped.layers[i].tensors) << layer.name;
+      EXPECT_EQ(layer.forward_flops, shipped.layers[i].forward_flops) << layer.name;
+      EXPECT_EQ(layer.activations, shipped.layers[i].activations) << layer.name;
+    }
+  }
 }
 
 TEST(WorkloadTest, MeasuredTimesAreReadAndWritten) {

@@ -1,0 +1,14 @@
+// The files that options name for results.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+namespace collbench {
+
+/// Hands `writer` the new file `path`, or standard output if that is "-"; does nothing if it is
+/// empty. Throws Unavailable if the file cannot be opened, Error if it could not be written.
+void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
+
+}  // namespace collbench
