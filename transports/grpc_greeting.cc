@@ -40,6 +40,8 @@ std::string proof(std::string_view part, const std::string& token, const GrpcIde
 
 GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata) {
   GrpcGreeting greeting;
+  greeting.who = {read_number(metadata(grpc_names::rank)), read_number(metadata(grpc_names::ranks)),
+                  metadata(grpc_names::number)};
   const std::string version = metadata(grpc_names::version);
   if (method != grpc_names::method) {
     greeting.unfit = "there is no such method";
@@ -48,8 +50,6 @@ GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata
                      shortened(version) + "'; all ranks need the same version of collbench";
   }
   if (!greeting.unfit.empty()) return greeting;
-  greeting.who = {read_number(metadata(grpc_names::rank)), read_number(metadata(grpc_names::ranks)),
-                  metadata(grpc_names::number)};
   if (greeting.who.rank < 0 || greeting.who.ranks < 1 || !is_number(greeting.who.number)) {
     greeting.unfit = "the call names no rank";
   }

@@ -116,6 +116,7 @@ struct IncomingStream::Call {
 
   void on_done() {
     is_ended = true;
+    if (state == State::greeting) events.went_away(who);
     if (state != State::accepted) return;
     if (context.IsCancelled()) {
       events.incoming_ended(who.rank, {StreamEnd::Kind::lost, "its stream broke"});

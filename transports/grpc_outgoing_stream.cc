@@ -37,7 +37,7 @@ std::string value_of(const grpc::ClientContext& context, const char* name) {
   return {found->second.data(), found->second.size()};
 }
 
-StreamEnd end_of(const grpc::Status& status, bool was_open) {
+StreamEnd end_of(const grpc::Status& status, bool is_known, bool was_open) {
   using Kind = StreamEnd::Kind;
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
@@ -45,7 +45,7 @@ StreamEnd end_of(const grpc::Status& status, bool was_open) {
     case grpc::StatusCode::ABORTED:
       return {Kind::aborted, status.error_message()};
     case grpc::StatusCode::FAILED_PRECONDITION:
-      return {Kind::refused, status.error_message()};
+      return {is_known ? Kind::refused : Kind::foreign, status.error_message()};
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
       return {was_open ? Kind::lost : Kind::unreachable, status.error_message()};
@@ -88,7 +88,8 @@ struct OutgoingStream::Call {
   bool is_open = false;  // it may send: the peer has said that it accepts
   bool is_ended = false;
   bool closing = false;
-  bool is_stranger = false;  // the peer does not know the token
+  bool is_known = false;     // the peer has proved to know the token
+  bool is_stranger = false;  // it does not know it
 
   GrpcTag started{[this](bool ok) { on_started(ok); }};
   GrpcTag opened{[this](bool ok) { on_opened(ok); }};
@@ -117,6 +118,7 @@ struct OutgoingStream::Call {
       context.TryCancel();
       return;
     }
+    is_known = true;
     const grpc::Slice proof(caller_proof(self.token, who, to, number));
     stream->Write(grpc::ByteBuffer(&proof, 1), wrote.put());
     stream->Read(&control, read.put());
@@ -138,9 +140,9 @@ struct OutgoingStream::Call {
   void on_finished() {
     is_ended = true;
     if (is_open) drop_unsent();  // otherwise another stream may take it over
-    events.outgoing_ended(to, is_stranger ? StreamEnd{StreamEnd::Kind::refused,
+    events.outgoing_ended(to, is_stranger ? StreamEnd{StreamEnd::Kind::foreign,
                                                       "it belongs to another run: its job differs"}
-                                          : end_of(status, is_open));
+                                          : end_of(status, is_known, is_open));
   }
 
   void drop_unsent() {

@@ -47,7 +47,8 @@ class GrpcTag {
 
 /// How a stream ended.
 struct StreamEnd {
-  enum class Kind { closed, aborted, refused, unreachable, lost };
+  /// Of the two ends of a foreign stream neither has proved anything: another token or version.
+  enum class Kind { closed, aborted, refused, foreign, unreachable, lost };
   Kind kind;
   std::string text;
 };
@@ -86,6 +87,8 @@ class StreamEvents {
   virtual void called(IncomingStream& stream) = 0;
   /// The caller has proved to know the token. Must accept or refuse.
   virtual void arrived(IncomingStream& stream, const GrpcIdentity& who) = 0;
+  /// A call that was answered has ended without a proof; `claimed` may be anybody.
+  virtual void went_away(const GrpcIdentity& claimed) = 0;
   /// The next read starts only with IncomingStream::read().
   virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                         const std::shared_ptr<const void>& keeper) = 0;

@@ -8,6 +8,9 @@
 // up because of a third. So a reason told by any peer within a short grace goes before it; then
 // this rank tells all its peers, which tell theirs, and throws. A rank that has finished closes its
 // streams in order, which is an error only for one that still needs it.
+//
+// Who finds in joining that another has a different token or version cannot tell him, for neither
+// believes the other; that one finds it by his own call. So this rank answers it before it ends.
 #pragma once
 
 #include <chrono>
@@ -124,6 +127,8 @@ class GrpcWire : private StreamEvents {
     bool takes_none = false;
     bool retry = false;        // to be opened again
     std::string trouble;       // why it could not be opened
+    bool foreign = false;      // its answer showed another token or version
+    bool answered = false;     // so has a call in its name been answered
     bool awaited = false;      // joining needs it, or tries it in place of its missing parent
     bool ready = false;        // so have all below it said in joining
     std::vector<Rank> misses;  // whom it has said to miss
@@ -135,6 +140,7 @@ class GrpcWire : private StreamEvents {
   void opened(Rank to) override;
   void called(IncomingStream& stream) override;
   void arrived(IncomingStream& stream, const GrpcIdentity& who) override;
+  void went_away(const GrpcIdentity& claimed) override;
   void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                 const std::shared_ptr<const void>& keeper) override;
   void control(Rank from, const std::string& message) override;
@@ -159,6 +165,7 @@ class GrpcWire : private StreamEvents {
   void drain_until(Clock::time_point deadline, bool (GrpcWire::*enough)() const);
   bool every_stream_to_peers_ended() const;
   bool every_stream_ended() const;
+  bool every_foreigner_answered() const;
   void close_streams();
   void shut_down();
   void leave_behind();

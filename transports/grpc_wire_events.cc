@@ -17,6 +17,7 @@ using Kind = GrpcControl::Kind;
 
 constexpr milliseconds grace{300};         // in which another peer may tell the cause of a break
 constexpr milliseconds abort_linger{500};  // in which peers take the reason of an abort
+constexpr Seconds foreign_linger{10.0};    // in which one of another run finds it out
 constexpr const char* started_twice = " is already here: it was started twice";
 constexpr std::size_t longest_reason = 1024;  // bytes; well under the limit of metadata
 
@@ -81,12 +82,22 @@ bool GrpcWire::every_stream_ended() const {
   return every_stream_to_peers_ended() && std::all_of(peers_.begin(), peers_.end(), in_ended);
 }
 
+bool GrpcWire::every_foreigner_answered() const {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return !peer.foreign || peer.answered; });
+}
+
 void GrpcWire::fail(const std::string& reason) {
   failure_ = reason.substr(0, longest_reason);
   for (Peer& peer : peers_) {
     if (peer.in != nullptr) peer.in->abort(failure_);
   }
   drain_until(Clock::now() + abort_linger, &GrpcWire::every_stream_to_peers_ended);
+  if (phase_ == Phase::listening) {
+    const Seconds linger = std::min(foreign_linger, options_.timeout);
+    drain_until(Clock::now() + std::chrono::duration_cast<Clock::duration>(linger),
+                &GrpcWire::every_foreigner_answered);
+  }
   // Nothing may look at the caller's memory once this has been thrown.
   shut_down();
   throw TransportError(failure_);
@@ -132,6 +143,11 @@ void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
   peer.in = std::move(proved);
   peer.in->accept();
   reach(who.rank);
+}
+
+void GrpcWire::went_away(const GrpcIdentity& claimed) {
+  if (claimed.rank < 0 || claimed.rank >= options_.ranks) return;
+  peers_[static_cast<std::size_t>(claimed.rank)].answered = true;
 }
 
 Rank GrpcWire::rank_behind(const std::string& connection) const {
@@ -208,7 +224,9 @@ void GrpcWire::outgoing_ended(Rank to, const StreamEnd& end) {
     case StreamEnd::Kind::aborted:
       suspect(end.text, true);
       break;
+    case StreamEnd::Kind::foreign:
     case StreamEnd::Kind::refused:
+      peer.foreign = end.kind == StreamEnd::Kind::foreign;
       // A stream that was opened back and is not needed: the peer may have finished.
       if (phase_ == Phase::connected && !peer.opened && !peer.out->has_unsent()) {
         peer.takes_none = true;

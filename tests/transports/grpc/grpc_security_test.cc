@@ -153,14 +153,10 @@ TEST_F(GrpcTlsTest, TextsThatDoNotFitAreNamed) {
 
 TEST(GrpcTokenTest, AMissingOrWrongTokenIsRefused) {
   for (const char* token : {"", "tes", "test ", "another"}) {
-    const Outcomes outcomes = join_two([](GrpcOptions& options) { options.timeout = Seconds{5.0}; },
-                                       [&](GrpcOptions& options) {
-                                         options.job = token;
-                                         options.timeout = Seconds{5.0};
-                                       });
-    EXPECT_THAT(outcomes.zero + outcomes.one, HasSubstr("its job differs")) << token;
-    EXPECT_NE(outcomes.zero, "");
-    EXPECT_NE(outcomes.one, "");
+    const Outcomes outcomes =
+        join_two([](GrpcOptions&) {}, [&](GrpcOptions& options) { options.job = token; });
+    EXPECT_THAT(outcomes.zero, HasSubstr("its job differs")) << token;
+    EXPECT_THAT(outcomes.one, HasSubstr("its job differs")) << token;
   }
 }
 
