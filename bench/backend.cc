@@ -73,20 +73,30 @@ std::vector<TeamInfo> team_infos() {
   return infos;
 }
 
-std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling) {
+void require_usable(const Case& which) {
   const Backend& backend = find_backend(which.backend);
   if (const std::string why = why_unavailable(backend); !why.empty()) {
     throw Unavailable("back end '" + backend.name + "' is not usable: " + why);
   }
+}
+
+void require_possible(const Case& which) {
+  const Backend& backend = find_backend(which.backend);
   require(which.workers >= 1,
           "a team needs at least 1 worker, not " + std::to_string(which.workers));
-  require(!which.isolate || which.backend == "shm",
-          "only shm workers can be isolated; '" + which.backend + "' decides that itself");
-  require(!which.private_buffers || which.isolate,
-          "private buffers need isolated workers: threads share all memory");
+  require(!which.isolate || backend.isolates, "only workers of shm and cuda can be isolated; '" +
+                                                  which.backend + "' decides that itself");
+  require(!which.private_buffers || (which.isolate && which.backend == "shm"),
+          "private buffers need isolated workers of shm: threads share all memory");
   require(backend.plays_schedules || (!which.checksum && which.inject.empty()),
           "checksums and injected faults are for messages of our own, of shm and grpc; '" +
               which.backend + "' hides its own");
+}
+
+std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling) {
+  require_usable(which);
+  require_possible(which);
+  const Backend& backend = find_backend(which.backend);
   if (backend.team_per_algorithm) {
     return std::make_unique<TeamPerAlgorithm>(backend, which, sampling);
   }

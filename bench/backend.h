@@ -54,6 +54,8 @@ struct Backend {
   /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
   std::unique_ptr<Communicator> (*make_communicator)(const Case&, WorkerContext&) = nullptr;
 
+  /// Whether workers are processes where a case asks for that (Case::isolate).
+  bool isolates = false;
   /// Whether it plays our schedules, over an Endpoint.
   bool plays_schedules = false;
   /// Whether a communicator serves further cases of the same algorithm and transport.
@@ -95,5 +97,9 @@ Backend nccl_backend();
 
 /// `unavailable`, or what find_unavailable() says.
 std::string why_unavailable(const Backend& backend);
+/// Throws Unavailable if the back end of a case cannot be used here, InvalidArgument if it has no
+/// such case: what make_team() does, before anything is started.
+void require_usable(const Case& which);
+void require_possible(const Case& which);
 
 }  // namespace collbench

@@ -7,7 +7,7 @@ namespace collbench {
 Backend cuda_backend() {
   Backend row;
   row.name = "cuda";
-  row.summary = "our schedules on the GPUs of one process, also several workers on one";
+  row.summary = "our schedules on GPUs, by threads or (isolated) processes, also several on one";
   row.unavailable = find_cuda_devices().unavailable;
   return row;
 }

@@ -82,6 +82,7 @@ Backend shm_backend() {
   row.name = "shm";
   row.summary = "our schedules over shared memory, by threads or (isolated) processes";
   row.kind = kind;
+  row.isolates = true;
   row.plays_schedules = true;
   row.make_communicator = make_communicator;
   row.arena_bytes = arena_bytes;

@@ -205,7 +205,7 @@ bool stands_before(const Column& column, const Row& a, const Row& b) {
 
 std::string backend_text(const Case& which) {
   if (which.backend == "shm" && which.private_buffers) return "shm-private";
-  if (which.backend == "shm" && which.isolate) return "shm-processes";
+  if (which.isolate) return which.backend + "-processes";
   if (which.backend == "grpc" && which.transport != "raw") return "grpc-" + which.transport;
   return which.backend;
 }

@@ -77,6 +77,9 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
                     : which.backend == "cuda" ? sweep.executor
                                               : "";
   if (which.backend != "cuda") which.devices.clear();
+  require(which.backend != "cuda" || !which.isolate || which.transport != "graph",
+          "--executor graph plays workers of one process, and --isolate gives each its own; use "
+          "--executor persistent");
   // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
   // contradiction.
   if (is_black_box(which.backend)) which.isolate = which.private_buffers = false;

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -73,16 +74,19 @@ int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gate
   return passes(gates, result.records) ? exit_ok : exit_gate_failed;
 }
 
+/// Throws for the first case that cannot run, before anything is printed or started; with
+/// `--skip-unavailable` those whose back end is missing say so themselves.
+void require_back_ends(const RunPlan& plan) {
+  std::set<std::string> asked;
+  for (const Case& which : plan.cases) {
+    require_possible(which);
+    if (!plan.skip_unavailable && asked.insert(which.backend).second) require_usable(which);
+  }
+}
+
 /// `--dry-run`: the cases exist, so flags, sizes and schedules are in order; back ends remain.
 int prove_runnable(const RunPlan& plan) {
-  for (const TeamInfo& team : team_infos()) {
-    const bool used = std::any_of(plan.cases.begin(), plan.cases.end(),
-                                  [&](const Case& which) { return which.backend == team.name; });
-    if (used && !team.unavailable.empty() && !plan.skip_unavailable) {
-      throw Unavailable(
-          fmt::format("back end '{}' is not usable: {}", team.name, team.unavailable));
-    }
-  }
+  require_back_ends(plan);
   std::cout << fmt::format("{} cases can run\n",
                            plan.cases.size() * static_cast<std::size_t>(plan.cycles));
   return exit_ok;
@@ -138,6 +142,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   ProgressLine progress(use_progress(settings.text("progress")));
   RunPlan plan = plan_of(settings, std::move(cases), progress);
   if (settings.flag("dry-run")) return prove_runnable(plan);
+  if (!worker) require_back_ends(plan);  // else its team says so to all workers
   Environment environment = collect_environment();
   environment["command"] = command_line();
   environment["seed"] = settings.text("seed");

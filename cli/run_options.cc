@@ -28,7 +28,7 @@ constexpr OptionRow rows[] = {
     {what, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
     {what, "backend", "B", "NAME[,..]", "auto",
      "auto, shm (threads of a process), grpc, cuda, gloo, mpi, nccl"},
-    {what, "isolate", "", "", "", "shm: each worker is a process over shared memory"},
+    {what, "isolate", "", "", "", "shm, cuda: each worker is a process"},
     {what, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
     {what, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
     {what, "devices", "", "GPU[,..]", "", "cuda: gpu:0,gpu:2, ...; all that there are by default"},

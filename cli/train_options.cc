@@ -39,7 +39,8 @@ constexpr OptionRow rows[] = {
     {how, "servers", "", "N", "1",
      "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
-    {how, "engine", "E", "NAME", "auto", "onednn or plain (loops on the CPU); auto: the faster"},
+    {how, "engine", "E", "NAME", "auto",
+     "onednn or plain (loops) on the CPU, cudnn on GPUs; auto: the faster on the CPU"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp",
      "ddp (1, then 25 MiB), ddp-initial, tf[:SIZE], one, tensor, a size; auto: the best"},
@@ -154,10 +155,11 @@ std::string gradient_algorithm(const Settings& settings) {
   const std::string& name = settings.text("communication");
   if (name == "auto" || name == "ring") return name;
   const std::string label = settings.label("communication");
+  if (name == "nccl" && settings.text("engine") == "cudnn") return name;
   if (name == "nccl") {
     throw Unavailable(fmt::format(
         "{}: nccl sums on GPUs, and replicas compute on the CPU here. (TensorFlow warns and uses "
-        "ring.) Use ring or auto",
+        "ring.) Use ring or auto, or --engine cudnn",
         label));
   }
   throw InvalidArgument(fmt::format("{}: auto, ring or nccl, not '{}'", label, name));

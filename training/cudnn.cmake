@@ -9,7 +9,7 @@ endif()
 if(CUDNN_INCLUDE_DIR AND CUBLAS_INCLUDE_DIR)
   set(cudnn_sources cudnn_engine.cc gpu_graphs.cc gpu_kernels.cu gpu_layers.cc gpu_math.cc
     gpu_optimizer.cc)
-  set(cudnn_links collbench::transports_device CUDA::cudart_static)
+  set(cudnn_links collbench::transports_device collbench::transports_nccl CUDA::cudart_static)
   set_source_files_properties(gpu_kernels.cu PROPERTIES
     COMPILE_OPTIONS "--expt-relaxed-constexpr;--extended-lambda")
   set_source_files_properties(gpu_math.cc PROPERTIES

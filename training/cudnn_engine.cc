@@ -22,6 +22,8 @@
 #include "transports/cuda_devices.h"
 #include "transports/cuda_error.h"
 #include "transports/cuda_places.h"
+#include "transports/nccl_group.h"
+#include "transports/placed_communicator.h"
 
 namespace collbench {
 namespace {
@@ -286,19 +288,35 @@ std::unique_ptr<Network> make_network(const Model& model, std::int64_t samples, 
   return std::make_unique<GpuNetwork>(model, samples);
 }
 
+// NCCL sums gradients on a stream of its own; what replicas tell each other beside them lies in
+// memory of the host, and goes by the host.
+void join_by_nccl(EngineWorld& world, int replicas, const std::string& spec, Seconds timeout) {
+  require(!parse_nccl_settings(spec).registered,
+          "nccl:register needs memory of NCCL's own, and networks have theirs; leave it out");
+  const auto group = std::make_shared<NcclGroup>(replicas, spec, timeout);
+  world.join = [group](Rank rank, std::unique_ptr<Communicator> host) {
+    return make_placed_communicator(group->join(rank), std::move(host), is_on_cuda);
+  };
+  world.abort = [group](const std::string&) { group->abort(); };
+}
+
 EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::string& name) {
   if (const std::string why = why_no_gpu_math(); !why.empty()) throw Unavailable(why);
   CudaWorldOptions options;
   const auto count = static_cast<int>(find_cuda_devices().devices.size());
   options.devices = place_on_cuda(parse_cuda_devices("", count), replicas);
-  const auto group = std::make_shared<CudaGroup>(options, schedule, name);
   EngineWorld world;
-  for (Rank rank = 0; rank < replicas; ++rank) {
-    world.communicators.push_back(make_cuda_communicator(group, rank));
-  }
   world.enter = [devices = options.devices](Rank rank) {
     use_cuda_device(devices[static_cast<std::size_t>(rank)]);
     on_a_device = true;
+  };
+  if (name.substr(0, name.find(':')) == "nccl") {
+    join_by_nccl(world, replicas, name, options.timeout);
+    return world;
+  }
+  const auto group = std::make_shared<CudaGroup>(options, schedule, name);
+  world.join = [group](Rank rank, std::unique_ptr<Communicator> /*host*/) {
+    return make_cuda_communicator(group, rank);
   };
   world.abort = [group](const std::string& why) { group->abort(why); };
   return world;

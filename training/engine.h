@@ -73,8 +73,10 @@ class Network {
 
 /// What joins the replicas of an engine whose memory is not the host's, each a thread.
 struct EngineWorld {
-  std::vector<std::unique_ptr<Communicator>> communicators;  // by rank
-  std::function<void(Rank)> enter;                    // called first, on the thread of each rank
+  std::function<void(Rank)> enter;  // called first, on the thread of each rank
+  /// Then, there too and by all at once: what joins the networks. `host` joins the same ranks, for
+  /// memory of the host.
+  std::function<std::unique_ptr<Communicator>(Rank, std::unique_ptr<Communicator> host)> join;
   std::function<void(const std::string& why)> abort;  // ends the waiting of all
 };
 
@@ -87,7 +89,9 @@ struct ComputeEngine {
   /// Throws as make_host_optimizer() does.
   std::unique_ptr<Optimizer> (*make_optimizer)(const OptimizerSpec& spec, std::int64_t count,
                                                DataType type);
-  /// Null where networks lie in the host's memory, and any communicator will do.
+  /// Null where networks lie in the host's memory, and any communicator will do. Gradients are
+  /// summed by `schedule`, of that name; where the name is that of a black box, "nccl" with its
+  /// options, by that.
   EngineWorld (*make_world)(int replicas, const ScheduleChoice& schedule,
                             const std::string& name) = nullptr;
 };

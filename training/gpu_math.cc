@@ -53,6 +53,7 @@ struct Functions {
   COLLBENCH_FIND(dnn, cudnnCreateTensorDescriptor);
   COLLBENCH_FIND(dnn, cudnnDestroyTensorDescriptor);
   COLLBENCH_FIND(dnn, cudnnSetTensor4dDescriptor);
+  COLLBENCH_FIND(dnn, cudnnDeriveBNTensorDescriptor);
   COLLBENCH_FIND(dnn, cudnnCreateFilterDescriptor);
   COLLBENCH_FIND(dnn, cudnnDestroyFilterDescriptor);
   COLLBENCH_FIND(dnn, cudnnSetFilter4dDescriptor);
@@ -108,6 +109,23 @@ class TensorDescriptor {
   ~TensorDescriptor() { functions().cudnnDestroyTensorDescriptor(tensor_); }
   TensorDescriptor(const TensorDescriptor&) = delete;
   TensorDescriptor& operator=(const TensorDescriptor&) = delete;
+  operator cudnnTensorDescriptor_t() const { return tensor_; }
+
+ private:
+  cudnnTensorDescriptor_t tensor_ = nullptr;
+};
+
+// What batch normalisation keeps for each channel of such values, as cuDNN wants it.
+class ChannelDescriptor {
+ public:
+  explicit ChannelDescriptor(cudnnTensorDescriptor_t values) {
+    check(functions().cudnnCreateTensorDescriptor(&tensor_), "cudnnCreateTensorDescriptor");
+    check(functions().cudnnDeriveBNTensorDescriptor(tensor_, values, CUDNN_BATCHNORM_SPATIAL),
+          "cudnnDeriveBNTensorDescriptor");
+  }
+  ~ChannelDescriptor() { functions().cudnnDestroyTensorDescriptor(tensor_); }
+  ChannelDescriptor(const ChannelDescriptor&) = delete;
+  ChannelDescriptor& operator=(const ChannelDescriptor&) = delete;
   operator cudnnTensorDescriptor_t() const { return tensor_; }
 
  private:
@@ -171,18 +189,21 @@ class Convolution final : public GpuConvolution {
   }
 
   void forward(const float* in, const float* kernel, float* out) override {
+    use(forward_);
     check(functions().cudnnConvolutionForward(handle_, &one, in_, in, kernel_.filter(), kernel,
                                               kernel_.convolution(), forward_.algo,
                                               workspace_.get(), forward_.memory, &zero, out_, out),
           "cudnnConvolutionForward");
   }
   void kernel_slope(const float* in, const float* slope, float* kernel_slope) override {
+    use(filter_);
     check(functions().cudnnConvolutionBackwardFilter(
               handle_, &one, in_, in, out_, slope, kernel_.convolution(), filter_.algo,
               workspace_.get(), filter_.memory, &zero, kernel_.filter(), kernel_slope),
           "cudnnConvolutionBackwardFilter");
   }
   void in_slope(const float* slope, const float* kernel, float* in_slope) override {
+    use(data_);
     check(functions().cudnnConvolutionBackwardData(
               handle_, &one, kernel_.filter(), kernel, out_, slope, kernel_.convolution(),
               data_.algo, workspace_.get(), data_.memory, &zero, in_, in_slope),
@@ -190,6 +211,13 @@ class Convolution final : public GpuConvolution {
   }
 
  private:
+  // What an algorithm is and how much memory it takes holds for its kind of mathematics only.
+  template <class Performance>
+  void use(const Performance& chosen) {
+    check(functions().cudnnSetConvolutionMathType(kernel_.convolution(), chosen.mathType),
+          "cudnnSetConvolutionMathType");
+  }
+
   // The first that cuDNN's heuristics give which is deterministic and frugal.
   template <class Performance, class Ask>
   static Performance choose(const char* what, const Ask& ask) {
@@ -197,7 +225,8 @@ class Convolution final : public GpuConvolution {
     int count = 0;
     check(ask(8, &count, all), "cudnnGetConvolution*Algorithm_v7");
     for (int i = 0; i < count; ++i) {
-      const bool fits = all[i].status == CUDNN_STATUS_SUCCESS && all[i].memory <= most_workspace;
+      const bool fits = all[i].status == CUDNN_STATUS_SUCCESS && all[i].memory <= most_workspace &&
+                        all[i].mathType != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
       if (fits && all[i].determinism == CUDNN_DETERMINISTIC) return all[i];
     }
     throw Unavailable(fmt::format(
@@ -213,8 +242,6 @@ class Convolution final : public GpuConvolution {
   cudnnConvolutionBwdFilterAlgoPerf_t filter_{};
   std::shared_ptr<std::byte> workspace_;
 };
-
-SampleShape channels_of(const GpuNormalisation& norm) { return {1, 1, norm.shape.channels}; }
 
 }  // namespace
 
@@ -300,7 +327,7 @@ std::unique_ptr<GpuConvolution> GpuMath::convolution(const Stage& stage, std::in
 
 void GpuMath::normalise(const GpuNormalisation& norm, bool training, const float* in, float* out) {
   const TensorDescriptor values(norm.samples, norm.shape);
-  const TensorDescriptor channels(1, channels_of(norm));
+  const ChannelDescriptor channels(values);
   if (!training) {
     check(functions().cudnnBatchNormalizationForwardInference(
               parts_->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, values, in, values, out, channels,
@@ -319,7 +346,7 @@ void GpuMath::normalise(const GpuNormalisation& norm, bool training, const float
 void GpuMath::normalise_slopes(const GpuNormalisation& norm, const float* in, const float* slope,
                                float* shift_slopes, float* factor_slopes, float* in_slope) {
   const TensorDescriptor values(norm.samples, norm.shape);
-  const TensorDescriptor channels(1, channels_of(norm));
+  const ChannelDescriptor channels(values);
   check(functions().cudnnBatchNormalizationBackward(
             parts_->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, values, in, values,
             slope, values, in_slope, channels, norm.factors, factor_slopes, shift_slopes,

@@ -31,8 +31,15 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
                                           const std::string& algorithm, const Dataset& data,
                                           const Dataset& held_out, const ReplicaHooks& hooks) {
   check(plan, data, replicas);
-  const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
   const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  const bool by_nccl = algorithm.substr(0, algorithm.find(':')) == "nccl";
+  if (by_nccl && engine.make_world == nullptr) {
+    throw Unavailable(fmt::format(
+        "nccl sums on GPUs, and engine {} computes on the CPU; use ring or auto, or --engine cudnn",
+        engine.name));
+  }
+  const ScheduleChoice schedule =
+      gradient_schedule(by_nccl ? "ring" : algorithm, "shm", replicas, usable_cores());
   EngineWorld devices;
   if (engine.make_world != nullptr) devices = engine.make_world(replicas, schedule, algorithm);
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
@@ -47,11 +54,11 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
     try {
       if (devices.enter) devices.enter(rank);
       kept[place].communicator =
-          engine.make_world != nullptr
-              ? std::move(devices.communicators[place])
-              : make_schedule_communicator(schedule,
-                                           make_shm_endpoint({.world = world.get()}, rank),
-                                           algorithm + " over shared memory of threads");
+          make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
+                                     algorithm + " over shared memory of threads");
+      if (devices.join) {
+        kept[place].communicator = devices.join(rank, std::move(kept[place].communicator));
+      }
       if (plan.central) {
         kept[place].summing = make_schedule_communicator(
             reduce_to_one(replicas), make_shm_endpoint({.world = central.get()}, rank),
@@ -61,6 +68,11 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
       if (rank != 0) own.on_step = {}, own.stop_wanted = {};
       reports[place] = train_replica(plan, data, held_out, *kept[place].communicator, own,
                                      &kept[place].replica, kept[place].summing.get());
+      if (!devices.join) return;
+      // On devices all leave together, each on its thread: NCCL waits for the others there.
+      kept[place].communicator->barrier();
+      kept[place].replica.reset();
+      kept[place].communicator.reset();
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!first_failure) first_failure = std::current_exception();

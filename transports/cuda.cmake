@@ -9,10 +9,11 @@ else()
   set(cuda_links)
 endif()
 collbench_library(transports_cuda
-  HEADERS cuda_devices.h cuda_elements.h cuda_reason.h cuda_reduce.h nccl_library.h
-    shared_library.h
-  SOURCES cuda_reason.cc nccl_library.cc shared_library.cc ${cuda_sources}
-  USES transports core
+  HEADERS cuda_devices.h cuda_driver.h cuda_elements.h cuda_neighbours.h cuda_reason.h
+    cuda_reduce.h cuda_wish.h nccl_library.h shared_library.h
+  SOURCES cuda_driver.cc cuda_neighbours.cc cuda_reason.cc cuda_wish.cc nccl_library.cc
+    shared_library.cc ${cuda_sources}
+  USES transports algorithms core
   LINKS fmt::fmt ${CMAKE_DL_LIBS}
   ${cuda_links})
 # The reductions give the bits of the CPU: no contraction; functions of one element are constexpr

@@ -3,17 +3,15 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "algorithms/broadcast.h"
 #include "core/error.h"
+#include "transports/cuda_wish.h"
 #include "transports/waiting.h"
 
 namespace collbench {
@@ -23,20 +21,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int polls_before_yield = 2000;
 
-// What a rank came for.
-struct Wish {
-  enum class Kind : std::uint8_t { barrier, all_reduce, broadcast };
-  Kind kind = Kind::barrier;
+// What a rank came for, with its memory.
+struct Visit {
+  CudaWish wish;
   Region in;
   Region out;
-  ReduceOp op = ReduceOp::sum;
-  Rank root = 0;
-
-  bool agrees_with(const Wish& other) const {
-    return kind == other.kind && in.count == other.in.count && in.type == other.in.type &&
-           op == other.op && root == other.root &&
-           (in.data == out.data) == (other.in.data == other.out.data);
-  }
 };
 
 }  // namespace
@@ -45,9 +34,10 @@ class CudaGroup::Meeting {
  public:
   Meeting(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
       : world_(options),
-        choice_(std::move(choice)),
+        schedules_(static_cast<int>(options.devices.size()), std::move(choice)),
         name_(std::move(name)),
         wishes_(options.devices.size()),
+        visits_(options.devices.size()),
         here_(options.devices.size()) {}
 
   const CudaWorldOptions& options() const { return world_.options(); }
@@ -64,9 +54,10 @@ class CudaGroup::Meeting {
   }
 
   // Returns when all ranks have come and what they wished is done.
-  void meet(Rank rank, const Wish& wish) {
+  void meet(Rank rank, const Visit& visit) {
     const std::uint64_t round = round_.load(std::memory_order_acquire);
-    wishes_[static_cast<std::size_t>(rank)] = wish;
+    wishes_[static_cast<std::size_t>(rank)] = visit.wish;
+    visits_[static_cast<std::size_t>(rank)] = visit;
     here_[static_cast<std::size_t>(rank)].store(round + 1, std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == world_.ranks()) {
       perform();
@@ -83,44 +74,22 @@ class CudaGroup::Meeting {
   void perform() {
     if (failure_) return;
     try {
-      for (const Wish& wish : wishes_) {
-        if (!wish.agrees_with(wishes_[0])) throw TransportError(difference(wish));
-      }
+      if (const std::string why = disagreement(wishes_); !why.empty()) throw TransportError(why);
       play(wishes_[0]);
     } catch (...) {
       failure_ = std::current_exception();
     }
   }
 
-  std::string difference(const Wish& other) const {
-    const auto words = [](const Wish& w) {
-      return fmt::format("{} {} elements, operator {}", w.in.count, to_string(w.in.type),
-                         to_string(w.op));
-    };
-    return fmt::format("the ranks disagree: rank 0 came with {}, rank {} with {}",
-                       words(wishes_[0]), &other - wishes_.data(), words(other));
-  }
-
-  void play(const Wish& first) {
-    if (first.kind == Wish::Kind::barrier || first.in.count == 0) return;
+  void play(const CudaWish& wish) {
+    if (wish.kind == CudaWish::Kind::barrier || wish.count == 0) return;
     std::vector<Region> in;
     std::vector<Region> out;
-    for (const Wish& wish : wishes_) {
-      in.push_back(wish.in);
-      out.push_back(wish.out);
+    for (const Visit& visit : visits_) {
+      in.push_back(visit.in);
+      out.push_back(visit.out);
     }
-    const std::int64_t key = first.kind == Wish::Kind::broadcast ? 1 + first.root : 0;
-    world_.play({key, first.op, in, out}, schedule_for(key, first.in));
-  }
-
-  // Asked for once: a choice may weigh all algorithms.
-  const Schedule& schedule_for(std::int64_t key, Region region) {
-    const auto found = schedules_.find({key, region.count, region.type});
-    if (found != schedules_.end()) return found->second;
-    Schedule schedule = key > 0 ? binomial_broadcast(world_.ranks(), static_cast<Rank>(key - 1))
-                                : choice_(region.size(), region.type);
-    return schedules_.emplace(std::tuple{key, region.count, region.type}, std::move(schedule))
-        .first->second;
+    world_.play({CudaSchedules::key(wish), wish.op, in, out}, schedules_.of(wish));
   }
 
   void wait_for(std::uint64_t round) {
@@ -153,10 +122,10 @@ class CudaGroup::Meeting {
   }
 
   CudaWorld world_;
-  ScheduleChoice choice_;
+  CudaSchedules schedules_;
   std::string name_;
-  std::map<std::tuple<std::int64_t, std::int64_t, DataType>, Schedule> schedules_;
-  std::vector<Wish> wishes_;                      // by rank
+  std::vector<CudaWish> wishes_;                  // by rank
+  std::vector<Visit> visits_;                     // by rank
   std::vector<std::atomic<std::uint64_t>> here_;  // by rank: rounds that it came to
   std::atomic<int> arrived_{0};
   std::atomic<std::uint64_t> round_{0};
@@ -187,12 +156,17 @@ class CudaCommunicator final : public Communicator {
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require(in.count == out.count && in.type == out.type,
             "all_reduce: input and output differ in count or type");
-    group_->meeting_->meet(rank_, {Wish::Kind::all_reduce, in, out, op, 0});
+    group_->meeting_->meet(
+        rank_,
+        {{CudaWish::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
   }
   void broadcast(Region region, Rank root) override {
     require(root >= 0 && root < ranks(),
             "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
-    group_->meeting_->meet(rank_, {Wish::Kind::broadcast, region, region, ReduceOp::sum, root});
+    group_->meeting_->meet(
+        rank_, {{CudaWish::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
+                region,
+                region});
   }
   void barrier() override { group_->meeting_->meet(rank_, {}); }
 

@@ -16,12 +16,15 @@ namespace {
 // Values of CUDA's cuda.h.
 constexpr int success = 0;
 constexpr int out_of_memory = 2;
+constexpr int peer_access_unsupported = 217;
 constexpr int not_ready = 600;
+constexpr int too_many_peers = 711;
 constexpr unsigned non_blocking_stream = 1;
 constexpr unsigned event_without_timing = 2;
 constexpr int capture_thread_local = 1;
 constexpr int attribute_memory_type = 2;
 constexpr unsigned memory_type_device = 2;
+constexpr unsigned open_enables_peer_access = 1;
 
 using Context = void*;
 using DevicePointer = std::uint64_t;
@@ -56,6 +59,9 @@ struct CudaDriver::Functions {
   int (*copy_up)(DevicePointer, const void*, std::size_t) = nullptr;
   int (*copy_down)(void*, DevicePointer, std::size_t) = nullptr;
   int (*pointer_attribute)(void*, int, DevicePointer) = nullptr;
+  int (*share)(GpuHandle*, DevicePointer) = nullptr;
+  int (*open)(DevicePointer*, GpuHandle, unsigned) = nullptr;
+  int (*close)(DevicePointer) = nullptr;
   int (*begin_capture)(GpuStream, int) = nullptr;
   int (*end_capture)(GpuStream, void**) = nullptr;
   int (*instantiate)(GpuGraph*, void*, unsigned long long) = nullptr;
@@ -90,6 +96,9 @@ struct CudaDriver::Functions {
     library.bind(copy_up, "cuMemcpyHtoD_v2");
     library.bind(copy_down, "cuMemcpyDtoH_v2");
     library.bind(pointer_attribute, "cuPointerGetAttribute");
+    library.bind(share, "cuIpcGetMemHandle");
+    library.bind(open, "cuIpcOpenMemHandle_v2");
+    library.bind(close, "cuIpcCloseMemHandle");
     library.bind(begin_capture, "cuStreamBeginCapture_v2");
     library.bind(end_capture, "cuStreamEndCapture");
     library.bind(instantiate, "cuGraphInstantiateWithFlags");
@@ -258,6 +267,22 @@ bool CudaDriver::is_device_memory(const std::byte* memory) const {
   const int code = functions_->pointer_attribute(&type, attribute_memory_type, address(memory));
   return code == success && type == memory_type_device;
 }
+
+GpuHandle CudaDriver::share(const std::byte* memory) const {
+  GpuHandle handle{};
+  functions_->check(functions_->share(&handle, address(memory)), "cuIpcGetMemHandle");
+  return handle;
+}
+
+std::byte* CudaDriver::open(const GpuHandle& handle) const {
+  DevicePointer memory = 0;
+  const int code = functions_->open(&memory, handle, open_enables_peer_access);
+  if (code == peer_access_unsupported || code == too_many_peers) return nullptr;
+  functions_->check(code, "cuIpcOpenMemHandle");
+  return reinterpret_cast<std::byte*>(memory);
+}
+
+void CudaDriver::close(std::byte* opened) const noexcept { functions_->close(address(opened)); }
 
 // A copy from pageable memory may return while it is still under way.
 void CudaDriver::upload(std::byte* to, const std::byte* from, Bytes size) const {

@@ -7,6 +7,7 @@
 // file than libcuda.so.1.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,9 @@ namespace collbench {
 using GpuStream = void*;
 using GpuEvent = void*;
 using GpuGraph = void*;
+
+/// A CUipcMemHandle: by which another process of this machine opens an allocation.
+using GpuHandle = std::array<std::byte, 64>;
 
 /// What the driver says without a device being started.
 struct CudaDriverState {
@@ -65,6 +69,12 @@ class CudaDriver {
   void free(std::byte* memory) const noexcept;
   /// Whether a GPU can work on `memory` without going through host memory.
   bool is_device_memory(const std::byte* memory) const;
+  /// The handle of an allocation, by the address that allocate() or cudaMalloc() gave.
+  GpuHandle share(const std::byte* memory) const;
+  /// Where this process has another one's allocation, for the device of this thread; null if that
+  /// device does not reach it. The owner must not free it before close().
+  std::byte* open(const GpuHandle& handle) const;
+  void close(std::byte* opened) const noexcept;
   /// Copies between host and device; done when they return.
   void upload(std::byte* to, const std::byte* from, Bytes size) const;
   void download(std::byte* to, const std::byte* from, Bytes size) const;

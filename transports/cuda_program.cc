@@ -130,15 +130,19 @@ void CudaGraph::launch(std::span<const CudaPlace> places) const {
   check_cuda(cudaGraphLaunch(graph_, places[0].stream), "cudaGraphLaunch");
 }
 
-CudaRowTables::CudaRowTables(const DeviceCommands& commands, std::span<const CudaPlace> places)
-    : rows_(tabulate(commands, places.size() > 1 ? DeviceStart::apart : DeviceStart::together)) {
+int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places) {
   int most = most_flag_lanes;
   for (const CudaPlace& place : places) {
     check_cuda(cudaSetDevice(place.device), "cudaSetDevice");
     const int ranks = static_cast<int>(place.ranks.size());
-    most = std::min(most, most_cuda_lanes(rows_.type, rows_.op, ranks));
+    most = std::min(most, most_cuda_lanes(commands.type, commands.op, ranks));
   }
-  lanes_ = choose_lanes(rows_, most);
+  return most;
+}
+
+CudaRowTables::CudaRowTables(const DeviceCommands& commands, std::span<const CudaPlace> places,
+                             DeviceStart start, int lanes)
+    : rows_(tabulate(commands, start)), start_(start), lanes_(choose_lanes(rows_, lanes)) {
   for (const CudaPlace& place : places) {
     tables_.push_back({upload(place.device, rows_.first_step), upload(place.device, rows_.steps),
                        upload(place.device, rows_.operands), upload(place.device, rows_.waits),
@@ -158,8 +162,8 @@ void CudaRowTables::launch(std::span<const CudaPlace> places,
     launch.table.waits = as<DeviceWait>(tables_[p].waits);
     launch.table.bases = as<std::byte*>(bases[p]);
     launch.table.flags = as<std::uint64_t*>(place.flag_table);
-    launch.table.flag_copies = static_cast<int>(places.size());
-    launch.table.home = static_cast<int>(p);
+    launch.table.flag_copies = place.flag_copies;
+    launch.table.home = place.home;
     launch.table.flag_lanes = most_flag_lanes;
     launch.table.lanes = lanes_.lanes;
     launch.table.stripe = lanes_.stripe;
@@ -167,7 +171,7 @@ void CudaRowTables::launch(std::span<const CudaPlace> places,
     launch.table.aligned = aligned;
     launch.ranks = as<std::int32_t>(tables_[p].ranks);
     launch.rank_count = static_cast<int>(place.ranks.size());
-    launch.beyond_device = places.size() > 1;
+    launch.beyond_device = start_ == DeviceStart::apart;
     launch.late = late;
     launch.patience = patience;
     check_cuda(cudaSetDevice(place.device), "cudaSetDevice");

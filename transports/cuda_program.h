@@ -23,6 +23,8 @@ struct CudaPlace {
   CUstream_st* stream = nullptr;
   std::shared_ptr<std::byte> flags;       // of all ranks: this device's copy
   std::shared_ptr<std::byte> flag_table;  // addresses of all copies
+  int flag_copies = 1;
+  int home = 0;  // which of them is `flags`
 };
 
 /// Lanes that flags have room for, per rank.
@@ -50,10 +52,16 @@ class CudaGraph {
   CUgraphExec_st* graph_ = nullptr;
 };
 
+/// How many lanes these devices can play at a time. Throws Unavailable if not one.
+int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places);
+
 /// Rows on all devices, for whatever buffers. Thread safety: none.
 class CudaRowTables {
  public:
-  CudaRowTables(const DeviceCommands& commands, std::span<const CudaPlace> places);
+  /// Ranks that play together must be given the same start and the same `lanes`, the most there
+  /// are.
+  CudaRowTables(const DeviceCommands& commands, std::span<const CudaPlace> places,
+                DeviceStart start, int lanes);
 
   /// How far the numbers of a replay go.
   std::uint64_t numbers() const { return static_cast<std::uint64_t>(rows_.numbers); }
@@ -70,6 +78,7 @@ class CudaRowTables {
     std::shared_ptr<std::byte> ranks;
   };
   DeviceRows rows_;
+  DeviceStart start_;
   DeviceLanes lanes_;
   std::vector<Tables> tables_;  // by place
 };

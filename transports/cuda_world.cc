@@ -58,6 +58,18 @@ void play_on_host(const DeviceCommands& list, const DeviceBases& bases) {
   }
 }
 
+// The thread that plays for all ranks works on every device, and goes on with its own.
+class KeptDevice {
+ public:
+  KeptDevice() : device_(current_cuda_device()) {}
+  ~KeptDevice() { cudaSetDevice(device_); }
+  KeptDevice(const KeptDevice&) = delete;
+  KeptDevice& operator=(const KeptDevice&) = delete;
+
+ private:
+  int device_;
+};
+
 std::vector<std::byte*> addresses_of(const CudaCollective& collective) {
   std::vector<std::byte*> addresses;
   for (const Region& region : collective.in) addresses.push_back(region.data);
@@ -72,6 +84,7 @@ class CudaWorld::Parts {
   explicit Parts(const CudaWorldOptions& options) : options_(options) {
     const CudaDevices found = find_cuda_devices();
     if (!found.unavailable.empty()) throw Unavailable(found.unavailable);
+    const KeptDevice kept;
     require(!options.devices.empty(), "a CUDA world needs at least one rank");
     for (std::size_t r = 0; r < options.devices.size(); ++r) {
       const int device = options.devices[r];
@@ -102,6 +115,7 @@ class CudaWorld::Parts {
 
   void play(const CudaCollective& collective, const Schedule& schedule) {
     require_usable();
+    const KeptDevice kept;
     Program& program = program_of(collective, schedule);
     Binding& binding = binding_of(program, collective);
     try {
@@ -119,6 +133,7 @@ class CudaWorld::Parts {
 
   Seconds time_on_device(const CudaCollective& collective, const Schedule& schedule, int replays) {
     require_usable();
+    const KeptDevice kept;
     Program& program = program_of(collective, schedule);
     Binding& binding = binding_of(program, collective);
     for (int i = 0; i < 3; ++i) launch(program, binding);
@@ -198,6 +213,8 @@ class CudaWorld::Parts {
                  "cudaStreamCreateWithFlags");
       place.flags = all_peers ? allocate_on_cuda(place.device, cuda_flag_bytes(ranks))
                               : allocate_for_cuda(cuda_flag_bytes(ranks));
+      place.home = static_cast<int>(copies.size());
+      place.flag_copies = static_cast<int>(places_.size());
       copies.push_back(place.flags.get());
     }
     for (CudaPlace& place : places_) {
@@ -227,7 +244,10 @@ class CudaWorld::Parts {
           in.size().count <= persistent_bytes ? CudaExecutor::persistent : CudaExecutor::graph;
     }
     if (program.executor == CudaExecutor::persistent) {
-      program.rows.emplace(program.commands, places_);
+      const bool one_launch = places_.size() == 1;
+      program.rows.emplace(program.commands, places_,
+                           one_launch ? DeviceStart::together : DeviceStart::apart,
+                           most_lanes(program.commands, places_));
     }
     return programs_.emplace(key, std::move(program)).first->second;
   }

@@ -20,7 +20,9 @@ TEST(RunCudaTest, EndsWithTheReasonWhereNoGpuCanBeUsed) {
   const Outcome outcome = run({"--backend", "cuda", "--algo", "ring", "-W", "8"});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("back end 'cuda' is not usable: "));
+  EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(run({"--backend", "cuda", "--algo", "ring", "--dry-run"}).code, 4);
+  EXPECT_EQ(run({"--backend", "cuda", "--algo", "ring", "--isolate"}).code, 4);
   EXPECT_EQ(run({"--backend", "cuda"}).code, 4);
 }
 
@@ -36,6 +38,25 @@ TEST(RunCudaTest, RefusesOptionsThatContradictEachOther) {
   const Outcome both = run({"--backend", "cuda", "--logical-devices", "8", "-W", "4"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.err, HasSubstr("gives the number of workers"));
+  const Outcome graph = run({"--backend", "cuda", "--executor", "graph", "--isolate"});
+  EXPECT_EQ(graph.code, 2);
+  EXPECT_THAT(graph.err, HasSubstr("use --executor persistent"));
+  EXPECT_EQ(run({"--backend", "cuda", "--private-buffers"}).code, 2);
+}
+
+TEST(RunCudaTest, PrintsNoTableForWhatCannotRun) {
+  const ScratchFolder folder;
+  const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", "-1"},
+                                                     {"COLLBENCH_NCCL_LIBRARY", "/nowhere"},
+                                                     {"COLLBENCH_CUDA_LIBRARY", "/nowhere"}};
+  for (const char* what : {"--backend=cuda", "--algo=nccl"}) {
+    const Outcome outcome = invoke(folder, {what, "-b", "1K", "-e", "1K"}, hidden);
+    EXPECT_EQ(outcome.code, 4) << what;
+    EXPECT_EQ(outcome.out, "") << what;
+  }
+  const Outcome grpc = invoke(folder, {"--backend", "grpc", "--isolate"});
+  EXPECT_EQ(grpc.code, 2);
+  EXPECT_EQ(grpc.out, "");
 }
 
 TEST(RunCudaTest, ListsItsCasesWithoutAGpu) {

@@ -246,7 +246,8 @@ TEST(CudaCommunicatorTest, FailsOnAllRanksWhenTheyDisagree) {
     const Region region = buffers.in[r].part(0, 1000 - communicator.rank());
     communicator.all_reduce(region, region, which.op);
   });
-  EXPECT_THAT(said, testing::Each(HasSubstr("disagree: rank 0 came with 1000 f32 elements")));
+  EXPECT_THAT(said,
+              testing::Each(HasSubstr("disagree: rank 0 came for an all-reduce of 1000 f32")));
 }
 
 TEST(CudaCommunicatorTest, NamesTheRankThatDoesNotCome) {

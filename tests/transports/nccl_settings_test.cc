@@ -58,8 +58,7 @@ TEST(SharedGpuTest, MakesEveryRankAHostOfItsOwn) {
               testing::Contains(Pair("NCCL_HOSTID", "collbench-rank-3")));
 }
 
-// In one test: what NCCL was told holds for the process.
-TEST(TellNcclTest, TellsAProcessOnceAndRefusesToTellOtherwise) {
+[[noreturn]] void tell_and_end() {
   ::setenv("NCCL_PROTO", "LL", 1);
   EXPECT_THROW(tell_nccl({{"NCCL_PROTO", "Simple"}}), InvalidArgument);  // the user's stays
   ::unsetenv("NCCL_PROTO");
@@ -68,6 +67,13 @@ TEST(TellNcclTest, TellsAProcessOnceAndRefusesToTellOtherwise) {
   tell_nccl({{"NCCL_ALGO", "Tree"}});
   EXPECT_THROW(tell_nccl({{"NCCL_ALGO", "Ring"}}), InvalidArgument);
   EXPECT_THROW(tell_nccl({}), InvalidArgument);
+  std::_Exit(testing::Test::HasFailure() ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+// What NCCL was told holds for the process, so this has one of its own.
+TEST(TellNcclDeathTest, TellsAProcessOnceAndRefusesToTellOtherwise) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(tell_and_end(), testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
 }  // namespace

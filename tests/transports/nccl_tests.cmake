@@ -1,7 +1,6 @@
 # NCCL and NVML, played by small libraries that stand in for them and for the CUDA driver.
-add_library(collbench_gpu_stand_in MODULE gpu_stand_in/cuda.cc gpu_stand_in/nccl.cc
-  gpu_stand_in/nccl_fold.cc
-  gpu_stand_in/nvml.cc)
+add_library(collbench_gpu_stand_in MODULE gpu_stand_in/cuda.cc gpu_stand_in/memory.cc
+  gpu_stand_in/nccl.cc gpu_stand_in/nccl_fold.cc gpu_stand_in/nvml.cc)
 target_include_directories(collbench_gpu_stand_in PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(collbench_gpu_stand_in PRIVATE Threads::Threads)
 collbench_warnings(collbench_gpu_stand_in)
@@ -13,7 +12,8 @@ target_compile_definitions(collbench_nccl_lacks_most PRIVATE NCCL_ERROR=0)
 target_compile_definitions(collbench_nccl_fails PRIVATE NCCL_ERROR=3)
 
 collbench_test(nccl
-  SOURCES gpu_machine_test.cc gpu_survey_test.cc nccl_communicator_test.cc nccl_library_test.cc nccl_settings_test.cc
+  SOURCES cuda_neighbours_test.cc gpu_machine_test.cc gpu_survey_test.cc nccl_communicator_test.cc
+    nccl_group_test.cc nccl_library_test.cc nccl_settings_test.cc
   USES transports_nccl bench topologies)
 target_compile_definitions(collbench_nccl_test PRIVATE
   GPU_STAND_IN="$<TARGET_FILE:collbench_gpu_stand_in>"

@@ -1,18 +1,14 @@
-// The part of the CUDA driver: memory, streams, events, graphs.
+// The part of the CUDA driver: devices, copies, streams, events, graphs.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/transports/gpu_stand_in/stand_in.h"
 
@@ -25,16 +21,7 @@ constexpr int out_of_memory = 2;
 constexpr int no_device = 100;
 constexpr int invalid_device = 101;
 constexpr int not_ready = 600;
-constexpr std::size_t memory_of_a_device = std::size_t{1} << 30;
 
-struct Block {
-  std::byte* real = nullptr;
-  std::size_t size = 0;
-};
-
-std::mutex memory_mutex;
-std::map<std::uintptr_t, Block> blocks;
-std::size_t allocated = 0;
 thread_local int device_of_thread = -1;
 
 using Work = std::function<void()>;
@@ -113,41 +100,6 @@ std::string setting(const char* variable, const std::string& otherwise) {
 }
 
 int devices() { return std::stoi(setting("STAND_IN_DEVICES", "8")); }
-
-std::byte* behind(const void* device_address) {
-  const auto address = reinterpret_cast<std::uintptr_t>(device_address);
-  const std::lock_guard lock(memory_mutex);
-  auto found = blocks.upper_bound(address);
-  if (found == blocks.begin()) return nullptr;
-  --found;
-  const std::size_t offset = address - found->first;
-  return offset < found->second.size ? found->second.real + offset : nullptr;
-}
-
-void* allocate(std::size_t bytes) {
-  const std::lock_guard lock(memory_mutex);
-  if (bytes == 0 || allocated + bytes > memory_of_a_device) return nullptr;
-  const auto length = (bytes + 4095) / 4096 * 4096;
-  const int file = memfd_create("stand-in", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(length)) != 0) return nullptr;
-  void* real = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  void* given = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  close(file);
-  blocks[reinterpret_cast<std::uintptr_t>(given)] = {static_cast<std::byte*>(real), length};
-  allocated += length;
-  return given;
-}
-
-bool release(void* device_address) {
-  const std::lock_guard lock(memory_mutex);
-  const auto found = blocks.find(reinterpret_cast<std::uintptr_t>(device_address));
-  if (found == blocks.end()) return false;
-  munmap(found->second.real, found->second.size);
-  munmap(device_address, found->second.size);
-  allocated -= found->second.size;
-  blocks.erase(found);
-  return true;
-}
 
 int current_device() { return device_of_thread; }
 

@@ -2,7 +2,8 @@
 // that everything which calls them really runs in tests.
 //
 // "Device memory" is memory of the host that the process cannot touch at the addresses it is given,
-// so a caller that forgets to copy crashes as it would with a GPU. Streams are threads. Ranks of a
+// so a caller that forgets to copy crashes as it would with a GPU; one that frees what another
+// process has open is aborted. Streams are threads. Ranks of a
 // communicator may be threads or processes; they meet in a file of shared memory. Variables of the
 // environment set the machine and its faults:
 //
@@ -16,6 +17,7 @@
 //       enqueue                 ncclAllReduce returns ncclSystemError
 //       wrong                   adds one to the first element
 //       abort-hang              as hang, and ncclCommAbort does not return while this is set
+//   STAND_IN_PEERS=none         GPUs do not reach each other's memory
 //   STAND_IN_MACHINE=NAME       what NVML describes: 8xh100 (default), h200, 2xpcie, none
 #pragma once
 
