@@ -7,16 +7,13 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
+#include "bench/simulated_team.h"
 #include "core/error.h"
 #include "heuristics/fit.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
-
-bool is_in_network(const std::string& name, const Machine& machine) {
-  return machine.costs.in_network && machine.costs.in_network->name == name;
-}
 
 /// Why algorithms do not fit somewhere, and which fit anywhere.
 struct Fits {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "heuristics/fit.h"
+#include "heuristics/policy.h"
 #include "heuristics/predict.h"
 #include "topologies/specification.h"
 
@@ -66,22 +68,34 @@ Outcome predicted(Scenario scenario) {
   return simulate(scenario, Engine::model);
 }
 
+/// Whether a policy, which knows nothing else, predicts the case as it is: then only the best of
+/// its candidates need another look.
+bool is_as_policies_see_it(const Case& which) {
+  Simulated plain;
+  plain.topology = which.simulated.topology;
+  plain.engine = which.simulated.engine;
+  plain.real_data = which.simulated.real_data;
+  plain.seed = which.simulated.seed;
+  plain.equal_chunks = which.simulated.equal_chunks;
+  return which.simulated == plain;
+}
+
 /// A candidate of `auto` with its predicted time.
-struct Candidate {
+struct Finalist {
   std::string name;
-  Scenario scenario;
+  std::optional<Scenario> scenario;  // none: switches add, and the prediction is the answer
   Seconds time{0};
   std::int64_t messages = 0;
 };
 
-void sort_by_time(std::vector<Candidate>& candidates) {
+void sort_by_time(std::vector<Finalist>& candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+                   [](const Finalist& a, const Finalist& b) { return a.time < b.time; });
 }
 
 /// The first of the candidates by time, and how it compares with the second.
-Decided first_of(const std::vector<Candidate>& candidates, const char* how) {
-  const Candidate& best = candidates.front();
+Decided first_of(const std::vector<Finalist>& candidates, const char* how) {
+  const Finalist& best = candidates.front();
   std::string reason = fmt::format("{} {}", how, to_string(best.time));
   if (candidates.size() > 1) {
     reason += fmt::format("; next {} with {}", candidates[1].name, to_string(candidates[1].time));
@@ -91,16 +105,17 @@ Decided first_of(const std::vector<Candidate>& candidates, const char* how) {
 
 /// Prediction sees no contention between rounds, so the best by prediction are played where that is
 /// cheap.
-Decided decide(std::vector<Candidate> candidates) {
+Decided decide(std::vector<Finalist> candidates) {
   sort_by_time(candidates);
   candidates.resize(std::min(candidates.size(), most_finalists), candidates.front());
-  const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+  const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Finalist& c) {
     return c.messages <= most_final_messages;
   });
   if (!cheap || candidates.size() == 1) return first_of(candidates, "predicted");
-  for (Candidate& candidate : candidates) {
-    candidate.scenario.real_data = false;
-    candidate.time = simulate(candidate.scenario).time;
+  for (Finalist& candidate : candidates) {
+    if (!candidate.scenario) continue;
+    candidate.scenario->real_data = false;
+    candidate.time = simulate(*candidate.scenario).time;
   }
   sort_by_time(candidates);
   return first_of(candidates, "simulated");
@@ -124,6 +139,11 @@ Exact exact_of(const Scenario& scenario, const Outcome& outcome) {
 
 }  // namespace
 
+bool is_in_network(const std::string& name, const Machine& machine) {
+  const std::optional<InNetwork>& switches = machine.costs.in_network;
+  return switches && switches->name == name;
+}
+
 const Machine& CaseBinder::machine_of(const Case& which) {
   const std::pair key{which.simulated.topology, which.workers};
   auto found = machines_.find(key);
@@ -134,11 +154,11 @@ const Machine& CaseBinder::machine_of(const Case& which) {
 }
 
 Decided CaseBinder::decide_protocol(const Scenario& scenario) {
-  std::vector<Candidate> candidates;
+  std::vector<Finalist> candidates;
   for (const Protocol& protocol : scenario.machine.costs.protocols) {
-    Candidate& candidate = candidates.emplace_back(Candidate{protocol.name, scenario});
-    candidate.scenario.protocol = protocol.name;
-    const Outcome outcome = predicted(candidate.scenario);
+    Finalist& candidate = candidates.emplace_back(Finalist{protocol.name, scenario});
+    candidate.scenario->protocol = protocol.name;
+    const Outcome outcome = predicted(*candidate.scenario);
     candidate.time = outcome.time;
     candidate.messages = outcome.messages;
   }
@@ -167,21 +187,33 @@ BoundCase CaseBinder::bind(const Case& which) {
 }
 
 Decided CaseBinder::decide_algorithm(const Case& which) {
-  std::vector<std::string> names{"torus:pincer"};
-  for (const AlgorithmInfo& info : algorithms()) {
-    if (info.replica_consistent) names.emplace_back(info.name);
-  }
-  std::vector<Candidate> candidates;
-  for (const std::string& name : names) {
+  const Machine& machine = machine_of(which);
+  Question question;
+  question.bytes = which.bytes;
+  question.type = which.type;
+  question.op = which.op;
+  question.workers = which.workers;
+  question.nodes = nodes_of(machine.topology.layout(), which.workers);
+  question.machine = &machine;
+  const bool as_asked = is_as_policies_see_it(which);
+  std::vector<Finalist> candidates;
+  for (const auto& asked : ask(find_policy("auto"), question).candidates) {
+    if (!asked.refused.empty()) continue;
+    if (as_asked && candidates.size() == most_finalists) break;  // they are sorted
     Case candidate = which;
-    candidate.algorithm = name;
+    candidate.algorithm = asked.algorithm;
+    if (is_in_network(asked.algorithm, machine)) {
+      if (which.simulated.collective != "all-reduce" || messages_only_) continue;
+      candidates.push_back({asked.algorithm, std::nullopt, *asked.time, 0});
+      continue;
+    }
     try {
       BoundCase bound = bind(candidate);
       const Outcome outcome = predicted(bound.scenario);
       candidates.push_back(
           {std::move(bound.algorithm), std::move(bound.scenario), outcome.time, outcome.messages});
     } catch (const InvalidArgument&) {
-      continue;  // does not fit this many workers, or has no such half
+      continue;  // has no such half
     }
   }
   require(!candidates.empty(), fmt::format("no algorithm fits {} workers on {}", which.workers,
@@ -191,15 +223,14 @@ Decided CaseBinder::decide_algorithm(const Case& which) {
 
 std::optional<Measurement> CaseBinder::measure_in_network(const Case& which) {
   const Machine& machine = machine_of(which);
-  const std::optional<InNetwork>& switches = machine.costs.in_network;
-  if (!switches || which.algorithm != switches->name) return {};
+  if (!is_in_network(which.algorithm, machine)) return {};
   require(which.simulated.collective == "all-reduce",
-          fmt::format("{}: switches add whole vectors; it has no {}", switches->name,
+          fmt::format("{}: switches add whole vectors; it has no {}", which.algorithm,
                       which.simulated.collective));
   const Prediction prediction = predict_in_network(machine, which.workers, which.bytes);
   Measurement measured;
   measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));
-  measured.played = fmt::format("{} (switches add)", switches->name);
+  measured.played = fmt::format("{} (switches add)", which.algorithm);
   Exact exact;
   exact.time = prediction.time();
   exact.engine = "model";

@@ -28,14 +28,21 @@ struct BoundCase {
   std::string algorithm;  // with the options that the machine suggested
 };
 
+/// Whether it is the name of what the machine's switches do ("nvls").
+bool is_in_network(const std::string& name, const Machine& machine);
+
 /// Reads machines and binds cases to them. Thread safety: belongs to one thread.
 class CaseBinder {
  public:
+  /// With `messages_only`, `auto` passes over what switches add, which has no messages to show.
+  explicit CaseBinder(bool messages_only = false) : messages_only_(messages_only) {}
+
   /// Throws InvalidArgument, saying what would be possible, for a machine, algorithm, mapping,
   /// protocol or disturbance that does not exist or does not fit.
   BoundCase bind(const Case& which);
-  /// The algorithm for a case whose algorithm is "auto": the fastest by prediction or, where the
-  /// best few have few messages, by playing them.
+  /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
+  /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
+  /// where the best few have few messages, the fastest when played.
   Decided decide_algorithm(const Case& which);
   /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
   std::optional<Measurement> measure_in_network(const Case& which);
@@ -44,6 +51,7 @@ class CaseBinder {
   const Machine& machine_of(const Case& which);
   Decided decide_protocol(const Scenario& scenario);
 
+  bool messages_only_;
   std::map<std::pair<std::string, int>, Machine> machines_;
 };
 

@@ -90,7 +90,11 @@ int exit_code_of(const RunResult& result) {
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   check_details(settings, cases);
   ProgressLine progress(use_progress(settings.text("progress")));
-  const auto binder = std::make_shared<CaseBinder>();
+  bool shows_messages = settings.flag("check");
+  for (const char* name : {"trace", "links", "ranks"}) {
+    shows_messages = shows_messages || !settings.text(name).empty();
+  }
+  const auto binder = std::make_shared<CaseBinder>(shows_messages);
   const RunPlan plan = plan_of(std::move(cases), binder, progress);
   Environment environment = collect_environment();
   environment["command"] = command_line();

@@ -29,7 +29,7 @@ namespace {
 /// What one process of the pool does with a case: the record as a line. Throws WrongResult if
 /// `check` and a second engine disagrees.
 std::string simulate_one(const Case& which, bool check) {
-  static CaseBinder binder;  // of this process: machines are read once
+  static CaseBinder binder(check);  // of this process: machines are read once
   Record record;
   record.which = which;
   Case decided = which;

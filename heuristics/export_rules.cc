@@ -26,6 +26,8 @@ constexpr std::array<Word, 4> ucc_words{{{"recursive-doubling", "knomial"},
                                          {"halving-doubling", "sra_knomial"},
                                          {"double-tree", "dbt"},
                                          {"ring", "ring"}}};
+// Source: I_MPI_ADJUST_ALLREDUCE in Intel's reference manual, as listed in SimGrid 3.32,
+// src/smpi/colls/smpi_intel_mpi_selector.cpp.
 constexpr std::array<Word, 4> intel_words{
     {{"recursive-doubling", "1"}, {"halving-doubling", "2"}, {"tree", "3"}, {"ring", "8"}}};
 constexpr std::array<Word, 7> nccl_words{{{"ring", "ring"},

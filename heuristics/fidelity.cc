@@ -46,16 +46,10 @@ Seconds by_schedule(const Machine& network, const MeasuredTime& row) {
   Workload work;
   work.type = row.type;
   work.count = std::max<std::int64_t>(1, row.bytes.count / size_of(row.type));
-  std::vector<std::string> ladder;
-  for (const Protocol& protocol : network.costs.protocols) ladder.push_back(protocol.name);
-  if (ladder.empty()) ladder.emplace_back();
-  Seconds least{0};
-  for (const std::string& protocol : ladder) {
-    work.protocol = protocol;
-    const Seconds time = predict(schedule, network, hosts, work).time();
-    if (least == Seconds{0} || time < least) least = time;
-  }
-  return least;
+  const std::vector<Prediction> ladder = predict_ladder(schedule, network, hosts, work);
+  return std::min_element(ladder.begin(), ladder.end(),
+                          [](const auto& p, const auto& q) { return p.time() < q.time(); })
+      ->time();
 }
 
 }  // namespace

@@ -9,6 +9,11 @@ MethodKey method_of(const MeasuredTime& time) {
           time.type,   time.op,      time.in_place};
 }
 
+bool is_library_default(const std::string& algorithm) {
+  return algorithm == "auto" || algorithm == "default" || algorithm == "default-default" ||
+         algorithm.rfind("default_", 0) == 0;
+}
+
 std::string to_string(const MethodKey& key) {
   std::string text;
   for (const std::string& part : {key.system, key.library, key.algorithm, key.protocol}) {

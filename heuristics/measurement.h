@@ -49,6 +49,10 @@ struct MeasuredTable {
   std::vector<std::string> notes;  // what was left out when reading, and why
 };
 
+/// Whether the name stands for what the library takes by itself: "auto", "default",
+/// "default_mpich", "default-default". Fujitsu's "default-ring" is an algorithm, not a choice.
+bool is_library_default(const std::string& algorithm);
+
 /// What one method did: measurements of one system, library, algorithm, protocol, type, operator
 /// and place differ in scale and size only.
 struct MethodKey {

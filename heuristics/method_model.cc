@@ -1,45 +1,22 @@
 #include "heuristics/method_model.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "heuristics/dense.h"
+#include "heuristics/deviation_field.h"
 
 namespace collbench {
 namespace {
 
-constexpr double size_length = 3;  // doublings
-constexpr double nodes_length = 5;
-constexpr double ranks_length = 4;
-constexpr double one_node = 1;  // a single node is as far from two as this, beyond the doubling
-constexpr double noise = 0.08;  // of the deviation, relative to its spread
 constexpr std::size_t most_points = 700;
-
-struct Place {
-  double size = 0;
-  double nodes = 0;
-  double ranks = 0;
-  bool single = false;
-};
-
-Place place_of(const Scale& scale, Bytes bytes) {
-  const double nodes = std::max(scale.nodes, 1);
-  return {std::log2(static_cast<double>(std::max<std::int64_t>(bytes.count, 1))), std::log2(nodes),
-          std::log2(scale.ranks / nodes), nodes == 1};
-}
-
-double correlation(const Place& a, const Place& b) {
-  return std::exp(-std::abs(a.size - b.size) / size_length -
-                  std::abs(a.nodes - b.nodes) / nodes_length -
-                  std::abs(a.ranks - b.ranks) / ranks_length - one_node * (a.single != b.single));
-}
+constexpr int rounds_of_trust = 2;
 
 double median(std::vector<double> values) {
   const std::size_t half = values.size() / 2;
@@ -73,14 +50,66 @@ std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
 
 }  // namespace
 
+namespace {
+
+/// A trend, and what the points deviate from it.
+struct Fitted {
+  Trend trend;
+  std::vector<Place> places;
+  std::vector<double> deviations;  // of logarithms of times
+  std::vector<double> own;         // variance of scales that contradict the others
+  double spread = 0;               // standard deviation of the deviations, without what is `own`
+};
+
+/// `trust` has an entry for each point.
+void fit_trend(const std::vector<MeasuredTime>& points, const Prior& prior,
+               const std::vector<double>& trust, Fitted& fitted) {
+  fitted.trend = Trend(points, prior, trust);
+  double sum = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const MeasuredTime& point = points[i];
+    const double deviation =
+        std::log(point.time.count()) -
+        fitted.trend.log_time(point.scale, static_cast<double>(point.bytes.count));
+    fitted.deviations[i] = deviation;
+    sum += trust[i] * deviation * deviation;
+    all += trust[i];
+  }
+  fitted.spread = std::sqrt(std::max(sum / all, 1e-4));
+}
+
+/// Scales that contradict the others count the less, the more they do.
+Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
+  Fitted fitted;
+  for (const MeasuredTime& point : points) {
+    fitted.places.push_back(place_of(point.scale, point.bytes));
+  }
+  fitted.deviations.resize(points.size());
+  fitted.own.resize(points.size(), 0.0);
+  std::vector<double> trust(points.size(), 1.0);
+  fit_trend(points, prior, trust, fitted);
+  for (int round = 0; round < rounds_of_trust; ++round) {
+    fitted.own = variance_of_scales(fitted.places, fitted.deviations, fitted.own, fitted.spread);
+    const double usual = fitted.spread * fitted.spread;
+    bool doubted = false;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      trust[i] = usual / (usual + fitted.own[i]);
+      doubted = doubted || fitted.own[i] > 0;
+    }
+    if (!doubted) break;
+    fit_trend(points, prior, trust, fitted);
+  }
+  return fitted;
+}
+
+}  // namespace
+
 struct MethodModel::Data {
   MethodKey method;
   std::vector<MeasuredTime> points;
   Trend trend;
-  std::vector<Place> places;
-  double spread = 0;  // standard deviation of the deviations
-  std::vector<double> weights;
-  std::shared_ptr<const Cholesky> covariance;  // relative to spread^2
+  std::optional<DeviationField> deviations;
   std::set<int> nodes;
   std::set<int> each;
   Bytes least;
@@ -92,31 +121,17 @@ MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
   auto data = std::make_shared<Data>();
   data->method = method_of(rows.front());
   data->points = condensed(rows);
-  data->trend = Trend(data->points, prior_for(data->method));
-  const std::size_t n = data->points.size();
-  std::vector<double> deviations(n);
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const MeasuredTime& point = data->points[i];
-    data->places.push_back(place_of(point.scale, point.bytes));
-    deviations[i] = std::log(point.time.count()) -
-                    data->trend.log_time(point.scale, static_cast<double>(point.bytes.count));
-    sum += deviations[i] * deviations[i];
+  for (const MeasuredTime& point : data->points) {
     data->nodes.insert(std::max(point.scale.nodes, 1));
     data->each.insert(point.scale.ranks / std::max(point.scale.nodes, 1));
-    data->least = i == 0 ? point.bytes : std::min(data->least, point.bytes);
     data->most = std::max(data->most, point.bytes);
   }
-  data->spread = std::sqrt(std::max(sum / static_cast<double>(n), 1e-4));
-  Matrix matrix(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      matrix(i, j) = correlation(data->places[i], data->places[j]);
-    }
-    matrix(i, i) += noise * noise;
-  }
-  data->covariance = std::make_shared<const Cholesky>(std::move(matrix));
-  data->weights = data->covariance->solve(std::move(deviations));
+  data->least = data->most;
+  for (const MeasuredTime& point : data->points) data->least = std::min(data->least, point.bytes);
+  Fitted fitted = fit(data->points, prior_for(data->method));
+  data->trend = fitted.trend;
+  data->deviations.emplace(std::move(fitted.places), fitted.deviations, std::move(fitted.own),
+                           fitted.spread);
   data_ = std::move(data);
 }
 
@@ -137,24 +152,15 @@ void add_beyond(const std::set<int>& known, int asked, const char* what, std::st
 Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
   require(scale.ranks >= 1, fmt::format("a model of {} ranks", scale.ranks));
   const Data& data = *data_;
-  const Place place = place_of(scale, bytes);
-  std::vector<double> reach(data.points.size());
-  double deviation = 0;
-  for (std::size_t i = 0; i < reach.size(); ++i) {
-    reach[i] = correlation(place, data.places[i]);
-    deviation += reach[i] * data.weights[i];
-  }
-  double known = 0;
-  for (const double y : data.covariance->half_solve(std::move(reach))) known += y * y;
-  const double sigma = data.spread * std::sqrt(std::max(1 - known, 0.0) + noise * noise);
+  const DeviationField::Value deviation = data.deviations->at(place_of(scale, bytes));
   const double log_time =
       data.trend.log_time(scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
-      deviation;
+      deviation.mean;
   constexpr double eighty_percent = 1.2816;
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
-  estimate.low = Seconds{std::exp(log_time - eighty_percent * sigma)};
-  estimate.high = Seconds{std::exp(log_time + eighty_percent * sigma)};
+  estimate.low = Seconds{std::exp(log_time - eighty_percent * deviation.deviation)};
+  estimate.high = Seconds{std::exp(log_time + eighty_percent * deviation.deviation)};
   const int nodes = std::max(scale.nodes, 1);
   add_beyond(data.nodes, nodes, "nodes", estimate.extrapolates);
   add_beyond(data.each, scale.ranks / nodes, "ranks per node", estimate.extrapolates);

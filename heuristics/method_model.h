@@ -3,14 +3,9 @@
 //
 //   log time(s, N, p) = trend(s, N, p) + d(s, N, p)
 //
-// d is a Gaussian process (kriging) whose covariance falls with the distance in log2 of size, nodes
-// and ranks per node. So at a measured point the model is the measurement (within 5 % of noise),
-// near one it keeps the shape of the curve measured there (protocol switches, dips), and far from
-// all it is the trend. Its standard deviation says which.
-//
-// Correlation lengths are 3 doublings of size, 5 of nodes, 4 of ranks per node, chosen once over
-// leave-one-scale-out of all methods known (docs/calibration.md), not per table.
-// Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2.
+// d is a Gaussian process (heuristics/deviation_field.h). So at a measured point the model is the
+// measurement (within 5 % of noise), near one it keeps the shape of the curve measured there
+// (protocol switches, dips), and far from all it is the trend. Its standard deviation says which.
 #pragma once
 
 #include <memory>

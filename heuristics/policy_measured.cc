@@ -1,10 +1,11 @@
 // Choosing by measurements: `oracle` knows the point asked for, `measured` interpolates between
 // those it has.
 //
-// Times of one algorithm at one scale are joined by straight lines of log time over log bytes.
-// Below the smallest size the time stays, above the largest it grows with the bytes; both are said.
-// Medians differ by chance, so among algorithms within the noise the one that is also best at the
-// neighbouring sizes is taken, which keeps a table of choices from flickering.
+// Times of one algorithm at one scale are joined by heuristics/time_curve.h; what lies outside the
+// sizes measured is said. Medians differ by chance, so among algorithms within the noise the one
+// that is also best at the neighbouring sizes is taken, which keeps a table of choices from
+// flickering. Outside the sizes measured a library's own choice is left only for a gain of 2 % for
+// every doubling that the size is away.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,13 +17,13 @@
 
 #include "core/error.h"
 #include "heuristics/policy.h"
+#include "heuristics/time_curve.h"
 
 namespace collbench {
 namespace {
 
-constexpr double noise = 0.02;  // relative; medians of our runs repeat within it
-
-using Curve = std::map<std::int64_t, double>;  // seconds by bytes
+constexpr double worth_leaving = 0.02;  // for each doubling outside the sizes measured
+constexpr double noise = 0.02;          // relative; medians of our runs repeat within it
 
 bool is_of(const MeasuredTime& row, const Question& question) {
   if (!question.backend.empty() && row.library != question.backend) return false;
@@ -37,23 +38,9 @@ std::string name_of(const MeasuredTime& row) {
   return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
 }
 
-double value_at(const Curve& curve, double bytes) {
-  const auto above = curve.lower_bound(static_cast<std::int64_t>(bytes));
-  if (above == curve.end()) {
-    const auto& [largest, time] = *curve.rbegin();
-    return time * bytes / static_cast<double>(largest);
-  }
-  if (above == curve.begin()) return above->second;
-  const auto below = std::prev(above);
-  const double share =
-      std::log(bytes / static_cast<double>(below->first)) /
-      std::log(static_cast<double>(above->first) / static_cast<double>(below->first));
-  return std::exp(std::log(below->second) * (1 - share) + std::log(above->second) * share);
-}
-
 /// Curves by algorithm and protocol. Rows of the asked type and operator count where there are any.
 struct Table {
-  std::map<std::string, Curve> curves;
+  std::map<std::string, TimeCurve> curves;
   std::map<std::string, std::pair<std::string, std::string>> names;
   std::vector<std::string> warnings;
 };
@@ -114,17 +101,20 @@ void warn_of_size(const Table& table, Bytes bytes, Answer& answer) {
                                         to_string(Bytes{most})));
 }
 
+const TimeCurve& curve_of(const Table& table, const Candidate& c) {
+  return table.curves.at(c.protocol.empty() ? c.algorithm : c.algorithm + "/" + c.protocol);
+}
+
 /// Among the candidates within the noise of the fastest, the one with the least time over half and
 /// twice the size as well.
 void settle(const Table& table, Bytes bytes, Answer& answer) {
   const auto& candidates = answer.candidates;
   const double best = candidates.front().time->count();
   const auto around = [&](const Candidate& c) {
-    const Curve& curve =
-        table.curves.at(c.protocol.empty() ? c.algorithm : c.algorithm + "/" + c.protocol);
+    const TimeCurve& curve = curve_of(table, c);
     const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
-    return std::log(value_at(curve, size / 2)) + 2 * std::log(value_at(curve, size)) +
-           std::log(value_at(curve, size * 2));
+    return std::log(time_at(curve, size / 2)) + 2 * std::log(time_at(curve, size)) +
+           std::log(time_at(curve, size * 2));
   };
   const Candidate* chosen = &candidates.front();
   for (const Candidate& c : candidates) {
@@ -138,12 +128,30 @@ void settle(const Table& table, Bytes bytes, Answer& answer) {
   answer.protocol = chosen->protocol;
 }
 
+/// Keeps a library's own choice outside the sizes measured unless enough is gained.
+void keep_default(const Table& table, Bytes bytes, Answer& answer) {
+  const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
+  const double best = answer.candidates.front().time->count();
+  for (const Candidate& c : answer.candidates) {
+    if (!c.refused.empty() || !c.time || !is_library_default(c.algorithm)) continue;
+    const double outside = doublings_outside(curve_of(table, c), size);
+    if (outside == 0 || best < c.time->count() * (1 - worth_leaving * outside)) return;
+    answer.reason = fmt::format(
+        "{} is the library's own choice and {:.3g} % from the fastest, "
+        "which is too little at a size that was not measured",
+        c.algorithm, 100 * (c.time->count() / best - 1));
+    answer.algorithm = c.algorithm;
+    answer.protocol = c.protocol;
+    return;
+  }
+}
+
 std::vector<Candidate> candidates_of(const Table& table, const Question& question) {
   std::vector<Candidate> candidates;
   const auto size = static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
   for (const auto& [name, curve] : table.curves) {
     const auto& [algorithm, protocol] = table.names.at(name);
-    const double time = value_at(curve, size);
+    const double time = time_at(curve, size);
     const bool exact = curve.count(question.bytes.count) > 0;
     candidates.push_back({algorithm, protocol, Seconds{time},
                           exact ? "measured" : "interpolated between measured sizes",
@@ -165,6 +173,7 @@ Answer ask_measured(const Question& question) {
   const Table table = table_at(question, workers);
   Answer answer = take_fastest(question, candidates_of(table, question));
   settle(table, question.bytes, answer);
+  keep_default(table, question.bytes, answer);
   answer.reason = "measured: " + answer.reason;
   answer.warnings.insert(answer.warnings.end(), table.warnings.begin(), table.warnings.end());
   if (workers != question.workers) {

@@ -69,7 +69,7 @@ class Model {
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
       const std::string known = known_as(name, question_.available).value_or(name);
       found.algorithm = known == name ? to_string(spec) : known;
-      predict_ladder(make_schedule(spec, question_.workers), found);
+      take_fastest_rung(make_schedule(spec, question_.workers), found);
     } catch (const InvalidArgument& e) {
       found.refused = e.what();
     }
@@ -93,21 +93,18 @@ class Model {
   }
 
  private:
-  void predict_ladder(const Schedule& schedule, Candidate& found) const {
+  void take_fastest_rung(const Schedule& schedule, Candidate& found) const {
     Workload work;
     work.type = question_.type;
     work.count = question_.bytes.count / size_of(question_.type);
-    std::vector<std::string> ladder;
-    for (const Protocol& p : machine_.costs.protocols) ladder.push_back(p.name);
-    if (ladder.empty()) ladder.emplace_back();
-    for (const std::string& protocol : ladder) {
-      work.protocol = protocol;
-      const Prediction p = predict(schedule, machine_, placement_, work);
-      if (found.time && *found.time <= p.time()) continue;
-      found.time = p.time();
-      found.protocol = protocol;
-      found.terms = terms_of(p, machine_);
-    }
+    const std::vector<Prediction> ladder = predict_ladder(schedule, machine_, placement_, work);
+    const Prediction& least =
+        *std::min_element(ladder.begin(), ladder.end(),
+                          [](const auto& p, const auto& q) { return p.time() < q.time(); });
+    const auto rung = static_cast<std::size_t>(&least - ladder.data());
+    found.time = least.time();
+    if (!machine_.costs.protocols.empty()) found.protocol = machine_.costs.protocols[rung].name;
+    found.terms = terms_of(least, machine_);
   }
 
   const Question& question_;

@@ -18,19 +18,18 @@ class Clocks {
   explicit Clocks(int positions) : now_(static_cast<std::size_t>(positions)), sent_(now_.size()) {}
 
   // `times` rounds that all cost the same.
-  void pass(const RoundCost& cost, int times) {
+  void pass(const std::vector<CostEdge>& edges, int times) {
     // Rounds in a row settle whom a rank waits for; the rest has a shorter way.
-    const bool one_each = receives_one_each(cost.edges);
-    const auto edges = static_cast<std::int64_t>(cost.edges.size()) + 1;
-    const std::int64_t affordable = most_edges / edges + 16;
+    const bool one_each = receives_one_each(edges);
+    const std::int64_t affordable = most_edges / (static_cast<std::int64_t>(edges.size()) + 1) + 16;
     const int single =
         one_each ? std::min(times, 4) : static_cast<int>(std::min<std::int64_t>(times, affordable));
     const int half = single / 2;
-    for (int i = 0; i < half; ++i) step(cost.edges);
+    for (int i = 0; i < half; ++i) step(edges);
     const CostTerms middle = latest();
-    for (int i = half; i < single; ++i) step(cost.edges);
+    for (int i = half; i < single; ++i) step(edges);
     if (one_each) {
-      leap(cost.edges, times - single);
+      leap(edges, times - single);
     } else if (times > single) {
       const CostTerms end = latest();
       const CostTerms rate = (end + middle * -1) * (1.0 / (single - half));
@@ -114,28 +113,64 @@ class Clocks {
   std::vector<std::array<Sent, 4>> sent_;
 };
 
+using Ladder = std::vector<const Protocol*>;  // null: none
+
+const Protocol* find_protocol(const Machine& machine, const std::string& name) {
+  if (name.empty()) return nullptr;
+  for (const Protocol& protocol : machine.costs.protocols) {
+    if (protocol.name == name) return &protocol;
+  }
+  throw InvalidArgument(fmt::format("{} has no protocol '{}'", machine.topology.name(), name));
+}
+
+std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& protocols) {
+  std::vector<Clocks> clocks(protocols.size(), Clocks(setting.positions()));
+  std::vector<CostEdge> edges;
+  std::int64_t messages = 0;
+  const Costs& costs = setting.machine.costs;
+  const auto [link, busy] =
+      for_each_round(setting, [&](std::size_t i, const RoundTraffic& traffic) {
+        const int times = setting.times(i);
+        messages += times * static_cast<std::int64_t>(traffic.size());
+        for (std::size_t k = 0; k < protocols.size(); ++k) {
+          price(traffic, costs, protocols[k], edges);
+          clocks[k].pass(edges, times);
+        }
+      });
+  std::vector<Prediction> predictions;
+  for (std::size_t k = 0; k < protocols.size(); ++k) {
+    const CostTerms last = clocks[k].latest();
+    const bool streams = setting.streams.size() > 1;
+    const double spare = streams ? last.bandwidth : last.sum();
+    const double on_wire = busy * message_cost(costs, protocols[k], 0, 0).wire_factor;
+    Prediction sum;
+    sum.latency = Seconds{last.latency};
+    sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, on_wire - spare)};
+    sum.reduction = Seconds{last.reduction};
+    sum.overhead = costs.per_collective;
+    sum.bottleneck = link;
+    sum.at_bottleneck = Seconds{on_wire};
+    sum.messages = messages;
+    sum.chunks_equated = setting.chunks_equated;
+    predictions.push_back(sum);
+  }
+  return predictions;
+}
+
 }  // namespace
 
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const Workload& workload) {
-  const CostSetting setting(schedule, machine, placement, workload);
-  Clocks clocks(setting.positions());
-  Prediction sum;
-  const auto [link, busy] = for_each_round(setting, [&](std::size_t i, const RoundCost& cost) {
-    clocks.pass(cost, setting.times(i));
-    sum.messages += setting.times(i) * cost.messages;
-  });
-  const CostTerms last = clocks.latest();
-  sum.bottleneck = link;
-  sum.at_bottleneck = Seconds{busy};
-  sum.latency = Seconds{last.latency};
-  const bool streams = setting.streams.size() > 1;
-  const double spare = streams ? last.bandwidth : last.sum();
-  sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, busy - spare)};
-  sum.reduction = Seconds{last.reduction};
-  sum.overhead = machine.costs.per_collective;
-  sum.chunks_equated = setting.chunks_equated;
-  return sum;
+  const Protocol* protocol = find_protocol(machine, workload.protocol);
+  return predict_each({schedule, machine, placement, workload}, {protocol}).front();
+}
+
+std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
+                                       std::span<const Host> placement, const Workload& workload) {
+  Ladder ladder;
+  for (const Protocol& protocol : machine.costs.protocols) ladder.push_back(&protocol);
+  if (ladder.empty()) ladder.push_back(nullptr);
+  return predict_each({schedule, machine, placement, workload}, ladder);
 }
 
 Prediction predict_in_network(const Machine& machine, int ranks, Bytes size) {

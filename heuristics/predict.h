@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
@@ -54,6 +55,11 @@ struct Prediction {
 /// Throws InvalidArgument if the placement or the protocol does not fit the schedule or machine.
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const Workload& workload);
+
+/// The same with every protocol of the machine's ladder in its order, or once without any if it has
+/// none; workload.protocol does not count. What links carry is looked at once for all.
+std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
+                                       std::span<const Host> placement, const Workload& workload);
 
 /// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none or
 /// their domain is smaller than `ranks`.

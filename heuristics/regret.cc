@@ -19,10 +19,6 @@ std::string name_of(const MeasuredTime& row) {
   return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
 }
 
-bool is_default(const std::string& algorithm) {
-  return algorithm == "auto" || algorithm.rfind("default", 0) == 0;
-}
-
 /// What is compared: rows that differ in algorithm and protocol only.
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
 using Rows = std::vector<MeasuredTime>;
@@ -51,7 +47,7 @@ using Candidates = std::map<std::string, MeasuredTime>;
 
 std::string choose_default(const Candidates& candidates) {
   for (const auto& [name, row] : candidates) {
-    if (is_default(row.algorithm)) return name;
+    if (is_library_default(row.algorithm)) return name;
   }
   throw InvalidArgument("the library's own choice was not measured there");
 }
@@ -72,7 +68,7 @@ std::string choose_calibrated(const Candidates& candidates, const Calibration& c
       best = name;
       least = time;
     }
-    if (!is_default(row.algorithm)) continue;
+    if (!is_library_default(row.algorithm)) continue;
     of_default = time;
     default_name = name;
   }

@@ -39,7 +39,7 @@ std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
     std::span<const RegretPoint> points);
 
 /// Every policy of heuristics/policy.h by name, and `default`: what the library itself took
-/// (rows of algorithm "auto" or "default..."). `model` is the fastest by the models of
+/// (is_library_default()). `model` is the fastest by the models of
 /// heuristics/calibration.h, fitted to what it may know; it keeps to the default unless it expects
 /// to gain 2 %.
 /// Throws InvalidArgument with a suggestion for another name.

@@ -14,14 +14,6 @@ namespace {
 constexpr std::int64_t most_turns_apart = 4'000'000;
 constexpr std::int64_t turns_worth_a_thread = 20'000;
 
-const Protocol* find_protocol(const Machine& machine, const std::string& name) {
-  if (name.empty()) return nullptr;
-  for (const Protocol& protocol : machine.costs.protocols) {
-    if (protocol.name == name) return &protocol;
-  }
-  throw InvalidArgument(fmt::format("{} has no protocol '{}'", machine.topology.name(), name));
-}
-
 // Adds up the loads of links, round by round. One thread's own.
 class Loads {
  public:
@@ -31,50 +23,38 @@ class Loads {
         busy_(load_.size(), 0),
         reduction_(static_cast<std::size_t>(setting.positions()), 0) {}
 
-  // Replaces `cost` by what round `t` costs, which stands for `times` rounds. Streams do not keep
-  // step, so that each of them has its links for itself; what they lack together, busy() says.
-  void measure(int t, int times, RoundCost& cost) {
-    cost.edges.clear();
-    cost.messages = 0;
+  // Replaces `traffic` by what round `t` sends, which stands for `times` rounds. Streams do not
+  // keep step, so that each of them has its links for itself; what they lack together, busy() says.
+  void measure(int t, int times, RoundTraffic& traffic) {
+    traffic.clear();
     const int ranks = setting_.schedule.ranks();
     for (int begin = 0; begin < setting_.positions(); begin += ranks) {
-      measure_stream(begin, t, times, cost);
+      measure_stream(begin, t, times, traffic);
     }
   }
 
   const std::vector<double>& busy() const { return busy_; }
 
  private:
-  void measure_stream(int stream_begin, int t, int times, RoundCost& cost) {
-    std::vector<CostEdge>& edges = cost.edges;
+  void measure_stream(int stream_begin, int t, int times, RoundTraffic& traffic) {
     routes_.clear();
     hops_.clear();
-    const std::size_t first = edges.size();
+    const std::size_t first = traffic.size();
     const int end_of_stream = stream_begin + setting_.schedule.ranks();
-    for (int p = stream_begin; p < end_of_stream; ++p) visit(p, t, edges);
-    cost.messages += static_cast<std::int64_t>(edges.size() - first);
+    for (int p = stream_begin; p < end_of_stream; ++p) visit(p, t, traffic);
     take_loads(times);
     const LinkId* hop = routes_.data();
-    std::size_t kept = first;
-    for (std::size_t i = first; i < edges.size(); ++i) {
-      CostEdge edge = edges[i];
+    for (std::size_t i = first; i < traffic.size(); ++i) {
+      Message& message = traffic[i];
       for (const LinkId* end = hop + hops_[i - first]; hop < end; ++hop) {
-        edge.cost.bandwidth = std::max(edge.cost.bandwidth, load_[*hop]);
+        message.busy = std::max(message.busy, load_[*hop]);
       }
-      edge.cost.reduction = reduction_[edge.to];
-      const bool again =
-          kept > first && edges[kept - 1].from == edge.from && edges[kept - 1].to == edge.to;
-      if (!again) {
-        edges[kept++] = edge;
-      } else if (edge.cost.sum() > edges[kept - 1].cost.sum()) {
-        edges[kept - 1] = edge;
-      }
+      message.reduction = reduction_[message.to];
     }
-    edges.resize(kept);
     for (const LinkId link : routes_) load_[link] = 0;
   }
 
-  void visit(int position, int t, std::vector<CostEdge>& edges) {
+  void visit(int position, int t, RoundTraffic& traffic) {
     reduction_[position] = 0;
     const Rank r = position % setting_.schedule.ranks();
     const int stream_begin = position - r;
@@ -87,30 +67,27 @@ class Loads {
       if (op.peer == r) continue;  // the mark of the own term in a fold
       const double bytes = setting_.bytes(op.chunks);
       if (op.kind == OpKind::recv_reduce) reduced += bytes;
-      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, stream_begin, bytes, edges);
+      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, stream_begin, bytes, traffic);
     }
     // The streams of a rank share its rate.
     const auto streams = static_cast<double>(setting_.streams.size());
     reduction_[position] = rate > 0 ? reduced * streams / rate : 0;
   }
 
-  void send(Rank from, Rank to, int stream_begin, double bytes, std::vector<CostEdge>& edges) {
+  void send(Rank from, Rank to, int stream_begin, double bytes, RoundTraffic& traffic) {
     const Topology& topology = setting_.machine.topology;
     topology.route(setting_.placement[from], setting_.placement[to], route_);
     const RouteSummary summary = summarize(topology, route_);
-    if (bytes != last_bytes_ || summary.level != last_level_) {
-      last_bytes_ = bytes;
-      last_level_ = summary.level;
-      cost_ = message_cost(setting_.machine.costs, setting_.protocol, bytes, summary.level);
-    }
-    const double wire = bytes * cost_.wire_factor;
-    for (const LinkId link : route_) load_[link] += wire;
+    for (const LinkId link : route_) load_[link] += bytes;
     routes_.insert(routes_.end(), route_.begin(), route_.end());
     hops_.push_back(static_cast<std::uint32_t>(route_.size()));
-    const double at_cap = cost_.cap > 0 ? wire / cost_.cap : 0;
-    edges.push_back({stream_begin + from,
-                     stream_begin + to,
-                     {(summary.latency + cost_.latency).count(), at_cap, 0}});
+    traffic.push_back({.from = stream_begin + from,
+                       .to = stream_begin + to,
+                       .level = summary.level,
+                       .bytes = bytes,
+                       .latency = summary.latency.count(),
+                       .busy = 0,
+                       .reduction = 0});
   }
 
   // Turns bytes of links into seconds.
@@ -130,12 +107,10 @@ class Loads {
   std::vector<std::uint32_t> hops_;  // of each of them
   Round round_;
   std::vector<LinkId> route_;
-  double last_bytes_ = -1;
-  int last_level_ = -1;
-  MessageCost cost_;
 };
 
-// Computes the costs of setting.rounds on as many threads as are worth it, and takes them in order.
+// Computes the traffic of setting.rounds on as many threads as are worth it, and takes them in
+// order.
 class Rounds {
  public:
   explicit Rounds(const CostSetting& setting) : setting_(setting) {
@@ -148,12 +123,12 @@ class Rounds {
       team_.emplace_back(setting);
   }
 
-  void for_each(const std::function<void(std::size_t index, const RoundCost&)>& take) {
-    std::vector<RoundCost> costs(team_.size());
+  void for_each(const std::function<void(std::size_t index, const RoundTraffic&)>& take) {
+    std::vector<RoundTraffic> traffic(team_.size());
     for (std::size_t first = 0; first < setting_.rounds.size(); first += team_.size()) {
       const std::size_t count = std::min(team_.size(), setting_.rounds.size() - first);
-      compute(first, count, costs);
-      for (std::size_t i = 0; i < count; ++i) take(first + i, costs[i]);
+      compute(first, count, traffic);
+      for (std::size_t i = 0; i < count; ++i) take(first + i, traffic[i]);
     }
   }
 
@@ -170,9 +145,9 @@ class Rounds {
 
  private:
   // The first by this thread, the others by one each.
-  void compute(std::size_t first, std::size_t count, std::vector<RoundCost>& costs) {
-    const auto measure = [this, first, &costs](std::size_t i) {
-      team_[i].measure(setting_.rounds[first + i], setting_.times(first + i), costs[i]);
+  void compute(std::size_t first, std::size_t count, std::vector<RoundTraffic>& traffic) {
+    const auto measure = [this, first, &traffic](std::size_t i) {
+      team_[i].measure(setting_.rounds[first + i], setting_.times(first + i), traffic[i]);
     };
     std::vector<std::future<void>> others;
     for (std::size_t i = 1; i < count; ++i) {
@@ -194,7 +169,6 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
       streams(schedule_of.streams().empty() ? std::span(&schedule_of, 1) : schedule_of.streams()),
       machine(machine_of),
       placement(hosts),
-      protocol(find_protocol(machine_of, workload.protocol)),
       rounds(schedule_of.runs()) {
   require(static_cast<int>(hosts.size()) == schedule.ranks(),
           fmt::format("{} has {} ranks, but {} are placed", schedule.name(), schedule.ranks(),
@@ -225,10 +199,35 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
 
 std::pair<LinkId, double> for_each_round(
     const CostSetting& setting,
-    const std::function<void(std::size_t index, const RoundCost& cost)>& take) {
+    const std::function<void(std::size_t index, const RoundTraffic& traffic)>& take) {
   Rounds rounds(setting);
   rounds.for_each(take);
   return rounds.busiest();
+}
+
+void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* protocol,
+           std::vector<CostEdge>& edges) {
+  edges.clear();
+  MessageCost cost;
+  double priced_bytes = -1;
+  int priced_level = -1;
+  for (const Message& message : traffic) {
+    if (message.bytes != priced_bytes || message.level != priced_level) {
+      priced_bytes = message.bytes;
+      priced_level = message.level;
+      cost = message_cost(costs, protocol, message.bytes, message.level);
+    }
+    const double at_cap = cost.cap > 0 ? message.bytes / cost.cap : 0;
+    const CostTerms terms = {message.latency + cost.latency.count(),
+                             cost.wire_factor * std::max(message.busy, at_cap), message.reduction};
+    const bool again =
+        !edges.empty() && edges.back().from == message.from && edges.back().to == message.to;
+    if (!again) {
+      edges.push_back({message.from, message.to, terms});
+    } else if (terms.sum() > edges.back().cost.sum()) {
+      edges.back().cost = terms;
+    }
+  }
 }
 
 }  // namespace collbench

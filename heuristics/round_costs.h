@@ -1,4 +1,5 @@
-// What every round of a schedule costs on a machine: the parts that predict() adds up.
+// What every round of a schedule sends over a machine, and what that costs with a protocol: the
+// parts that predict() adds up.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +38,19 @@ struct CostEdge {
   CostTerms cost;
 };
 
-// What one round costs.
-struct RoundCost {
-  std::vector<CostEdge> edges;  // at most one per pair of ranks that follow each other in the list
-  std::int64_t messages = 0;
+// A message before a protocol is chosen: what the links on its way carry does not depend on it.
+struct Message {
+  int from;  // position, as in CostEdge
+  int to;
+  int level;         // of its route
+  double bytes;      // of the payload
+  double latency;    // of its route, seconds
+  double busy;       // the busiest link on its way, seconds for the payloads of the round
+  double reduction;  // of its receiver, seconds
 };
+
+// What is sent in one round.
+using RoundTraffic = std::vector<Message>;
 
 // Everything about a workload that rounds have in common.
 struct CostSetting {
@@ -64,17 +73,22 @@ struct CostSetting {
   std::span<const Schedule> streams;
   const Machine& machine;
   std::span<const Host> placement;
-  const Protocol* protocol = nullptr;
   double chunk_bytes = 0;
   std::vector<std::int64_t> offsets;  // of chunks, in bytes; empty if all are equal
   std::vector<int> rounds;            // to look at: the first of each run
   bool chunks_equated = false;
 };
 
-/// Calls `take` with the cost of every one of setting.rounds, in order; computes them on as many
-/// threads as are worth it. Returns the link that is busy longest, -1 if none is, and for how long.
+/// Calls `take` with the traffic of every one of setting.rounds, in order; computes it on as many
+/// threads as are worth it. Returns the link that is busy longest, -1 if none is, and for how long
+/// with the payloads of all rounds.
 std::pair<LinkId, double> for_each_round(
     const CostSetting& setting,
-    const std::function<void(std::size_t index, const RoundCost& cost)>& take);
+    const std::function<void(std::size_t index, const RoundTraffic& traffic)>& take);
+
+/// Replaces `edges` by what the messages cost with a protocol, which may be null: at most one edge
+/// per pair of positions that follow each other in `traffic`.
+void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* protocol,
+           std::vector<CostEdge>& edges);
 
 }  // namespace collbench

@@ -23,7 +23,7 @@ enum Term : std::size_t {
   chunks
 };
 
-constexpr double prior_weight = 0.05;
+constexpr double prior_weight = 0.02;
 constexpr double robust_beyond = 0.5;  // of the logarithm of a time
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
@@ -47,6 +47,7 @@ Prior from_values(const TermValues& microseconds, const TermValues& deviation) {
 struct Point {
   TermValues basis{};
   double log_microseconds = 0;
+  double trust = 1;
 };
 
 class Fit {
@@ -111,7 +112,7 @@ class Fit {
     double sum = 0;
     for (const Point& point : points_) {
       const double z = std::pow(residual(point, logs) / robust_beyond, 2);
-      sum += 2 * robust_beyond * robust_beyond * (std::sqrt(1 + z) - 1);
+      sum += point.trust * 2 * robust_beyond * robust_beyond * (std::sqrt(1 + z) - 1);
     }
     for (std::size_t k = 0; k < trend_terms; ++k) {
       sum += stiffness_[k] * std::pow(logs[k] - prior_.mean[k], 2);
@@ -124,13 +125,14 @@ class Fit {
     for (const Point& point : points_) {
       const double all = value(point, costs_);
       const double r = std::log(all) - point.log_microseconds;
+      const double trusted = point.trust * weight(r);
       TermValues share{};
       for (std::size_t k = 0; k < trend_terms; ++k) {
         share[k] = point.basis[k] * std::exp(costs_[k]) / all;
       }
       for (std::size_t k = 0; k < trend_terms; ++k) {
-        gradient[k] += weight(r) * r * share[k];
-        for (std::size_t j = 0; j <= k; ++j) matrix(k, j) += weight(r) * share[k] * share[j];
+        gradient[k] += trusted * r * share[k];
+        for (std::size_t j = 0; j <= k; ++j) matrix(k, j) += trusted * share[k] * share[j];
       }
     }
     for (std::size_t k = 0; k < trend_terms; ++k) {
@@ -215,12 +217,13 @@ Prior prior_for(const MethodKey& method) {
   return from_values(costs, {1.5, 1, 1, 1.5, 1, 1.5, 2, 2, 2, 1});
 }
 
-Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior) {
+Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior,
+             std::span<const double> trust) {
   std::vector<Point> points;
   std::set<Scale> scales;
   for (const MeasuredTime& row : rows) {
     points.push_back({trend_basis(row.scale, static_cast<double>(row.bytes.count)),
-                      std::log(row.time.count() * 1e6)});
+                      std::log(row.time.count() * 1e6), trust.empty() ? 1 : trust[points.size()]});
     scales.insert(row.scale);
   }
   const double curve = static_cast<double>(rows.size()) /

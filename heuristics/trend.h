@@ -14,8 +14,9 @@
 //
 // Costs are positive, so they are fitted as logarithms, to logarithms of times: a fit of relative
 // errors. Each has a prior, a value and how many times it may be off, which decides what the data
-// leave open (one scale says nothing about another); it weighs 1 % of a measured curve. Errors
-// count as soft L1 beyond 50 %, so a disturbed table does not bend the rest.
+// leave open (one scale says nothing about another); a prior off by
+// one deviation counts as much as errors of 2 % at every point of a curve. Errors count as soft L1
+// beyond 50 %, so a disturbed table does not bend the rest.
 #pragma once
 
 #include <array>
@@ -53,8 +54,9 @@ Prior prior_for(const MethodKey& method);
 class Trend {
  public:
   Trend() = default;
-  /// Rows of one method; only scale, bytes and time count.
-  Trend(std::span<const MeasuredTime> rows, const Prior& prior);
+  /// Rows of one method; only scale, bytes and time count, each as much as its entry of `trust`
+  /// (1: fully), which may be empty: all alike.
+  Trend(std::span<const MeasuredTime> rows, const Prior& prior, std::span<const double> trust = {});
 
   /// Natural logarithm of seconds.
   double log_time(const Scale& scale, double bytes) const;

@@ -12,6 +12,8 @@
 #include "bench/simulated_sweep.h"
 #include "bench/simulated_values.h"
 #include "core/error.h"
+#include "heuristics/policy.h"
+#include "topologies/specification.h"
 
 namespace collbench {
 namespace {
@@ -83,6 +85,31 @@ TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
   }
   EXPECT_EQ(decided.name, fastest);
   EXPECT_THAT(decided.reason, HasSubstr("simulated"));
+}
+
+TEST(SimulatedTeam, AutoTakesWhatThePolicyTakesWhereNothingIsContended) {
+  CaseBinder binder;
+  for (const std::int64_t bytes : {1 << 10, 1 << 18, 1 << 26}) {
+    const Machine network = machine("dgx-h100", 8);
+    Question question;
+    question.bytes = {bytes};
+    question.workers = 8;
+    question.machine = &network;
+    const Answer answer = ask(find_policy("auto"), question);
+    const Case which = simulated_case("dgx-h100", "auto", 8, bytes);
+    EXPECT_EQ(binder.decide_algorithm(which).name, answer.algorithm) << bytes;
+  }
+}
+
+TEST(SimulatedTeam, AutoTakesSwitchesThatAddUnlessMessagesAreToBeShown) {
+  const Case which = simulated_case("dgx-h100", "auto", 8, 1 << 30);
+  CaseBinder binder;
+  EXPECT_EQ(binder.decide_algorithm(which).name, "nvls");
+  CaseBinder showing(true);
+  EXPECT_NE(showing.decide_algorithm(which).name, "nvls");
+  Case half = which;
+  half.simulated.collective = "all-gather";
+  EXPECT_NE(binder.decide_algorithm(half).name, "nvls");
 }
 
 TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {

@@ -1,6 +1,7 @@
 #include "heuristics/calibration.h"
 
 #include <cmath>
+#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "heuristics/dense.h"
 #include "heuristics/fitted_machine.h"
 #include "heuristics/regret.h"
+#include "heuristics/time_curve.h"
 #include "topologies/machine_file.h"
 
 namespace collbench {
@@ -106,6 +108,24 @@ TEST(CalibrationTest, PredictsAScaleThatItDidNotSee) {
   EXPECT_LT(summarize_held_out(leave_one_size_out(curves({2, 4, 8, 16}))).p90, 0.1);
 }
 
+TEST(MethodModelTest, OneDisturbedScaleDoesNotBendItsNeighbours) {
+  std::vector<MeasuredTime> rows = curves({2, 4, 16, 32});
+  const std::vector<MeasuredTime> disturbed = curve({32, 8}, "auto", 2.0);
+  rows.insert(rows.end(), disturbed.begin(), disturbed.end());
+  const MethodModel model(rows);
+  for (const MeasuredTime& row : disturbed) {
+    EXPECT_NEAR(model.estimate(row.scale, row.bytes).time / row.time, 1, 0.05)
+        << to_string(row.bytes);
+  }
+  std::vector<MeasuredTime> rest = rows;
+  std::erase_if(rest, [](const MeasuredTime& row) { return row.scale.nodes == 16; });
+  const MethodModel without(rest);
+  for (const MeasuredTime& row : curve({64, 16})) {
+    EXPECT_NEAR(without.estimate(row.scale, row.bytes).time / row.time, 1, 0.15)
+        << to_string(row.bytes);
+  }
+}
+
 TEST(CalibrationTest, RefusesTooFewPointsInWords) {
   std::vector<MeasuredTime> rows = curve({8, 2});
   rows.resize(3);
@@ -171,6 +191,47 @@ TEST(RegretTest, OfTheOracleIsNoneAndOfTheDefaultWhatItLoses) {
   EXPECT_LT(summarize_regret(regret_of("model", rows, true)).mean, 0.01);
   EXPECT_EQ(summarize_regret(regret_of("oracle", rows, true)).unanswered, 10);
   EXPECT_THROW(regret_of("nonsense", rows, false), InvalidArgument);
+}
+
+TEST(TimeCurveTest, LiesBetweenTheChordAndWhatItsNeighboursAllow) {
+  // 10 us and 1 ns per byte, at sizes 16 apart.
+  TimeCurve curve;
+  for (std::int64_t bytes = 64; bytes <= 1 << 24; bytes *= 16) {
+    curve[bytes] = 1e-5 + 1e-9 * static_cast<double>(bytes);
+  }
+  double worst = 0;
+  double worst_chord = 0;
+  for (double bytes = 80; bytes < 1 << 22; bytes *= 1.3) {
+    const double truth = 1e-5 + 1e-9 * bytes;
+    const auto above = curve.upper_bound(static_cast<std::int64_t>(bytes));
+    const auto below = std::prev(above);
+    const double share = std::log(bytes / static_cast<double>(below->first)) / std::log(16.0);
+    const double chord = std::pow(below->second, 1 - share) * std::pow(above->second, share);
+    EXPECT_LE(time_at(curve, bytes), chord * (1 + 1e-12));
+    EXPECT_GE(time_at(curve, bytes), below->second);
+    worst = std::max(worst, std::abs(time_at(curve, bytes) / truth - 1));
+    worst_chord = std::max(worst_chord, chord / truth - 1);
+  }
+  EXPECT_LT(worst, 0.6 * worst_chord);
+  EXPECT_EQ(time_at(curve, 1024), curve.at(1024));
+  EXPECT_EQ(time_at(curve, 1), curve.at(64));
+  EXPECT_NEAR(time_at(curve, 3.0 * (1 << 22)), 3 * curve.at(1 << 22), 1e-12);
+  EXPECT_EQ(doublings_outside(curve, 16), 2);
+  EXPECT_EQ(doublings_outside(curve, 100), 0);
+  EXPECT_EQ(doublings_outside(curve, 1 << 23), 1);
+}
+
+TEST(RegretTest, OutsideTheSizesMeasuredALibrarysChoiceIsLeftOnlyForAClearGain) {
+  // At 1 KiB, held out, both neighbours of a table that begins at 4 KiB: 3 % are too little for
+  // two doublings, 30 % are enough.
+  for (const auto& [slower, left] : {std::pair{1.03, false}, std::pair{1.3, true}}) {
+    std::vector<MeasuredTime> rows = curve({8, 2}, "default", slower);
+    for (const MeasuredTime& row : curve({8, 2}, "fast")) rows.push_back(row);
+    const std::vector<RegretPoint> points = regret_of("measured", rows, true);
+    ASSERT_EQ(points.front().best.bytes, (Bytes{1024}));
+    EXPECT_EQ(points.front().chosen, left ? "fast" : "default") << slower;
+    EXPECT_EQ(points[1].chosen, "fast") << slower;
+  }
 }
 
 TEST(RegretTest, TheLibrarysOwnChoiceIsKeptWhereItIsFastest) {

@@ -123,6 +123,37 @@ TEST(Predict, TakesTheCostsOfTheProtocol) {
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("no protocol 'LL128'")));
 }
 
+TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
+  Machine machine = star_machine(12);
+  machine.costs.wire_factor = 1.25;
+  machine.costs.reduction_rate = Bandwidth{10e9};
+  machine.costs.message_latency = {{Bytes{1000}, Seconds{2e-6}}};
+  machine.costs.protocols = {{"LL", 2, {Seconds{-0.5e-6}}, {Bandwidth{10e9}}, ""},
+                             {"LL128", 1.1, {Seconds{1e-7}}, {}, ""},
+                             {"Simple", 1, {Seconds{4e-6}}, {Bandwidth{30e9}}, ""}};
+  for (const char* spec : {"ring", "direct", "double-tree", "halving-doubling"}) {
+    const Schedule schedule = make_schedule(spec, 12);
+    Workload workload{12345, DataType::f32, "", {}};
+    const std::vector<Prediction> ladder =
+        predict_ladder(schedule, machine, in_order(12), workload);
+    ASSERT_EQ(ladder.size(), 3U);
+    for (std::size_t k = 0; k < ladder.size(); ++k) {
+      workload.protocol = machine.costs.protocols[k].name;
+      const Prediction alone = predict(schedule, machine, in_order(12), workload);
+      EXPECT_EQ(ladder[k].time(), alone.time()) << spec << ' ' << workload.protocol;
+      EXPECT_EQ(ladder[k].messages, alone.messages);
+      EXPECT_EQ(ladder[k].bottleneck, alone.bottleneck);
+      EXPECT_EQ(ladder[k].at_bottleneck, alone.at_bottleneck);
+    }
+  }
+  machine.costs.protocols.clear();
+  const Schedule ring = make_schedule("ring", 12);
+  const Workload workload{12345, DataType::f32, "", {}};
+  const std::vector<Prediction> one = predict_ladder(ring, machine, in_order(12), workload);
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());
+}
+
 TEST(Predict, NamesTheSlowLinkAsBottleneck) {
   const Host host = 3;
   const double factor = 0.25;
