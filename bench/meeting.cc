@@ -18,7 +18,8 @@ namespace collbench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto between_words = std::chrono::seconds(5);
+constexpr auto between_words = Seconds{5};  // or a quarter of the timeout
+constexpr const char* gone = "gone";        // says a guest whose patience has ended
 constexpr auto between_looks = std::chrono::milliseconds(100);
 constexpr int children_each = 16;
 constexpr std::size_t most_named = 32;
@@ -30,7 +31,9 @@ class Patience {
   explicit Patience(const Meeting& meeting)
       : meeting_(meeting),
         end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(meeting.timeout)),
-        next_word_(Clock::now() + between_words) {}
+        pause_(std::chrono::duration_cast<Clock::duration>(
+            std::min(between_words, meeting.timeout / 4))),
+        next_word_(Clock::now() + pause_) {}
 
   /// Throws once the time is over; true, having told it, when it is time for a word.
   bool check(const std::string& missing) {
@@ -40,7 +43,7 @@ class Patience {
                                        to_string(meeting_.timeout), missing, meeting_.address));
     }
     if (now < next_word_) return false;
-    next_word_ = now + between_words;
+    next_word_ = now + pause_;
     say(fmt::format("waiting for {} at {}", missing, meeting_.address));
     return true;
   }
@@ -51,6 +54,7 @@ class Patience {
  private:
   const Meeting& meeting_;
   Clock::time_point end_;
+  Clock::duration pause_;
   Clock::time_point next_word_;
 };
 
@@ -193,9 +197,12 @@ class Host {
       if (guest.descriptor() < 0 || !readable(guest.descriptor(), std::chrono::milliseconds(0))) {
         continue;
       }
-      if (!guest.receive() || guest.received() > longest_hello) {
-        throw TransportError(fmt::format("rank {} was lost at the start", r));
+      const bool lost = !guest.receive() || guest.received() > longest_hello;
+      if (guest.take_line() == gone) {
+        throw TransportError(fmt::format("rank {} waited for {} at the meeting {} and has gone", r,
+                                         names_of(absent_ranks()), meeting_.address));
       }
+      if (lost) throw TransportError(fmt::format("rank {} was lost at the start", r));
     }
   }
 
@@ -300,7 +307,12 @@ class Attendance {
         }
         if (greeting && host.received() > longest_hello) return "";
       }
-      patience_.check(whom);
+      try {
+        patience_.check(whom);
+      } catch (const TransportError&) {
+        if (!greeting) host.send(gone);  // or it would be blamed for those that it waited for
+        throw;
+      }
     }
   }
 

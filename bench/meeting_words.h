@@ -2,6 +2,7 @@
 //
 //   host:  collbench-meeting-2 NUMBER                                  (to whoever connects)
 //   guest: hello VERSION RANK RANKS PORT RELAY-PORT HOST NUMBER PROOF  (HOST "-": as you see me)
+//   guest: gone                                                        (its patience has ended)
 //   guest: fetch VERSION RANK RANKS NUMBER PROOF                       (from another guest)
 //   host:  wait TEXT                                                   (now and then)
 //   host:  PROOF error TEXT | PROOF table HOST:PORT.. | PROOF ask HOST:PORT | - error TEXT

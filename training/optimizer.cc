@@ -104,7 +104,7 @@ class Adam final : public Optimizer {
 
   OptimizerState state() const override { return {updates_, {exact(mean_), exact(square_)}}; }
   void set_state(const OptimizerState& state) override {
-    updates_ = static_cast<int>(state.updates);
+    updates_ = state.updates;
     restore(state.slots.at(0), mean_);
     restore(state.slots.at(1), square_);
   }
@@ -114,7 +114,7 @@ class Adam final : public Optimizer {
   static constexpr double beta2 = 0.999;
   static constexpr double epsilon = 1e-7;
   double learning_rate_;
-  int updates_ = 0;
+  std::int64_t updates_ = 0;
   AlignedArray<T> mean_;
   AlignedArray<T> square_;
 };

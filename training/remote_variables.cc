@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,7 +74,8 @@ std::string VariableService::read() {
 }
 
 std::string VariableService::update(PacketReader& request) {
-  const std::int64_t seen = request.number();
+  const std::int64_t seen =
+      request.number("updates seen", 0, std::numeric_limits<std::int64_t>::max());
   const auto gradients = request.memory();
   const auto moves = request.memory();
   request.end();

@@ -10,6 +10,9 @@ namespace collbench {
 namespace {
 
 constexpr Seconds between_words{2.0};  // about who is missing
+// Of anything that is counted in a step. Sums of so many can be added up for ever.
+constexpr std::int64_t most_counted = std::int64_t{1} << 32;
+constexpr std::int64_t most_updates = std::int64_t{1} << 53;
 
 Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
@@ -65,7 +68,7 @@ StoreContents read_contents(PacketReader& from) {
   }
   contents.values = from.reals();
   contents.statistics = from.reals();
-  contents.state.updates = from.number("updates", 0, std::int64_t{1} << 31);
+  contents.state.updates = from.number("updates", 0, most_updates);
   const std::int64_t slots = from.number("slots", 0, 2);
   for (std::int64_t i = 0; i < slots; ++i) contents.state.slots.push_back(from.reals());
   return contents;
@@ -81,9 +84,9 @@ ClosureResult read_result(PacketReader& from) {
   ClosureResult result;
   result.step = from.number();
   result.score.loss = from.real();
-  result.score.correct = from.number();
-  result.samples = from.number();
-  result.staleness = from.number();
+  result.score.correct = from.number("correct samples", 0, most_counted);
+  result.samples = from.number("samples", 0, most_counted);
+  result.staleness = from.number("updates by others", 0, most_counted);
   for (const auto time : told_times) result.times.*time = Seconds{from.real()};
   return result;
 }

@@ -23,9 +23,9 @@ if(COLLBENCH_WITH_GRPC AND gRPC_FOUND AND Protobuf_FOUND)
   set_source_files_properties(${proto_sources} PROPERTIES COMPILE_OPTIONS -w SKIP_LINTING ON)
 
   collbench_library(transports_grpc
-    HEADERS grpc_agreement.h grpc_calls.h grpc_control.h grpc_credentials.h grpc_door.h grpc_endpoint.h grpc_exchange_rate.h grpc_greeting.h grpc_handover.h grpc_intake.h
+    HEADERS grpc_admission.h grpc_agreement.h grpc_calls.h grpc_control.h grpc_credentials.h grpc_door.h grpc_endpoint.h grpc_exchange_rate.h grpc_greeting.h grpc_handover.h grpc_intake.h
       grpc_patience.h grpc_polled_endpoint.h grpc_recvbuf_coding.h grpc_stream.h grpc_wire.h
-    SOURCES grpc_agreement.cc grpc_calls.cc grpc_control.cc grpc_credentials.cc grpc_door.cc grpc_endpoint.cc grpc_exchange_rate.cc grpc_greeting.cc grpc_incoming_stream.cc
+    SOURCES grpc_admission.cc grpc_agreement.cc grpc_calls.cc grpc_control.cc grpc_credentials.cc grpc_door.cc grpc_endpoint.cc grpc_exchange_rate.cc grpc_greeting.cc grpc_incoming_stream.cc
       grpc_intake.cc grpc_outgoing_stream.cc grpc_patience.cc grpc_polled_endpoint.cc grpc_recvbuf_coding.cc
       grpc_recvbuf_endpoint.cc grpc_wire.cc grpc_wire_events.cc grpc_wire_join.cc ${proto_sources}
     USES transports core

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -19,18 +20,24 @@
 #include <grpcpp/server_context.h>
 
 #include "core/keyed_digest.h"
+#include "transports/grpc_admission.h"
 #include "transports/grpc_credentials.h"
+#include "transports/grpc_door.h"
 
 namespace collbench {
 namespace {
 
 constexpr const char* method = "/collbench.Calls/Call";
 constexpr const char* greeting = "/collbench.Calls/Greet";
+constexpr const char* proving = "/collbench.Calls/Prove";
 constexpr const char* number_key = "collbench-number";
 constexpr const char* count_key = "collbench-count";
 constexpr const char* proof_key = "collbench-proof";
 constexpr std::size_t number_size = 32;
 constexpr std::chrono::milliseconds farewell{200};  // for handlers that answer while we end
+constexpr int strangers_at_once = 256;              // connections, workers that begin included
+constexpr int calls_at_once = 8;                    // of a connection
+constexpr int handshake_ms = 20'000;
 
 /// What gRPC would print is told by our errors; only who asks for its log gets it.
 void silence_grpc() {
@@ -54,6 +61,8 @@ std::vector<Argument> arguments_of(const CallOptions& options) {
           {GRPC_ARG_HTTP2_BDP_PROBE, 0},
           {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
           {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
+          {GRPC_ARG_MAX_METADATA_SIZE, 8192},
+          {GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, std::numeric_limits<int>::max()},
           {GRPC_ARG_ALLOW_REUSEPORT, 0},
           {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
           {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
@@ -100,10 +109,14 @@ std::string metadata_of(const grpc::ServerContext& context, const char* key) {
 
 class CallService final : public grpc::Service {
  public:
-  CallService(std::string token, CallHandler handler)
-      : token_(std::move(token)), handler_(std::move(handler)), number_(random_digits()) {
+  CallService(std::string token, CallHandler handler, GrpcDoor& door)
+      : token_(std::move(token)),
+        handler_(std::move(handler)),
+        door_(door),
+        number_(random_digits()) {
     add(method, &CallService::call);
     add(greeting, &CallService::greet);
+    add(proving, &CallService::prove);
   }
 
   void end() { ending_ = true; }
@@ -128,6 +141,15 @@ class CallService final : public grpc::Service {
     if (caller.size() != number_size) return stranger();
     const grpc::Slice slice(number_ + listener_proof(token_, caller, number_));
     answer = grpc::ByteBuffer(&slice, 1);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status prove(grpc::ServerContext& context, const grpc::ByteBuffer&,
+                     grpc::ByteBuffer& answer) {
+    if (!proved(context)) return stranger();
+    door_.prove(context.peer());
+    const grpc::Slice nothing;
+    answer = grpc::ByteBuffer(&nothing, 1);
     return grpc::Status::OK;
   }
 
@@ -168,6 +190,7 @@ class CallService final : public grpc::Service {
 
   std::string token_;
   CallHandler handler_;
+  GrpcDoor& door_;
   std::string number_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;
@@ -177,20 +200,22 @@ class CallService final : public grpc::Service {
 class GrpcCallServer final : public CallServer {
  public:
   GrpcCallServer(const CallOptions& options, const std::string& address, CallHandler handler)
-      : service_(options.security.token, std::move(handler)) {
+      : door_(address, strangers_at_once),
+        service_(options.security.token, std::move(handler), door_) {
     grpc::ServerBuilder builder;
     for (const auto& [name, value] : arguments_of(options)) builder.AddChannelArgument(name, value);
-    int port = 0;
-    builder.AddListeningPort(address, server_credentials(options.security), &port);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_at_once);
+    auto admit = admission_to(builder, server_credentials(options.security));
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      throw TransportError("grpc: cannot listen on " + address +
-                           ": the port is taken or the address is not of this host");
-    }
-    address_ = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+    if (server_ == nullptr) throw TransportError("grpc: the server of calls cannot start");
+    door_.always_polled();
+    door_.open(std::move(admit));
+    address_ = address.substr(0, address.rfind(':') + 1) + std::to_string(door_.port());
   }
   ~GrpcCallServer() override {
+    door_.close();
     service_.end();
     server_->Shutdown(std::chrono::system_clock::now() + farewell);
     server_->Wait();
@@ -198,6 +223,7 @@ class GrpcCallServer final : public CallServer {
   std::string address() const override { return address_; }
 
  private:
+  GrpcDoor door_;
   CallService service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
@@ -243,17 +269,22 @@ class GrpcCaller final : public Caller {
     for (const auto& piece : pieces) slices.emplace_back(piece.data(), piece.size());  // copies
     request_ = grpc::ByteBuffer(slices.data(), slices.size());
     patience_ = patience;
-    greeting_ = !token_.empty() && listener_.empty();
-    greeting_ ? send(greeting, grpc::ByteBuffer()) : send_call();
+    if (is_known_) {
+      send_proved(method, request_);
+    } else if (token_.empty()) {
+      send_proved(proving, {});
+    } else {
+      send(greeting, {});
+    }
   }
 
   std::string finish() override {
     take();
-    if (greeting_ && status_.ok()) {
-      require_listener(text_of(answer_));
-      send_call();
-      take();
-    }
+    if (!is_known_ && status_.ok()) introduce();
+    // Whoever listens there next knows nothing of this caller.
+    const bool answered =
+        status_.ok() || status_.error_code() == grpc::StatusCode::FAILED_PRECONDITION;
+    is_known_ = is_known_ && answered;
     if (!status_.ok()) throw failure_of(name_, status_);
     return text_of(answer_);
   }
@@ -265,13 +296,27 @@ class GrpcCaller final : public Caller {
   }
 
  private:
-  void send_call() {
+  // Goes on after the greeting, or without a token after the proof: only a connection of one who
+  // is known may bring much.
+  void introduce() {
+    if (!token_.empty()) {
+      require_listener(text_of(answer_));
+      send_proved(proving, {});
+      take();
+      if (!status_.ok()) return;
+    }
+    is_known_ = true;
+    send_proved(method, request_);
+    take();
+  }
+
+  void send_proved(const char* which, const grpc::ByteBuffer& request) {
     std::vector<std::pair<const char*, std::string>> proof;
     if (!token_.empty()) {
       const std::string count = counted(++count_);
       proof = {{count_key, count}, {proof_key, caller_proof(token_, number_, listener_, count)}};
     }
-    send(method, request_, proof);
+    send(which, request, proof);
   }
 
   void send(const char* which, const grpc::ByteBuffer& request,
@@ -316,7 +361,7 @@ class GrpcCaller final : public Caller {
   std::string number_;
   std::string listener_;  // its number, once it has proved to know the token
   std::uint64_t count_ = 0;
-  bool greeting_ = false;  // what is under way
+  bool is_known_ = false;  // to whoever listens there
   Seconds patience_{0};
   grpc::ByteBuffer request_;
   std::unique_ptr<grpc::GenericStub> stub_;

@@ -2,7 +2,9 @@
 //
 // Where the job has a token, a caller greets first: both sides choose a random number, and the
 // listener proves that it knows the token. Then every call proves it for the caller, with a count,
-// so that none is taken twice. The token does not travel; only TLS protects what calls hold.
+// so that none is taken twice; the first call of a connection holds nothing else, for until then
+// the door (transports/grpc_door.h) lets little pass. The token does not travel; only TLS protects
+// what calls hold.
 #pragma once
 
 #include <memory>

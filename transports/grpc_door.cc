@@ -210,7 +210,7 @@ struct GrpcDoor::Room {
     return !unproved.empty();
   }
 
-  void run(const std::atomic<std::uint64_t>& polls) {
+  void run(const std::atomic<std::uint64_t>& polls, const std::atomic<bool>& always_polled) {
     std::vector<pollfd> waiting{{wake.number(), POLLIN, 0}};
     for (const Descriptor& listener : listeners) waiting.push_back({listener.number(), POLLIN, 0});
     std::uint64_t seen = polls.load(relaxed);
@@ -227,7 +227,7 @@ struct GrpcDoor::Room {
       if (now - ticked < std::chrono::milliseconds(tick_ms)) continue;
       ticked = now;
       const std::uint64_t before = std::exchange(seen, polls.load(relaxed));
-      tick(seen != before);
+      tick(always_polled || seen != before);
     }
   }
 
@@ -252,7 +252,7 @@ int GrpcDoor::port() const { return port_of(room_->listeners.front().number()); 
 
 void GrpcDoor::open(std::function<void(int listener, int connection)> admit) {
   room_->admit = std::move(admit);
-  room_->thread = std::thread([this] { room_->run(polls_); });
+  room_->thread = std::thread([this] { room_->run(polls_, always_polled_); });
 }
 
 void GrpcDoor::close() {

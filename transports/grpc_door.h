@@ -42,6 +42,8 @@ class GrpcDoor {
   /// The caller on this connection, by gRPC's name of it, is one of us.
   void prove(const std::string& connection);
   /// Says that the owner polls: time counts against the unproved only then.
+  /// Says that somebody takes what comes at any time: the time of the unproved always counts.
+  void always_polled() { always_polled_ = true; }
   void note_poll() { polls_.store(polls_.load(relaxed) + 1, relaxed); }
   int unproved() const;
 
@@ -50,6 +52,7 @@ class GrpcDoor {
   struct Room;
   std::unique_ptr<Room> room_;
   std::atomic<std::uint64_t> polls_{0};
+  std::atomic<bool> always_polled_{false};
 };
 
 /// "ipv4:127.0.0.1:80", "ipv6:%5B::1%5D:80" and "ipv6:[fe80::1%251]:80" without what differs from

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -18,6 +19,7 @@
 
 #include "core/error.h"
 #include "core/host_port.h"
+#include "transports/grpc_admission.h"
 #include "transports/grpc_credentials.h"
 
 namespace collbench {
@@ -110,15 +112,13 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
 
 void GrpcWire::start_server(grpc::Service* service,
                             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
   grpc::ServerBuilder builder;
   for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
   // Calls for buffers wait until the buffers are sent; a stream is one for good.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, service == nullptr ? 8 : 1024);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options_.piece.count) + spare_of_piece);
-  const std::shared_ptr<Acceptor> acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  auto admit = admission_to(builder, credentials);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
   if (service != nullptr) builder.RegisterService(service);
   builder.RegisterAsyncGenericService(generic_.get());
@@ -128,12 +128,7 @@ void GrpcWire::start_server(grpc::Service* service,
     shut_down();
     throw TransportError("grpc: the server of this rank cannot start");
   }
-  door_->open([acceptor](int listener, int connection) {
-    Acceptor::NewConnectionParameters parameters;
-    parameters.listener_fd = listener;
-    parameters.fd = connection;
-    acceptor->HandleNewConnection(&parameters);
-  });
+  door_->open(std::move(admit));
 }
 
 GrpcWire::~GrpcWire() { stop(); }

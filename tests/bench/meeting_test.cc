@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "bench/meeting_sockets.h"
+#include "bench/meeting_words.h"
 #include "core/error.h"
+#include "core/keyed_digest.h"
 
 namespace collbench {
 namespace {
@@ -186,9 +188,27 @@ TEST(MeetingTest, MissingRanksAreNamedAfterTheTimeoutOnEveryRank) {
 TEST(MeetingTest, ARankThatIsLostBeforeTheOthersComeIsNamed) {
   const std::string address = free_address();
   Result zero = attend(meeting(address, 0, 3), 10);
-  Result one = attend(meeting(address, 1, 3, 0.5), 11);  // gives up
-  EXPECT_THAT(failure_of(one), HasSubstr("waited 500 ms for the ranks that rank 0 waits for"));
+  {
+    LineSocket one = connect_again(address, BackOff(1), [](const std::string&) {});
+    std::optional<std::string> greeting;
+    while (!(greeting = one.take_line())) ASSERT_TRUE(one.receive());
+    MeetingGuest guest;
+    guest.version = meeting(address, 1, 3).version;
+    guest.rank = 1;
+    guest.ranks = 3;
+    guest.port = 11;
+    guest.number = random_digits();
+    one.send(guest_line(guest, meeting(address, 1, 3).token, greeted_number(*greeting).value()));
+  }
   EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 was lost at the start"));
+}
+
+TEST(MeetingTest, WhoGivesUpIsNotTakenForTheCause) {
+  const std::string address = free_address();
+  Result zero = attend(meeting(address, 0, 3), 10);
+  Result one = attend(meeting(address, 1, 3, 2), 11);
+  EXPECT_THAT(failure_of(one), HasSubstr("waited 2 s for the ranks that rank 0 waits for"));
+  EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 waited for rank 2 at the meeting " + address));
 }
 
 TEST(BackOffTest, PausesGrowToASecondAndDifferBetweenRanks) {

@@ -11,12 +11,16 @@ CHECK is one of
                 and its rank named, and rank 0 keeps the records of what was finished
   down          the same, but the host itself takes its device down
   train         training over a link that fails ends in the same way
+  tls           2 hosts with mutual TLS: right results; refused with another authority's
+                certificate, without one, with an expired one and with another address in it, as
+                both hosts say
   killed        nothing is left when the script that made the cluster is killed
 
 Exit code 77: skipped, with the reason.
 """
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,6 +31,8 @@ ROOT, COLLBENCH, CHECK = sys.argv[1:]
 TOOL = os.path.join(ROOT, "bench", "cluster", "cluster.py")
 sys.path.insert(0, os.path.dirname(TOOL))
 import cluster  # noqa: E402  (found by the line above)
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from certificates import make_authority, make_certificate, openssl_is_there  # noqa: E402
 
 QUICK = ["run", "--algo", "ring", "-b", "64K", "-e", "64K", "-n", "5", "-T", "20"]
 SILENCE = 4  # seconds after which a silent rank is taken for lost
@@ -43,10 +49,7 @@ def run_all(net, arguments, **options):
     begin = time.monotonic()
     texts = [tempfile.TemporaryFile("w+") for _ in range(net.hosts)]
     codes = cluster.run(net, [COLLBENCH, *arguments], limit=120, errors=texts, **options)
-    said = []
-    for text in texts:
-        text.seek(0)
-        said.append(text.read())
+    said = [read_back(text) for text in texts]
     return codes, said, time.monotonic() - begin
 
 
@@ -131,6 +134,49 @@ def train():
                                "--epochs", "100000", "-T", str(SILENCE), "--progress", "off"])
 
 
+def tls():
+    if not openssl_is_there():
+        cluster.skip("there is no openssl command")
+    with tempfile.TemporaryDirectory() as folder:
+        net = cluster.Cluster(2)
+        both = ",".join("IP:" + net.address(place) for place in (0, 1))
+        for authority in ("ca", "other"):
+            make_authority(folder, authority)
+        for name, authority, names, days in (
+                ("good", "ca", both, 2), ("stranger", "other", both, 2),
+                ("expired", "ca", both, -1), ("elsewhere", "ca", "IP:10.99.0.1", 2)):
+            make_certificate(folder, name, authority, names, days)
+
+        def run_with(name, *more, patience):
+            """Host 0 is in order, host 1 has the certificate `name`, and more options."""
+            common = [COLLBENCH, *QUICK[:-1], patience, "--tls-ca", os.path.join(folder, "ca.pem")]
+            zero, one = (shlex.join([*common, "--tls-cert", os.path.join(folder, own + ".pem"),
+                                     "--tls-key", os.path.join(folder, own + ".key"), *rest])
+                         for own, rest in (("good", ()), (name, more)))
+            shell = f"if [ {{host}} = 0 ]; then exec {zero}; else exec {one}; fi"
+            texts = [tempfile.TemporaryFile("w+") for _ in range(3)]
+            codes = cluster.run(net, ["sh", "-c", shell], limit=120, errors=texts[:2],
+                                output=texts[2])
+            return codes, [read_back(text) for text in texts]
+
+        codes, said = run_with("good", patience="60")
+        need(codes == [0, 0] and "all results correct" in said[2], f"{codes} {said}")
+        print("mutual TLS:", said[2].strip().splitlines()[-1])
+        for what, *of_host_1 in (("another authority", "stranger"),
+                                 ("no certificate shown", "good", "--tls-callers", "any"),
+                                 ("expired", "expired"), ("another address", "elsewhere")):
+            codes, said = run_with(*of_host_1, patience="5")
+            need(codes == [5, 5], f"{what}: {codes} {said}")
+            for rank in (0, 1):
+                need("for rank" in said[rank], f"{what}: {said}")
+            print(f"{what}: {said[0].strip().splitlines()[-1]}")
+
+
+def read_back(text):
+    text.seek(0)
+    return text.read()
+
+
 def killed():
     def processes():
         return {name for name in os.listdir("/proc") if name.isdigit()}
@@ -164,7 +210,7 @@ def killed():
 
 
 CHECKS = {"start": start, "hierarchical": hierarchical, "shaped": shaped, "cut": cut, "down": down,
-          "train": train, "killed": killed}
+          "train": train, "tls": tls, "killed": killed}
 if CHECK != "killed":
     cluster.enter()
 try:

@@ -99,18 +99,26 @@ class CellRun:
         """The process of a worker that a run has started itself; None if the run ends before."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline and self.processes[0].child.poll() is None:
-            for pid in self.marked():
-                try:
-                    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                    told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                if words[1:2] == [b"worker"] and words[3:4] == [str(rank).encode()]:
-                    return pid
-                if words[1:2] == [b"train"] and f"RANK={rank}".encode() in told:
-                    return pid
+            found = self.workers(rank)
+            if found:
+                return found[0]
             time.sleep(0.002)
         return None
+
+    def workers(self, rank):
+        """The processes that are this worker now: where one ends and another begins, two."""
+        found = []
+        for pid in self.marked():
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[1:2] == [b"worker"] and words[3:4] == [str(rank).encode()]:
+                found.append(pid)
+            elif words[1:2] == [b"train"] and f"RANK={rank}".encode() in told:
+                found.append(pid)
+        return found
 
     def left_behind(self, patience=10.0):
         """What should not be there any more, in words. Orphans end with their parent, not before

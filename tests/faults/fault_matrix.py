@@ -14,9 +14,7 @@ listening port), segment or temporary file stays. Exits 1 if a cell is wrong; ce
 machine does not permit are left out with the reason, and if that is all of them it exits 77.
 """
 import argparse
-import datetime
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -29,6 +27,7 @@ from cell_network import CellNetwork  # noqa: E402
 from cell_permits import mount_disk, refusal  # noqa: E402
 from cell_run import CellRun, named_rank  # noqa: E402
 from free_ports import free_ports  # noqa: E402
+from matrix_table import matrix_table  # noqa: E402
 
 RANKS = 3
 SKIPPED = 77
@@ -188,6 +187,20 @@ class Play:
         except ProcessLookupError:
             pass
 
+    def wait_for(self, process, deadline):
+        """Whether the process ends in time. A run has new workers for every case, and does not miss
+        one that was leaving when it was struck: then the next one is struck."""
+        striking = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}.get(self.cell.fault)
+        if striking is None or self.remote or self.cell.moment == "end":
+            return process.wait_until(deadline)
+        while not process.wait_until(min(deadline, time.monotonic() + 0.5)):
+            if time.monotonic() >= deadline:
+                return False
+            for pid in set(self.run.workers(1)) - {self.victim}:
+                self.victim = pid
+                self.signal_victim(striking)
+        return True
+
     def strike(self):
         fault, moment = self.cell.fault, self.cell.moment
         if fault in ("kill", "stop") and not self.strikes_itself():
@@ -264,7 +277,7 @@ class Play:
         for rank, process in self.ranks.items():
             if rank in victims and fault in ("kill", "stop", "halfopen"):
                 continue
-            if not process.wait_until(struck + limit + slow_end):
+            if not self.wait_for(process, struck + limit + slow_end):
                 self.problems.append(f"rank {rank} still runs after {limit:g} s")
                 continue
             code = process.code()
@@ -326,25 +339,6 @@ class Play:
             print(f"    rank {rank}: {process.code()} {' | '.join(process.err[-2:])}")
 
 
-def table(rows, options):
-    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    right = sum(1 for _, outcome, _ in rows if outcome == "right")
-    lines = [f"{right} of {len(rows)} cells right. {datetime.date.today()}, "
-             f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} cores, Linux "
-             f"{platform.release()}; `tests/faults/fault_matrix.py --timeout {options.timeout:g}`.",
-             "", "Seconds from the fault to the end of the last survivor.", "",
-             "| fault | transport | " + " | ".join(MOMENTS) + " |",
-             "|---|---|" + "---|" * len(MOMENTS)]
-    found = {cell.name: (outcome, took) for cell, outcome, took in rows}
-    for fault, transport in dict.fromkeys((c.fault, c.transport) for c, _, _ in rows):
-        entries = []
-        for moment in MOMENTS:
-            outcome, took = found.get(f"{fault}.{moment}.{transport}", ("", 0))
-            entries.append(f"{took:.1f}" if outcome == "right" else outcome)
-        lines.append(f"| {fault} | {transport} | " + " | ".join(entries) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -385,7 +379,7 @@ def main():
         print(f"{outcome:9} {cell.name} ({took:.1f} s)", flush=True)
         rows.append((cell, outcome, took))
     if options.table:
-        Path(options.table).write_text(table(rows, options))
+        Path(options.table).write_text(matrix_table(rows, MOMENTS, options.timeout))
     wrong = sum(1 for _, outcome, _ in rows if outcome != "right")
     print(f"{len(rows) - wrong} of {len(rows)} cells right")
     return 1 if wrong else 0 if rows else SKIPPED

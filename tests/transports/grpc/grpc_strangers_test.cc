@@ -13,6 +13,7 @@
 #include "algorithms/registry.h"
 #include "core/host_port.h"
 #include "core/random.h"
+#include "transports/grpc_calls.h"
 #include "transports/grpc_door.h"
 #include "transports/schedule_communicator.h"
 
@@ -23,11 +24,11 @@ using ::testing::HasSubstr;
 
 int port_of(const std::string& address) { return parse_host_port("test", address).port; }
 
-/// Waits up to 10 s for what must happen.
+/// Waits up to a minute for what must happen.
 bool happens(const std::function<bool()>& what) {
   const auto start = std::chrono::steady_clock::now();
   while (!what()) {
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(10)) return false;
+    if (std::chrono::steady_clock::now() - start > std::chrono::minutes(1)) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;
@@ -131,6 +132,38 @@ TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
                              {"collbench-rank", "1"},
                              {"collbench-ranks", "2"},
                              {"collbench-number", std::string(32, 'a')}}) +
+                 http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
+    const std::string frame = http2_frame(0, 0, 1, std::string(16'000, 'x'));
+    EXPECT_TRUE(happens([&] { return !stranger.say(frame); }));
+  });
+}
+
+/// A server of calls that only who knows the token may make, after what strangers do to its port.
+void call_after(const std::function<void(int port)>& strangers) {
+  const auto network = make_grpc_calls({{"the token of this run", {}}, Seconds{60}});
+  const auto server = network->listen(
+      "127.0.0.1:0", [](const IncomingCall& call) { return std::string(call.request); });
+  strangers(port_of(server->address()));
+  const std::string much(5'000'000, 'x');
+  EXPECT_EQ(network->reach("ps 0", server->address())->call(much, Seconds{60}), much);
+}
+
+TEST(GrpcStrangersTest, AFloodOfConnectionsLeavesAServerOfCallsOpen) {
+  std::vector<Stranger> flood;
+  call_after([&](int port) {
+    for (int i = 0; i < 400; ++i) flood.emplace_back(port);
+    EXPECT_TRUE(happens([&] {
+      const auto open =
+          std::count_if(flood.begin(), flood.end(), [](Stranger& each) { return !each.closed(); });
+      return open <= 256;
+    }));
+  });
+}
+
+TEST(GrpcStrangersTest, ALongCallBeforeTheProofIsCutOff) {
+  call_after([](int port) {
+    Stranger stranger(port);
+    stranger.say(http2_call({}, "/collbench.Calls/Call") +
                  http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
     const std::string frame = http2_frame(0, 0, 1, std::string(16'000, 'x'));
     EXPECT_TRUE(happens([&] { return !stranger.say(frame); }));

@@ -85,14 +85,14 @@ inline std::string http2_frame(char type, char flags, char stream, std::string_v
 }
 
 /// The opening of a connection and of a call on stream 1, with headers of at most 127 characters.
-inline std::string http2_call(
-    const std::vector<std::pair<std::string, std::string>>& more_headers) {
+inline std::string http2_call(const std::vector<std::pair<std::string, std::string>>& more_headers,
+                              const std::string& path = "/collbench.Transport/Exchange") {
   std::vector<std::pair<std::string, std::string>> headers{{":method", "POST"},
                                                            {":scheme", "http"},
                                                            {":authority", "127.0.0.1"},
                                                            {"te", "trailers"},
                                                            {"content-type", "application/grpc"}};
-  headers.insert(headers.begin() + 2, {":path", "/collbench.Transport/Exchange"});
+  headers.insert(headers.begin() + 2, {":path", path});
   headers.insert(headers.end(), more_headers.begin(), more_headers.end());
   std::string block;
   for (const auto& [name, value] : headers) {  // literal, not indexed: RFC 7541, section 6.2.2

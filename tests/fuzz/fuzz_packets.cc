@@ -1,0 +1,90 @@
+// Fuzzes what parameter servers and the chief are asked: whatever a request holds, it is answered
+// or refused, and what a server has taken it can tell again.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+#include "training/coordinator_service.h"
+#include "training/remote_variables.h"
+
+namespace {
+
+using namespace collbench;
+
+ServerRun run_of_two() {
+  ServerRun run;
+  run.chief = {"chief 0", "127.0.0.1:1"};
+  run.workers = {{"worker 0", "127.0.0.1:2"}, {"worker 1", "127.0.0.1:3"}};
+  run.servers = {{"ps 0", "127.0.0.1:4"}};
+  return run;
+}
+
+// The answer of either service; nothing if it refuses. No call waits for another.
+template <class Service>
+std::string answer_of(Service& service, const std::string& packet) {
+  try {
+    return service.answer({packet, [] { return true; }});
+  } catch (const InvalidArgument&) {
+  } catch (const TransportError&) {
+  } catch (const Unavailable&) {  // an engine that this build has not
+  }
+  return {};
+}
+
+void require_readable(VariableService& server) {
+  const std::string told = answer_of(server, request(Request::contents).take());
+  if (told.empty()) return;  // it has no variables
+  PacketReader reader(told);
+  const StoreContents contents = read_contents(reader);
+  reader.end();
+  PacketWriter again;
+  write(contents, again);
+  if (again.packet() != told) std::abort();
+}
+
+}  // namespace
+
+// The first byte says whether the run has begun. Then requests: a byte for whom and what, two for
+// the length of the rest, and the rest.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const ServerRun run = run_of_two();
+  const PlanValues values{{"model", "mlp"}, {"batch", "32"}};
+  CoordinatorService chief(run, values);
+  VariableService server;
+  Closures closures(0, 4, 2, 2, nullptr, {});
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  if (!rest.empty() && rest.front() % 2 == 1) {
+    for (const int worker : {0, 1}) {
+      PacketWriter join = request(Request::join);
+      join.number(worker).text("").number(2).text("model").text("mlp").text("batch").text("32");
+      if (answer_of(chief, join.take()).size() != sizeof(std::int64_t)) std::abort();
+    }
+    chief.begin(closures);
+  }
+  rest.remove_prefix(std::min<std::size_t>(1, rest.size()));
+  while (rest.size() >= 3) {
+    const auto which = static_cast<unsigned char>(rest[0]);
+    const auto low = static_cast<unsigned char>(rest[1]);
+    const auto high = static_cast<unsigned char>(rest[2]);
+    rest.remove_prefix(3);
+    const std::string_view words = rest.substr(0, low + 256U * high);
+    rest.remove_prefix(words.size());
+    // 10 kinds of request, and one without its number.
+    const unsigned kind = which % 11U;
+    std::string packet =
+        kind == 10 ? ""
+                   : PacketWriter().number(static_cast<std::int64_t>(Request::set) + kind).take();
+    packet += words;
+    if (which < 128) {
+      answer_of(server, packet);
+      require_readable(server);
+    } else {
+      answer_of(chief, packet);
+    }
+  }
+  return 0;
+}
