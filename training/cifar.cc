@@ -30,7 +30,7 @@ std::string content_of(const std::string& path) {
 void append_cifar10(std::string_view text, const std::string& name, Dataset& data) {
   constexpr int classes = 10;
   require(!text.starts_with("\x1f\x8b"),
-          fmt::format("{}: is compressed; unpack it with tar xzf", name));
+          fmt::format("{}: this is compressed; unpack it with tar xzf", name));
   require(!text.empty() && text.size() % record == 0,
           fmt::format("{}: {} bytes are not a multiple of the {} bytes of a record: cut short, or "
                       "not in CIFAR-10's binary version",
@@ -75,12 +75,20 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
 
 Dataset dataset_in(const std::string& folder, std::string_view part) {
   std::error_code unreadable;  // is told by the reader
-  for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {
-    if (std::filesystem::exists(std::filesystem::path(folder) / file, unreadable)) {
-      return cifar10_dataset(folder, part);
-    }
+  const auto holds = [&](const char* file) {
+    return std::filesystem::exists(std::filesystem::path(folder) / file, unreadable);
+  };
+  if (holds("data_batch_1.bin") || holds("test_batch.bin")) return cifar10_dataset(folder, part);
+  if (holds("train-images-idx3-ubyte") || holds("t10k-images-idx3-ubyte")) {
+    return mnist_dataset(folder, part);
   }
-  return mnist_dataset(folder, part);
+  if (!std::filesystem::is_directory(folder, unreadable)) {
+    throw Unavailable(fmt::format("there is no folder '{}'", folder));
+  }
+  throw Unavailable(fmt::format(
+      "the folder '{}' holds neither MNIST's unpacked IDX files (train-images-idx3-ubyte, ..) nor "
+      "CIFAR-10's binary ones (data_batch_1.bin, ..)",
+      folder));
 }
 
 }  // namespace collbench

@@ -34,8 +34,8 @@ Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t co
                           std::uint64_t seed, std::string_view part);
 
 /// Reads the content of an IDX file of images (type 0x08, 3 dimensions) and one of labels (1
-/// dimension) into 10 classes; values are divided by 255. `name` leads the messages of the
-/// InvalidArgument that is thrown for anything else.
+/// dimension) into 10 classes; values are divided by 255. `name` is what the names of the two files
+/// begin with, which lead the messages of the InvalidArgument that is thrown for anything else.
 /// Source of the format: LeCun, Cortes and Burges, "The MNIST database", file formats.
 Dataset parse_idx(std::string_view images, std::string_view labels, const std::string& name);
 
@@ -53,7 +53,8 @@ void append_cifar10(std::string_view text, const std::string& name, Dataset& dat
 /// Throws Unavailable if one cannot be read, and as append_cifar10() does.
 Dataset cifar10_dataset(const std::string& folder, std::string_view part);
 
-/// CIFAR-10 if the folder holds a file of that name, otherwise MNIST. Throws as they do.
+/// CIFAR-10 if the folder holds a file of that name, otherwise MNIST. Throws as they do, and
+/// Unavailable if there is no such folder or no such file in it.
 Dataset dataset_in(const std::string& folder, std::string_view part);
 
 }  // namespace collbench

@@ -23,12 +23,12 @@ struct Idx {
 
 Idx parse(std::string_view text, std::size_t dimensions, const std::string& what) {
   require(!text.starts_with("\x1f\x8b"),
-          fmt::format("{}: is compressed; unpack it with gunzip", what));
+          fmt::format("{} is compressed; unpack it with gunzip", what));
   const std::size_t header = 4 + 4 * dimensions;
   require(text.size() >= header, fmt::format("{}: {} bytes are too few for the header of {} bytes",
                                              what, text.size(), header));
   const auto magic = static_cast<std::uint32_t>(0x800 + dimensions);
-  require(big_endian(text, 0) == magic, fmt::format("{}: starts with 0x{:08x} instead of 0x{:08x}",
+  require(big_endian(text, 0) == magic, fmt::format("{} starts with 0x{:08x} instead of 0x{:08x}",
                                                     what, big_endian(text, 0), magic));
   Idx idx{{}, text.substr(header)};
   // More than the file holds is refused at each factor, so the product cannot overflow.
@@ -38,11 +38,11 @@ Idx parse(std::string_view text, std::size_t dimensions, const std::string& what
     require(idx.dimensions.back() >= 1, fmt::format("{}: dimension {} is 0", what, i + 1));
     total *= idx.dimensions.back();
     require(total <= static_cast<std::int64_t>(idx.values.size()),
-            fmt::format("{}: is cut short: it holds {} of the values that its header announces",
+            fmt::format("{} is cut short: it holds {} values, fewer than its header announces",
                         what, idx.values.size()));
   }
   require(total == static_cast<std::int64_t>(idx.values.size()),
-          fmt::format("{}: holds {} bytes more than its header announces", what,
+          fmt::format("{} holds {} bytes more than its header announces", what,
                       static_cast<std::int64_t>(idx.values.size()) - total));
   return idx;
 }
@@ -60,8 +60,9 @@ std::string content_of(const std::string& path) {
 
 Dataset parse_idx(std::string_view images, std::string_view labels, const std::string& name) {
   constexpr int classes = 10;
-  const Idx pixels = parse(images, 3, name + " images");
-  const Idx answers = parse(labels, 1, name + " labels");
+  const std::string label_file = name + "-labels-idx1-ubyte";
+  const Idx pixels = parse(images, 3, name + "-images-idx3-ubyte");
+  const Idx answers = parse(labels, 1, label_file);
   require(pixels.dimensions[0] == answers.dimensions[0],
           fmt::format("{}: {} images but {} labels", name, pixels.dimensions[0],
                       answers.dimensions[0]));
@@ -71,7 +72,7 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
   data.classes = classes;
   for (const char value : answers.values) {
     const int label = static_cast<unsigned char>(value);
-    require(label < classes, fmt::format("{} labels: label {} is not one of 0 to 9", name, label));
+    require(label < classes, fmt::format("{}: label {} is not one of 0 to 9", label_file, label));
     data.labels.push_back(label);
   }
   data.images.reserve(pixels.values.size());

@@ -1,9 +1,6 @@
 #include "training/mirrored.h"
 
-#include <exception>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +8,7 @@
 #include "core/error.h"
 #include "training/engine.h"
 #include "training/gradient_schedule.h"
+#include "training/replica_threads.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
 #include "transports/waiting.h"
@@ -47,45 +45,37 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
       plan.central ? allocate_shm_world(replicas, {}) : nullptr;
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(replicas));
   std::vector<Kept> kept(reports.size());
-  std::exception_ptr first_failure;
-  std::mutex mutex;
   const auto train = [&](Rank rank) {
     const auto place = static_cast<std::size_t>(rank);
-    try {
-      if (devices.enter) devices.enter(rank);
-      kept[place].communicator =
-          make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
-                                     algorithm + " over shared memory of threads");
-      if (devices.join) {
-        kept[place].communicator = devices.join(rank, std::move(kept[place].communicator));
-      }
-      if (plan.central) {
-        kept[place].summing = make_schedule_communicator(
-            reduce_to_one(replicas), make_shm_endpoint({.world = central.get()}, rank),
-            "to one device over shared memory of threads");
-      }
-      ReplicaHooks own = hooks;
-      if (rank != 0) own.on_step = {}, own.stop_wanted = {};
-      reports[place] = train_replica(plan, data, held_out, *kept[place].communicator, own,
-                                     &kept[place].replica, kept[place].summing.get());
-      if (!devices.join) return;
-      // On devices all leave together, each on its thread: NCCL waits for the others there.
-      kept[place].communicator->barrier();
-      kept[place].replica.reset();
-      kept[place].communicator.reset();
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first_failure) first_failure = std::current_exception();
-      const std::string why = fmt::format("replica {} has failed", rank);
-      abort_shm_world(world.get(), why);
-      if (devices.abort) devices.abort(why);
-      if (central) abort_shm_world(central.get(), why);
+    if (devices.enter) devices.enter(rank);
+    kept[place].communicator =
+        make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
+                                   algorithm + " over shared memory of threads");
+    if (devices.join) {
+      kept[place].communicator = devices.join(rank, std::move(kept[place].communicator));
     }
+    if (plan.central) {
+      kept[place].summing = make_schedule_communicator(
+          reduce_to_one(replicas), make_shm_endpoint({.world = central.get()}, rank),
+          "to one device over shared memory of threads");
+    }
+    ReplicaHooks own = hooks;
+    if (rank != 0) own.on_step = {}, own.stop_wanted = {};
+    reports[place] = train_replica(plan, data, held_out, *kept[place].communicator, own,
+                                   &kept[place].replica, kept[place].summing.get());
+    if (!devices.join) return;
+    // On devices all leave together, each on its thread: NCCL waits for the others there.
+    kept[place].communicator->barrier();
+    kept[place].replica.reset();
+    kept[place].communicator.reset();
   };
-  std::vector<std::thread> threads;
-  for (Rank rank = 0; rank < replicas; ++rank) threads.emplace_back(train, rank);
-  for (std::thread& thread : threads) thread.join();
-  if (first_failure) std::rethrow_exception(first_failure);
+  const auto abort = [&](Rank rank) {
+    const std::string why = fmt::format("replica {} has failed", rank);
+    abort_shm_world(world.get(), why);
+    if (devices.abort) devices.abort(why);
+    if (central) abort_shm_world(central.get(), why);
+  };
+  run_replica_threads(replicas, train, abort);
   return reports;
 }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "core/error.h"
 #include "training/bucket_reducer.h"
 #include "training/gradient_schedule.h"
+#include "training/replica_threads.h"
 #include "training/wire_type.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
@@ -165,25 +164,16 @@ std::vector<std::vector<StepTimes>> replay_threads(const ReplayPlan& plan, int r
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
   std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(replicas));
   std::vector<std::unique_ptr<Communicator>> kept(times.size());  // peers may still read
-  std::exception_ptr first_failure;
-  std::mutex mutex;
   const auto replay = [&](Rank rank) {
     const auto place = static_cast<std::size_t>(rank);
-    try {
-      kept[place] =
-          make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
-                                     algorithm + " over shared memory of threads");
-      times[place] = replay_rank(plan, *kept[place]);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first_failure) first_failure = std::current_exception();
-      abort_shm_world(world.get(), fmt::format("replica {} has failed", rank));
-    }
+    kept[place] =
+        make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
+                                   algorithm + " over shared memory of threads");
+    times[place] = replay_rank(plan, *kept[place]);
   };
-  std::vector<std::thread> threads;
-  for (Rank rank = 0; rank < replicas; ++rank) threads.emplace_back(replay, rank);
-  for (std::thread& thread : threads) thread.join();
-  if (first_failure) std::rethrow_exception(first_failure);
+  run_replica_threads(replicas, replay, [&](Rank rank) {
+    abort_shm_world(world.get(), fmt::format("replica {} has failed", rank));
+  });
   return times;
 }
 

@@ -1,13 +1,10 @@
 #include "training/worker_replicas.h"
 
-#include <exception>
-#include <mutex>
-#include <thread>
-
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "training/gradient_schedule.h"
+#include "training/replica_threads.h"
 #include "training/wire_type.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
@@ -78,30 +75,21 @@ std::vector<ReplicaReport> train_worker_replicas(const TrainingPlan& plan, int r
   const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(replicas));
   std::vector<Kept> kept(reports.size());
-  std::exception_ptr first_failure;
-  std::mutex mutex;
   const auto train = [&](Rank local) {
     const auto place = static_cast<std::size_t>(local);
     Kept& own = kept[place];
-    try {
-      own.within = make_schedule_communicator(reduce_to_one(replicas),
-                                              make_shm_endpoint({.world = world.get()}, local),
-                                              "to the first thread over shared memory");
-      own.all = make_hierarchical_communicator(*own.within, local == 0 ? &across : nullptr,
-                                               across.ranks(), across.rank());
-      ReplicaHooks mine = hooks;
-      if (local != 0) mine.on_step = {}, mine.stop_wanted = {};
-      reports[place] = train_replica(plan, data, held_out, *own.all, mine, &own.replica);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first_failure) first_failure = std::current_exception();
-      abort_shm_world(world.get(), fmt::format("replica {} has failed", local));
-    }
+    own.within = make_schedule_communicator(reduce_to_one(replicas),
+                                            make_shm_endpoint({.world = world.get()}, local),
+                                            "to the first thread over shared memory");
+    own.all = make_hierarchical_communicator(*own.within, local == 0 ? &across : nullptr,
+                                             across.ranks(), across.rank());
+    ReplicaHooks mine = hooks;
+    if (local != 0) mine.on_step = {}, mine.stop_wanted = {};
+    reports[place] = train_replica(plan, data, held_out, *own.all, mine, &own.replica);
   };
-  std::vector<std::thread> threads;
-  for (Rank local = 0; local < replicas; ++local) threads.emplace_back(train, local);
-  for (std::thread& thread : threads) thread.join();
-  if (first_failure) std::rethrow_exception(first_failure);
+  run_replica_threads(replicas, train, [&](Rank local) {
+    abort_shm_world(world.get(), fmt::format("replica {} has failed", local));
+  });
   return reports;
 }
 

@@ -54,7 +54,7 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
           "The `global_batch_size` 10 is not divisible by `num_replicas_in_sync` 4");
   refuses({"--model", "mnist-cn"}, 2, "Did you mean 'mnist-cnn'?");
   refuses({"--strategy", "mirored"}, 2, "unknown strategy 'mirored'. Did you mean 'mirrored'?");
-  refuses({"--data", "nowhere"}, 4, "nowhere/train-images-idx3-ubyte");
+  refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
   refuses({"--lr", "0"}, 2, "above 0, not 0");
   refuses({"--wrokers", "2"}, 2, "--workers");
 }

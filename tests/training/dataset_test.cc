@@ -36,8 +36,8 @@ TEST(DatasetTest, RefusesDamagedIdxFilesAndSaysWhere) {
     EXPECT_THAT([&] { parse_idx(first, second, "toy"); },
                 ThrowsMessage<InvalidArgument>(HasSubstr(text)));
   };
-  refuses(images().substr(0, 10), labels(), "toy images: 10 bytes are too few");
-  refuses(images().substr(0, 20), labels(), "toy images: is cut short");
+  refuses(images().substr(0, 10), labels(), "toy-images-idx3-ubyte: 10 bytes are too few");
+  refuses(images().substr(0, 20), labels(), "toy-images-idx3-ubyte is cut short");
   refuses(images() + "x", labels(), "1 bytes more than its header");
   refuses(labels() + "123456", labels(), "starts with 0x00000801 instead of 0x00000803");
   refuses("\x1f\x8b zipped", labels(), "unpack it with gunzip");
@@ -56,6 +56,13 @@ TEST(DatasetTest, ReadsMnistFromAFolderAndNamesAMissingFile) {
   EXPECT_EQ(mnist_dataset(folder, "test").size(), 2);
   EXPECT_THAT([&] { mnist_dataset(folder, "train"); },
               ThrowsMessage<Unavailable>(HasSubstr(folder + "/train-images-idx3-ubyte")));
+  EXPECT_EQ(dataset_in(folder, "test").size(), 2);
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT([&] { dataset_in(folder, "test"); },
+              ThrowsMessage<Unavailable>(HasSubstr("there is no folder '" + folder)));
+  std::filesystem::create_directories(folder);
+  EXPECT_THAT([&] { dataset_in(folder, "test"); },
+              ThrowsMessage<Unavailable>(HasSubstr("holds neither MNIST's")));
   std::filesystem::remove_all(folder);
 }
 
