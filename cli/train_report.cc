@@ -17,6 +17,7 @@ constexpr StepPart parts[] = {
     {"backward_ms", "backward", &StepTimes::backward},
     {"optimizer_ms", "optimizer", &StepTimes::optimizer},
     {"communication_ms", "communication", &StepTimes::communication},
+    {"communication_busy_ms", "busy", &StepTimes::busy},
     {"exposed_communication_ms", "exposed", &StepTimes::exposed},
     {"input_ms", "input", &StepTimes::input},
     {"checks_ms", "checks", &StepTimes::checks},

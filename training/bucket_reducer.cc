@@ -1,11 +1,23 @@
 #include "training/bucket_reducer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "training/wire_type.h"
 
 namespace collbench {
+namespace {
+
+/// Of the calling thread.
+Seconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
 
 BucketReducer::BucketReducer(Communicator& communicator, Region gradients,
                              std::vector<Bucket> buckets, const WireRule& rule)
@@ -27,7 +39,7 @@ Seconds BucketReducer::cost_of(std::int64_t count) {
   Seconds least{0};
   for (int i = 0; i < times; ++i) {
     start_up_to(count);
-    const Seconds taken = wait();
+    const Seconds taken = wait().time;
     if (i > 0) least = i == 1 ? taken : std::min(least, taken);
   }
   set_buckets(buckets);
@@ -42,14 +54,15 @@ void BucketReducer::start_up_to(std::int64_t end) {
   }
 }
 
-Seconds BucketReducer::wait() {
+BucketReducer::Spent BucketReducer::wait() {
   for (const std::uint64_t ticket : tickets_) lane_.wait(ticket);
   tickets_.clear();
-  return std::exchange(busy_, Seconds{0});
+  return std::exchange(spent_, {});
 }
 
 void BucketReducer::reduce(const Bucket& bucket) {
   const Seconds before = communicator_.now();
+  const Seconds processor_before = processor_time();
   const Region part = gradients_.part(bucket.first, bucket.count);
   if (rule_.scale_before != 1) scale(part, rule_.scale_before);
   if (!narrows()) {
@@ -60,7 +73,8 @@ void BucketReducer::reduce(const Bucket& bucket) {
     communicator_.all_reduce(narrowed, narrowed, ReduceOp::sum);
     widen(narrowed, part);
   }
-  busy_ += communicator_.now() - before;
+  spent_.time += communicator_.now() - before;
+  spent_.processor += processor_time() - processor_before;
 }
 
 }  // namespace collbench

@@ -29,8 +29,12 @@ class BucketReducer {
   const std::vector<Bucket>& buckets() const { return buckets_; }
   /// Starts what is complete once the first `end` elements are.
   void start_up_to(std::int64_t end);
-  /// Returns the time spent in all-reduce since the last call. Throws as Communicator does.
-  Seconds wait();
+  struct Spent {
+    Seconds time{0};       // in all-reduces
+    Seconds processor{0};  // that their thread took meanwhile
+  };
+  /// Returns what was spent since the last call. Throws as Communicator does.
+  Spent wait();
   /// Other buckets from now on. Requires that none is started.
   void set_buckets(std::vector<Bucket> buckets);
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
@@ -48,7 +52,7 @@ class BucketReducer {
   WireRule rule_;
   std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
   std::vector<std::uint64_t> tickets_;
-  Seconds busy_{0};    // written by the lane, read when it is idle
+  Spent spent_;        // written by the lane, read when it is idle
   ProgressLane lane_;  // last: its thread ends before what its tasks use
 };
 

@@ -68,7 +68,7 @@ class ReplayRank {
     backward();
     times.backward = lap();
     reducer_.start_up_to(elements_of(plan_));
-    times.communication = reducer_.wait();
+    times.communication = reducer_.wait().time;
     times.exposed = lap();
     due_ = std::chrono::steady_clock::now();
     wait_for(plan_.compute.optimizer);

@@ -79,7 +79,9 @@ class Replica {
     compute_gradients(size);
     times.backward = lap();
     reducer_.start_up_to(parameter_count());
-    times.communication = reducer_.wait();
+    const BucketReducer::Spent spent = reducer_.wait();
+    times.communication = spent.time;
+    times.busy = spent.processor;
     times.exposed = lap();
     update();
     times.optimizer = lap();

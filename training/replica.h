@@ -82,7 +82,8 @@ struct ReplicaHooks {
 };
 
 /// Where the time of one step went, on one replica. `communication` is the sum over the buckets of
-/// the time in their all-reduce; `exposed` is the part of it, with the wait for slower replicas,
+/// the time in their all-reduce, and `busy` the processor time that their thread took for it;
+/// `exposed` is the part of the former, with the wait for slower replicas,
 /// that came after the backward pass. `checks` is the sum of losses and the comparison of replicas.
 /// `waiting` is what a rank spent in exposed communication and checks beyond the rank that spent
 /// the least: the time for which it waited for slower ones. Only note_waiting() sets it.
@@ -91,6 +92,7 @@ struct StepTimes {
   Seconds forward{0};
   Seconds backward{0};
   Seconds communication{0};
+  Seconds busy{0};
   Seconds exposed{0};
   Seconds optimizer{0};
   Seconds checks{0};

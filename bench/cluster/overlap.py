@@ -10,6 +10,9 @@ turns, and compared with an ideal schedule and with a simulated step:
                 X = max over tensors t of (ready(t) + C * share of t and all later ones) - backward,
             at least 0; ready(t) is when t's gradient is ready, from a profile of the model's layers
             on one replica, scaled to the backward pass without overlap.
+  idle      what of the hideable leaves the processor idle: the hideable less the processor time of the
+            thread that communicates, which is measured with overlap and which no schedule can hide
+            from a thread that computes on the same core
   hidden    the median step without overlap minus the one with it: what overlap gains in the end,
             also if the backward pass takes longer beside communication
   simulated the step of `train --workload PROFILE --topo MACHINE`, with the same profile, and with
@@ -152,6 +155,9 @@ def main():
         "no_overlap": {key: [max(medians([run], key)) for run in runs[False]] for key in
                        ("step_ms", "backward_ms", "exposed_communication_ms")}}
     figures["hidden_share"] = figures["hidden_ms"] / figures["hideable_ms"]
+    busy = max(medians(runs[True], "communication_busy_ms"))
+    figures["busy_ms"] = busy
+    figures["hidden_share_of_idle"] = figures["hidden_ms"] / (figures["hideable_ms"] - busy)
     figures["unexposed_share"] = (exposed[False] - exposed[True]) / figures["hideable_ms"]
     figures["crowding"] = (backward + max(medians(runs[False], "forward_ms"))) / passes - 1
     figures["interference"] = longer / (beside - longer) if beside > longer else 0.0
@@ -165,7 +171,9 @@ def main():
     print(f"step with overlap    {step[True]:.1f} (runs: {spread(runs[True])}), "
           f"exposed {exposed[True]:.1f}")
     print(f"no longer exposed: {100 * figures['unexposed_share']:.0f} % of the hideable")
-    print(f"hidden {figures['hidden_ms']:.1f}: {100 * figures['hidden_share']:.0f} % of the hideable")
+    print(f"hidden {figures['hidden_ms']:.1f}: {100 * figures['hidden_share']:.0f} % of the hideable, "
+          f"{100 * figures['hidden_share_of_idle']:.0f} % of what leaves the processor idle (busy "
+          f"{busy:.1f})")
     print(f"backward pass beside communication {backward + longer:.1f}: interference "
           f"{figures['interference']:.2f}, crowding {figures['crowding']:.2f}")
     if estimate:

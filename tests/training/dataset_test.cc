@@ -60,10 +60,6 @@ TEST(DatasetTest, ReadsMnistFromAFolderAndNamesAMissingFile) {
   std::filesystem::remove_all(folder);
   EXPECT_THAT([&] { dataset_in(folder, "test"); },
               ThrowsMessage<Unavailable>(HasSubstr("there is no folder '" + folder)));
-  std::filesystem::create_directories(folder);
-  EXPECT_THAT([&] { dataset_in(folder, "test"); },
-              ThrowsMessage<Unavailable>(HasSubstr("holds neither MNIST's")));
-  std::filesystem::remove_all(folder);
 }
 
 /// One record: a label, then planes of one value each.
@@ -103,7 +99,7 @@ TEST(DatasetTest, AFolderIsCifar10IfItHasItsFiles) {
   const std::string folder = testing::TempDir() + "collbench_cifar_of_test";
   std::filesystem::create_directories(folder);
   EXPECT_THAT([&] { dataset_in(folder, "train"); },
-              ThrowsMessage<Unavailable>(HasSubstr("MNIST file")));
+              ThrowsMessage<Unavailable>(HasSubstr("holds neither MNIST's")));
   std::ofstream(folder + "/test_batch.bin", std::ios::binary) << record(2, "abc");
   EXPECT_EQ(dataset_in(folder, "test").size(), 1);
   EXPECT_THAT([&] { dataset_in(folder, "train"); },
