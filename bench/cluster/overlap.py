@@ -46,6 +46,9 @@ def arguments():
     parser.add_argument("--batch", type=int, default=1024, metavar="N", help="global [1024]")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="of one training [20]")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="trainings of each kind [3]")
+    parser.add_argument("--burst", type=int, metavar="BYTES",
+                        help="of the links' buckets; small ones keep the cores of the hosts busy with "
+                        "the network's timers [what the rate sends in 0.5 ms, at least 8000]")
     parser.add_argument("--machine", metavar="FILE", help="of calibrate, to simulate on")
     parser.add_argument("--crowding", type=float, default=0, metavar="X", help="of that [0]")
     parser.add_argument("--interference", type=float, default=0, metavar="X", help="of that [0]")
@@ -124,7 +127,7 @@ def spread(runs):
 def main():
     options = arguments()
     cluster.enter()
-    net = cluster.Cluster(options.hosts, options.rate)
+    net = cluster.Cluster(options.hosts, options.rate, burst=options.burst)
     with tempfile.TemporaryDirectory() as folder:
         profile, passes, gradients = profile_of(options, folder)
         runs = {True: [], False: []}
@@ -143,7 +146,7 @@ def main():
     beside = max(medians(runs[True], "communication_ms")) - exposed[True]
     longer = max(0.0, max(medians(runs[True], "backward_ms")) - backward)
     figures = {
-        "model": options.model, "hosts": options.hosts, "rate_bits_per_second": options.rate,
+        "burst_bytes": options.burst, "model": options.model, "hosts": options.hosts, "rate_bits_per_second": options.rate,
         "global_batch": options.batch, "gradient_bytes": total, "rounds": options.rounds,
         "steps": options.steps, "backward_ms": backward, "communication_ms": all_buckets,
         "hideable_ms": all_buckets - never, "hidden_ms": step[False] - step[True],
