@@ -1,0 +1,98 @@
+#!/bin/bash
+# gpu_run_test.sh SOURCE_DIR: what bench/gpu/run makes of a machine with GPUs, all of it stubs: the
+# programs that --pack gathers, nvidia-smi, compute-sanitizer, cmake and nvcc. Every call is noted.
+set -euo pipefail
+
+script=$1/bench/gpu/run
+lab=$(mktemp -d)
+trap 'rm -rf "$lab"' EXIT
+failures=0
+mkdir "$lab/bin" "$lab/pack" "$lab/pack/lib"
+PATH=$lab/bin:/usr/bin:/bin
+
+# stub FOLDER NAME CODE: a program that notes its call
+stub() {
+  printf '#!/bin/bash\necho "%s $*" >>"%s/calls"\n%s\n' "$2" "$lab" "$3" >"$lab/$1/$2"
+  chmod +x "$lab/$1/$2"
+}
+expect() {
+  if ! grep -qxE -- "$2" "$1"; then
+    echo "FAILED: no line '$2' in $(basename "$1"):"
+    sed 's/^/    /' "$1"
+    failures=1
+  fi
+}
+expect_code() {
+  [[ $1 == "$2" ]] || { echo "FAILED: exit code $1, not $2: $3"; cat "$lab/said"; failures=1; }
+}
+run() {
+  : >"$lab/calls"
+  code=0
+  "$script" "$@" >"$lab/said" 2>&1 || code=$?
+}
+
+# shellcheck disable=SC2016
+{
+  stub pack collbench 'case "$*" in
+  *--dry-run*) echo "no GPU that I know"; exit ${WITHOUT_GPU:-0} ;;
+  *"--backend nccl"*) echo "collbench: error: NCCL was not found"; exit 4 ;;
+esac'
+  stub bin nvidia-smi 'case "$*" in
+  *compute_cap*) printf "9.0\n8.0\n9.0\n" ;;
+  -L) printf "GPU 0: A\nGPU 1: B\nGPU 2: C\n" ;;
+esac'
+  stub bin cmake '[[ "$*" != *"--target help"* ]] || echo "... collbench ... collbench_gpu_benchmark"
+[[ "$*" != *" -j "* ]] || exit 3'
+}
+for program in collbench_gpu_benchmark collbench_cuda_world_test; do stub pack $program ''; done
+stub pack collbench_cuda_reduce_test 'exit 1'
+for program in all_reduce_perf nvcc; do stub bin $program ''; done
+stub bin python3 'exit 1'
+stub bin compute-sanitizer ''
+
+run --from "$lab/pack" --out "$lab/out"
+expect_code "$code" 1 "a stage failed"
+summary=$lab/out/summary.txt
+expect "$summary" 'test-reduce: failed with exit code 1'
+expect "$summary" 'test-world: passed in [0-9]+ s'
+expect "$summary" 'run-processes: passed in [0-9]+ s'
+expect "$summary" 'run-nccl: skipped, it cannot run here: collbench: error: NCCL was not found'
+expect "$summary" 'training: skipped, this build has no cuDNN engine'
+expect "$lab/calls" 'collbench run --backend nccl --workers 3 .*'
+expect "$lab/calls" 'collbench run --backend cuda --isolate --workers 3 .*'
+expect "$lab/calls" 'all_reduce_perf .*-g 3 .*'
+expect "$lab/calls" 'compute-sanitizer --tool memcheck --error-exitcode 9 --report-api-errors no .*'
+expect "$lab/calls" 'compute-sanitizer --tool racecheck --error-exitcode 9 [^-].*'
+
+stub pack collbench_cuda_reduce_test ''
+run --from "$lab/pack" --out "$lab/out"
+expect_code "$code" 0 "nothing failed, and what is missing is no failure"
+
+stub pack collbench_cuda_world_test 'exec sleep 60'
+run --from "$lab/pack" --out "$lab/out" --seconds 6
+expect "$summary" 'test-world: (cut off after [0-9]+ s|not run, 6 s are over)'
+expect "$summary" 'run-cuda: not run, 6 s are over'
+
+WITHOUT_GPU=4 run --from "$lab/pack" --out "$lab/out"
+expect_code "$code" 4 "there is no GPU"
+expect "$lab/said" 'no GPU that I know'
+
+run --build "$lab/build" --out "$lab/out"
+expect_code "$code" 2 "the build fails"
+expect "$lab/calls" 'cmake -S .*-DCMAKE_CUDA_ARCHITECTURES=80-real;90-real .*'
+expect "$lab/calls" 'cmake --build .*--target collbench collbench_gpu_benchmark'
+run --build "$lab/build" --arch 75 --pack "$lab/other"
+expect "$lab/calls" 'cmake -S .*-DCMAKE_CUDA_ARCHITECTURES=75-real .*'
+mkdir "$lab/by-hand" && touch "$lab/by-hand/CMakeCache.txt"
+run --build "$lab/by-hand" --out "$lab/out"
+if grep -q '^cmake -S' "$lab/calls"; then
+  echo "FAILED: a folder configured by hand was configured anew"
+  failures=1
+fi
+
+for wrong in "--from $lab/nowhere" "--arch x" "--seconds soon" "--out" "--what" "--from a --pack b"; do
+  # shellcheck disable=SC2086
+  run $wrong
+  expect_code "$code" 2 "$wrong"
+done
+exit "$failures"
