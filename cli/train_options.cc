@@ -40,7 +40,7 @@ constexpr OptionRow rows[] = {
      "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
     {how, "engine", "E", "NAME", "auto",
-     "onednn or plain (loops) on the CPU, cudnn on GPUs; auto: the faster on the CPU"},
+     "onednn or plain (CPU), cudnn (GPUs); auto: one of the CPU's"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},
     {how, "buckets", "", "RULE", "ddp",
      "ddp (1, then 25 MiB), ddp-initial, tf[:SIZE], one, tensor, a size; auto: the best"},

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::size_t most_bindings = 64;
 constexpr std::int64_t page = 4096;
+// cudaMalloc cuts smaller allocations from blocks of this size, and a handle shows a whole block.
+constexpr std::int64_t shown_block = std::int64_t{2} << 20;
 
 // Host memory of somebody else, as this process's devices see it. Registered while this lives.
 class HostMemory {
@@ -91,7 +93,9 @@ class CudaProcess final : public CudaProcessCommunicator {
   }
 
   std::shared_ptr<std::byte> allocate(Bytes size) override {
-    std::shared_ptr<std::byte> memory = allocate_on_cuda(place_.device, size);
+    const std::int64_t blocks =
+        std::max<std::int64_t>((size.count + shown_block - 1) / shown_block, 1);
+    std::shared_ptr<std::byte> memory = allocate_on_cuda(place_.device, {blocks * shown_block});
     neighbours_.adopt(memory, size);
     return memory;
   }

@@ -39,4 +39,11 @@ said=$(cd "$lab" && env -i "$program" --algo ring --workers 4 -e 64K -n 10)
 [[ $said == *"all results correct"* ]] || fail "the run said: $said"
 said=$(cd "$lab" && env -i "$program" run --algo ring --workers 2 --backend grpc -e 4K -n 10)
 [[ $said == *"all results correct"* ]] || fail "the run over gRPC said: $said"
+# What reads files of its own, or loads libraries by name.
+said=$(cd "$lab" && env -i "$program" simulate --algo ring -W 8 -t dgx-h100 -b 1M -e 1M)
+[[ $said == *"8 workers"* ]] || fail "the simulation said: $said"
+said=$(cd "$lab" && env -i "$program" train --model dense2 -W 2 --samples 256 --epochs 1)
+[[ $said == *"optimizer"* ]] || fail "training said: $said"
+said=$(cd "$lab" && env -i "$program" doctor)
+[[ $said == *"shm"*"usable"* ]] || fail "doctor said: $said"
 echo "$(basename "$archive"): $size bytes"
