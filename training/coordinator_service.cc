@@ -11,7 +11,7 @@ namespace collbench {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{50};
-constexpr Seconds farewell{2.0};
+constexpr Seconds farewell{5.0};
 
 Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 

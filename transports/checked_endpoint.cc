@@ -258,9 +258,9 @@ void CheckedEndpoint::fold(Receiving& receiving) {
                     receiving.into.count);
 }
 
+// A sender that has given up takes its memory with it: then what it says holds, and not the sum.
 void CheckedEndpoint::fail(const std::string& reason) {
-  endpoint_->give_up(reason);
-  throw TransportError(reason);
+  throw TransportError(endpoint_->give_up(reason));
 }
 
 }  // namespace

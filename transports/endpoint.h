@@ -86,9 +86,10 @@ class Endpoint {
   virtual void wait(Ticket ticket) = 0;
 
   /// Tells the other ranks that this one cannot go on, and why: what they wait for ends with
-  /// TransportError(reason). Nothing can be started here any more. Does not throw. The default is
-  /// for machines whose ranks learn it in other ways.
-  virtual void give_up(const std::string& /*reason*/) {}
+  /// TransportError(reason). Nothing can be started here any more. Returns the reason that holds:
+  /// an earlier one where this endpoint knows that the ranks have given up before. Does not throw.
+  /// The default is for machines whose ranks learn it in other ways.
+  virtual std::string give_up(const std::string& reason) { return reason; }
 
   /// Plays both rounds of a fused plan at once, where peers' memory is addressable; false
   /// elsewhere.

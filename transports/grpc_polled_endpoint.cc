@@ -114,12 +114,12 @@ void PolledEndpoint::wait(Ticket ticket) {
   }
 }
 
-void PolledEndpoint::give_up(const std::string& reason) {
-  if (wire_->stopping()) return;  // it has given up before
+std::string PolledEndpoint::give_up(const std::string& reason) {
+  if (wire_->stopping()) return reason;  // it has given up before
   try {
     wire_->fail(reason);
   } catch (const TransportError&) {
-    return;  // what the caller knows
+    return reason;  // what the caller knows
   }
 }
 

@@ -30,7 +30,7 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
-  void give_up(const std::string& reason) override;
+  std::string give_up(const std::string& reason) override;
 
  protected:
   /// Derived classes make wire_, and stop it before they are gone.

@@ -60,7 +60,10 @@ class ShmEndpoint final : public Endpoint {
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
-  void give_up(const std::string& reason) override { abort_shm_world(view_.world, reason); }
+  std::string give_up(const std::string& reason) override {
+    abort_shm_world(view_.world, reason);
+    return shm_world_error(view_.world);
+  }
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
     return fused_.play(fusion, in, out, reduction, reaches(in) && reaches(out));
   }
@@ -223,10 +226,9 @@ const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message, Bytes ex
                " within the timeout";
       });
   if ((slot.position & ~position_mask) != size_mark(expected.count)) {
-    give_up("rank " + std::to_string(from) + " sent rank " + std::to_string(rank_) +
-            " a message of another size than the " + std::to_string(expected.count) +
-            " bytes it expects");
-    waiter_.throw_if_aborted();
+    throw TransportError(give_up("rank " + std::to_string(from) + " sent rank " +
+                                 std::to_string(rank_) + " a message of another size than the " +
+                                 std::to_string(expected.count) + " bytes it expects"));
   }
   const std::uint64_t position = slot.position & position_mask;
   return position == 0 ? lines_.payload(from, rank_, message).bytes : view_data(view_, position);

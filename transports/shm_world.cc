@@ -56,6 +56,7 @@ void abort_shm_world(std::byte* world, std::string_view message) {
 
 std::string shm_world_error(const std::byte* world) {
   const ShmHeader& header = ShmLines(const_cast<std::byte*>(world)).header();
+  while (header.aborted.load() == 1) std::this_thread::yield();
   return header.aborted.load() == 2 ? header.message : "";
 }
 

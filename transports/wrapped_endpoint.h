@@ -18,7 +18,7 @@ class WrappedEndpoint : public Endpoint {
   Seconds now() const final { return endpoint_->now(); }
   bool reaches(Region region) const final { return endpoint_->reaches(region); }
   std::byte* scratch(ScratchUse use, Bytes size) final { return endpoint_->scratch(use, size); }
-  void give_up(const std::string& reason) final { endpoint_->give_up(reason); }
+  std::string give_up(const std::string& reason) final { return endpoint_->give_up(reason); }
 
  protected:
   explicit WrappedEndpoint(std::unique_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}

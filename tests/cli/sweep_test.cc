@@ -232,7 +232,7 @@ TEST_F(SweepTest, ChecksWithASecondEngine) {
 
 TEST_F(SweepTest, ProgressSaysWhatIsLeft) {
   EXPECT_THAT(sweep({"small.toml", "-o", "out.jsonl", "--progress", "on"}).err,
-              AllOf(HasSubstr("[1/24] less than 1 s left"), HasSubstr("[24/24]")));
+              AllOf(HasSubstr("[1/24] "), HasSubstr(" s left"), HasSubstr("[24/24]")));
   EXPECT_THAT(sweep({"small.toml", "-o", "next.jsonl"}).err, StartsWith("collbench: 24 of 24"));
 }
 
