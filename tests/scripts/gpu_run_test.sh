@@ -67,6 +67,9 @@ expect "$lab/calls" 'compute-sanitizer --tool racecheck --error-exitcode 9 [^-].
 stub pack collbench_cuda_reduce_test ''
 run --from "$lab/pack" --out "$lab/out"
 expect_code "$code" 0 "nothing failed, and what is missing is no failure"
+cp "$script" "$lab/pack/run"
+script=$lab/pack/run run --out "$lab/out"
+expect_code "$code" 0 "the packed copy runs what lies beside it"
 
 stub pack collbench_cuda_world_test 'exec sleep 60'
 run --from "$lab/pack" --out "$lab/out" --seconds 6

@@ -22,15 +22,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(GrpcJoiningTest, ALateRankIsWaitedFor) {
   auto first = make_grpc_endpoint(grpc_test_options(0, 2));
   GrpcOptions late = grpc_test_options(1, 2);

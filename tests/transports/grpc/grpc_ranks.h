@@ -24,6 +24,16 @@ inline GrpcOptions grpc_test_options(Rank rank, int ranks) {
   return options;
 }
 
+/// What `action` throws; "" for nothing.
+inline std::string failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 /// Calls body(endpoint) for every rank, all joined; what each rank threw, empty for none.
 inline std::vector<std::string> try_on_grpc_ranks(
     int ranks, const std::function<void(std::unique_ptr<GrpcEndpoint>)>& body,

@@ -21,15 +21,6 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// What two ranks say that try to join, each with options of its own.
 struct Outcomes {
   std::string zero, one;
