@@ -5,6 +5,7 @@
 // do not fit; any number of ranks from 1 on is fine where nothing else is said.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // along each axis in turn, each on the shard that the axis before left, then the all-gathers back.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 

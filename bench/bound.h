@@ -6,6 +6,7 @@
 // time >= 2 N M / B, and bus bandwidth <= B (N - 1) / N^2.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "bench/case.h"
 #include "transports/endpoint.h"

@@ -1,6 +1,7 @@
 // One simulated iteration as a trace for ui.perfetto.dev, chrome://tracing and speedscope.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 
 #include "simulator/simulate.h"

@@ -5,7 +5,9 @@
 // the endpoint, whatever the others wait in.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "bench/rendezvous.h"

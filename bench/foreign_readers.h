@@ -5,6 +5,7 @@
 // All throw InvalidArgument as FILE:LINE: for what a table cannot hold.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -4,6 +4,7 @@
 // against size on logarithmic axes, the middle half of the samples as a band, the bound dashed.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>

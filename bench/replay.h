@@ -3,6 +3,7 @@
 // Simulated cases are the same in every run, so a record is enough to have its details again.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,6 +4,7 @@
 // interrupted. Writers keep no figures of their own: they show what the records hold.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <vector>
 
 #include "bench/verdict.h"
 

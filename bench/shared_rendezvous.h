@@ -8,8 +8,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "bench/rendezvous.h"
 #include "core/units.h"

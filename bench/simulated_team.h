@@ -6,6 +6,7 @@
 // for it is an algorithm too.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/remote_team.h"
 #include "bench/worker_process.h"

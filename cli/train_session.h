@@ -1,6 +1,7 @@
 // What goes on beside a training run: progress, checkpoints, event files, and the wish to stop.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 // `collbench train --workload`: the steps of a large model on a simulated network.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "cli/settings.h"

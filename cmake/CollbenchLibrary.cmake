@@ -12,6 +12,7 @@ function(collbench_library folder)
     add_library(${target} STATIC ${arg_SOURCES})
     set(scope PUBLIC)
     collbench_warnings(${target})
+    collbench_precompile(${target} <fmt/ranges.h>)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -19,8 +20,16 @@ function(collbench_library folder)
   add_library(collbench::${folder} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})
   target_compile_features(${target} ${scope} cxx_std_20)
-  target_sources(${target} ${scope} FILE_SET HEADERS
-    BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  # A header whose source is compiled here comes first in it (clang-format sees to that), so that
+  # compiling the source shows that the header needs no other before it. The rest are verified.
+  set(alone ${arg_HEADERS})
+  list(TRANSFORM arg_SOURCES REPLACE "\\.cc$" ".h" OUTPUT_VARIABLE first_included)
+  list(REMOVE_ITEM alone ${first_included})
+  set(with_source ${arg_HEADERS})
+  list(REMOVE_ITEM with_source ${alone})
+  target_sources(${target} ${scope}
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${with_source}
+    FILE_SET headers_alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${alone})
   target_include_directories(${target} ${scope}
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/collbench>)
@@ -29,9 +38,11 @@ function(collbench_library folder)
   if(arg_PRIVATE_LINKS)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE_LINKS})
   endif()
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  set_target_properties(${target} PROPERTIES
+    VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY headers_alone)
   install(TARGETS ${target} EXPORT collbench-targets
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collbench)
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collbench
+    FILE_SET headers_alone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collbench)
   set_property(GLOBAL APPEND PROPERTY COLLBENCH_COMPONENTS ${folder})
   # What a user of this component needs: its own packages, and those of all it is linked with.
   set(packages ${arg_PACKAGES})
@@ -44,6 +55,27 @@ function(collbench_library folder)
   endforeach()
   list(REMOVE_DUPLICATES packages)
   set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${packages})
+endfunction()
+
+# collbench_precompile(target header...): what nearly every source includes is parsed once for the
+# target, and so are the headers named. Sources still include what they use: builds without
+# COLLBENCH_PRECOMPILE would not compile otherwise. Those with options of their own take no part,
+# for what is precompiled depends on options.
+function(collbench_precompile target)
+  if(NOT COLLBENCH_PRECOMPILE)
+    return()
+  endif()
+  set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <vector>
+    <fmt/format.h> ${ARGN})
+  list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>")
+  target_precompile_headers(${target} PRIVATE ${headers})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
 endfunction()
 
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.

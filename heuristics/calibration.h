@@ -5,6 +5,7 @@
 // with too few points is left out, which the notes say.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

@@ -6,6 +6,7 @@
 // ompi/mca/coll/base/coll_base_allreduce.c.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 

@@ -11,6 +11,7 @@
 // An answer says how far it rests on data: beyond what was measured or published it has warnings.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

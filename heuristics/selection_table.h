@@ -6,6 +6,7 @@
 // sizes asked it is that of the nearest.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "simulator/program.h"
 #include "simulator/simulate.h"

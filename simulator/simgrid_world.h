@@ -7,6 +7,7 @@
 // heard of, so messages with different latencies may overtake each other and still be told apart.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <unordered_map>

@@ -6,6 +6,7 @@
 // written under another name, flushed to the device, and renamed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,6 +2,7 @@
 // stream.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "training/gpu_math.h"

@@ -1,6 +1,7 @@
 // The optimizers of optimizer.h on a GPU: one kernel for each update.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "training/optimizer.h"

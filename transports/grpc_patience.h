@@ -23,6 +23,8 @@
 // the whole timeout, as has one that is stopped.
 #pragma once
 
+#include <string>
+
 #include "core/units.h"
 #include "transports/endpoint.h"
 #include "transports/grpc_wire.h"

@@ -3,16 +3,16 @@
 if(COLLBENCH_WITH_GLOO)
   find_package(Gloo CONFIG QUIET)
   if(TARGET gloo)
+    # Gloo's reduction loops are templates that are compiled here; its own build uses -O3, at which
+    # g++ 12 sees an overflow in fmt 9 that cannot happen.
+    set_source_files_properties(gloo_all_reduce.cc PROPERTIES
+      COMPILE_OPTIONS "-O3;$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>")
     collbench_library(transports_gloo
       HEADERS gloo.h
       SOURCES gloo.cc gloo_all_reduce.cc
       USES transports
       PRIVATE_LINKS gloo
       PACKAGES Gloo)
-    # Gloo's reduction loops are templates that are compiled here; its own build uses -O3, at which
-    # g++ 12 sees an overflow in fmt 9 that cannot happen.
-    set_source_files_properties(gloo_all_reduce.cc PROPERTIES
-      COMPILE_OPTIONS "-O3;$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>")
   endif()
 endif()
 

@@ -1,6 +1,7 @@
 // Plays a schedule on real numbers in one thread: the meaning of a schedule, word by word.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "algorithms/schedule.h"

@@ -1,6 +1,10 @@
 // Records with scripted figures, for the tests of the writers.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "bench/record.h"
 #include "bench/report.h"
 

@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // Scenarios for tests of the simulator.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

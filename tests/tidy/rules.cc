@@ -222,9 +222,46 @@ Complaints check_output(const SourceFile& file) {
   return search(file, code_of(file.text), pattern, "libraries return or throw; only cli/ prints");
 }
 
-constexpr std::array<Rule, 8> all_rules{{
+// Builds that precompile these would not notice that a header lacks one (collbench_precompile in
+// cmake/CollbenchLibrary.cmake has the same list).
+struct Precompiled {
+  std::string_view header;
+  const char* use;
+};
+const std::array<Precompiled, 9> precompiled{{
+    {"cstdint", "std::u?int(8|16|32|64|ptr)_t\\b"},
+    {"functional", "std::function<"},
+    {"map", "std::map<"},
+    {"memory", "std::(unique_ptr|shared_ptr|weak_ptr|make_unique|make_shared)<"},
+    {"optional", "std::(optional<|nullopt)"},
+    {"span", "std::span<"},
+    {"string", "std::(string|to_string)\\b"},
+    {"vector", "std::vector<"},
+    {"fmt/format.h", "fmt::format\\b"},
+}};
+
+Complaints check_includes(const SourceFile& file) {
+  if (!is_header(file)) return {};
+  Complaints complaints;
+  const std::vector<Include> includes = includes_of(file);
+  const std::string code = code_of(file.text);
+  for (const auto& [header, use] : precompiled) {
+    const bool included =
+        std::any_of(includes.begin(), includes.end(),
+                    [&](const Include& include) { return include.path == header; });
+    std::smatch match;
+    if (included || !std::regex_search(code, match, std::regex(use))) continue;
+    const auto line = 1 + std::count(code.begin(), match[0].first, '\n');
+    complaints.push_back(
+        at(file, static_cast<int>(line), "needs #include <" + std::string(header) + ">"));
+  }
+  return complaints;
+}
+
+constexpr std::array<Rule, 9> all_rules{{
     {"floors", "includes point downwards", check_floors},
     {"machinery", "third-party machinery stays in the sources of its folder", check_machinery},
+    {"includes", "headers include themselves what is precompiled", check_includes},
     {"size", "at most 400 lines of at most 100 columns", check_size},
     {"function_length", "functions of at most 70 lines", check_function_length},
     {"prose", "headers start with prose, and #pragma once", check_prose},

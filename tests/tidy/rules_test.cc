@@ -82,6 +82,17 @@ TEST(MachineryTest, KeepsThirdPartyHeadersOutOfAllHeaders) {
               ElementsAre(HasSubstr("a header may not include")));
 }
 
+TEST(IncludesTest, CatchesAHeaderThatLeavesAnIncludeToOthers) {
+  const std::string use = "\nstd::vector<std::uint64_t> f();  // of std::string\n";
+  EXPECT_THAT(
+      complaints("includes", "core/a.h", use),
+      ElementsAre("core/a.h:2: needs #include <cstdint>", "core/a.h:2: needs #include <vector>"));
+  EXPECT_THAT(complaints("includes", "core/a.h", "#include <cstdint>\n#include <vector>\n" + use),
+              IsEmpty());
+  EXPECT_THAT(complaints("includes", "core/a.cc", use), IsEmpty());
+  EXPECT_THAT(complaints("includes", "core/a.h", "std::string_view f();\n"), IsEmpty());
+}
+
 TEST(SizeTest, CatchesTheLineThatIsOneTooMany) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "\n";

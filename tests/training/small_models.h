@@ -1,6 +1,8 @@
 // Models and data of a size for tests.
 #pragma once
 
+#include <cstdint>
+
 #include "training/dataset.h"
 #include "training/model.h"
 #include "training/replica.h"

@@ -1,6 +1,7 @@
 // All-reduces over endpoints that damage messages, with and without checksums.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
