@@ -20,6 +20,27 @@ namespace {
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
+// What may be looked at for one candidate: 2 N (N-1) messages of 1,024 workers take some tenths of
+// a second, those of 8,192 the better part of a minute and gigabytes.
+constexpr double most_messages = 4e6;
+
+/// Of one round of each run of alike ones: what predict() looks at. From some ranks and rounds.
+double messages_to_look_at(const Schedule& schedule) {
+  const std::vector<int> runs = schedule.runs();
+  const int rank_step = std::max(1, schedule.ranks() / 64);
+  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
+  double sends = 0;
+  int asked = 0;
+  Round round;
+  for (std::size_t i = 0; i < runs.size(); i += run_step) {
+    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
+      schedule.round(r, runs[i], round);
+      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+    }
+  }
+  return sends / asked * schedule.ranks() * static_cast<double>(runs.size());
+}
+
 std::string terms_of(const Prediction& p, const Machine& machine) {
   std::string text;
   const auto add = [&text](const char* what, Seconds time) {
@@ -69,7 +90,14 @@ class Model {
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
       const std::string known = known_as(name, question_.available).value_or(name);
       found.algorithm = known == name ? to_string(spec) : known;
-      take_fastest_rung(make_schedule(spec, question_.workers), found);
+      const Schedule schedule = make_schedule(spec, question_.workers);
+      const double messages = messages_to_look_at(schedule);
+      // Who is asked for by name is worth waiting for.
+      require(!question_.available.empty() || messages <= most_messages,
+              fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
+                          "name it as available to have it predicted",
+                          messages));
+      take_fastest_rung(schedule, found);
     } catch (const InvalidArgument& e) {
       found.refused = e.what();
     }

@@ -147,6 +147,22 @@ TEST(PolicyTest, AlgorithmsThatWouldMakeReplicasDifferAreRefusedUnlessAllowed) {
   EXPECT_EQ(choice("model", question), "swing:latency");
 }
 
+TEST(PolicyTest, WhatHasTooManyMessagesToLookAtIsPredictedOnlyIfNamed) {
+  const Machine star = machine("star:2048,100Gbps,5us");
+  Question question = question_of(1_MiB, 2048);
+  question.machine = &star;
+  const auto found = [&](const char* name) {
+    for (const Candidate& candidate : ask(find_policy("model"), question).candidates) {
+      if (candidate.algorithm == name) return candidate;
+    }
+    return Candidate{};
+  };
+  EXPECT_THAT(found("direct").refused, HasSubstr("about 8.38e+06 messages"));
+  EXPECT_TRUE(found("ring").time.has_value()) << "its 8 million messages are alike";
+  question.available = {"direct"};
+  EXPECT_TRUE(found("direct").time.has_value());
+}
+
 TEST(PolicyTest, MeasuredTimesDecideAndAreInterpolated) {
   const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("ring", 1_MiB, 100),
                                         row("tree", 1_KiB, 5), row("tree", 1_MiB, 400)};
