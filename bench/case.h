@@ -60,7 +60,10 @@ struct Sampling {
   double target_interval = 0.02;  // half width of the interval over the median
   Seconds max_time{1.0};          // per case, timed part
   Seconds timeout{60.0};          // a rank that does not answer for so long is lost
-  bool check = true;              // compare with the exact result before and after timing
+  Seconds trial{0.3};  // of `auto`: so long per case, but not beyond max_time, for playing what
+                       // may be as fast; 0: the policy's choice is taken at its word
+  bool back_to_back = true;  // also time batches without a barrier between
+  bool check = true;         // compare with the exact result before and after timing
   std::uint64_t seed = 1;
   bool pin = true;        // rank r runs on the r-th of these processors, counted round and round
   std::vector<int> cpus;  // by the kernel's numbers; empty: the usable ones in order

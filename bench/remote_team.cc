@@ -73,6 +73,7 @@ std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling&
       {"warm-up", std::to_string(sampling.warmup)},
       {"target interval", std::to_string(sampling.target_interval)},
       {"time per case", to_string(sampling.max_time)},
+      {"trial of auto", to_string(sampling.trial)},
       {"check", yes_no(sampling.check)},
       {"seed", std::to_string(sampling.seed)},
       {"cycles", std::to_string(cycles)},

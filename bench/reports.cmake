@@ -15,6 +15,7 @@ set(report_headers
   report_verdicts.h
   run_cases.h
   sweep.h
+  trial.h
   verdict_json.h)
 set(report_sources
   bound.cc
@@ -40,6 +41,7 @@ set(report_sources
   report_text.cc
   run_cases.cc
   sweep.cc
+  trial.cc
   verdict_annotations.cc
   verdict_json.cc
   verdict_markdown.cc)

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "bench/environment.h"
+#include "bench/trial.h"
 #include "core/error.h"
 #include "heuristics/choose.h"
 #include "transports/waiting.h"
@@ -19,16 +20,13 @@ TeamKey team_key(const Case& which) {
   return {which.backend, which.workers, which.isolate, which.private_buffers, which.transport};
 }
 
-/// The case with "auto" replaced by the choice, which is noted in the record.
-Case decide(const Case& which, const RunPlan& plan, Record& record) {
-  Case decided = which;
-  if (which.algorithm == "auto") {
-    Choice choice = plan.choose(which, plan.cores > 0 ? plan.cores : usable_cores());
-    decided.algorithm = choice.algorithm;
-    record.choice_reason = std::move(choice.reason);
-  }
-  record.algorithm_chosen = decided.algorithm;
-  return decided;
+/// What a trial of `auto` holds for.
+using ChoiceKey =
+    std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers, bool>;
+
+ChoiceKey choice_key(const Case& which) {
+  return {team_key(which), which.devices,  which.bytes.count, which.type,
+          which.op,        which.in_place, which.buffers,     which.checksum};
 }
 
 class Runner {
@@ -63,8 +61,7 @@ class Runner {
     Record record;
     record.which = which;
     record.started = now_utc();
-    const Case decided = decide(which, plan_, record);
-    measure(decided, record);
+    if (!measure(which, record)) return;
     RunSummary& summary = result_.summary;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
     if (!is_right(record)) ++summary.wrong;
@@ -73,10 +70,22 @@ class Runner {
     result_.records.push_back(std::move(record));
   }
 
-  void measure(const Case& decided, Record& record) {
+  /// Whether it was measured or skipped; not if a stop was requested on the way.
+  bool measure(const Case& which, Record& record) {
+    const Choice choice = first_choice(which);
+    record.algorithm_chosen = choice.algorithm;
+    record.choice_reason = choice.reason;
+    Case decided = which;
+    decided.algorithm = choice.algorithm;
     try {
-      std::shared_ptr<Team>& team = teams_[team_key(decided)];
+      std::shared_ptr<Team>& team = teams_[team_key(which)];
       if (!team) team = plan_.make(decided, plan_.sampling);
+      if (!choice.rivals.empty()) {
+        const Choice& settled = settle(which, choice, *team);
+        if (!result_.summary.stopped_by.empty()) return false;
+        decided.algorithm = record.algorithm_chosen = settled.algorithm;
+        record.choice_reason = settled.reason;
+      }
       record.measurement = team->measure(decided, plan_.sampling);
       record.bound = record.measurement.bound ? record.measurement.bound
                                               : plan_.bound(decided, record.measurement);
@@ -84,11 +93,27 @@ class Runner {
       if (!plan_.skip_unavailable) throw;
       record.skipped = e.what();
     }
+    return true;
+  }
+
+  Choice first_choice(const Case& which) const {
+    if (which.algorithm != "auto") return {which.algorithm, ""};
+    return plan_.choose(which, plan_.cores > 0 ? plan_.cores : usable_cores());
+  }
+
+  /// The outcome of a trial on the team, which is made once in a run.
+  const Choice& settle(const Case& which, const Choice& choice, Team& team) {
+    const auto [settled, is_new] = settled_.try_emplace(choice_key(which));
+    if (is_new) {
+      settled->second = try_out(which, choice, plan_.sampling, team, [this] { return stopped(); });
+    }
+    return settled->second;
   }
 
   const RunPlan& plan_;
   const std::vector<Reporter*>& reporters_;
   std::map<TeamKey, std::shared_ptr<Team>> teams_;
+  std::map<ChoiceKey, Choice> settled_;
   RunResult result_;
   int place_ = 0;
 };

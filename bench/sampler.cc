@@ -42,7 +42,7 @@ class Sampler {
     warm_up();
     measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), which_.op);
     time_latency();
-    time_back_to_back();
+    if (sampling_.back_to_back) time_back_to_back();
     if (sampling_.check) check();
     measured_.played = tested_.description();
     return std::move(measured_);

@@ -30,6 +30,7 @@ Json sampling_value(const Sampling& sampling) {
           {"target_interval", sampling.target_interval},
           {"max_time_s", sampling.max_time.count()},
           {"timeout_s", sampling.timeout.count()},
+          {"back_to_back", sampling.back_to_back},
           {"check", sampling.check},
           {"seed", sampling.seed},
           {"pin", sampling.pin},
@@ -43,6 +44,7 @@ Sampling sampling_of(const Json& value) {
   value.at("target_interval").get_to(sampling.target_interval);
   sampling.max_time = Seconds{value.at("max_time_s").get<double>()};
   sampling.timeout = Seconds{value.at("timeout_s").get<double>()};
+  value.at("back_to_back").get_to(sampling.back_to_back);
   value.at("check").get_to(sampling.check);
   value.at("seed").get_to(sampling.seed);
   value.at("pin").get_to(sampling.pin);

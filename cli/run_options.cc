@@ -56,6 +56,7 @@ constexpr OptionRow rows[] = {
     {measuring, "warmup-iters", "w", "N", "5", "iterations before timing"},
     {measuring, "target-ci", "", "PERCENT", "2%", "stop at this half width of the 95% interval"},
     {measuring, "max-time", "", "TIME", "1s", "or after so long per case"},
+    {measuring, "trial", "", "TIME|off", "300ms", "auto: play what is close for so long first"},
     {measuring, "run-cycles", "N", "N", "1", "run all so many times, with new workers each time"},
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
@@ -222,6 +223,9 @@ Sampling sampling_of(const Settings& settings) {
   sampling.target_interval =
       parse_fraction(settings.label("target-ci"), settings.text("target-ci"));
   sampling.max_time = parse_duration(settings.label("max-time"), settings.text("max-time"));
+  sampling.trial = settings.text("trial") == "off"
+                       ? Seconds{0}
+                       : parse_duration(settings.label("trial"), settings.text("trial"));
   sampling.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
   sampling.check = count("check", 0, 1'000'000) > 0;
   sampling.seed =

@@ -1,8 +1,8 @@
 #include "heuristics/choose.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,7 +16,11 @@ namespace {
 
 using namespace literals;
 
-Choice choose_for_messages(int workers, Bytes bytes, int cores) {
+// Times of one processor order algorithms on another no finer than this.
+constexpr double close = 1.6;
+constexpr std::size_t most_rivals = 5;
+
+Choice by_messages(int workers, Bytes bytes, int cores) {
   // Two workers send the same bytes either way; one-shot saves a hop and adds the vector twice.
   if (workers <= 2 && bytes <= 256_KiB) {
     return {"one-shot", "up to 256 KiB between two workers one hop is cheaper than two"};
@@ -35,6 +39,43 @@ Choice choose_for_messages(int workers, Bytes bytes, int cores) {
   return {"direct", "large vectors: as few bytes as the ring, in 2 hops instead of 2(N-1)"};
 }
 
+/// Those of `names` but the choice that leave replicas equal.
+std::vector<std::string> rivals_among(std::initializer_list<std::string_view> names,
+                                      const std::string& chosen) {
+  std::vector<std::string> rivals;
+  for (const std::string_view name : names) {
+    if (name != chosen && refusal({}, name).empty()) rivals.emplace_back(name);
+  }
+  return rivals;
+}
+
+Choice choose_for_messages(int workers, Bytes bytes, int cores) {
+  Choice choice = by_messages(workers, bytes, cores);
+  // Few messages count for small vectors, few bytes for large ones.
+  choice.rivals =
+      bytes <= 256_KiB
+          ? rivals_among({"one-shot", "recursive-doubling", "reduce-broadcast", "hierarchical-copy",
+                          "direct"},
+                         choice.algorithm)
+          : rivals_among({"direct", "halving-doubling", "hierarchical", "ring", "reduce-broadcast"},
+                         choice.algorithm);
+  return choice;
+}
+
+/// Who is measured close to the choice.
+std::vector<std::string> rivals_of(const Answer& answer) {
+  const auto chosen =
+      std::find_if(answer.candidates.begin(), answer.candidates.end(),
+                   [&](const Candidate& c) { return c.algorithm == answer.algorithm; });
+  std::vector<std::string> rivals;
+  for (const Candidate& candidate : answer.candidates) {
+    const bool taken = candidate.algorithm == answer.algorithm || !candidate.refused.empty();
+    if (taken || *candidate.time > *chosen->time * close) continue;
+    if (rivals.size() < most_rivals) rivals.push_back(candidate.algorithm);
+  }
+  return rivals;
+}
+
 /// By the times that were measured with so many workers on so many cores, if any were.
 std::optional<Choice> choose_measured(std::string_view backend, int workers, Bytes bytes,
                                       DataType type, ReduceOp op, int cores) {
@@ -51,10 +92,11 @@ std::optional<Choice> choose_measured(std::string_view backend, int workers, Byt
   question.backend = backend;
   question.cores = cores;
   question.measured = times;
-  Answer answer = ask_measured(question);
-  return Choice{std::move(answer.algorithm),
+  const Answer answer = ask_measured(question);
+  return Choice{answer.algorithm,
                 fmt::format("{}; {} workers on {} cores, of those that collbench brings along",
-                            answer.reason, workers, cores)};
+                            answer.reason, workers, cores),
+                rivals_of(answer)};
 }
 
 }  // namespace
@@ -65,7 +107,8 @@ Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type,
     if (auto measured = choose_measured(backend, workers, bytes, type, op, cores)) return *measured;
   }
   if (backend == "shm") {
-    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes"};
+    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
+            rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
   }
   if (backend == "cuda") {
     return {"direct",

@@ -16,6 +16,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/data_type.h"
 #include "core/units.h"
@@ -26,6 +27,9 @@ struct Choice {
   std::string
       algorithm;       // as parse_algorithm_spec reads it; "gloo" and "mpi" choose for themselves
   std::string reason;  // in words, with the numbers it rests on
+  /// Others that may be as fast here, likeliest first: what was measured within 1.6 times the
+  /// choice on another processor, or what messages and bytes speak for. All leave replicas equal.
+  std::vector<std::string> rivals = {};
 };
 
 /// Chooses for `workers` on `cores` cores and a vector of `bytes`. The data type and operator do

@@ -11,6 +11,7 @@ collbench_test(reports
     report_verdicts_test.cc
     run_cases_test.cc
     sweep_test.cc
+    trial_test.cc
     verdict_json_test.cc
   USES bench
   LINKS nlohmann_json::nlohmann_json)

@@ -1,5 +1,7 @@
 #include "bench/run_cases.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 /// What happened, in order.
@@ -23,7 +26,8 @@ class ScriptedTeam final : public Team {
   Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
     log_.push_back("measure " + which.algorithm);
     if (which.algorithm == "ring:segments=9") throw TransportError("rank 1 was lost");
-    return scripted_record("ring", 2, which.bytes, 1000).measurement;
+    const int latency_ns = which.algorithm == "tree" ? 500 : 1000;
+    return scripted_record("ring", 2, which.bytes, latency_ns).measurement;
   }
 
  private:
@@ -95,7 +99,30 @@ TEST_F(RunCasesTest, MeasuresWhatAutoChoosesAndRecordsWhy) {
   EXPECT_EQ(result.records[0].which.algorithm, "auto");
   EXPECT_EQ(result.records[0].algorithm_chosen, "direct");
   EXPECT_THAT(result.records[0].choice_reason, HasSubstr("shared memory"));
-  EXPECT_EQ(log_[2], "measure direct");
+  EXPECT_EQ(log_.end()[-3], "measure direct");
+}
+
+TEST_F(RunCasesTest, TriesWhatIsCloseOnceAndPlaysTheFastestInEveryCycle) {
+  add("auto", "shm");
+  plan_.cycles = 2;
+  plan_.choose = [](const Case&, int) { return Choice{"ring", "a guess", {"tree"}}; };
+  const RunResult result = run();
+  EXPECT_EQ(result.records[0].algorithm_chosen, "tree");
+  EXPECT_EQ(result.records[1].algorithm_chosen, "tree");
+  EXPECT_THAT(result.records[1].choice_reason, HasSubstr("tree 500 ns when tried here, ring 1 us"));
+  const auto second_cycle = std::find(log_.begin() + 2, log_.end(), "start shm");
+  EXPECT_THAT(std::vector(second_cycle, log_.end()),
+              ElementsAre("start shm", "measure tree", "record tree", "end 2"));
+}
+
+TEST_F(RunCasesTest, ATrialThatIsStoppedLeavesNoRecord) {
+  add("auto", "shm");
+  plan_.choose = [](const Case&, int) { return Choice{"ring", "a guess", {"tree"}}; };
+  plan_.stop_requested = [this] { return log_.size() > 4 ? "SIGINT" : ""; };
+  const RunResult result = run();
+  EXPECT_EQ(result.summary.stopped_by, "SIGINT");
+  EXPECT_THAT(result.records, IsEmpty());
+  EXPECT_EQ(log_.back(), "end 0");
 }
 
 TEST_F(RunCasesTest, KeepsWhatWasMeasuredWhenAWorkerIsLost) {

@@ -1,0 +1,147 @@
+// Trials on a team whose times are scripted: what is taken, and what it costs.
+#include "bench/trial.h"
+
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Every iteration of an algorithm takes its time, by a factor that may change from turn to turn.
+class ScriptedTeam final : public Team {
+ public:
+  explicit ScriptedTeam(std::map<std::string, double> times_us) : times_us_(std::move(times_us)) {}
+
+  Measurement measure(const Case& which, const Sampling& sampling) override {
+    turns_.push_back(which.algorithm);
+    samplings_.push_back(sampling);
+    if (refused_.count(which.algorithm) > 0) throw Unavailable("not here");
+    const double time_ns = times_us_.at(which.algorithm) * 1e3 * factor_;
+    spent_ += Seconds{time_ns * 1e-9 * (sampling.iterations + sampling.warmup)};
+    factor_ *= drift_;
+    Measurement measured;
+    measured.latency_ns.assign(static_cast<std::size_t>(sampling.iterations),
+                               static_cast<std::int64_t>(time_ns));
+    return measured;
+  }
+
+  std::map<std::string, double> times_us_;
+  std::set<std::string> refused_;
+  double factor_ = 1;
+  double drift_ = 1;  // of the factor, per turn
+  std::vector<std::string> turns_;
+  std::vector<Sampling> samplings_;
+  Seconds spent_{0};
+};
+
+const Choice choice{"direct", "a table says so", {"ring", "tree"}};
+
+Case some_case() {
+  Case which;
+  which.algorithm = "auto";
+  which.bytes = 64_KiB;
+  return which;
+}
+
+Choice settle(ScriptedTeam& team, const Sampling& sampling = {}) {
+  return try_out(some_case(), choice, sampling, team, [] { return false; });
+}
+
+TEST(TrialTest, TakesTheRivalThatIsFasterOnTheTeamAndSaysWhatWasTried) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 21}});
+  const Choice settled = settle(team);
+  EXPECT_EQ(settled.algorithm, "ring");
+  EXPECT_THAT(settled.reason, HasSubstr("ring 18 us when tried here, direct 20 us, tree 21 us"));
+  EXPECT_THAT(settled.reason, HasSubstr("without a trial direct: a table says so"));
+}
+
+TEST(TrialTest, KeepsTheChoiceWhereTheDifferenceIsNoise) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 19.6}, {"tree", 21}});
+  const Choice settled = settle(team);
+  EXPECT_EQ(settled.algorithm, "direct");
+  EXPECT_THAT(settled.reason, HasSubstr("; a table says so"));
+}
+
+TEST(TrialTest, TakesTurnsSoThatDriftHitsAllAlike) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 50}});
+  team.drift_ = 1.03;
+  EXPECT_EQ(settle(team).algorithm, "ring");
+  EXPECT_THAT(team.turns_, ElementsAre("direct", "ring", "tree", "direct", "ring", "direct", "ring",
+                                       "direct", "ring"));
+}
+
+TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
+  for (const double us : {1.0, 50.0, 500.0, 2e3, 10e3, 15e3}) {
+    ScriptedTeam team({{"direct", us}, {"ring", us}, {"tree", us}});
+    settle(team);
+    EXPECT_LT(team.spent_, Seconds{0.3}) << us << " us";
+    EXPECT_THAT(team.turns_, SizeIs(testing::Gt(3))) << us << " us";
+  }
+  ScriptedTeam team({{"direct", 50}, {"ring", 50}, {"tree", 50}});
+  Sampling hasty;
+  hasty.max_time = Seconds{0.01};
+  settle(team, hasty);
+  EXPECT_LT(team.spent_, hasty.max_time);
+}
+
+TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {
+  ScriptedTeam team({{"direct", 400e3}, {"ring", 1}, {"tree", 1}});
+  const Choice settled = settle(team);
+  EXPECT_EQ(settled.algorithm, "direct");
+  EXPECT_THAT(settled.reason, HasSubstr("with 400 ms it is too slow to try what is close"));
+  EXPECT_THAT(team.turns_, ElementsAre("direct"));
+}
+
+TEST(TrialTest, TurnsAreUncheckedAndNoLongerThanTheCase) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 20}, {"tree", 20}});
+  Sampling fixed;
+  fixed.iterations = 7;
+  settle(team, fixed);
+  for (const Sampling& turn : team.samplings_) {
+    EXPECT_LE(turn.iterations, 7);
+    EXPECT_FALSE(turn.check);
+    EXPECT_FALSE(turn.back_to_back);
+  }
+}
+
+TEST(TrialTest, ARivalThatIsRefusedDropsOutButTheChoiceThrows) {
+  ScriptedTeam team({{"direct", 20}, {"tree", 15}});
+  team.refused_ = {"ring"};
+  EXPECT_EQ(settle(team).algorithm, "tree");
+  team.refused_ = {"direct"};
+  EXPECT_THROW(settle(team), Unavailable);
+}
+
+TEST(TrialTest, PlaysNothingWithoutRivalsOrTimeOrWhereFaultsAreInjected) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
+  Sampling off;
+  off.trial = Seconds{0};
+  EXPECT_EQ(settle(team, off).reason, choice.reason);
+  Case faulty = some_case();
+  faulty.inject = "kill:rank=1:message=8";
+  const auto go_on = [] { return false; };
+  EXPECT_EQ(try_out(faulty, choice, {}, team, go_on).algorithm, "direct");
+  EXPECT_EQ(try_out(some_case(), {"ring", ""}, {}, team, go_on).algorithm, "ring");
+  EXPECT_THAT(team.turns_, IsEmpty());
+}
+
+TEST(TrialTest, EndsBetweenTurnsWhenStopped) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
+  const auto stopped = [&] { return team.turns_.size() == 4; };
+  EXPECT_EQ(try_out(some_case(), choice, {}, team, stopped).algorithm, "direct");
+  EXPECT_THAT(team.turns_, SizeIs(4));
+}
+
+}  // namespace
+}  // namespace collbench

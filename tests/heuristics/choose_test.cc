@@ -1,0 +1,72 @@
+// What `auto` picks on this host: the rivals that it names beside its choice.
+#include "heuristics/choose.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "algorithms/registry.h"
+#include "heuristics/local_times.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::Contains;
+using testing::IsEmpty;
+using testing::Not;
+
+Choice choose_sum(const char* backend, int workers, Bytes bytes, int cores) {
+  return choose(backend, workers, bytes, DataType::f32, ReduceOp::sum, cores);
+}
+
+std::map<std::string, Seconds> measured_at(const char* backend, int workers, Bytes bytes) {
+  std::map<std::string, Seconds> times;
+  for (const MeasuredTime& row : local_times(backend, 2)) {
+    if (row.scale.ranks == workers && row.bytes == bytes) times[row.algorithm] = row.time;
+  }
+  return times;
+}
+
+TEST(ChooseTest, RivalsAreThoseMeasuredCloseToTheChoice) {
+  for (const int workers : {2, 4, 8}) {
+    const auto times = measured_at("grpc", workers, 1_MiB);
+    const Choice choice = choose_sum("grpc", workers, 1_MiB, 2);
+    const Seconds chosen = times.at(choice.algorithm);
+    Seconds last{0};
+    for (const std::string& rival : choice.rivals) {
+      EXPECT_LE(times.at(rival), chosen * 1.6) << rival;
+      EXPECT_GE(times.at(rival), last) << "likeliest first";
+      last = times.at(rival);
+    }
+    EXPECT_FALSE(choice.rivals.empty()) << workers;
+    EXPECT_LE(choice.rivals.size(), 5U) << workers;
+  }
+  EXPECT_THAT(choose_sum("shm", 8, 1_MiB, 2).rivals, IsEmpty()) << "direct is far ahead";
+}
+
+TEST(ChooseTest, RivalsOfARuleFitEverywhereAndLeaveReplicasEqual) {
+  for (const char* backend : {"grpc", "shm"}) {
+    for (const Bytes bytes : {1_KiB, 1_MiB}) {
+      for (int workers = 2; workers < 40; ++workers) {
+        const Choice choice = choose_sum(backend, workers, bytes, 61);
+        EXPECT_GE(choice.rivals.size(), 3U);
+        EXPECT_THAT(choice.rivals, Not(Contains(choice.algorithm)));
+        for (const std::string& rival : choice.rivals) {
+          EXPECT_NO_THROW(make_schedule(rival, workers)) << rival << ' ' << workers;
+          EXPECT_TRUE(is_replica_consistent(parse_algorithm_spec(rival))) << rival;
+        }
+      }
+    }
+  }
+}
+
+TEST(ChooseTest, LibrariesThatChooseThemselvesHaveNoRivals) {
+  for (const char* backend : {"gloo", "mpi", "nccl"}) {
+    EXPECT_THAT(choose_sum(backend, 4, 1_MiB, 4).rivals, IsEmpty()) << backend;
+  }
+}
+
+}  // namespace
+}  // namespace collbench
