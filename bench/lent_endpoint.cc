@@ -21,6 +21,7 @@ class LentEndpoint final : public Endpoint {
     return endpoint_->recv_reduce(sources, own, into, reduction);
   }
   void wait(Ticket ticket) override { endpoint_->wait(ticket); }
+  bool try_wait(Ticket ticket) override { return endpoint_->try_wait(ticket); }
   std::string give_up(const std::string& reason) override { return endpoint_->give_up(reason); }
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
     return endpoint_->play(fusion, in, out, reduction);

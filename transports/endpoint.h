@@ -84,6 +84,12 @@ class Endpoint {
   virtual Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                              Reduction reduction) = 0;
   virtual void wait(Ticket ticket) = 0;
+  /// Waits for `ticket` if that ends at once, otherwise returns false. The default waits in any
+  /// case, for machines on which nothing is gained by doing something else meanwhile.
+  virtual bool try_wait(Ticket ticket) {
+    wait(ticket);
+    return true;
+  }
 
   /// Tells the other ranks that this one cannot go on, and why: what they wait for ends with
   /// TransportError(reason). Nothing can be started here any more. Returns the reason that holds:

@@ -1,6 +1,11 @@
 // The one loop that plays collectives, on any machine.
+//
+// It does the steps of a plan in their order. Where a wait does not end at once (Endpoint's
+// try_wait()) it first does what it can of the steps behind that do not need it: on fewer cores
+// than ranks every wait costs a turn of all ranks.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "transports/endpoint.h"
@@ -17,10 +22,11 @@ class BoundPlan {
   const Plan& plan() const { return plan_; }
 
  private:
-  friend void execute(BoundPlan& bound, Region in, Region out);
+  friend class Replay;
   Plan plan_;
   Endpoint* endpoint_;
   std::vector<Endpoint::Ticket> tickets_;
+  std::vector<std::uint64_t> order_;  // step_order(), made when a wait first does not end at once
 };
 
 /// Plays this rank's part of an all-reduce. `in` and `out` have the plan's count and type, and are

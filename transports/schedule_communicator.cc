@@ -108,8 +108,9 @@ class ScheduleCommunicator final : public Communicator {
   }
 
   void play(Region in, Region out, ReduceOp op) {
-    require(in.count == out.count && in.type == out.type,
-            "all_reduce: input and output differ in count or type");
+    if (in.count != out.count || in.type != out.type) {
+      throw InvalidArgument("all_reduce: input and output differ in count or type");
+    }
     if (in.count == 0) return;
     if (needs_staging(in) || needs_staging(out)) {
       play_staged(in, out, op);

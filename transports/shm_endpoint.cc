@@ -11,6 +11,7 @@
 #include "transports/shm_fused.h"
 #include "transports/shm_layout.h"
 #include "transports/shm_world.h"
+#include "transports/step_order.h"
 
 namespace collbench {
 
@@ -60,6 +61,7 @@ class ShmEndpoint final : public Endpoint {
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
+  bool try_wait(Ticket ticket) override;
   std::string give_up(const std::string& reason) override {
     abort_shm_world(view_.world, reason);
     return shm_world_error(view_.world);
@@ -79,12 +81,24 @@ class ShmEndpoint final : public Endpoint {
     Reduction reduction;
   };
 
+  // Of the ticket of a send: whom it was for, and how many that rank has taken then.
+  static Rank receiver(Ticket ticket) {
+    return static_cast<Rank>((ticket & ~send_mark) >> peer_shift);
+  }
+  static std::uint64_t messages(Ticket ticket) {
+    return ticket & ((std::uint64_t{1} << peer_shift) - 1);
+  }
   void resume();
   bool has_taken(Rank to, std::uint64_t messages);
   std::string late_receiver(Rank to) const {
     return "rank " + std::to_string(to) + " did not take a message from rank " +
            std::to_string(rank_) + " within the timeout";
   }
+  bool is_there(Rank from, std::uint64_t message) const {
+    return lines_.slot(from, rank_, message).sequence.load(std::memory_order_acquire) ==
+           message + 1;
+  }
+  bool all_there(const Pending& pending) const;
   const std::byte* arrived(Rank from, std::uint64_t message, Bytes expected);
   void take(Rank from, std::uint64_t message);
   void receive(const Pending& pending);
@@ -144,7 +158,10 @@ std::byte* ShmEndpoint::scratch(ScratchUse use, Bytes size) {
 
 Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   const std::uint64_t k = sent_[static_cast<std::size_t>(to)]++;
-  if (k >= shm_slots) {  // The slot must have been read. Earlier rounds' messages always will be.
+  // The slot must have been read. Messages of earlier rounds always will be, and so will those of
+  // steps before the one that execute() waits for: a send that it does meanwhile comes here too.
+  static_assert(step_window <= shm_slots);
+  if (k >= shm_slots) {
     waiter_.wait_until(
         to, [&] { return has_taken(to, k + 1 - shm_slots); }, [&] { return late_receiver(to); });
   }
@@ -155,8 +172,10 @@ Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   if (tiny) {
     std::memcpy(lines_.payload(rank_, to, k).bytes, from.data, static_cast<std::size_t>(bytes));
   } else {
-    require(reaches(from), "shared memory: rank " + std::to_string(rank_) +
-                               " sends from memory that its peers cannot read");
+    if (!reaches(from)) {
+      throw InvalidArgument("shared memory: rank " + std::to_string(rank_) +
+                            " sends from memory that its peers cannot read");
+    }
     position = view_position(view_, from.data);
   }
   slot.position = position | size_mark(bytes);
@@ -202,10 +221,26 @@ void ShmEndpoint::wait(Ticket ticket) {
     }
     return;
   }
-  const auto to = static_cast<Rank>((ticket & ~send_mark) >> peer_shift);
-  const std::uint64_t messages = ticket & ((std::uint64_t{1} << peer_shift) - 1);
+  const Rank to = receiver(ticket);
   waiter_.wait_until(
-      to, [&] { return has_taken(to, messages); }, [&] { return late_receiver(to); });
+      to, [&] { return has_taken(to, messages(ticket)); }, [&] { return late_receiver(to); });
+}
+
+bool ShmEndpoint::try_wait(Ticket ticket) {
+  if (ticket == inline_ticket) return true;
+  if ((ticket & send_mark) != 0) return has_taken(receiver(ticket), messages(ticket));
+  if (!all_there(pending_[ticket])) return false;
+  wait(ticket);
+  return true;
+}
+
+bool ShmEndpoint::all_there(const Pending& pending) const {
+  if (pending.sources.empty()) return is_there(pending.from, pending.first_message);
+  const std::uint64_t* message = &message_[pending.first_message];
+  return std::all_of(pending.sources.begin(), pending.sources.end(), [&](Rank r) {
+    const std::uint64_t number = *message++;
+    return r == rank_ || is_there(r, number);
+  });
 }
 
 // Looks at the receiver's line only if what is known does not tell: the line is in its cache.
@@ -218,9 +253,9 @@ bool ShmEndpoint::has_taken(Rank to, std::uint64_t messages) {
 
 // Waits for a message; where its data lies.
 const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message, Bytes expected) {
-  ShmSlot& slot = lines_.slot(from, rank_, message);
+  const ShmSlot& slot = lines_.slot(from, rank_, message);
   waiter_.wait_until(
-      from, [&] { return slot.sequence.load(std::memory_order_acquire) == message + 1; },
+      from, [&] { return is_there(from, message); },
       [&] {
         return "rank " + std::to_string(from) + " sent nothing to rank " + std::to_string(rank_) +
                " within the timeout";

@@ -162,7 +162,7 @@ void executor_against_handwritten(benchmark::State& state, const std::string& na
 [[maybe_unused]] const bool registered = [] {
   for (const std::string name : {"ring", "tree", "halving-doubling"}) {
     benchmark::RegisterBenchmark(("Executor/" + name).c_str(), executor_against_handwritten, name)
-        ->ArgsProduct({{4, 8}, {4 << 10, 64 << 10, 1 << 20, 16 << 20}})
+        ->ArgsProduct({{2, 4, 8}, {4 << 10, 64 << 10, 1 << 20, 16 << 20}})
         ->UseManualTime()
         ->Iterations(1)
         ->Repetitions(5)

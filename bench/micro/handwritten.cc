@@ -114,7 +114,8 @@ void Handwritten::halving_doubling(Region buffer) {
     await(partner.up, steps_ + step + 1);
     return partner;
   };
-  // Pieces [first, first + count) of n are this rank's share; it halves, then doubles again.
+  // Pieces [first, first + count) of n are this rank's share; it halves, then doubles again. As in
+  // the schedule the largest exchange is with the nearest rank.
   int first = 0;
   int count = n;
   const auto share = [&] {
@@ -122,14 +123,14 @@ void Handwritten::halving_doubling(Region buffer) {
     const Region end = piece(buffer, first + count - 1, n);
     return Region{begin.data, (end.data - begin.data) / 4 + end.count, buffer.type};
   };
-  for (int distance = n / 2; distance >= 1; distance /= 2, ++step) {
+  for (int distance = 1; distance < n; distance *= 2, ++step) {
     count /= 2;
     if ((rank_ & distance) != 0) first += count;
     auto& partner = meet(distance);
     add(share(), same(share(), buffer.data, partner.data));
     mine.up.store(steps_ + step + 2, std::memory_order_release);
   }
-  for (int distance = 1; distance < n; distance *= 2, ++step) {
+  for (int distance = n / 2; distance >= 1; distance /= 2, ++step) {
     const int own = first;
     first = (rank_ & distance) != 0 ? own - count : own + count;
     auto& partner = meet(distance);

@@ -1,0 +1,172 @@
+// What a rank does while it waits: in any order that the plan allows, with the same sums.
+#include "transports/execute.h"
+
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/transports/thread_ranks.h"
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "transports/step_order.h"
+#include "transports/wrapped_endpoint.h"
+
+namespace collbench {
+namespace {
+
+// Hands everything through, but says at random that a wait would not end at once; without a seed it
+// waits in any case, so that all steps keep the order of the plan.
+class FickleEndpoint final : public WrappedEndpoint {
+ public:
+  FickleEndpoint(std::unique_ptr<Endpoint> endpoint, std::optional<int> seed)
+      : WrappedEndpoint(std::move(endpoint)), in_order_(!seed) {
+    engine_ = random_engine(static_cast<std::uint64_t>(seed.value_or(0)), "fickle",
+                            static_cast<std::uint64_t>(endpoint_->rank()));
+  }
+  void reserve(const Traffic& traffic) override { endpoint_->reserve(traffic); }
+  Ticket send(Rank to, Region from) override { return endpoint_->send(to, from); }
+  Ticket recv(Rank from, Region into) override { return endpoint_->recv(from, into); }
+  Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
+                     Reduction reduction) override {
+    return endpoint_->recv_reduce(sources, own, into, reduction);
+  }
+  void wait(Ticket ticket) override { endpoint_->wait(ticket); }
+  bool try_wait(Ticket ticket) override {
+    if (in_order_) return WrappedEndpoint::try_wait(ticket);
+    return engine_() % 4 == 0 && endpoint_->try_wait(ticket);
+  }
+
+ private:
+  bool in_order_;
+  RandomEngine engine_;
+};
+
+using Buffers = std::vector<std::vector<float>>;
+
+Region region_of(std::vector<float>& v) {
+  return {reinterpret_cast<std::byte*>(v.data()), static_cast<std::int64_t>(v.size()),
+          DataType::f32};
+}
+
+// Two replays in a row; in place, the second one sums what the first gave.
+Buffers play(const Schedule& schedule, Buffers inputs, ReduceOp op, bool in_place,
+             std::optional<int> seed) {
+  Buffers outputs = inputs;
+  on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> plain) {
+    const Rank rank = plain->rank();
+    FickleEndpoint endpoint(std::move(plain), seed);
+    const Region out = region_of(outputs[static_cast<std::size_t>(rank)]);
+    const Region in = in_place ? out : region_of(inputs[static_cast<std::size_t>(rank)]);
+    BoundPlan bound(Plan(schedule, rank, out.count, DataType::f32, op, in_place), endpoint);
+    execute(bound, in, out);
+    execute(bound, in, out);
+  });
+  return outputs;
+}
+
+class EveryOrder : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOrder, GivesTheBitsOfTheOrderOfThePlan) {
+  for (const int ranks : {3, 4, 8}) {
+    const Schedule schedule = make_schedule(GetParam(), ranks);
+    RandomEngine engine = random_engine(7, "every order");
+    std::normal_distribution<float> normal;
+    Buffers inputs(static_cast<std::size_t>(ranks), std::vector<float>(5000));
+    for (auto& input : inputs) {
+      for (float& x : input) x = normal(engine);
+    }
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+      for (const bool in_place : {true, false}) {
+        const Buffers expected = play(schedule, inputs, op, in_place, std::nullopt);
+        for (int seed = 0; seed < 5; ++seed) {
+          ASSERT_EQ(play(schedule, inputs, op, in_place, seed), expected)
+              << ranks << " ranks, in place " << in_place << ", seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Execute, EveryOrder,
+                         testing::Values("ring:segments=3", "ring:bidirectional", "tree",
+                                         "double-tree", "recursive-doubling", "halving-doubling",
+                                         "circulant", "direct", "parameter-server"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+// A rank that has every message of its children, and none of its parent. Counts what is sent up.
+class OrphanedEndpoint final : public Endpoint {
+ public:
+  OrphanedEndpoint(Rank rank, int ranks, Rank parent)
+      : rank_(rank), ranks_(ranks), parent_(parent) {}
+  Rank rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  Seconds now() const override { return Seconds{0}; }
+  void reserve(const Traffic&) override {}
+  Ticket send(Rank to, Region) override {
+    if (to == parent_) ++sent_up;
+    return 0;
+  }
+  Ticket recv(Rank from, Region) override { return from == parent_ ? 1 : 0; }
+  Ticket recv_reduce(std::span<const Rank>, Region, Region, Reduction) override { return 0; }
+  bool try_wait(Ticket ticket) override { return ticket == 0; }
+  void wait(Ticket ticket) override {
+    if (ticket != 0) throw TransportError("the parent is silent");
+  }
+
+  int sent_up = 0;
+
+ private:
+  Rank rank_;
+  int ranks_;
+  Rank parent_;
+};
+
+TEST(Execute, DoesWhatItCanBeforeItWaits) {
+  const Schedule tree = make_schedule("tree", 8);
+  std::vector<float> data(8000);
+  OrphanedEndpoint endpoint(1, 8, 0);
+  BoundPlan bound(Plan(tree, 1, std::ssize(data), DataType::f32, ReduceOp::sum, true), endpoint);
+  const Region region = region_of(data);
+  EXPECT_THROW(execute(bound, region, region), TransportError);
+  EXPECT_EQ(endpoint.sent_up, tree.chunks()) << "segments that reached the parent";
+}
+
+// The steps of a rank that sends up what it gets, then gets the sum back.
+TEST(StepOrder, KeepsWhatTouchesTheSameElementsOrTheSameRanks) {
+  const Plan plan(make_schedule("tree:segments=2", 3), 1, 64, DataType::f32, ReduceOp::sum, true);
+  const std::vector<std::uint64_t> order = step_order(plan);
+  const auto steps = plan.steps();
+  ASSERT_EQ(order.size(), steps.size());
+  const auto follows = [&](std::size_t later, std::size_t earlier) {
+    return (order[later] >> (step_window - (later - earlier)) & 1) != 0;
+  };
+  std::vector<std::size_t> sends, receives;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind == Step::Kind::send) sends.push_back(i);
+    if (steps[i].kind == Step::Kind::recv) receives.push_back(i);
+  }
+  ASSERT_EQ(sends.size(), 2U);
+  ASSERT_EQ(receives.size(), 2U);
+  EXPECT_TRUE(follows(sends[1], sends[0])) << "messages of one pair keep their order";
+  EXPECT_TRUE(follows(receives[1], receives[0])) << "messages of one pair keep their order";
+  EXPECT_TRUE(follows(receives[0], sends[0])) << "the sum overwrites what was sent";
+  const bool free = sends[1] < receives[0] || !follows(sends[1], receives[0]);
+  EXPECT_TRUE(free) << "the second segment does not need the sum of the first";
+}
+
+}  // namespace
+}  // namespace collbench
