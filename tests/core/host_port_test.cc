@@ -25,16 +25,16 @@ TEST(HostPortTest, NamesAndAddressesOfBothKindsAreReadAndWrittenAlike) {
 }
 
 TEST(HostPortTest, RefusesWhatIsNoneAndSaysWhatWouldBeRight) {
-  for (const auto& [text, words] :
+  for (const auto& bad :
        {std::pair{"node0", "--hosts: 'node0' is not HOST:PORT"}, std::pair{":7101", "is not HOST"},
         std::pair{"a:", "is not HOST"}, std::pair{"a:7x", "is not HOST"},
         std::pair{"::1:7101", "an IPv6 address stands in brackets"},
         std::pair{"[]:1", "is not HOST"}, std::pair{"[::1:1", "is not HOST"},
         std::pair{"a b:1", "is not HOST"}, std::pair{"a:0", "must be at least 1 (got 0)"},
         std::pair{"a:65536", "must be at most 65535 (got 65536)"}}) {
-    EXPECT_THAT([&] { parse_host_port("--hosts", text); },
-                ThrowsMessage<InvalidArgument>(HasSubstr(words)))
-        << text;
+    EXPECT_THAT([&] { parse_host_port("--hosts", bad.first); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(bad.second)))
+        << bad.first;
   }
 }
 
