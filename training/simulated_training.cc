@@ -34,9 +34,7 @@ class Trainee {
  public:
   Trainee(const TrainingPlan& plan, int workers, const Dataset& data, const Dataset& held_out,
           int points)
-      : plan_(plan),
-        data_(data),
-        held_out_(held_out),
+      : held_out_(held_out),
         own_batch_(per_replica_batch(plan.global_batch, workers)),
         network_(
             find_engine(plan.engine, plan.type).make_network(plan.model, own_batch_, plan.type)),
@@ -94,8 +92,6 @@ class Trainee {
     next_ = samples_ + interval_;
   }
 
-  const TrainingPlan& plan_;
-  const Dataset& data_;
   const Dataset& held_out_;
   std::int64_t own_batch_;
   std::unique_ptr<Network> network_;
