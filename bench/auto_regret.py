@@ -6,8 +6,9 @@
 
 Each back end and number of workers is one run, so that it can be repeated alone (--backends, --workers) and each command can be led
 by another one (--wrap "nice -n -10"). Algorithms alternate within every size; a case counts with the median over the cycles of its
-medians. Regret is the time of the algorithm that auto chose over the fastest time, both from the rows that name an algorithm: the
-fastest of some twenty equal rows is a little lucky, which counts against auto. `auto as its own case` compares auto's own row.
+medians. Regret is the time of the algorithm that auto chose over the fastest time, both from the rows that name an algorithm. The
+fastest of some twenty rows is a lucky one, which counts against auto. `by halves` has no such luck in it: the fastest algorithm of the
+odd cycles is compared in the even ones, and the other way round. `as its own case` compares auto's own row.
 """
 import argparse
 import collections
@@ -34,8 +35,8 @@ def run(options, backend, workers, algorithms, first, last, factor):
         return json.load(open(out.name))['records']
 
 
-def medians(records):
-    """{size: {algorithm: (us, low, high, samples)}} over the cycles, and what auto chose by size."""
+def by_case(records):
+    """{size: {algorithm: [summary per cycle]}}, and what auto chose by size."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     chosen = {}
     for record in records:
@@ -45,40 +46,58 @@ def medians(records):
         found[case['size_bytes']][case['algorithm']].append(record['summary'])
         if case['algorithm'] == 'auto':
             chosen[case['size_bytes']] = record['algorithm_chosen']
-    times = {size: {name: (statistics.median(s['median_ns'] for s in all_cycles) / 1e3, min(s['p25_ns'] for s in all_cycles) / 1e3,
-                           max(s['p75_ns'] for s in all_cycles) / 1e3, sum(s['samples'] for s in all_cycles))
-                    for name, all_cycles in rows.items()} for size, rows in found.items()}
-    return times, chosen
+    return found, chosen
+
+
+def median_us(summaries):
+    return statistics.median(s['median_ns'] for s in summaries) / 1e3
+
+
+def regret_by_halves(rows, chosen):
+    """Mean loss of `chosen` in each half of the cycles against the algorithm that was fastest in the other half; may be below 0."""
+    losses = []
+    for choosing, judging in ((0, 1), (1, 0)):
+        best = min(rows, key=lambda name: median_us(rows[name][choosing::2]))
+        losses.append(median_us(rows[chosen][judging::2]) / median_us(rows[best][judging::2]) - 1)
+    return statistics.mean(losses)
+
+
+def spread(name, values):
+    ordered = sorted(values)
+    print(f'{name}: mean {100 * statistics.mean(values):.2f} %, 95th percentile {100 * ordered[int(0.95 * (len(ordered) - 1))]:.1f} %, '
+          f'worst {100 * ordered[-1]:.1f} %, {len(values)} points')
 
 
 def print_regret(options):
-    of_rule, of_case = [], []
-    print('backend workers      bytes  auto chose            regret  as its own case  fastest')
+    plain, halves, own = [], [], []
+    print('backend workers      bytes  auto chose            regret  by halves  as its own case  fastest')
     for backend in options.backends.split(','):
         for workers in map(int, options.workers.split(',')):
-            times, chosen = medians(run(options, backend, workers, 'all,auto', options.first, options.last, options.factor))
-            for size in sorted(times):
-                named = {name: time[0] for name, time in times[size].items() if name != 'auto'}
-                best = min(named, key=named.get)
-                regret = named[chosen[size]] / named[best] - 1
-                case = times[size]['auto'][0] / named[best] - 1
-                of_rule.append(regret)
-                of_case.append(max(case, 0))
-                print(f'{backend:7} {workers:7} {size:10}  {chosen[size]:20} {100 * regret:6.1f} %  {100 * case:13.1f} %  {best}', flush=True)
-    for name, values in (('regret', of_rule), ('as its own case', of_case)):
-        ordered = sorted(values)
-        print(f'{name}: mean {100 * statistics.mean(values):.2f} %, 95th percentile {100 * ordered[int(0.95 * (len(ordered) - 1))]:.1f} %, '
-              f'worst {100 * ordered[-1]:.1f} %, {len(values)} points')
+            found, chosen = by_case(run(options, backend, workers, 'all,auto', options.first, options.last, options.factor))
+            for size in sorted(found):
+                named = {name: rows for name, rows in found[size].items() if name != 'auto'}
+                times = {name: median_us(rows) for name, rows in named.items()}
+                best = min(times, key=times.get)
+                plain.append(times[chosen[size]] / times[best] - 1)
+                halves.append(regret_by_halves(named, chosen[size]))
+                own.append(max(median_us(found[size]['auto']) / times[best] - 1, 0))
+                print(f'{backend:7} {workers:7} {size:10}  {chosen[size]:20} {100 * plain[-1]:6.1f} % {100 * halves[-1]:8.1f} % '
+                      f'{100 * own[-1]:13.1f} %  {best}', flush=True)
+    spread('regret', plain)
+    spread('by halves', halves)
+    spread('as its own case', own)
 
 
 def write_table(options):
     with open(options.table, 'a') as out:
         for backend in options.backends.split(','):
             for workers in map(int, options.workers.split(',')):
-                times, _ = medians(run(options, backend, workers, CONTENDERS[backend], options.first, options.last, options.factor))
-                for size in sorted(times):
-                    for name, (us, low, high, samples) in sorted(times[size].items()):
-                        out.write(f'{backend},{options.cores},{workers},{size},{name},{us:.4g},{low:.4g},{high:.4g},{samples}\n')
+                found, _ = by_case(run(options, backend, workers, CONTENDERS[backend], options.first, options.last, options.factor))
+                for size in sorted(found):
+                    for name, rows in sorted(found[size].items()):
+                        low, high = min(s['p25_ns'] for s in rows) / 1e3, max(s['p75_ns'] for s in rows) / 1e3
+                        out.write(f'{backend},{options.cores},{workers},{size},{name},{median_us(rows):.4g},{low:.4g},{high:.4g},'
+                                  f'{sum(s["samples"] for s in rows)}\n')
                 out.flush()
 
 
@@ -90,12 +109,14 @@ def main():
     parser.add_argument('--first', default='1K', help='smallest vector')
     parser.add_argument('--last', default='16M', help='largest vector')
     parser.add_argument('--factor', type=float, default=4, help='from one size to the next')
-    parser.add_argument('--cycles', type=int, default=3, help='all of it so many times')
+    parser.add_argument('--cycles', type=int, default=4, help='all of it so many times, at least 2')
     parser.add_argument('--max-time', default='40ms', help='timed part of a case')
     parser.add_argument('--wrap', default='', help='leads every command')
     parser.add_argument('--table', help='append the times of the contenders to this file instead')
     parser.add_argument('--cores', type=int, default=2, help='written into the table')
     options = parser.parse_args()
+    if options.cycles < 2:
+        parser.error('--cycles: two at least, one for each half')
     (write_table if options.table else print_regret)(options)
     return 0
 

@@ -35,7 +35,7 @@ class ShmEndpoint final : public Endpoint {
   ShmEndpoint(const ShmView& view, Rank rank)
       : view_(view),
         lines_(view.world),
-        waiter_(view.world, rank),
+        waiter_(view, rank),
         rank_(rank),
         ranks_(lines_.header().ranks),
         sent_(static_cast<std::size_t>(ranks_), 0),
@@ -62,10 +62,7 @@ class ShmEndpoint final : public Endpoint {
                      Reduction reduction) override;
   void wait(Ticket ticket) override;
   bool try_wait(Ticket ticket) override;
-  std::string give_up(const std::string& reason) override {
-    abort_shm_world(view_.world, reason);
-    return shm_world_error(view_.world);
-  }
+  std::string give_up(const std::string& reason) override { return waiter_.end_world(reason); }
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
     return fused_.play(fusion, in, out, reduction, reaches(in) && reaches(out));
   }
@@ -280,7 +277,10 @@ void ShmEndpoint::receive(const Pending& pending) {
     return;
   }
   const std::byte* data = arrived(pending.from, pending.first_message, pending.into.size());
-  collbench::copy(pending.into.data, data, pending.into.size().count);
+  {
+    const ShmVisit visit(waiter_);
+    collbench::copy(pending.into.data, data, pending.into.size().count);
+  }
   take(pending.from, pending.first_message);
 }
 
@@ -298,7 +298,11 @@ void ShmEndpoint::reduce_sources(const Pending& pending) {
     sources_.push_back(r == rank_ ? pending.own.data : arrived(r, message(i), pending.into.size()));
   }
   std::byte* const into = pending.into.data;
-  collbench::reduce(pending.into.type, pending.reduction, sources_, {&into, 1}, pending.into.count);
+  {
+    const ShmVisit visit(waiter_);
+    collbench::reduce(pending.into.type, pending.reduction, sources_, {&into, 1},
+                      pending.into.count);
+  }
   for (std::size_t i = 0; i < pending.sources.size(); ++i) {
     if (pending.sources[i] != rank_) take(pending.sources[i], message(i));
   }

@@ -31,8 +31,8 @@ constexpr Rank no_one = -1;  // to wait for in particular
 ShmFused::ShmFused(const ShmView& view, Rank rank)
     : view_(view),
       lines_(view.world),
-      waiter_(view.world, rank),
-      peers_(view.world, rank),
+      waiter_(view, rank),
+      peers_(waiter_, view.world, rank),
       rank_(rank),
       ranks_(lines_.header().ranks),
       fused_(lines_.arrival(rank).sequence.load()),
@@ -135,6 +135,7 @@ void ShmFused::await_done(std::int64_t all) {
 // Folds elements [first, first + count) of all announced inputs into all announced outputs.
 void ShmFused::fold(std::span<const Rank> order, std::int64_t first, std::int64_t count,
                     DataType type, Reduction reduction, Stores stores) {
+  const ShmVisit visit(waiter_);
   const auto offset = static_cast<std::uint64_t>(first * size_of(type));
   sources_.clear();
   destinations_.clear();
@@ -230,6 +231,7 @@ bool ShmFused::play_remote(const Fusion& fusion, Region in, Region out, Reductio
 // result to them from where it fetched the first.
 void ShmFused::fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
                            DataType type, Reduction reduction) {
+  const ShmVisit visit(waiter_);
   const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
   const auto start = reinterpret_cast<std::uintptr_t>(blocks_.data());
   std::byte* const blocks = blocks_.data() + (64 - start % 64);

@@ -72,9 +72,10 @@ struct alignas(64) ShmInline {
   std::byte payload[shm_line_payload];
 };
 
-/// Whom a rank has been waiting for, once the wait has become long: that rank + 1, or 0.
-struct alignas(64) ShmWaiting {
-  std::atomic<int> peer_plus_one;
+/// What a rank is busy with, for those who want to leave.
+struct alignas(64) ShmBusy {
+  std::atomic<int> waits_for_plus_one;  // once a wait has become long: the rank it is for + 1, or 0
+  std::atomic<std::uint32_t> visits;    // 1 while it reads or writes memory of other ranks
 };
 
 struct alignas(64) ShmHeader {
@@ -96,7 +97,7 @@ class ShmLines {
   explicit ShmLines(std::byte* world) : world_(world) {}
   ShmHeader& header() const { return *reinterpret_cast<ShmHeader*>(world_); }
   ShmArrival& arrival(Rank r) const { return at<ShmArrival>(arrivals_offset(), r); }
-  ShmWaiting& waiting(Rank r) const { return at<ShmWaiting>(waiting_offset(), r); }
+  ShmBusy& busy(Rank r) const { return at<ShmBusy>(busy_offset(), r); }
   ShmInline& inline_line(Rank r, std::uint64_t parity) const {
     return at<ShmInline>(inlines_offset(), 2 * r + static_cast<int>(parity));
   }
@@ -124,11 +125,11 @@ class ShmLines {
   std::size_t inlines_offset() const {
     return arrivals_offset() + sizeof(ShmArrival) * static_cast<std::size_t>(header().ranks);
   }
-  std::size_t waiting_offset() const {
+  std::size_t busy_offset() const {
     return inlines_offset() + 2 * sizeof(ShmInline) * static_cast<std::size_t>(header().ranks);
   }
   std::size_t taken_offset() const {
-    return waiting_offset() + sizeof(ShmWaiting) * static_cast<std::size_t>(header().ranks);
+    return busy_offset() + sizeof(ShmBusy) * static_cast<std::size_t>(header().ranks);
   }
   std::size_t slots_offset() const {
     const auto n = static_cast<std::size_t>(header().ranks);
@@ -145,7 +146,7 @@ class ShmLines {
 /// Spinning is worth a microsecond or more only while every rank has a core of its own.
 class ShmWaiter {
  public:
-  ShmWaiter(std::byte* world, Rank rank);
+  ShmWaiter(const ShmView& view, Rank rank);
 
   /// Returns once ready() is true, which `peer` must bring about. Throws TransportError if the
   /// world ends, or if the timeout passes: then it ends the world for everybody, with `missing()`
@@ -179,8 +180,27 @@ class ShmWaiter {
                                               : header_.sleepers.load(std::memory_order_relaxed);
     if (sleepers != 0) wake();
   }
-  void throw_if_aborted() const;
+  void throw_if_aborted() {
+    if (header_.aborted.load() != 0) leave();
+  }
+  /// Ends the world, unless it has ended, and waits until no other rank visits. Then this rank's
+  /// memory is its own again. Returns the reason that holds.
+  std::string end_world(const std::string& reason);
   double timeout_seconds() const { return timeout_seconds_; }
+
+  /// What reads or writes memory of other ranks does so between the two: then nobody leaves, whose
+  /// caller might release it. Throws TransportError if the world has ended. The store and the load
+  /// are kept in order as in notify(), by the fence of whoever ends the world.
+  void begin_visit() {
+    if (own_fence_) {
+      visits_.store(1);
+    } else {
+      visits_.store(1, std::memory_order_relaxed);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    throw_if_aborted();
+  }
+  void end_visit() { visits_.store(0, std::memory_order_release); }
 
  private:
   template <class Ready>
@@ -196,16 +216,32 @@ class ShmWaiter {
   void sleep(std::uint32_t epoch);
   void wake();
   void announce_wait(Rank peer);
+  void await_visitors();
+  [[noreturn]] void leave();
   [[noreturn]] void give_up(Rank peer, std::string reason);
 
   std::byte* world_;
   ShmLines lines_;
   ShmHeader& header_;
+  std::atomic<std::uint32_t>& visits_;
   Rank rank_;
   double timeout_seconds_;
   int spins_;
   int yields_;
+  bool threads_;    // of one process are the ranks
   bool own_fence_;  // the kernel does not fence this process when another asks for it
+};
+
+/// A visit to the memory of other ranks, for as long as it lives.
+class ShmVisit {
+ public:
+  explicit ShmVisit(ShmWaiter& waiter) : waiter_(waiter) { waiter_.begin_visit(); }
+  ~ShmVisit() { waiter_.end_visit(); }
+  ShmVisit(const ShmVisit&) = delete;
+  ShmVisit& operator=(const ShmVisit&) = delete;
+
+ private:
+  ShmWaiter& waiter_;
 };
 
 }  // namespace collbench

@@ -44,8 +44,8 @@ std::uint64_t unlikely_value(const void* where) {
 
 }  // namespace
 
-ShmPeerMemory::ShmPeerMemory(std::byte* world, Rank rank)
-    : world_(world), lines_(world), rank_(rank), probe_(unlikely_value(this)) {}
+ShmPeerMemory::ShmPeerMemory(ShmWaiter& waiter, std::byte* world, Rank rank)
+    : waiter_(waiter), lines_(world), rank_(rank), probe_(unlikely_value(this)) {}
 
 void ShmPeerMemory::announce(std::uint64_t operation) {
   ShmArrival& line = lines_.arrival(rank_);
@@ -94,10 +94,9 @@ void ShmPeerMemory::write(Rank to, std::uint64_t address, const std::byte* from,
 }
 
 void ShmPeerMemory::fail(Rank peer, int error) {
-  const std::string reason = "shared memory: the buffers of rank " + std::to_string(peer) +
-                             " can no longer be reached: " + std::strerror(error);
-  abort_shm_world(world_, reason);
-  throw TransportError(reason);
+  throw TransportError(waiter_.end_world("shared memory: the buffers of rank " +
+                                         std::to_string(peer) +
+                                         " can no longer be reached: " + std::strerror(error)));
 }
 
 }  // namespace collbench

@@ -17,7 +17,7 @@ namespace collbench {
 /// Thread safety: belongs to the thread of its endpoint, and must stay where it is.
 class ShmPeerMemory {
  public:
-  ShmPeerMemory(std::byte* world, Rank rank);
+  ShmPeerMemory(ShmWaiter& waiter, std::byte* world, Rank rank);
   ShmPeerMemory(const ShmPeerMemory&) = delete;
   ShmPeerMemory& operator=(const ShmPeerMemory&) = delete;
 
@@ -37,7 +37,7 @@ class ShmPeerMemory {
   bool reaches_all() const;
   [[noreturn]] void fail(Rank peer, int error);
 
-  std::byte* world_;
+  ShmWaiter& waiter_;
   ShmLines lines_;
   Rank rank_;
   std::uint64_t probe_;  // what the others read

@@ -18,12 +18,13 @@ namespace collbench {
 namespace {
 
 constexpr int most_ranks = 512;
+constexpr double most_stay_seconds = 0.5;  // of a process that visits, after the end of the world
 
 }  // namespace
 
 std::size_t ShmLines::footprint(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
-  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline) + sizeof(ShmWaiting)) * n +
+  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline) + sizeof(ShmBusy)) * n +
          (sizeof(ShmCounter) + (sizeof(ShmSlot) + sizeof(ShmPayload)) * shm_slots) * n * n;
 }
 
@@ -73,14 +74,16 @@ std::shared_ptr<std::byte> allocate_shm_world(int ranks, const ShmOptions& optio
   return {world, [bytes](std::byte* p) { munmap(p, bytes); }};
 }
 
-ShmWaiter::ShmWaiter(std::byte* world, Rank rank)
-    : world_(world),
-      lines_(world),
+ShmWaiter::ShmWaiter(const ShmView& view, Rank rank)
+    : world_(view.world),
+      lines_(view.world),
       header_(lines_.header()),
+      visits_(lines_.busy(rank).visits),
       rank_(rank),
       timeout_seconds_(header_.timeout_seconds),
       spins_(header_.ranks <= header_.cores ? 2000 : 1),
       yields_(header_.ranks <= header_.cores ? 20 : 200),
+      threads_(view.shared_bytes == 0),
       own_fence_(!accept_fences()) {}
 
 void ShmWaiter::pause() { pause_processor(); }
@@ -91,12 +94,29 @@ double ShmWaiter::seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void ShmWaiter::throw_if_aborted() const {
-  const std::uint32_t state = header_.aborted.load(std::memory_order_acquire);
-  if (state == 0) return;
-  while (header_.aborted.load(std::memory_order_acquire) == 1) std::this_thread::yield();
-  throw TransportError(header_.message);
+// The world has ended. Whoever has not seen it is visiting, or will see it before the next visit.
+// Nobody waits here as a visitor, so that two who leave do not wait for each other. The visit of a
+// process may have ended with it, or be stopped, which must not keep the others.
+void ShmWaiter::await_visitors() {
+  end_visit();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_everywhere();
+  const double deadline = seconds_now() + most_stay_seconds;
+  for (Rank r = 0; r < header_.ranks; ++r) {
+    while (lines_.busy(r).visits.load(std::memory_order_acquire) != 0) {
+      if (!threads_ && seconds_now() > deadline) return;
+      yield();
+    }
+  }
 }
+
+std::string ShmWaiter::end_world(const std::string& reason) {
+  abort_shm_world(world_, reason);
+  await_visitors();
+  return shm_world_error(world_);
+}
+
+void ShmWaiter::leave() { throw TransportError(end_world({})); }
 
 std::uint32_t ShmWaiter::enlist() {
   header_.sleepers.fetch_add(1);
@@ -116,23 +136,21 @@ void ShmWaiter::wake() {
 }
 
 void ShmWaiter::announce_wait(Rank peer) {
-  lines_.waiting(rank_).peer_plus_one.store(peer + 1, std::memory_order_relaxed);
+  lines_.busy(rank_).waits_for_plus_one.store(peer + 1, std::memory_order_relaxed);
 }
 
 // Follows who waits for whom to the rank that waits for nobody, which is the one that is stuck.
 void ShmWaiter::give_up(Rank peer, std::string reason) {
   Rank stuck = peer;
   for (int hops = 0; stuck >= 0 && hops < header_.ranks; ++hops) {
-    const Rank next = lines_.waiting(stuck).peer_plus_one.load(std::memory_order_relaxed) - 1;
+    const Rank next = lines_.busy(stuck).waits_for_plus_one.load(std::memory_order_relaxed) - 1;
     if (next < 0 || next == peer) break;
     stuck = next;
   }
   if (stuck != peer) {
     reason = "rank " + std::to_string(stuck) + " is stuck: others wait for it, and " + reason;
   }
-  abort_shm_world(world_, reason);
-  throw_if_aborted();
-  throw TransportError(reason);
+  throw TransportError(end_world(reason));
 }
 
 }  // namespace collbench

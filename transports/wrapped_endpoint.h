@@ -1,7 +1,8 @@
-// An endpoint around another: what both have in common is handed through.
+// An endpoint around another: what is not overridden is handed through.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -9,8 +10,9 @@
 
 namespace collbench {
 
-/// Base of endpoints that do something with the messages of another one, which they own. Fused
-/// plans are not handed through, since they have no messages. Thread safety: as the wrapped one's.
+/// Base of endpoints that do something with the messages of another one, which they own. Not handed
+/// through: fused plans, since they have no messages, and try_wait(), since wait() may do more than
+/// the other's. Thread safety: as the wrapped one's.
 class WrappedEndpoint : public Endpoint {
  public:
   Rank rank() const final { return endpoint_->rank(); }
@@ -19,6 +21,15 @@ class WrappedEndpoint : public Endpoint {
   bool reaches(Region region) const final { return endpoint_->reaches(region); }
   std::byte* scratch(ScratchUse use, Bytes size) final { return endpoint_->scratch(use, size); }
   std::string give_up(const std::string& reason) final { return endpoint_->give_up(reason); }
+
+  void reserve(const Traffic& traffic) override { endpoint_->reserve(traffic); }
+  Ticket send(Rank to, Region from) override { return endpoint_->send(to, from); }
+  Ticket recv(Rank from, Region into) override { return endpoint_->recv(from, into); }
+  Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
+                     Reduction reduction) override {
+    return endpoint_->recv_reduce(sources, own, into, reduction);
+  }
+  void wait(Ticket ticket) override { endpoint_->wait(ticket); }
 
  protected:
   explicit WrappedEndpoint(std::unique_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}

@@ -31,14 +31,6 @@ class FickleEndpoint final : public WrappedEndpoint {
     engine_ = random_engine(static_cast<std::uint64_t>(seed.value_or(0)), "fickle",
                             static_cast<std::uint64_t>(endpoint_->rank()));
   }
-  void reserve(const Traffic& traffic) override { endpoint_->reserve(traffic); }
-  Ticket send(Rank to, Region from) override { return endpoint_->send(to, from); }
-  Ticket recv(Rank from, Region into) override { return endpoint_->recv(from, into); }
-  Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
-                     Reduction reduction) override {
-    return endpoint_->recv_reduce(sources, own, into, reduction);
-  }
-  void wait(Ticket ticket) override { endpoint_->wait(ticket); }
   bool try_wait(Ticket ticket) override {
     if (in_order_) return WrappedEndpoint::try_wait(ticket);
     return engine_() % 4 == 0 && endpoint_->try_wait(ticket);
