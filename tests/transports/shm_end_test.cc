@@ -65,7 +65,9 @@ bool arrives_unharmed_or_not_at_all(const Pages& from, const Pages& into, micros
   });
   sender.join();
   receiver.join();
-  if (received) EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{1}), into.region().count);
+  if (received) {
+    EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{1}), into.region().count);
+  }
   return received;
 }
 
@@ -89,7 +91,7 @@ int ranks_that_heard_of_the_end(const std::string& algorithm, int ranks, microse
     threads.emplace_back([&, r] {
       const auto communicator = make_schedule_communicator(
           make_schedule(algorithm, ranks), make_shm_endpoint({.world = world.get()}, r), "test");
-      const Pages data(2 << 20);
+      const Pages data(8 << 20);
       try {
         while (true) communicator->all_reduce(data.region(), data.region(), ReduceOp::max);
       } catch (const TransportError& error) {
@@ -105,7 +107,7 @@ int ranks_that_heard_of_the_end(const std::string& algorithm, int ranks, microse
 
 TEST(ShmEnd, RanksMayReleaseTheirMemoryAsSoonAsTheyHearOfTheEnd) {
   for (const char* algorithm : {"direct", "ring", "tree", "recursive-doubling", "one-shot"}) {
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 6; ++i) {
       ASSERT_EQ(ranks_that_heard_of_the_end(algorithm, 4, microseconds{3000 + 700 * i}), 4)
           << algorithm;
     }
