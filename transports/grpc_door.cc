@@ -259,9 +259,10 @@ void GrpcDoor::close() {
   if (room_->stopped.exchange(true)) return;
   eventfd_write(room_->wake.number(), 1);
   if (room_->thread.joinable()) room_->thread.join();
+  room_->listeners.clear();
+  const std::scoped_lock lock(room_->mutex);  // a call may still prove its connection
   for (const Unproved& each : room_->unproved) shutdown(each.watched.number(), SHUT_RDWR);
   room_->unproved.clear();
-  room_->listeners.clear();
 }
 
 void GrpcDoor::prove(const std::string& connection) {
