@@ -120,7 +120,11 @@ class Replica {
     }
     std::int64_t failed = failure ? 1 : 0;
     const Region flag{reinterpret_cast<std::byte*>(&failed), 1, DataType::i64};
-    reducer_.run([&] { communicator_.all_reduce(flag, flag, ReduceOp::max); });
+    try {
+      reducer_.run([&] { communicator_.all_reduce(flag, flag, ReduceOp::max); });
+    } catch (const TransportError&) {
+      if (!failure) throw;  // others may have heard of it, and ended, before this rank is through
+    }
     if (failure) std::rethrow_exception(failure);
     if (failed != 0) {
       throw TransportError(

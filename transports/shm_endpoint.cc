@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -98,6 +100,11 @@ class ShmEndpoint final : public Endpoint {
   bool all_there(const Pending& pending) const;
   const std::byte* arrived(Rank from, std::uint64_t message, Bytes expected);
   void take(Rank from, std::uint64_t message);
+  // What came with the slot lies in the world, and needs no visit.
+  std::optional<ShmVisit> visit_for(const Pending& pending) {
+    if (pending.into.size().count <= shm_inline_bytes) return std::nullopt;
+    return std::optional<ShmVisit>(std::in_place, waiter_);
+  }
   void receive(const Pending& pending);
   void reduce_sources(const Pending& pending);
 
@@ -278,7 +285,7 @@ void ShmEndpoint::receive(const Pending& pending) {
   }
   const std::byte* data = arrived(pending.from, pending.first_message, pending.into.size());
   {
-    const ShmVisit visit(waiter_);
+    const auto visit = visit_for(pending);
     collbench::copy(pending.into.data, data, pending.into.size().count);
   }
   take(pending.from, pending.first_message);
@@ -299,7 +306,7 @@ void ShmEndpoint::reduce_sources(const Pending& pending) {
   }
   std::byte* const into = pending.into.data;
   {
-    const ShmVisit visit(waiter_);
+    const auto visit = visit_for(pending);
     collbench::reduce(pending.into.type, pending.reduction, sources_, {&into, 1},
                       pending.into.count);
   }

@@ -84,6 +84,7 @@ struct alignas(64) ShmHeader {
   bool peer_memory;
   double timeout_seconds;
   std::atomic<std::uint32_t> aborted;  // 0 alive, 1 message being written, 2 message complete
+  std::atomic<std::uint32_t> left;     // 1 once a rank has left: its memory may be gone
   char message[shm_message_bytes];
   alignas(64) std::atomic<std::uint32_t> epoch;  // futex word: bumped when somebody sleeps
   alignas(64) std::atomic<std::uint32_t> sleepers;
@@ -189,8 +190,8 @@ class ShmWaiter {
   double timeout_seconds() const { return timeout_seconds_; }
 
   /// What reads or writes memory of other ranks does so between the two: then nobody leaves, whose
-  /// caller might release it. Throws TransportError if the world has ended. The store and the load
-  /// are kept in order as in notify(), by the fence of whoever ends the world.
+  /// caller might release it. Throws TransportError if one has left. The store and the load are
+  /// kept in order as in notify(), by the fence of whoever leaves.
   void begin_visit() {
     if (own_fence_) {
       visits_.store(1);
@@ -198,7 +199,7 @@ class ShmWaiter {
       visits_.store(1, std::memory_order_relaxed);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    throw_if_aborted();
+    if (header_.left.load() != 0) leave();
   }
   void end_visit() { visits_.store(0, std::memory_order_release); }
 

@@ -94,11 +94,12 @@ double ShmWaiter::seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The world has ended. Whoever has not seen it is visiting, or will see it before the next visit.
+// Whoever does not see that a rank has left is visiting already, or will see it at the next visit.
 // Nobody waits here as a visitor, so that two who leave do not wait for each other. The visit of a
 // process may have ended with it, or be stopped, which must not keep the others.
 void ShmWaiter::await_visitors() {
   end_visit();
+  header_.left.store(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   fence_everywhere();
   const double deadline = seconds_now() + most_stay_seconds;
