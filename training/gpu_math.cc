@@ -39,13 +39,14 @@ struct Functions {
   SharedLibrary dnn = load({"libcudnn.so.9"});
   SharedLibrary blas = load({"libcublas.so.13", "libcublas.so.12"});
 
-  template <class Function>
-  static Function* in(const SharedLibrary& library, const char* name, Function* /*like*/) {
-    Function* found = nullptr;
+  // The declared functions give types only: whatever names one as a value must link the library.
+  template <class Pointer>
+  static Pointer in(const SharedLibrary& library, const char* name) {
+    Pointer found = nullptr;
     library.bind(found, name);
     return found;
   }
-#define COLLBENCH_FIND(library, name) decltype(&::name) name = in(library, #name, &::name)
+#define COLLBENCH_FIND(library, name) decltype(&::name) name = in<decltype(&::name)>(library, #name)
   COLLBENCH_FIND(dnn, cudnnGetErrorString);
   COLLBENCH_FIND(dnn, cudnnCreate);
   COLLBENCH_FIND(dnn, cudnnDestroy);
