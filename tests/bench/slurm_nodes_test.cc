@@ -34,7 +34,8 @@ TEST(SlurmNodesTest, RefusesWhatIsNoListAndWhatIsTooLong) {
         std::pair{"n[5-3]", "counts down"}, std::pair{"n[0-65536]", "more than 65536"},
         std::pair{"n[0-999999999]", "more than 65536"},
         std::pair{"n[1-300]m[1-300]", "more than 65536"}}) {
-    EXPECT_THAT([&] { expand_node_list(list); }, ThrowsMessage<InvalidArgument>(HasSubstr(words)))
+    EXPECT_THAT([&text = list] { expand_node_list(text); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(words)))
         << list;
   }
 }

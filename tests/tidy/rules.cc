@@ -248,7 +248,7 @@ Complaints check_includes(const SourceFile& file) {
   for (const auto& [header, use] : precompiled) {
     const bool included =
         std::any_of(includes.begin(), includes.end(),
-                    [&](const Include& include) { return include.path == header; });
+                    [&name = header](const Include& include) { return include.path == name; });
     std::smatch match;
     if (included || !std::regex_search(code, match, std::regex(use))) continue;
     const auto line = 1 + std::count(code.begin(), match[0].first, '\n');
