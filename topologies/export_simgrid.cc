@@ -23,7 +23,7 @@ std::string to_simgrid_xml(const Topology& topology) {
       "<platform version=\"4.1\">\n  <zone id=\"{0}\" routing=\"Full\">\n",
       // Two hyphens would end the comment.
       [name = escaped_for_xml(topology.name())]() mutable {
-        for (std::size_t i; (i = name.find("--")) != std::string::npos;) name.replace(i, 2, "-");
+        for (std::size_t i; (i = name.find("--")) != std::string::npos;) name.erase(i, 1);
         return name;
       }());
   for (Host h = 0; h < hosts; ++h) {
