@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
 #include "core/error.h"
@@ -94,11 +96,22 @@ class ScheduleCommunicator final : public Communicator {
   // Once one has failed, what the peers sent for it could be taken for a part of the next one,
   // whose pieces have other sizes; none starts any more.
   void perform(BoundPlan& plan, Region in, Region out) {
+    guarded([&] { execute(plan, in, out); });
+  }
+
+  // A failure the peers cannot know of is told to them: they would wait for the timeout, and read
+  // memory that the caller may then have released.
+  template <class Play>
+  void guarded(Play play) {
     if (failure_) std::rethrow_exception(failure_);
     try {
-      execute(plan, in, out);
-    } catch (...) {
+      play();
+    } catch (const TransportError&) {
       failure_ = std::current_exception();
+      throw;
+    } catch (const std::exception& error) {
+      failure_ = std::current_exception();
+      endpoint_->give_up(fmt::format("rank {} failed: {}", rank(), error.what()));
       throw;
     }
   }
@@ -122,7 +135,11 @@ class ScheduleCommunicator final : public Communicator {
   void play_staged(Region in, Region out, ReduceOp op) {
     BoundPlan& whole = bound(Use::all_reduce, 0, in, in.data == out.data, op);
     const auto& fusion = whole.plan().fusion();
-    if (fusion && endpoint_->play(*fusion, in, out, whole.plan().reduction(true))) return;
+    bool played = false;
+    if (fusion) {
+      guarded([&] { played = endpoint_->play(*fusion, in, out, whole.plan().reduction(true)); });
+    }
+    if (played) return;
     const std::int64_t most = (fusion ? fused_segment_bytes : segment_bytes) / size_of(in.type);
     Region stage{nullptr, std::min(most, in.count), in.type};
     stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +16,7 @@
 #include "core/error.h"
 #include "transports/schedule_communicator.h"
 #include "transports/shm_world.h"
+#include "transports/wrapped_endpoint.h"
 
 namespace collbench {
 namespace {
@@ -112,6 +115,52 @@ TEST(ShmEnd, RanksMayReleaseTheirMemoryAsSoonAsTheyHearOfTheEnd) {
           << algorithm;
     }
   }
+}
+
+// Runs out of memory once it has sent what others are to read.
+class ShortOfMemory final : public WrappedEndpoint {
+ public:
+  explicit ShortOfMemory(std::unique_ptr<Endpoint> endpoint)
+      : WrappedEndpoint(std::move(endpoint)) {}
+  void wait(Ticket ticket) override {
+    if (++waits_ == 20) throw std::bad_alloc();
+    WrappedEndpoint::wait(ticket);
+  }
+
+ private:
+  int waits_ = 0;
+};
+
+TEST(ShmEnd, ARankThatFailsOnItsOwnTellsTheOthersAndLeavesAlone) {
+  const auto world = allocate_shm_world(4, {.timeout = Seconds{60.0}});
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<int> told{0};
+  std::vector<std::thread> threads;
+  for (Rank r = 0; r < 4; ++r) {
+    threads.emplace_back([&, r] {
+      auto endpoint = make_shm_endpoint({.world = world.get()}, r);
+      if (r == 2) endpoint = std::make_unique<ShortOfMemory>(std::move(endpoint));
+      const auto communicator =
+          make_schedule_communicator(make_schedule("ring", 4), std::move(endpoint), "test");
+      const Pages data(1 << 20);
+      const auto reduce = [&] {
+        while (true) communicator->all_reduce(data.region(), data.region(), ReduceOp::max);
+      };
+      if (r == 2) {
+        EXPECT_THROW(reduce(), std::bad_alloc);
+        EXPECT_THROW(reduce(), std::bad_alloc);  // none starts any more
+        return;
+      }
+      try {
+        reduce();
+      } catch (const TransportError& error) {
+        if (std::string(error.what()).starts_with("rank 2 failed: ")) ++told;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(told, 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 }  // namespace
