@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,15 @@
 namespace collbench {
 namespace {
 
-constexpr int rounds = 3;               // after the probes
-constexpr int probes = 2;               // iterations, which tell how many fit into a turn
+constexpr int rounds = 4;               // the first sorts out who is far behind
+constexpr int fewest_probes = 2;        // iterations of a turn in the first round
 constexpr int longest_turn = 256;       // iterations
 constexpr double worth_leaving = 0.03;  // what a rival must gain on the policy's choice
-// Who takes so many times as long as the fastest is out: after the probes, and after each round.
-constexpr double hopeless_probe = 2.0;
+// Who takes so many times as long as the fastest is out: after the first round, which may have been
+// short and cold, and after the others.
+constexpr double hopeless_first = 2.0;
 constexpr double hopeless = 1.25;
+constexpr double for_first_turns = 2.0 / 3;  // of the time, at most
 // Preparing buffers and meeting take about as long as what is timed.
 constexpr double wall_of_timed = 2.0;
 
@@ -36,6 +39,10 @@ double trimean(const std::vector<std::int64_t>& samples_ns) {
   return (summary.p25_ns + 2 * summary.median_ns + summary.p75_ns) / 4;
 }
 
+double least(const std::vector<std::int64_t>& samples_ns) {
+  return static_cast<double>(*std::min_element(samples_ns.begin(), samples_ns.end()));
+}
+
 class Trial {
  public:
   Trial(const Case& which, const Choice& choice, const Sampling& sampling, Team& team)
@@ -49,15 +56,25 @@ class Trial {
   }
 
   Choice run(const std::function<bool()>& stopped) {
-    for (int round = 0; round <= rounds && racing() > 1 && left_ns_ > 0; ++round) {
+    if (stopped()) return choice_;
+    // The first to play finds connections and caches cold: its turn is thrown away.
+    Entrant cold{choice_.algorithm};
+    take_turn(cold, 1, 0);
+    if (left_ns_ <= 0) return {choice_.algorithm, too_slow(cold)};
+    for (Entrant& entrant : entrants_) entrant.time_ns = cold.time_ns;
+    for (int round = 0; round < rounds && racing() > 1 && left_ns_ > 0; ++round) {
       const int iterations = iterations_of(round);
       for (Entrant& entrant : entrants_) {
         if (entrant.out) continue;
         if (stopped()) return choice_;
-        take_turn(entrant, iterations);
-        if (round == 0 && !affordable()) return {choice_.algorithm, too_slow()};
+        // The first turns were cold, so that longer ones replace them.
+        if (round == 1 && iterations >= std::ssize(entrant.latency_ns)) entrant.latency_ns.clear();
+        take_turn(entrant, iterations, round);
+        if (round == 0 && &entrant == &entrants_.front() && !keep_affordable(iterations)) {
+          return {choice_.algorithm, too_slow(entrant)};
+        }
       }
-      drop_behind(round == 0 ? hopeless_probe : hopeless);
+      drop_behind(round);
     }
     return verdict();
   }
@@ -69,15 +86,16 @@ class Trial {
 
   // Of each turn in a round: what is left is shared by the rounds to come.
   int iterations_of(int round) const {
-    if (round == 0) return probes;
     double all_once = 0;
     for (const Entrant& entrant : entrants_) all_once += entrant.out ? 0 : entrant.time_ns;
-    const double fitting = left_ns_ / (rounds - round + 1) / all_once;
+    const double fitting = left_ns_ / (rounds - round) / all_once;
     const int most = sampling_.iterations > 0 ? sampling_.iterations : longest_turn;
-    return static_cast<int>(std::clamp<double>(fitting, 1, std::min(most, longest_turn)));
+    const int fewest = round == 0 ? fewest_probes : 1;
+    return std::clamp(static_cast<int>(std::min<double>(fitting, longest_turn)),
+                      std::min(fewest, most), std::min(most, longest_turn));
   }
 
-  void take_turn(Entrant& entrant, int iterations) {
+  void take_turn(Entrant& entrant, int iterations, int round) {
     Case turn = which_;
     turn.algorithm = entrant.algorithm;
     Sampling sampling = sampling_;
@@ -88,25 +106,32 @@ class Trial {
     try {
       measured = team_.measure(turn, sampling);
     } catch (const Unavailable&) {
-      if (&entrant == &entrants_.front()) throw;
-      entrant.out = true;
+      if (entrant.algorithm == choice_.algorithm) throw;
+      refuse(entrant);
       return;
     }
-    // Probes are cold, so that longer turns replace them.
-    if (iterations > probes && entrant.latency_ns.size() == probes) entrant.latency_ns.clear();
     entrant.latency_ns.insert(entrant.latency_ns.end(), measured.latency_ns.begin(),
                               measured.latency_ns.end());
-    entrant.time_ns = trimean(entrant.latency_ns);
-    left_ns_ -= entrant.time_ns * (iterations + sampling.warmup);
+    left_ns_ -= trimean(measured.latency_ns) * (iterations + sampling.warmup);
+    // Few and cold samples hold spikes, which must not cost a place.
+    entrant.time_ns = round == 0 ? least(entrant.latency_ns) : trimean(entrant.latency_ns);
   }
 
-  // Whether the probes of those that come next fit, if they take as long as the first.
-  bool affordable() const {
-    const double each = entrants_.front().time_ns * (probes + 1);
-    const auto waiting = std::count_if(entrants_.begin(), entrants_.end(), [](const Entrant& e) {
-      return e.latency_ns.empty() && !e.out;
-    });
-    return left_ns_ > each * static_cast<double>(waiting);
+  static void refuse(Entrant& entrant) {
+    entrant.out = true;
+    entrant.time_ns = 0;  // not told
+  }
+
+  // Of the rivals, who come in the order of what is expected of them, those stay whose first turns
+  // fit into most of what is left, if they take as long as the policy's choice. False if none do.
+  bool keep_affordable(int iterations) {
+    const double each_ns = entrants_.front().time_ns * (iterations + 1);
+    double left_ns = left_ns_ * for_first_turns;
+    for (Entrant& rival : std::span(entrants_).subspan(1)) {
+      left_ns -= each_ns;
+      if (left_ns < 0) refuse(rival);
+    }
+    return racing() > 1;
   }
 
   const Entrant& fastest() const {
@@ -120,18 +145,19 @@ class Trial {
     return entrant.out ? std::numeric_limits<double>::max() : entrant.time_ns;
   }
 
-  void drop_behind(double factor) {
-    const double least = fastest().time_ns;
-    for (Entrant& entrant : entrants_) entrant.out |= entrant.time_ns > least * factor;
+  void drop_behind(int round) {
+    const double limit = fastest().time_ns * (round == 0 ? hopeless_first : hopeless);
+    for (Entrant& entrant : entrants_) entrant.out |= entrant.time_ns > limit;
+    if (round == 0) entrants_.front().out = false;  // it played when all was coldest
   }
 
   static std::string words(const Entrant& entrant) {
     return fmt::format("{} {}", entrant.algorithm, to_string(Seconds{entrant.time_ns * 1e-9}));
   }
 
-  std::string too_slow() const {
+  std::string too_slow(const Entrant& first) const {
     return fmt::format("{}; with {} it is too slow to try what is close", choice_.reason,
-                       to_string(Seconds{entrants_.front().time_ns * 1e-9}));
+                       to_string(Seconds{first.time_ns * 1e-9}));
   }
 
   Choice verdict() const {

@@ -27,19 +27,23 @@ class ScriptedTeam final : public Team {
     turns_.push_back(which.algorithm);
     samplings_.push_back(sampling);
     if (refused_.count(which.algorithm) > 0) throw Unavailable("not here");
-    const double time_ns = times_us_.at(which.algorithm) * 1e3 * factor_;
+    double time_ns = times_us_.at(which.algorithm) * 1e3 * factor_;
+    if (turns_.size() == 1) time_ns *= first_turn_;
     spent_ += Seconds{time_ns * 1e-9 * (sampling.iterations + sampling.warmup)};
     factor_ *= drift_;
     Measurement measured;
     measured.latency_ns.assign(static_cast<std::size_t>(sampling.iterations),
                                static_cast<std::int64_t>(time_ns));
+    measured.latency_ns.front() *= turns_.size() == 2 ? first_probe_ : 1;
     return measured;
   }
 
   std::map<std::string, double> times_us_;
   std::set<std::string> refused_;
   double factor_ = 1;
-  double drift_ = 1;  // of the factor, per turn
+  double drift_ = 1;              // of the factor, per turn
+  double first_turn_ = 1;         // so many times as long
+  std::int64_t first_probe_ = 1;  // likewise, of the turn after the first
   std::vector<std::string> turns_;
   std::vector<Sampling> samplings_;
   Seconds spent_{0};
@@ -77,8 +81,8 @@ TEST(TrialTest, TakesTurnsSoThatDriftHitsAllAlike) {
   ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 50}});
   team.drift_ = 1.03;
   EXPECT_EQ(settle(team).algorithm, "ring");
-  EXPECT_THAT(team.turns_, ElementsAre("direct", "ring", "tree", "direct", "ring", "direct", "ring",
-                                       "direct", "ring"));
+  EXPECT_THAT(team.turns_, ElementsAre("direct", "direct", "ring", "tree", "direct", "ring",
+                                       "direct", "ring", "direct", "ring"));
 }
 
 TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
@@ -101,6 +105,20 @@ TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {
   EXPECT_EQ(settled.algorithm, "direct");
   EXPECT_THAT(settled.reason, HasSubstr("with 400 ms it is too slow to try what is close"));
   EXPECT_THAT(team.turns_, ElementsAre("direct"));
+}
+
+TEST(TrialTest, TriesTheFirstRivalsWhereTimeDoesNotSufficeForAll) {
+  ScriptedTeam team({{"direct", 15e3}, {"ring", 10e3}, {"tree", 10e3}});
+  EXPECT_EQ(settle(team).algorithm, "ring");
+  EXPECT_THAT(team.turns_, testing::Not(testing::Contains("tree")));
+}
+
+// The connections of a team are made by whoever plays first.
+TEST(TrialTest, TheFirstTurnAndSpikesAmongProbesDoNotCostTheChoice) {
+  ScriptedTeam team({{"direct", 20}, {"ring", 25}, {"tree", 30}});
+  team.first_turn_ = 50;
+  team.first_probe_ = 10;
+  EXPECT_EQ(settle(team).algorithm, "direct");
 }
 
 TEST(TrialTest, TurnsAreUncheckedAndNoLongerThanTheCase) {
