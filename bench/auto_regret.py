@@ -5,10 +5,12 @@
     bench/auto_regret.py --collbench build/cli/collbench --table times.csv    # the times that auto rests on
 
 Each back end and number of workers is one run, so that it can be repeated alone (--backends, --workers) and each command can be led
-by another one (--wrap "nice -n -10"). Algorithms alternate within every size; a case counts with the median over the cycles of its
-medians. Regret is the time of the algorithm that auto chose over the fastest time, both from the rows that name an algorithm. The
-fastest of some twenty rows is a lucky one, which counts against auto. `by halves` has no such luck in it: the fastest algorithm of the
-odd cycles is compared in the even ones, and the other way round. `as its own case` compares auto's own row.
+by another one (--wrap "nice -n -10"). Algorithms alternate within every size. What else drifts (virtual machines move between cores
+that share caches and cores that do not, which doubles all times for some seconds) hits the rows of one cycle alike, so that algorithms
+are compared within cycles: one is faster by the median over the cycles of the ratio of its median to the other's. Regret is that ratio
+of the algorithm auto chose to the fastest, both from the rows that name an algorithm. The fastest of some twenty rows is a lucky one,
+which counts against auto. `by halves` has no such luck in it: the fastest algorithm of the odd cycles is compared in the even ones, and
+the other way round. `as its own case` compares auto's own row.
 """
 import argparse
 import collections
@@ -31,6 +33,8 @@ def run(options, backend, workers, algorithms, first, last, factor):
         command = shlex.split(options.wrap) + [
             options.collbench, 'run', '-B', backend, '-W', str(workers), '-A', algorithms, '-b', first, '-e', last, '-f', str(factor),
             '--max-time', options.max_time, '-N', str(options.cycles), '-J', out.name, '-q', '--progress', 'off']
+        if options.iters:
+            command += ['--iters', str(options.iters)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return json.load(open(out.name))['records']
 
@@ -53,13 +57,20 @@ def median_us(summaries):
     return statistics.median(s['median_ns'] for s in summaries) / 1e3
 
 
+def behind(one, other):
+    """How much longer `one` took than `other` in the same cycles; below 0 if it was faster."""
+    return statistics.median(a['median_ns'] / b['median_ns'] for a, b in zip(one, other)) - 1
+
+
+def fastest(rows, chosen, start=0, step=1):
+    """The algorithm that `chosen` is farthest behind, in every `step`-th cycle from `start` on; `chosen` itself if none is faster."""
+    return max(rows, key=lambda name: behind(rows[chosen][start::step], rows[name][start::step]))
+
+
 def regret_by_halves(rows, chosen):
     """Mean loss of `chosen` in each half of the cycles against the algorithm that was fastest in the other half; may be below 0."""
-    losses = []
-    for choosing, judging in ((0, 1), (1, 0)):
-        best = min(rows, key=lambda name: median_us(rows[name][choosing::2]))
-        losses.append(median_us(rows[chosen][judging::2]) / median_us(rows[best][judging::2]) - 1)
-    return statistics.mean(losses)
+    return statistics.mean(behind(rows[chosen][judging::2], rows[fastest(rows, chosen, choosing, 2)][judging::2])
+                           for choosing, judging in ((0, 1), (1, 0)))
 
 
 def spread(name, values):
@@ -76,11 +87,10 @@ def print_regret(options):
             found, chosen = by_case(run(options, backend, workers, 'all,auto', options.first, options.last, options.factor))
             for size in sorted(found):
                 named = {name: rows for name, rows in found[size].items() if name != 'auto'}
-                times = {name: median_us(rows) for name, rows in named.items()}
-                best = min(times, key=times.get)
-                plain.append(times[chosen[size]] / times[best] - 1)
+                best = fastest(named, chosen[size])
+                plain.append(behind(named[chosen[size]], named[best]))
                 halves.append(regret_by_halves(named, chosen[size]))
-                own.append(max(median_us(found[size]['auto']) / times[best] - 1, 0))
+                own.append(max(behind(found[size]['auto'], named[best]), 0))
                 print(f'{backend:7} {workers:7} {size:10}  {chosen[size]:20} {100 * plain[-1]:6.1f} % {100 * halves[-1]:8.1f} % '
                       f'{100 * own[-1]:13.1f} %  {best}', flush=True)
     spread('regret', plain)
@@ -111,6 +121,7 @@ def main():
     parser.add_argument('--factor', type=float, default=4, help='from one size to the next')
     parser.add_argument('--cycles', type=int, default=4, help='all of it so many times, at least 2')
     parser.add_argument('--max-time', default='40ms', help='timed part of a case')
+    parser.add_argument('--iters', type=int, help='iterations of a case: few, so that the rows of a cycle are near each other')
     parser.add_argument('--wrap', default='', help='leads every command')
     parser.add_argument('--table', help='append the times of the contenders to this file instead')
     parser.add_argument('--cores', type=int, default=2, help='written into the table')
