@@ -15,12 +15,14 @@
 namespace collbench {
 namespace {
 
-constexpr int rounds = 4;               // the first sorts out who is far behind
+// Many short turns, since machines have modes that last for a turn or for seconds.
+constexpr int rounds = 12;              // the first sorts out who is far behind
 constexpr int fewest_probes = 2;        // iterations of a turn in the first round
-constexpr int longest_turn = 256;       // iterations
+constexpr int shortest_turn = 4;        // iterations, of later rounds
+constexpr int longest_turn = 64;        // iterations
 constexpr double worth_leaving = 0.03;  // what a rival must gain on the policy's choice
-// Who takes so many times as long as the fastest is out: after the first round, which may have been
-// short and cold, and after the others.
+// Who takes so many times as long as the fastest is out: after the first round, and, approached
+// from there as rounds pass, in the end.
 constexpr double hopeless_first = 2.0;
 constexpr double hopeless = 1.25;
 constexpr double for_first_turns = 2.0 / 3;  // of the time, at most
@@ -84,15 +86,17 @@ class Trial {
     return std::count_if(entrants_.begin(), entrants_.end(), [](const auto& e) { return !e.out; });
   }
 
-  // Of each turn in a round: what is left is shared by the rounds to come.
+  // Of each turn in a round: what is left is shared by the rounds to come, but turns of very few
+  // iterations would measure their beginnings. The first round has a fourth.
   int iterations_of(int round) const {
     double all_once = 0;
     for (const Entrant& entrant : entrants_) all_once += entrant.out ? 0 : entrant.time_ns;
-    const double fitting = left_ns_ / (rounds - round) / all_once;
+    const double fitting = left_ns_ / all_once;
+    const double share =
+        round == 0 ? std::max<double>(fitting / 4, fewest_probes)
+                   : std::min(std::max<double>(fitting / (rounds - round), shortest_turn), fitting);
     const int most = sampling_.iterations > 0 ? sampling_.iterations : longest_turn;
-    const int fewest = round == 0 ? fewest_probes : 1;
-    return std::clamp(static_cast<int>(std::min<double>(fitting, longest_turn)),
-                      std::min(fewest, most), std::min(most, longest_turn));
+    return std::clamp(static_cast<int>(std::min<double>(share, longest_turn)), 1, most);
   }
 
   void take_turn(Entrant& entrant, int iterations, int round) {
@@ -146,7 +150,8 @@ class Trial {
   }
 
   void drop_behind(int round) {
-    const double limit = fastest().time_ns * (round == 0 ? hopeless_first : hopeless);
+    const double factor = hopeless + (hopeless_first - hopeless) / (round + 1);
+    const double limit = fastest().time_ns * factor;
     for (Entrant& entrant : entrants_) entrant.out |= entrant.time_ns > limit;
     if (round == 0) entrants_.front().out = false;  // it played when all was coldest
   }

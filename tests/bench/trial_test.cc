@@ -3,6 +3,8 @@
 
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,8 +83,12 @@ TEST(TrialTest, TakesTurnsSoThatDriftHitsAllAlike) {
   ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 50}});
   team.drift_ = 1.03;
   EXPECT_EQ(settle(team).algorithm, "ring");
-  EXPECT_THAT(team.turns_, ElementsAre("direct", "direct", "ring", "tree", "direct", "ring",
-                                       "direct", "ring", "direct", "ring"));
+  const std::vector<std::string> first(team.turns_.begin(), team.turns_.begin() + 4);
+  EXPECT_THAT(first, ElementsAre("direct", "direct", "ring", "tree"));
+  ASSERT_GT(team.turns_.size(), 12);
+  for (std::size_t i = 4; i < team.turns_.size(); ++i) {
+    EXPECT_EQ(team.turns_[i], i % 2 == 0 ? "direct" : "ring") << i;
+  }
 }
 
 TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
