@@ -4,13 +4,13 @@
     bench/auto_regret.py --collbench build/cli/collbench                      # the regret, all algorithms measured
     bench/auto_regret.py --collbench build/cli/collbench --table times.csv    # the times that auto rests on
 
-Each back end and number of workers is one run, so that it can be repeated alone (--backends, --workers) and each command can be led
-by another one (--wrap "nice -n -10"). Algorithms alternate within every size. What else drifts (virtual machines move between cores
-that share caches and cores that do not, which doubles all times for some seconds) hits the rows of one cycle alike, so that algorithms
-are compared within cycles: one is faster by the median over the cycles of the ratio of its median to the other's. Regret is that ratio
-of the algorithm auto chose to the fastest, both from the rows that name an algorithm. The fastest of some twenty rows is a lucky one,
-which counts against auto. `by halves` has no such luck in it: the fastest algorithm of the odd cycles is compared in the even ones, and
-the other way round. `as its own case` compares auto's own row.
+Each back end and number of workers is one run, so that it can be repeated alone (--backends, --workers) and each command can be led by
+another one (--wrap "nice -n -10"). Algorithms alternate within every size. What else drifts (on virtual machines all times may double
+for some seconds) hits the rows of one cycle alike, so that algorithms are compared within cycles: one is faster by the median over the
+cycles of the ratio of its median to the other's. Regret is that ratio of the algorithm auto chose to the fastest, both from the rows
+that name an algorithm. The fastest of some twenty rows is a lucky one, which counts against auto. `by halves` has no such luck in it:
+the fastest algorithm of the odd cycles is compared in the even ones, and the other way round. `as its own case` compares auto's own
+row.
 """
 import argparse
 import collections
