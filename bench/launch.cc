@@ -112,10 +112,14 @@ class Launch {
                         [&](const std::string& line) { hooks_.on_line(rank, true, line); });
     if (!code) return;
     worker.ended = true;
-    if (*code == 0 || end_.code != 0) return;
-    end_ = end_of(worker.command, *code);
+    if (*code == 0 || failed_) return;
+    // Who hears from a peer that the run was interrupted before being told ends as one that lost
+    // it.
+    const bool was_told = *code == 130 || *code == 143;
+    if (end_.code == 0 || (end_.code == 5 && was_told)) end_ = end_of(worker.command, *code);
     // Asked to stop, workers take the time they need; a second Ctrl-C ends us, and them with us.
-    if (!signalled_) give_time();
+    failed_ = !signalled_;
+    if (failed_) give_time();
   }
 
   LaunchEnd end_of(const LaunchCommand& command, int code) const {
@@ -160,6 +164,7 @@ class Launch {
   std::vector<Worker> workers_;
   LaunchEnd end_;
   bool signalled_ = false;
+  bool failed_ = false;  // a worker, and not because it was told to stop
   int stage_ = 0;
   std::optional<Clock::time_point> deadline_;
 };

@@ -13,7 +13,8 @@
 namespace collbench {
 namespace {
 
-// Back-to-back batches, and how much of max_time all of them may take.
+// Back-to-back batches, and how much of max_time all of them may take; none has more iterations
+// than were asked for.
 constexpr int back_to_back_batches = 5;
 constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
@@ -157,7 +158,9 @@ class Sampler {
     const double median = std::max(summarize(measured_.latency_ns).median_ns, 1.0);
     const double share = back_to_back_share / back_to_back_batches;
     const double batch = sampling_.max_time.count() * 1e9 * share / median;
-    return std::clamp(static_cast<int>(std::min(batch, 1e6)), 2, longest_back_to_back);
+    const int asked = sampling_.iterations > 0 ? sampling_.iterations : longest_back_to_back;
+    const int most = std::clamp(asked, 2, longest_back_to_back);
+    return std::clamp(static_cast<int>(std::min(batch, 1e6)), 2, most);
   }
 
   void time_back_to_back() {

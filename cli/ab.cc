@@ -3,12 +3,11 @@
 #include <filesystem>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/ab_process.h"
 #include "bench/record_file.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/gate_options.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -98,12 +97,12 @@ int ab(const AbOptions& options) {
 }
 
 void declare_measuring(CLI::App& command, AbOptions& options) {
-  const auto add = [&](const char* name, std::string& value, const char* metavar,
-                       const char* help) {
-    command.add_option(name, value, help)->option_text(metavar)->group("Measuring");
+  const auto add = [&](const char* name, std::string& value, const char* metavar, const char* help,
+                       Presence presence = Presence::optional) {
+    add_option(command, value, name, metavar, help, "Measuring", presence);
   };
-  add("--base", options.base, "BIN", "the collbench to compare with");
-  add("--head", options.head, "BIN", "the collbench in question");
+  add("--base", options.base, "BIN", "the collbench to compare with", Presence::required);
+  add("--head", options.head, "BIN", "the collbench in question", Presence::required);
   add("--rounds", options.rounds, "N", "screening rounds, each of fresh processes (10)");
   add("--confirm-rounds", options.confirm_rounds, "N",
       "fresh rounds of a suspect at most (40); 0: screening decides");
@@ -112,26 +111,22 @@ void declare_measuring(CLI::App& command, AbOptions& options) {
   add("--seed", options.seed, "N", "of the order of arms and cases (1)");
   add("--keep", options.keep, "DIR", "keep the records of all rounds there");
   add("--progress", options.progress, "WHEN", "auto, on, off");
-  command.add_flag("--no-self-check", options.no_noise_arm, "leave out base against itself")
-      ->group("Measuring");
+  add_switch(command, options.no_noise_arm, "--no-self-check", "leave out base against itself",
+             "Measuring");
 }
 
 }  // namespace
 
 void add_ab(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("ab", "measure two builds in turn and say whether one is slower");
-  auto options = std::make_shared<AbOptions>();
-  command
-      ->add_option("ARGS", options->arguments,
-                   "after --: what to measure, as `run` takes it; 50 ms per case unless it says")
-      ->option_text("-- ARGS")
-      ->group("Arguments");
-  declare_measuring(*command, *options);
-  command->get_option("--base")->required();
-  command->get_option("--head")->required();
-  declare_gate_options(*command, options->gate);
-  command->callback([options, &action] { action = [options] { return ab(*options); }; });
+  const auto options = std::make_shared<AbOptions>();
+  CLI::App& command =
+      add_command(app, "ab", "measure two builds in turn and say whether one is slower", action,
+                  [options] { return ab(*options); });
+  add_argument(command, options->arguments, "-- ARGS",
+               "after --: what to measure, as `run` takes it; 50 ms per case unless it says",
+               Presence::optional);
+  declare_measuring(command, *options);
+  declare_gate_options(command, options->gate);
 }
 
 }  // namespace collbench

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "algorithms/goal.h"
@@ -12,7 +11,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"
 #include "core/error.h"
@@ -183,41 +182,27 @@ void add_algos(CLI::App& app, Action& action) {
     std::string verify_name;
     std::string verify_workers = "1:64";
   };
-  auto values = std::make_shared<Values>();
-  CLI::App* algos = app.add_subcommand("algos", "list, show and prove the algorithms");
-  algos->require_subcommand(0, 1);
-  algos->allow_extras();
-  algos->callback([algos, &action] {
-    if (algos->get_subcommands().empty()) action = list_algorithms;
-  });
-  algos->add_subcommand("list", "name, constraints and cost of each")->callback([&action] {
-    action = list_algorithms;
-  });
+  const auto values = std::make_shared<Values>();
+  CLI::App& algos =
+      add_command(app, "algos", "list, show and prove the algorithms", action, list_algorithms);
+  add_command(algos, "list", "name, constraints and cost of each", action, list_algorithms);
 
-  CLI::App* show = algos->add_subcommand("show", "what every rank does in every round");
-  show->add_option("NAME", values->name, "the algorithm, with options as in ring:segments=2")
-      ->option_text("NAME")
-      ->group("Arguments")
-      ->required();
-  show->add_option("-W,--workers", values->workers, "number of workers [4]")->option_text("N");
-  show->add_option("--format", values->format, "table, msccl, goal or markdown [table]")
-      ->option_text("NAME");
-  show->add_option("--bytes", values->bytes, "goal: size of the vector [1M]")->option_text("SIZE");
-  show->callback([&action, values] {
-    action = [values] {
-      return show_algorithm(values->name, values->workers, values->format, values->bytes);
-    };
-  });
+  CLI::App& show =
+      add_command(algos, "show", "what every rank does in every round", action, [values] {
+        return show_algorithm(values->name, values->workers, values->format, values->bytes);
+      });
+  add_argument(show, values->name, "NAME", "the algorithm, with options as in ring:segments=2",
+               Presence::required);
+  add_option(show, values->workers, "-W,--workers", "N", "number of workers [4]");
+  add_option(show, values->format, "--format", "NAME", "table, msccl, goal or markdown [table]");
+  add_option(show, values->bytes, "--bytes", "SIZE", "goal: size of the vector [1M]");
 
-  CLI::App* verify = algos->add_subcommand("verify", "prove that they are all-reduces");
-  verify->add_option("NAME", values->verify_name, "one algorithm; all by default")
-      ->option_text("NAME")
-      ->group("Arguments");
-  verify->add_option("-W,--workers", values->verify_workers, "worker counts [1:64]")
-      ->option_text("N[,..]");
-  verify->callback([&action, values] {
-    action = [values] { return verify_algorithms(values->verify_name, values->verify_workers); };
-  });
+  CLI::App& verify = add_command(
+      algos, "verify", "prove that they are all-reduces", action,
+      [values] { return verify_algorithms(values->verify_name, values->verify_workers); });
+  add_argument(verify, values->verify_name, "NAME", "one algorithm; all by default",
+               Presence::optional);
+  add_option(verify, values->verify_workers, "-W,--workers", "N[,..]", "worker counts [1:64]");
 }
 
 }  // namespace collbench

@@ -5,13 +5,12 @@
 #include <memory>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/environment.h"
 #include "bench/foreign_tables.h"
 #include "bench/run_cases.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/measured_files.h"
@@ -191,26 +190,22 @@ int calibrate(const Values& values) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  auto values = std::make_shared<Values>();
-  CLI::App* command = app.add_subcommand(
-      "calibrate", "fit a machine to measured times, and say how well it predicts");
-  command
-      ->add_option("FILES", values->files,
-                   "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
-                   "JSON, CSV, records of collbench; or folders of them. What a table does not say "
-                   "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi")
-      ->option_text("FILE...");
-  command
-      ->add_option("-o,--out", values->out,
-                   "write the description here ('-': standard output); simulate, select and "
-                   "validate read it")
-      ->option_text("FILE");
-  command->add_option("--summary", values->summary, "its summary line")->option_text("TEXT");
-  command->add_flag("--local", values->local,
-                    "measure this host (less than a minute) instead of reading files");
-  command->add_option("--backend", values->backend, "of --local: shm or grpc [shm]")
-      ->option_text("NAME");
-  command->callback([&action, values] { action = [values] { return calibrate(*values); }; });
+  const auto values = std::make_shared<Values>();
+  CLI::App& command =
+      add_command(app, "calibrate", "fit a machine to measured times, and say how well it predicts",
+                  action, [values] { return calibrate(*values); });
+  add_argument(command, values->files, "FILE...",
+               "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
+               "JSON, CSV, records of collbench; or folders of them. What a table does not say "
+               "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi",
+               Presence::optional);
+  add_option(command, values->out, "-o,--out", "FILE",
+             "write the description here ('-': standard output); simulate, select and validate "
+             "read it");
+  add_option(command, values->summary, "--summary", "TEXT", "its summary line");
+  add_switch(command, values->local, "--local",
+             "measure this host (less than a minute) instead of reading files");
+  add_option(command, values->backend, "--backend", "NAME", "of --local: shm or grpc [shm]");
 }
 
 }  // namespace collbench

@@ -3,11 +3,10 @@
 
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/record_file.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/gate_options.h"
 #include "core/error.h"
 
@@ -37,23 +36,17 @@ int compare(const CompareOptions& options) {
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("compare", "verdicts on two files of records: what is slower, faster");
-  auto options = std::make_shared<CompareOptions>();
-  command->add_option("BASE", options->base, "records of the version to compare with")
-      ->option_text("BASE")
-      ->group("Arguments")
-      ->required();
-  command->add_option("HEAD", options->head, "records of the version in question")
-      ->option_text("HEAD")
-      ->group("Arguments")
-      ->required();
-  command
-      ->add_flag("--allow-env-mismatch", options->any_machine,
-                 "verdicts on times of different machines too")
-      ->group("Verdicts");
-  declare_gate_options(*command, options->gate);
-  command->callback([options, &action] { action = [options] { return compare(*options); }; });
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App& command =
+      add_command(app, "compare", "verdicts on two files of records: what is slower, faster",
+                  action, [options] { return compare(*options); });
+  add_argument(command, options->base, "BASE", "records of the version to compare with",
+               Presence::required);
+  add_argument(command, options->head, "HEAD", "records of the version in question",
+               Presence::required);
+  add_switch(command, options->any_machine, "--allow-env-mismatch",
+             "verdicts on times of different machines too", "Verdicts");
+  declare_gate_options(command, options->gate);
 }
 
 }  // namespace collbench

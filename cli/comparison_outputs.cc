@@ -5,11 +5,11 @@
 #include <functional>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/report_verdicts.h"
 #include "bench/verdict_json.h"
+#include "cli/declare.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -36,7 +36,7 @@ bool under_github_actions() { return environment_variable("GITHUB_ACTIONS") == "
 
 void declare_comparison_outputs(CLI::App& command, ComparisonOutputs& outputs) {
   const auto declare = [&](const char* name, std::string& value, const char* help) {
-    command.add_option(name, value, help)->option_text("FILE")->group("Output");
+    add_option(command, value, name, "FILE", help, "Output");
   };
   declare("--json", outputs.json, "all verdicts and rounds; `collbench report` reads it");
   declare("--markdown", outputs.markdown, "a comment for the pull request, at most 65,536 bytes");

@@ -7,7 +7,7 @@
 
 #include "algorithms/registry.h"
 #include "bench/report_columns.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/run_options.h"
 #include "core/data_type.h"
@@ -173,14 +173,10 @@ int print_script(const CLI::App& app, const std::string& shell) {
 }  // namespace
 
 void add_completion(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("completion", "print a completion script for a shell");
-  auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->option_text("SHELL")
-      ->group("Arguments")
-      ->required();
-  command->callback(
-      [&app, &action, shell] { action = [&app, shell] { return print_script(app, *shell); }; });
+  const auto shell = std::make_shared<std::string>();
+  CLI::App& command = add_command(app, "completion", "print a completion script for a shell",
+                                  action, [&app, shell] { return print_script(app, *shell); });
+  add_argument(command, *shell, "SHELL", "bash, zsh or fish", Presence::required);
 }
 
 }  // namespace collbench

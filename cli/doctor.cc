@@ -4,12 +4,11 @@
 #include <fstream>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/environment.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
@@ -136,10 +135,10 @@ std::vector<Finding> judge(const Environment& environment, const std::string& sm
 }
 
 void add_doctor(CLI::App& app, Action& action) {
-  auto format = std::make_shared<std::string>("text");
-  CLI::App* command = app.add_subcommand("doctor", "what can run here and what disturbs it");
-  command->add_option("--format", *format, "text or json [text]")->option_text("NAME");
-  command->callback([&action, format] { action = [format] { return run_doctor(*format); }; });
+  const auto format = std::make_shared<std::string>("text");
+  CLI::App& command = add_command(app, "doctor", "what can run here and what disturbs it", action,
+                                  [format] { return run_doctor(*format); });
+  add_option(command, *format, "--format", "NAME", "text or json [text]");
 }
 
 }  // namespace collbench

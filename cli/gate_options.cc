@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -103,7 +103,7 @@ std::vector<Row> rows_of(const Comparison& comparison, bool unicode) {
 void declare_gate_options(CLI::App& command, GateOptions& options) {
   const auto add = [&](const char* name, std::string& value, const char* metavar,
                        const char* help) {
-    command.add_option(name, value, help)->option_text(metavar)->group(group);
+    add_option(command, value, name, metavar, help, group);
   };
   add("--threshold", options.threshold, "PERCENT", "changes within it are none (5%)");
   add("--alpha", options.alpha, "PERCENT", "chance of any false alarm in the comparison (1%)");
@@ -111,7 +111,7 @@ void declare_gate_options(CLI::App& command, GateOptions& options) {
       "exit 1 on these (wrong,slower,missing,changed,exact); none");
   add("--title", options.title, "TEXT", "of the reports");
   add("--color", options.colour, "WHEN", "auto, always, never");
-  command.add_flag("-q,--quiet", options.quiet, "no table, only what fails")->group(group);
+  add_switch(command, options.quiet, "-q,--quiet", "no table, only what fails", group);
   declare_comparison_outputs(command, options.outputs);
 }
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -154,13 +154,10 @@ void refuse_leftovers(const CLI::App& app) {
 }
 
 void add_help(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("help", "show the help of a command");
-  auto words = std::make_shared<std::vector<std::string>>();
-  command->add_option("COMMAND", *words, "the command, as in 'algos show'")
-      ->option_text("COMMAND")
-      ->group("Arguments");
-  command->callback(
-      [&app, &action, words] { action = [&app, words] { return show_help(app, *words); }; });
+  const auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App& command = add_command(app, "help", "show the help of a command", action,
+                                  [&app, words] { return show_help(app, *words); });
+  add_argument(command, *words, "COMMAND", "the command, as in 'algos show'", Presence::optional);
 }
 
 }  // namespace collbench

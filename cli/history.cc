@@ -5,13 +5,12 @@
 #include <iostream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/compare.h"
 #include "bench/environment.h"
 #include "bench/record_file.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"
 #include "core/error.h"
@@ -131,59 +130,48 @@ int prune_jobs(const HistoryOptions& options) {
 
 using Options = std::shared_ptr<HistoryOptions>;
 
-CLI::App* add_verb(CLI::App& parent, const char* name, const char* help, const Options& options,
+CLI::App& add_verb(CLI::App& parent, const char* name, const char* help, const Options& options,
                    Action& action, int (*run)(const HistoryOptions&)) {
-  CLI::App* verb = parent.add_subcommand(name, help);
-  verb->add_option("--db", options->database, "the history (collbench-history.sqlite)")
-      ->option_text("FILE")
-      ->group("Where");
-  verb->callback([options, run, &action] { action = [options, run] { return run(*options); }; });
+  CLI::App& verb =
+      add_command(parent, name, help, action, [options, run] { return run(*options); });
+  add_option(verb, options->database, "--db", "FILE", "the history (collbench-history.sqlite)",
+             "Where");
   return verb;
 }
 
-void declare_argument(CLI::App& verb, const char* name, std::string& value, const char* help,
-                      bool required) {
-  verb.add_option(name, value, help)->option_text(name)->group("Arguments")->required(required);
-}
-
 void declare_rule(CLI::App& verb, HistoryOptions& options) {
-  verb.add_option("--p", options.p, "largest chance of a change that is none (0.01%)")
-      ->option_text("PERCENT")
-      ->group("Changes");
-  verb.add_option("--least", options.least, "smaller changes are none (3%)")
-      ->option_text("PERCENT")
-      ->group("Changes");
+  add_option(verb, options.p, "--p", "PERCENT", "largest chance of a change that is none (0.01%)",
+             "Changes");
+  add_option(verb, options.least, "--least", "PERCENT", "smaller changes are none (3%)", "Changes");
 }
 
 }  // namespace
 
 void add_history(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("history", "ratios to a pinned reference over time, and their changes");
-  command->require_subcommand(1);
+  CLI::App& command = add_command_group(
+      app, "history", "ratios to a pinned reference over time, and their changes");
   const auto options = std::make_shared<HistoryOptions>();
-  CLI::App* add =
-      add_verb(*command, "add", "add one job: records of the reference and of a version", options,
-               action, add_job);
-  declare_argument(*add, "REFERENCE", options->reference, "records of the pinned reference", true);
-  declare_argument(*add, "HEAD", options->head, "records of the version, of the same job", true);
-  add->add_option("--when", options->when, "time of the job, UTC; now if not given")
-      ->option_text("TIME")
-      ->group("Where");
-  add_verb(*command, "list", "the jobs in the history", options, action, list_jobs);
-  CLI::App* show = add_verb(*command, "show", "the series of a case, with its changes", options,
+  CLI::App& add = add_verb(command, "add", "add one job: records of the reference and of a version",
+                           options, action, add_job);
+  add_argument(add, options->reference, "REFERENCE", "records of the pinned reference",
+               Presence::required);
+  add_argument(add, options->head, "HEAD", "records of the version, of the same job",
+               Presence::required);
+  add_option(add, options->when, "--when", "TIME", "time of the job, UTC; now if not given",
+             "Where");
+  add_verb(command, "list", "the jobs in the history", options, action, list_jobs);
+  CLI::App& show = add_verb(command, "show", "the series of a case, with its changes", options,
                             action, show_case);
-  declare_argument(*show, "CASE", options->name, "its name, as `history changes` shows it", true);
-  declare_rule(*show, *options);
-  CLI::App* changes = add_verb(*command, "changes", "where the level of a case moved", options,
+  add_argument(show, options->name, "CASE", "its name, as `history changes` shows it",
+               Presence::required);
+  declare_rule(show, *options);
+  CLI::App& changes = add_verb(command, "changes", "where the level of a case moved", options,
                                action, show_changes);
-  declare_argument(*changes, "CASE", options->name, "only this case", false);
-  declare_rule(*changes, *options);
-  CLI::App* prune = add_verb(*command, "prune", "remove old jobs", options, action, prune_jobs);
-  prune->add_option("--keep", options->keep, "the latest jobs to keep")
-      ->option_text("N")
-      ->group("Arguments")
-      ->required();
+  add_argument(changes, options->name, "CASE", "only this case", Presence::optional);
+  declare_rule(changes, *options);
+  CLI::App& prune = add_verb(command, "prune", "remove old jobs", options, action, prune_jobs);
+  add_option(prune, options->keep, "--keep", "N", "the latest jobs to keep", "Arguments",
+             Presence::required);
 }
 
 }  // namespace collbench

@@ -6,11 +6,10 @@
 #include <iostream>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/line_socket.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
@@ -69,27 +68,24 @@ int launch_workers(const LaunchOptions& options) {
 }  // namespace
 
 void add_launch(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("launch", "start the workers of a run on several machines, through ssh");
-  auto options = std::make_shared<LaunchOptions>();
-  command
-      ->add_option("ARGS", options->arguments,
-                   "after --: run or train and its options, the same for all workers")
-      ->option_text("-- ARGS")
-      ->group("Arguments")
-      ->required();
-  const auto add = [&](const char* name, std::string& value, const char* metavar,
-                       const char* help) {
-    return command->add_option(name, value, help)->option_text(metavar)->group("Where and how");
-  };
-  add("--hosts", options->hosts, "HOST[:SLOTS][,..]",
-      "one worker on each, or SLOTS; ranks in this order")
-      ->required();
-  add("--port", options->port, "N",
-      "where a host's first worker listens, the next one above (7101)");
-  add("--program", options->program, "PATH", "collbench on the hosts (the path of this one)");
-  add("--ssh", options->ssh, "CMD", "called with a host and a command line (ssh -o BatchMode=yes)");
-  command->footer(
+  const auto options = std::make_shared<LaunchOptions>();
+  CLI::App& command =
+      add_command(app, "launch", "start the workers of a run on several machines, through ssh",
+                  action, [options] { return launch_workers(*options); });
+  add_argument(command, options->arguments, "-- ARGS",
+               "after --: run or train and its options, the same for all workers",
+               Presence::required);
+  const std::string group = "Where and how";
+  add_option(command, options->hosts, "--hosts", "HOST[:SLOTS][,..]",
+             "one worker on each, or SLOTS; ranks in this order", group, Presence::required);
+  add_option(command, options->port, "--port", "N",
+             "where a host's first worker listens, the next one above (7101)", group);
+  add_option(command, options->program, "--program", "PATH",
+             "collbench on the hosts (the path of this one)", group);
+  add_option(command, options->ssh, "--ssh", "CMD",
+             "called with a host and a command line (ssh -o BatchMode=yes)", group);
+  set_footer(
+      command,
       "\nThe first host has rank 0: its table and messages come as they are, the others' lines "
       "are\n"
       "led by their rank, and files (--json) are written there, in the home directory. Ctrl-C "
@@ -97,8 +93,6 @@ void add_launch(CLI::App& app, Action& action) {
       "all after the case being measured. When a worker fails, the others are ended, and the exit\n"
       "code is that of the first that failed.\n"
       "Example: collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M\n");
-  command->callback(
-      [options, &action] { action = [options] { return launch_workers(*options); }; });
 }
 
 }  // namespace collbench

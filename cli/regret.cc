@@ -6,10 +6,9 @@
 #include <set>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
@@ -75,25 +74,20 @@ int regret(const Values& values) {
 }  // namespace
 
 void add_regret(CLI::App& app, Action& action) {
-  auto values = std::make_shared<Values>();
-  CLI::App* command = app.add_subcommand(
-      "regret", "how much slower a policy's choice is than the best that was measured");
-  command
-      ->add_option("FILES", values->files,
-                   "tables of several algorithms, or folders of them, as for calibrate")
-      ->option_text("FILE...")
-      ->required();
-  command
-      ->add_option(
-          "-p,--policy", values->policies,
-          "comma-separated: default (the library's own choice), oracle, measured, "
-          "model (fitted to the tables), and those of select [default,oracle,measured,model]")
-      ->option_text("NAMES");
-  command->add_flag("--held-out", values->held_out,
-                    "the policy does not know the measurements of the size that it is asked for");
-  command->add_flag("--regions", values->regions, "also by size and number of ranks");
-  command->add_flag("--points", values->points, "print every point");
-  command->callback([&action, values] { action = [values] { return regret(*values); }; });
+  const auto values = std::make_shared<Values>();
+  CLI::App& command = add_command(
+      app, "regret", "how much slower a policy's choice is than the best that was measured", action,
+      [values] { return regret(*values); });
+  add_argument(command, values->files, "FILE...",
+               "tables of several algorithms, or folders of them, as for calibrate",
+               Presence::required);
+  add_option(command, values->policies, "-p,--policy", "NAMES",
+             "comma-separated: default (the library's own choice), oracle, measured, "
+             "model (fitted to the tables), and those of select [default,oracle,measured,model]");
+  add_switch(command, values->held_out, "--held-out",
+             "the policy does not know the measurements of the size that it is asked for");
+  add_switch(command, values->regions, "--regions", "also by size and number of ranks");
+  add_switch(command, values->points, "--points", "print every point");
 }
 
 }  // namespace collbench

@@ -5,11 +5,10 @@
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/report_columns.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/report_files.h"
 #include "cli/report_history.h"
@@ -90,42 +89,36 @@ int report_command(ReportOptions options) {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app.add_subcommand("report", "show records and comparisons: HTML, Markdown, JUnit and more");
-  command
-      ->add_option("FILE", options->inputs,
-                   "records, a comparison, foreign tables, traces or links of simulate")
-      ->option_text("FILE...")
-      ->group("Arguments")
-      ->required();
-  const auto add = [&](const char* group, const char* name, std::string& value, const char* metavar,
-                       const std::string& help) {
-    command->add_option(name, value, help)->option_text(metavar)->group(group);
-  };
+  const auto options = std::make_shared<ReportOptions>();
+  CLI::App& command =
+      add_command(app, "report", "show records and comparisons: HTML, Markdown, JUnit and more",
+                  action, [options] { return report_command(*options); });
+  add_argument(command, options->inputs, "FILE...",
+               "records, a comparison, foreign tables, traces or links of simulate",
+               Presence::required);
   for (const ReportFormat& format : report_formats()) {
     if (format.name == "table") continue;
-    add("Files", fmt::format("--{}", format.name).c_str(), options->files[std::string(format.name)],
-        "FILE", std::string(format.help));
+    add_option(command, options->files[std::string(format.name)], fmt::format("--{}", format.name),
+               "FILE", std::string(format.help), "Files");
   }
-  add("Files", "--plot", options->plot, "FILE", "drawn by gnuplot: .svg, .png, .pdf; - for text");
-  add("What", "--format", options->format, "NAME", "a format on standard output [table]");
-  add("What", "-F,--filter", options->filter, "EXPR",
+  add_option(command, options->plot, "--plot", "FILE",
+             "drawn by gnuplot: .svg, .png, .pdf; - for text", "Files");
+  const auto add = [&](const char* name, std::string& value, const char* metavar,
+                       const char* help) {
+    add_option(command, value, name, metavar, help, "What");
+  };
+  add("--format", options->format, "NAME", "a format on standard output [table]");
+  add("-F,--filter", options->filter, "EXPR",
       "only such cases, as 'algo:ring bytes>=1M workers:(4|8)'");
-  add("What", "--history", options->history, "FILE",
-      "for the page: what `collbench history` keeps");
-  add("What", "--columns", options->columns, "NAME[,..]", "columns of the table");
-  add("What", "--sort", options->sort, "NAME[,..]", "rows of the table; -busbw: largest first");
-  add("What", "--title", options->shape.title, "TEXT", "heading of the page");
-  add("What", "--color", options->shape.colour, "WHEN", "auto, always or never [auto]");
-  command->add_flag("--raw-samples", options->shape.raw_samples, "CSV has a row per sample")
-      ->group("What");
-  command
-      ->add_flag("-q,--quiet", options->shape.quiet,
-                 "rows and headings of tables only; no annotations")
-      ->group("What");
-  command->callback(
-      [options, &action] { action = [options] { return report_command(*options); }; });
+  add("--history", options->history, "FILE", "for the page: what `collbench history` keeps");
+  add("--columns", options->columns, "NAME[,..]", "columns of the table");
+  add("--sort", options->sort, "NAME[,..]", "rows of the table; -busbw: largest first");
+  add("--title", options->shape.title, "TEXT", "heading of the page");
+  add("--color", options->shape.colour, "WHEN", "auto, always or never [auto]");
+  add_switch(command, options->shape.raw_samples, "--raw-samples", "CSV has a row per sample",
+             "What");
+  add_switch(command, options->shape.quiet, "-q,--quiet",
+             "rows and headings of tables only; no annotations", "What");
 }
 
 }  // namespace collbench

@@ -6,14 +6,13 @@
 #include <optional>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/backend.h"
 #include "bench/bound.h"
 #include "bench/environment.h"
 #include "bench/run_cases.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/remote.h"
@@ -182,14 +181,8 @@ int run(const CLI::App& app) {
 
 void add_run(CLI::App& app, Action& action) {
   declare_options(app, run_option_rows());
-  app.require_subcommand(0, 1);
-  app.set_version_flag("--version,-V", std::string(), "print the version");
-  CLI::App* command = app.add_subcommand("run", "measure for real (the default)");
-  command->fallthrough();
-  command->set_help_flag();
-  app.allow_extras();
-  command->allow_extras();
-  action = [&app] { return run(app); };
+  add_default_command(app, "run", "measure for real (the default)", action,
+                      [&app] { return run(app); });
 }
 
 }  // namespace collbench

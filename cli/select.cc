@@ -4,11 +4,10 @@
 #include <fstream>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/select_options.h"
 #include "cli/values.h"
@@ -202,11 +201,8 @@ int select_command(const CLI::App& app) {
 }  // namespace
 
 void add_select(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("select", "choose an algorithm, and say why");
-  declare_options(*command, select_option_rows());
-  command->allow_extras();
-  command->callback(
-      [command, &action] { action = [command] { return select_command(*command); }; });
+  add_command(app, "select", "choose an algorithm, and say why", select_option_rows(), action,
+              select_command);
 }
 
 }  // namespace collbench

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/chrome_trace.h"
@@ -12,7 +11,7 @@
 #include "bench/run_cases.h"
 #include "bench/simulated_files.h"
 #include "bench/simulated_team.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/reporters.h"
@@ -130,11 +129,8 @@ int simulate_command(const CLI::App& app) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("simulate", "play it on a simulated network");
-  declare_options(*command, simulate_option_rows());
-  command->allow_extras();
-  command->callback(
-      [command, &action] { action = [command] { return simulate_command(*command); }; });
+  add_command(app, "simulate", "play it on a simulated network", simulate_option_rows(), action,
+              simulate_command);
 }
 
 }  // namespace collbench

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/environment.h"
@@ -13,7 +12,7 @@
 #include "bench/simulated_team.h"
 #include "bench/sweep_file.h"
 #include "bench/task_pool.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/reporters.h"
@@ -232,17 +231,12 @@ int merge(const std::vector<std::string>& files, const std::string& out) {
 }  // namespace
 
 void add_sweep(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("sweep", "simulate many cases in parallel, resumable, into a file");
-  auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "settings as a file, keys as the long options")
-      ->option_text("FILE")
-      ->group("Arguments");
-  declare_options(*command, sweep_option_rows());
-  command->allow_extras();
-  command->callback([command, file, &action] {
-    action = [command, file] { return sweep_command(*command, *file); };
-  });
+  const auto file = std::make_shared<std::string>();
+  CLI::App& command = add_command(
+      app, "sweep", "simulate many cases in parallel, resumable, into a file", sweep_option_rows(),
+      action, [file](const CLI::App& parsed) { return sweep_command(parsed, *file); });
+  add_argument(command, *file, "FILE", "settings as a file, keys as the long options",
+               Presence::optional);
 }
 
 void add_merge(CLI::App& app, Action& action) {
@@ -250,16 +244,12 @@ void add_merge(CLI::App& app, Action& action) {
     std::vector<std::string> files;
     std::string out;
   };
-  auto values = std::make_shared<Values>();
-  CLI::App* command =
-      app.add_subcommand("merge", "join files of records, such as parts of a sweep");
-  command->add_option("FILE", values->files, "files of records")
-      ->option_text("FILE...")
-      ->group("Arguments")
-      ->required();
-  command->add_option("-o,--out", values->out, "the joined file")->option_text("FILE")->required();
-  command->callback(
-      [values, &action] { action = [values] { return merge(values->files, values->out); }; });
+  const auto values = std::make_shared<Values>();
+  CLI::App& command = add_command(app, "merge", "join files of records, such as parts of a sweep",
+                                  action, [values] { return merge(values->files, values->out); });
+  add_argument(command, values->files, "FILE...", "files of records", Presence::required);
+  add_option(command, values->out, "-o,--out", "FILE", "the joined file", "Options",
+             Presence::required);
 }
 
 }  // namespace collbench

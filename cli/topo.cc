@@ -6,12 +6,12 @@
 #include <iostream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/gpu_machine.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/bounds.h"
@@ -125,8 +125,9 @@ void print_bounds(const Topology& topology) {
   }
 }
 
-int show_machine(const std::string& name, const std::string& from, int workers) {
-  const Machine shown = load(name, from, workers);
+int show_machine(const std::string& name, const std::string& from, const std::string& workers) {
+  const auto seats = static_cast<int>(parse_count("--workers", workers, 0, 1 << 20));
+  const Machine shown = load(name, from, seats);
   const Topology& topology = shown.topology;
   std::cout << fmt::format("{}: {}\n", topology.name(), shown.summary);
   std::cout << fmt::format("hosts      {}; switches {}, links {}\n", topology.hosts(),
@@ -195,75 +196,55 @@ struct Values {
   std::string out = "-";
   std::string svg;
   std::string dot;
-  int workers = 0;
+  std::string workers = "0";
 };
 
-void add_name(CLI::App* command, const std::shared_ptr<Values>& values, const char* word,
-              const char* help) {
-  command->add_option(word, values->name, help)->option_text(word)->group("Arguments")->required();
-  command
-      ->add_option("--from", values->from,
-                   "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc [auto]")
-      ->option_text("NAME");
+void add_name(CLI::App& command, Values& values, const char* word, const char* help) {
+  add_argument(command, values.name, word, help, Presence::required);
+  add_option(command, values.from, "--from", "NAME",
+             "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc [auto]");
 }
 
-void add_files(CLI::App* topo, Action& action, const std::shared_ptr<Values>& values) {
-  CLI::App* convert = topo->add_subcommand("convert", "translate a topology file");
-  add_name(convert, values, "FILE", "a topology file, or a machine as for show");
-  convert->add_option("--to", values->to, "toml, simgrid, dot or svg")
-      ->option_text("NAME")
-      ->required();
-  convert->add_option("-o,--output", values->out, "where to write [standard output]")
-      ->option_text("FILE");
-  convert->callback([&action, values] {
-    action = [values] { return convert_file(values->name, values->from, values->to, values->out); };
+void add_files(CLI::App& topo, Action& action, const std::shared_ptr<Values>& values) {
+  CLI::App& convert = add_command(topo, "convert", "translate a topology file", action, [values] {
+    return convert_file(values->name, values->from, values->to, values->out);
   });
+  add_name(convert, *values, "FILE", "a topology file, or a machine as for show");
+  add_option(convert, values->to, "--to", "NAME", "toml, simgrid, dot or svg", "Options",
+             Presence::required);
+  add_option(convert, values->out, "-o,--output", "FILE", "where to write [standard output]");
 
-  CLI::App* here =
-      topo->add_subcommand("from-machine", "write the file of this machine: CPUs, GPUs, NVLinks");
-  here->add_option("-o,--output", values->out, "where to write [standard output]")
-      ->option_text("FILE");
-  here->callback(
-      [&action, values] { action = [values] { return write_this_machine(values->out); }; });
+  CLI::App& here =
+      add_command(topo, "from-machine", "write the file of this machine: CPUs, GPUs, NVLinks",
+                  action, [values] { return write_this_machine(values->out); });
+  add_option(here, values->out, "-o,--output", "FILE", "where to write [standard output]");
 
-  CLI::App* draw = topo->add_subcommand("draw", "draw a picture of a machine");
-  add_name(draw, values, "NAME", "a machine as for show");
-  draw->add_option("--svg", values->svg, "write a picture")->option_text("FILE");
-  draw->add_option("--dot", values->dot, "write Graphviz")->option_text("FILE");
-  draw->callback([&action, values] {
-    action = [values] {
-      return draw_machine(values->name, values->from, values->svg, values->dot);
-    };
+  CLI::App& draw = add_command(topo, "draw", "draw a picture of a machine", action, [values] {
+    return draw_machine(values->name, values->from, values->svg, values->dot);
   });
+  add_name(draw, *values, "NAME", "a machine as for show");
+  add_option(draw, values->svg, "--svg", "FILE", "write a picture");
+  add_option(draw, values->dot, "--dot", "FILE", "write Graphviz");
 }
 
 }  // namespace
 
 void add_topo(CLI::App& app, Action& action) {
-  auto values = std::make_shared<Values>();
-  CLI::App* topo = app.add_subcommand("topo", "list, show, check, translate and draw networks");
-  topo->require_subcommand(0, 1);
-  topo->allow_extras();
-  topo->callback([topo, &action] {
-    if (topo->get_subcommands().empty()) action = list_machines;
-  });
-  topo->add_subcommand("list", "the machines that collbench brings along")->callback([&action] {
-    action = list_machines;
-  });
+  const auto values = std::make_shared<Values>();
+  CLI::App& topo = add_command(app, "topo", "list, show, check, translate and draw networks",
+                               action, list_machines);
+  add_command(topo, "list", "the machines that collbench brings along", action, list_machines);
 
-  CLI::App* show = topo->add_subcommand("show", "what a machine is made of and can do at best");
-  add_name(show, values, "NAME", "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file");
-  show->add_option("-W,--workers", values->workers, "ranks to seat where the size is left out")
-      ->option_text("N");
-  show->callback([&action, values] {
-    action = [values] { return show_machine(values->name, values->from, values->workers); };
-  });
+  CLI::App& show =
+      add_command(topo, "show", "what a machine is made of and can do at best", action,
+                  [values] { return show_machine(values->name, values->from, values->workers); });
+  add_name(show, *values, "NAME", "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file");
+  add_option(show, values->workers, "-W,--workers", "N",
+             "ranks to seat where the size is left out");
 
-  CLI::App* validate = topo->add_subcommand("validate", "check a topology file");
-  add_name(validate, values, "FILE", "a topology file in any format");
-  validate->callback([&action, values] {
-    action = [values] { return validate_file(values->name, values->from); };
-  });
+  CLI::App& validate = add_command(topo, "validate", "check a topology file", action,
+                                   [values] { return validate_file(values->name, values->from); });
+  add_name(validate, *values, "FILE", "a topology file in any format");
   add_files(topo, action, values);
 }
 

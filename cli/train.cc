@@ -2,12 +2,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "algorithms/registry.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/settings.h"
 #include "cli/train_on_network.h"
 #include "cli/train_options.h"
@@ -89,10 +88,8 @@ int train_command(const CLI::App& app) {
 }  // namespace
 
 void add_train(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("train", "train a small model on replicas, and time it");
-  declare_options(*command, train_option_rows());
-  command->allow_extras();
-  command->callback([command, &action] { action = [command] { return train_command(*command); }; });
+  add_command(app, "train", "train a small model on replicas, and time it", train_option_rows(),
+              action, train_command);
 }
 
 }  // namespace collbench

@@ -4,11 +4,10 @@
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
 #include "cli/values.h"
@@ -146,28 +145,23 @@ int validate(const Values& values) {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
-  auto values = std::make_shared<Values>();
-  CLI::App* command =
-      app.add_subcommand("validate", "predict measured tables from a machine, and show the errors");
-  command
-      ->add_option("FILES", values->files,
-                   "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a "
-                   "table does not say")
-      ->option_text("FILE...")
-      ->required();
-  command
-      ->add_option("-m,--machine", values->machine,
-                   "what to predict with: a file of calibrate, or any machine as for --topo")
-      ->option_text("NAME");
-  command->add_flag("--held-out", values->held_out,
-                    "instead of a machine: predict every scale from a fit to all others");
-  command->add_flag("--single-nodes", values->single_nodes,
-                    "of --held-out: single nodes too, though nothing else measures their inside");
-  command->add_option("--from", values->from, "leave smaller vectors out [1K]")
-      ->option_text("SIZE");
-  command->add_flag("--points", values->points, "print every point");
-  command->add_flag("--json", values->json, "print JSON");
-  command->callback([&action, values] { action = [values] { return validate(*values); }; });
+  const auto values = std::make_shared<Values>();
+  CLI::App& command =
+      add_command(app, "validate", "predict measured tables from a machine, and show the errors",
+                  action, [values] { return validate(*values); });
+  add_argument(command, values->files, "FILE...",
+               "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a "
+               "table does not say",
+               Presence::required);
+  add_option(command, values->machine, "-m,--machine", "NAME",
+             "what to predict with: a file of calibrate, or any machine as for --topo");
+  add_switch(command, values->held_out, "--held-out",
+             "instead of a machine: predict every scale from a fit to all others");
+  add_switch(command, values->single_nodes, "--single-nodes",
+             "of --held-out: single nodes too, though nothing else measures their inside");
+  add_option(command, values->from, "--from", "SIZE", "leave smaller vectors out [1K]");
+  add_switch(command, values->points, "--points", "print every point");
+  add_switch(command, values->json, "--json", "print JSON");
 }
 
 }  // namespace collbench

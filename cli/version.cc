@@ -1,11 +1,10 @@
 // `collbench version`.
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/environment.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 
 namespace collbench {
@@ -18,11 +17,9 @@ std::string version_text() {
 }
 
 void add_version(CLI::App& app, Action& action) {
-  app.add_subcommand("version", "print version, revision and compiler")->callback([&action] {
-    action = [] {
-      std::cout << version_text() << '\n';
-      return exit_ok;
-    };
+  add_command(app, "version", "print version, revision and compiler", action, [] {
+    std::cout << version_text() << '\n';
+    return exit_ok;
   });
 }
 

@@ -78,6 +78,12 @@ function(collbench_precompile target)
   endforeach()
 endfunction()
 
+# collbench_debug_unoptimised(): targets of this folder are not optimised in Debug builds, whatever
+# the preset says: their code takes longer to compile than it runs in tests.
+macro(collbench_debug_unoptimised)
+  add_compile_options("$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:CXX>>:-O0>")
+endmacro()
+
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.
 function(collbench_warnings target)
   set(gnu12 "$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>")

@@ -102,16 +102,20 @@ class ScheduleCommunicator final : public Communicator {
   // A failure the peers cannot know of is told to them: they would wait for the timeout, and read
   // memory that the caller may then have released.
   template <class Play>
-  void guarded(Play play) {
+  std::invoke_result_t<Play> guarded(Play play) {
     if (failure_) std::rethrow_exception(failure_);
     try {
-      play();
+      return play();
     } catch (const TransportError&) {
       failure_ = std::current_exception();
       throw;
     } catch (const std::exception& error) {
       failure_ = std::current_exception();
       endpoint_->give_up(fmt::format("rank {} failed: {}", rank(), error.what()));
+      throw;
+    } catch (...) {
+      failure_ = std::current_exception();
+      endpoint_->give_up(fmt::format("rank {} failed", rank()));
       throw;
     }
   }
@@ -135,11 +139,10 @@ class ScheduleCommunicator final : public Communicator {
   void play_staged(Region in, Region out, ReduceOp op) {
     BoundPlan& whole = bound(Use::all_reduce, 0, in, in.data == out.data, op);
     const auto& fusion = whole.plan().fusion();
-    bool played = false;
-    if (fusion) {
-      guarded([&] { played = endpoint_->play(*fusion, in, out, whole.plan().reduction(true)); });
-    }
-    if (played) return;
+    const auto fused = [&] {
+      return endpoint_->play(*fusion, in, out, whole.plan().reduction(true));
+    };
+    if (fusion && guarded(fused)) return;
     const std::int64_t most = (fusion ? fused_segment_bytes : segment_bytes) / size_of(in.type);
     Region stage{nullptr, std::min(most, in.count), in.type};
     stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());

@@ -100,6 +100,20 @@ TEST_F(LaunchTest, CtrlCStopsAllAfterTheCaseAndKeepsWhatWasMeasured) {
   EXPECT_THAT(folder_.read("out.json"), HasSubstr("latency"));
 }
 
+TEST_F(LaunchTest, CtrlCIsNamedEvenIfAWorkerThatHeardItFromAPeerEndsFirst) {
+  // The second host's worker gets its token and no signal; the first one's ssh lingers.
+  stand_in("ssh",
+           "[ \"$1\" = 127.0.0.1 ] && { sh -c \"$2\"; code=$?; sleep 2; exit $code; }\n"
+           "exec 3<&0; mkfifo words; { read -r token; echo \"$token\"; sleep 30; } <&3 >words &\n"
+           "sh -c \"$2\" <words; code=$?; echo $code >second; kill $!; exit $code");
+  const Outcome outcome = launch(
+      {"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
+      {"run", "--algo", "ring", "-b", "1K", "-e", "64M", "-f", "2", "--max-time", "0.3"}, SIGINT);
+  EXPECT_EQ(folder_.read("second"), "5\n") << outcome.err;
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 0 on 127.0.0.1 was interrupted"));
+}
+
 TEST_F(LaunchTest, WorkersEndWhenTheLauncherIsKilled) {
   stand_in("ssh", "echo $$ >>pids; exec sh -c \"$2\"");
   const Outcome outcome = launch(

@@ -38,6 +38,7 @@ class CallLoop final : public CallNetwork {
  private:
   struct Peer {
     CallHandler handler;
+    std::atomic<bool> closing{false};  // its answers still arrive
     std::atomic<bool> lost{false};
     std::atomic<int> running{0};
   };
@@ -46,7 +47,7 @@ class CallLoop final : public CallNetwork {
     LoopServer(CallLoop& loop, std::string address, std::shared_ptr<Peer> peer)
         : loop_(loop), address_(std::move(address)), peer_(std::move(peer)) {}
     ~LoopServer() override {
-      peer_->lost = true;
+      peer_->closing = true;
       {
         const std::lock_guard lock(loop_.mutex_);
         const auto found = loop_.peers_.find(address_);
@@ -78,13 +79,12 @@ class CallLoop final : public CallNetwork {
 
    private:
     std::string answer_to(const std::string& request) {
-      const std::shared_ptr<Peer> peer = loop_.find(address_);
+      const std::shared_ptr<Peer> peer = loop_.enter(address_);
       if (!peer) throw CallError(CallFailure::absent, name_ + " is not there");
       std::string reply;
       std::string refusal;
-      ++peer->running;
       try {
-        reply = peer->handler({request, [&] { return peer->lost || cancelled_; }});
+        reply = peer->handler({request, [&] { return peer->closing || peer->lost || cancelled_; }});
       } catch (const std::exception& error) {
         refusal = error.what();
       }
@@ -103,10 +103,13 @@ class CallLoop final : public CallNetwork {
     std::future<std::string> answer_;
   };
 
-  std::shared_ptr<Peer> find(const std::string& address) {
+  /// Whoever enters is waited for when the server ends.
+  std::shared_ptr<Peer> enter(const std::string& address) {
     const std::lock_guard lock(mutex_);
     const auto found = peers_.find(address);
-    return found == peers_.end() ? nullptr : found->second;
+    if (found == peers_.end()) return nullptr;
+    ++found->second->running;
+    return found->second;
   }
 
   std::mutex mutex_;

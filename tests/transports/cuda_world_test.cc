@@ -74,23 +74,20 @@ class Buffers {
 
 constexpr CudaExecutor executors[] = {CudaExecutor::graph, CudaExecutor::persistent};
 
-class EveryScheduleOnCuda : public testing::TestWithParam<NamedSchedule> {};
-
-TEST_P(EveryScheduleOnCuda, GivesTheBitsOfExecuteWithBothExecutors) {
-  SKIP_WITHOUT_DEVICE();
+void expect_cuda_gives_the_bits_of_execute(const Schedule& schedule) {
   int turn = 0;
   for (const CudaExecutor executor : executors) {
-    const CudaWorldOptions options = options_for(GetParam().schedule.ranks(), executor);
+    const CudaWorldOptions options = options_for(schedule.ranks(), executor);
     CudaWorld world(options);
     for (const std::int64_t count : {1, 17, 1003, 70001}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase which{GetParam().schedule, count, type, op, turn % 3 != 0};
+      const AllReduceCase which{schedule, count, type, op, turn % 3 != 0};
       ++turn;
       const std::vector<Bits> expected = executed(which);
       for (int replay = 0; replay < 2; ++replay) {
         Buffers buffers(which, options.devices, replay == 0 ? 0 : size_of(type));
-        world.play({0, op, buffers.in, buffers.out}, which.schedule);
+        world.play({0, op, buffers.in, buffers.out}, schedule);
         ASSERT_EQ(buffers.outputs(), expected)
             << to_string(executor) << ", " << to_string(type) << " " << to_string(op) << " of "
             << count << ", replay " << replay;
@@ -99,7 +96,17 @@ TEST_P(EveryScheduleOnCuda, GivesTheBitsOfExecuteWithBothExecutors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryScheduleOnCuda, testing::ValuesIn(every_schedule()),
+class EveryScheduleOnCuda : public testing::TestWithParam<ScheduleFamily> {};
+
+TEST_P(EveryScheduleOnCuda, GivesTheBitsOfExecuteWithBothExecutors) {
+  SKIP_WITHOUT_DEVICE();
+  for (const Schedule& schedule : GetParam().schedules()) {
+    SCOPED_TRACE(schedule.ranks());
+    expect_cuda_gives_the_bits_of_execute(schedule);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryScheduleOnCuda, testing::ValuesIn(every_family()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(CudaWorldTest, ReducesEveryTypeWithEveryOperator) {

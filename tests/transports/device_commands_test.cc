@@ -90,20 +90,16 @@ std::string first_race(const DeviceCommands& list) {
   return "";
 }
 
-class EverySchedule : public testing::TestWithParam<NamedSchedule> {};
-
-TEST_P(EverySchedule, GivesTheBitsOfExecuteInAnyOrder) {
-  RandomEngine engine = random_engine(3, GetParam().name);
+void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine) {
   int turn = 0;
   for (const std::int64_t count : {1, 17, 1003}) {
     for (const bool in_place : {true, false}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn++) % 5];
-      const AllReduceCase which{GetParam().schedule, count, type, op, in_place};
+      const AllReduceCase which{schedule, count, type, op, in_place};
       const std::vector<Bits> expected = executed(which);
       for (const bool fuse : {true, false}) {
-        const DeviceCommands list =
-            lower(which.schedule, count, type, op, in_place, {.fuse = fuse});
+        const DeviceCommands list = lower(schedule, count, type, op, in_place, {.fuse = fuse});
         DeviceMemories memories(which);
         perform_in_random_order(list, memories, engine);
         EXPECT_EQ(memories.outputs(), expected)
@@ -114,22 +110,11 @@ TEST_P(EverySchedule, GivesTheBitsOfExecuteInAnyOrder) {
   }
 }
 
-TEST_P(EverySchedule, LeavesNoTwoCommandsInARace) {
-  for (const bool in_place : {true, false}) {
-    for (const bool fuse : {true, false}) {
-      const DeviceCommands list =
-          lower(GetParam().schedule, 1003, DataType::f32, ReduceOp::avg, in_place, {.fuse = fuse});
-      EXPECT_EQ(first_race(list), "") << "in place " << in_place << ", fuse " << fuse;
-    }
-  }
-}
-
 // Ranks in two groups whose memories the other group does not reach.
-TEST_P(EverySchedule, ReadsOnlyWhatItReachesAndGivesTheSameBits) {
-  RandomEngine engine = random_engine(4, GetParam().name);
+void expect_bits_between_groups(const Schedule& schedule, RandomEngine& engine) {
   const auto reaches = [](Rank reader, Rank owner) { return reader % 2 == owner % 2; };
-  const AllReduceCase which{GetParam().schedule, 301, DataType::f32, ReduceOp::sum, false};
-  const DeviceCommands list = lower(which.schedule, 301, which.type, which.op, false, {reaches});
+  const AllReduceCase which{schedule, 301, DataType::f32, ReduceOp::sum, false};
+  const DeviceCommands list = lower(schedule, 301, which.type, which.op, false, {reaches});
   for (const DeviceCommand& command : list.commands) {
     for (const auto& operands : {list.sources(command), list.destinations(command)}) {
       for (const DeviceOperand& operand : operands) {
@@ -143,7 +128,38 @@ TEST_P(EverySchedule, ReadsOnlyWhatItReachesAndGivesTheSameBits) {
   EXPECT_EQ(memories.outputs(), executed(which));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(every_schedule()),
+class EverySchedule : public testing::TestWithParam<ScheduleFamily> {};
+
+TEST_P(EverySchedule, GivesTheBitsOfExecuteInAnyOrder) {
+  RandomEngine engine = random_engine(3, GetParam().name);
+  for (const Schedule& schedule : GetParam().schedules()) {
+    SCOPED_TRACE(schedule.ranks());
+    expect_bits_of_execute(schedule, engine);
+  }
+}
+
+TEST_P(EverySchedule, LeavesNoTwoCommandsInARace) {
+  for (const Schedule& schedule : GetParam().schedules()) {
+    for (const bool in_place : {true, false}) {
+      for (const bool fuse : {true, false}) {
+        const DeviceCommands list =
+            lower(schedule, 1003, DataType::f32, ReduceOp::avg, in_place, {.fuse = fuse});
+        EXPECT_EQ(first_race(list), "")
+            << schedule.ranks() << " ranks, in place " << in_place << ", fuse " << fuse;
+      }
+    }
+  }
+}
+
+TEST_P(EverySchedule, ReadsOnlyWhatItReachesAndGivesTheSameBits) {
+  RandomEngine engine = random_engine(4, GetParam().name);
+  for (const Schedule& schedule : GetParam().schedules()) {
+    SCOPED_TRACE(schedule.ranks());
+    expect_bits_between_groups(schedule, engine);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(every_family()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(LoweringTest, FindsARaceThatIsPlanted) {

@@ -81,24 +81,28 @@ std::vector<Bits> executed(const AllReduceCase& which) {
   return outputs;
 }
 
-std::vector<NamedSchedule> every_schedule() {
-  std::vector<NamedSchedule> all;
-  const auto add = [&](const std::string& spec, int ranks) {
+std::vector<Schedule> ScheduleFamily::schedules() const {
+  std::vector<Schedule> all;
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16}) {
     try {
-      std::string name = spec + "_" + std::to_string(ranks);
-      for (char& c : name) {
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      }
-      all.push_back({name, make_schedule(spec, ranks)});
+      all.push_back(make_schedule(spec, ranks));
     } catch (const InvalidArgument&) {
-      // The algorithm does not exist for so many ranks; algorithms/ tests that it says so.
+      // It does not exist for so many ranks; algorithms/ tests that it says so.
     }
-  };
-  for (const AlgorithmInfo& info : algorithms()) {
-    for (const int n : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16}) add(std::string(info.name), n);
   }
-  for (const char* spec : {"ring:segments=3", "ring:bidirectional", "ring:pincer"}) {
-    for (const int n : {2, 3, 5, 8}) add(spec, n);
+  return all;
+}
+
+std::vector<ScheduleFamily> every_family() {
+  std::vector<std::string> specs{"ring:segments=3", "ring:bidirectional", "ring:pincer"};
+  for (const AlgorithmInfo& info : algorithms()) specs.emplace_back(info.name);
+  std::vector<ScheduleFamily> all;
+  for (const std::string& spec : specs) {
+    std::string name = spec;
+    for (char& c : name) {
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    }
+    all.push_back({name, spec});
   }
   return all;
 }

@@ -44,12 +44,14 @@ class DeviceMemories {
 /// What execute() leaves in the output of every rank, played on threads.
 std::vector<Bits> executed(const AllReduceCase& which);
 
-/// Every algorithm of the registry for several numbers of ranks, and options that change its shape:
-/// names with ranks.
-struct NamedSchedule {
-  std::string name;
-  Schedule schedule;
+/// An algorithm and its options.
+struct ScheduleFamily {
+  std::string name;  // of tests
+  std::string spec;
+  /// For several numbers of ranks, of those that it allows.
+  std::vector<Schedule> schedules() const;
 };
-std::vector<NamedSchedule> every_schedule();
+/// Every algorithm of the registry, and options that change its shape.
+std::vector<ScheduleFamily> every_family();
 
 }  // namespace collbench

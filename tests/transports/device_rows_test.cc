@@ -106,15 +106,13 @@ DeviceRows rows_of(const AllReduceCase& which, DeviceStart start, bool fuse = tr
       start);
 }
 
-class EveryRow : public testing::TestWithParam<NamedSchedule> {};
-
-TEST_P(EveryRow, GivesTheBitsOfExecute) {
+void expect_rows_give_the_bits_of_execute(const Schedule& schedule) {
   int turn = 0;
   for (const std::int64_t count : {1, 17, 1003, 9001}) {
     for (const DeviceStart start : {DeviceStart::together, DeviceStart::apart}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase which{GetParam().schedule, count, type, op, turn % 3 != 0};
+      const AllReduceCase which{schedule, count, type, op, turn % 3 != 0};
       const DeviceRows rows = rows_of(which, start, turn % 4 < 2);
       ++turn;
       Stand stand(rows, choose_lanes(rows, 3), start == DeviceStart::apart ? 2 : 1);
@@ -130,7 +128,16 @@ TEST_P(EveryRow, GivesTheBitsOfExecute) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryRow, testing::ValuesIn(every_schedule()),
+class EveryRow : public testing::TestWithParam<ScheduleFamily> {};
+
+TEST_P(EveryRow, GivesTheBitsOfExecute) {
+  for (const Schedule& schedule : GetParam().schedules()) {
+    SCOPED_TRACE(schedule.ranks());
+    expect_rows_give_the_bits_of_execute(schedule);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryRow, testing::ValuesIn(every_family()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(DeviceRowsTest, WaitsForNothingThatIsKnownAlready) {
