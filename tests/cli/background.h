@@ -11,38 +11,18 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/cli/free_ports.h"
 #include "tests/cli/invoke.h"
 
 namespace collbench {
 
 using Arguments = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
-
-/// Addresses of ports that are free now, all different.
-inline Arguments free_addresses(int count) {
-  Arguments addresses;
-  std::vector<int> sockets;
-  for (int i = 0; i < count; ++i) {
-    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    EXPECT_EQ(bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), length), 0);
-    getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &length);
-    addresses.push_back("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
-  }
-  for (const int descriptor : sockets) close(descriptor);
-  return addresses;
-}
 
 /// collbench in the background, which can be killed; its output goes to the file `log`.
 class BackgroundProcess {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/cli/free_ports.h"
 #include "tests/cli/invoke.h"
 
 namespace collbench {
@@ -44,10 +45,12 @@ class LaunchTest : public testing::Test {
     return invoke(folder_, words, {}, signal);
   }
 
-  /// Ports of this process's own, so that tests side by side do not meet.
-  static std::string port() { return std::to_string(21'000 + getpid() % 10'000); }
+  const std::string& port() const { return port_; }
 
   ScratchFolder folder_;
+
+ private:
+  const std::string port_ = std::to_string(free_ports(2)[0]);  // and the next one
 };
 
 const Arguments quick = {"run", "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "5", "-T", "20"};
