@@ -113,8 +113,7 @@ class Launch {
     if (!code) return;
     worker.ended = true;
     if (*code == 0 || failed_) return;
-    // Who hears from a peer that the run was interrupted before being told ends as one that lost
-    // it.
+    // Who hears of the interruption from a peer first ends as one that lost it.
     const bool was_told = *code == 130 || *code == 143;
     if (end_.code == 0 || (end_.code == 5 && was_told)) end_ = end_of(worker.command, *code);
     // Asked to stop, workers take the time they need; a second Ctrl-C ends us, and them with us.

@@ -70,6 +70,19 @@ TEST(SamplerTest, ScriptedClocksGiveExactlyTheirLatencies) {
   }
 }
 
+TEST(SamplerTest, NoSeriesIsLongerThanWasAskedFor) {
+  std::atomic<int> calls{0};
+  const auto count_calls = [&](Rank, std::vector<float>&) { ++calls; };
+  const auto clock_of = [](Rank) {  // a microsecond between readings: thousands would fit
+    return [reading = std::int64_t{0}]() mutable { return 1000 * reading++; };
+  };
+  const Measurement measured = sample_naively(small_case(1), few(12), count_calls, clock_of)[0];
+  EXPECT_THAT(measured.back_to_back_ns, SizeIs(5));
+  // Warm-up, the timed ones, five batches, and the checks before and after.
+  EXPECT_GE(calls, 2 + 12 + 5 * 12);
+  EXPECT_LE(calls, 2 + 12 + 5 * 12 + 5);
+}
+
 TEST(SamplerTest, RightResultsAreFoundRightInEveryBufferMode) {
   for (const Buffers buffers : {Buffers::hot, Buffers::produced, Buffers::cold}) {
     for (const bool in_place : {true, false}) {
