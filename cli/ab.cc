@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/ab_process.h"
-#include "bench/record_file.h"
+#include "bench/records/record_file.h"
+#include "bench/verdicts/ab_process.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
 #include "cli/interrupt.h"

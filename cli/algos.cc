@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/goal.h"
-#include "algorithms/msccl_xml.h"
+#include "algorithms/exchange/goal.h"
+#include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/registry.h"
 #include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"

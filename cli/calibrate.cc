@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
-#include "bench/foreign_tables.h"
-#include "bench/run_cases.h"
+#include "bench/foreign/foreign_tables.h"
+#include "bench/measure/run_cases.h"
+#include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/measured_files.h"
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "heuristics/fitted_machine.h"
+#include "heuristics/calibration/fitted_machine.h"
 
 namespace collbench {
 namespace {

@@ -1,11 +1,11 @@
 // `collbench compare BASE HEAD`: verdicts on stored records.
-#include "bench/compare.h"
+#include "bench/verdicts/compare.h"
 
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "bench/record_file.h"
+#include "bench/records/record_file.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
 #include "core/error.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/report_verdicts.h"
-#include "bench/verdict_json.h"
+#include "bench/reports/report_verdicts.h"
+#include "bench/verdicts/verdict_json.h"
 #include "cli/declare.h"
 #include "core/error.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bench/verdict.h"
+#include "bench/verdicts/verdict.h"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
-#include "bench/report_columns.h"
+#include "bench/reports/columns.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/run_options.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/environment.h"
+#include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"

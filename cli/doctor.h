@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/record.h"
-#include "bench/team.h"
+#include "bench/measure/team.h"
+#include "bench/records/record.h"
 
 namespace collbench {
 

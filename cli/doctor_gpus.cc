@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "transports/shared_library.h"
+#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 namespace {

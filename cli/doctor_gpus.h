@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "transports/cuda_devices.h"
-#include "transports/gpu_survey.h"
-#include "transports/nccl_library.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/nccl_library.h"
+#include "transports/nccl/gpu_survey.h"
 
 namespace collbench {
 

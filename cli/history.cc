@@ -1,5 +1,5 @@
 // `collbench history`: ratios to a pinned reference over time, and since when they changed.
-#include "bench/history.h"
+#include "bench/verdicts/history.h"
 
 #include <ctime>
 #include <iostream>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/compare.h"
-#include "bench/environment.h"
-#include "bench/record_file.h"
+#include "bench/records/environment.h"
+#include "bench/records/record_file.h"
+#include "bench/verdicts/compare.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"

@@ -7,8 +7,8 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include "bench/line_socket.h"
 #include "core/error.h"
+#include "transports/world/line_socket.h"
 
 namespace collbench {
 namespace {

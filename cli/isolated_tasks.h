@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/worker_process.h"
+#include "transports/world/worker_process.h"
 
 namespace collbench {
 

@@ -1,5 +1,5 @@
 // `collbench launch --hosts A,B -- run ...`: the same command on several machines, through ssh.
-#include "bench/launch.h"
+#include "transports/world/launch.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "bench/line_socket.h"
 #include "cli/declare.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "core/error.h"
+#include "transports/world/line_socket.h"
 
 namespace collbench {
 namespace {

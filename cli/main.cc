@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include "bench/worker.h"
+#include "bench/measure/worker.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"

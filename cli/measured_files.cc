@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/foreign_tables.h"
+#include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
 
 namespace collbench {

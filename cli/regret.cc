@@ -1,5 +1,5 @@
 // `collbench regret`: how far policies are from the best that was measured.
-#include "heuristics/regret.h"
+#include "heuristics/policies/regret.h"
 
 #include <iostream>
 #include <memory>

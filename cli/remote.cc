@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "bench/network_interface.h"
 #include "cli/security_options.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/host_port.h"
+#include "transports/world/network_interface.h"
 
 namespace collbench {
 namespace {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <span>
 
-#include "bench/launch_sources.h"
-#include "bench/remote_team.h"
-#include "bench/run_cases.h"
-#include "bench/sweep.h"
+#include "bench/measure/remote_team.h"
+#include "bench/measure/run_cases.h"
+#include "bench/measure/sweep.h"
 #include "cli/settings.h"
+#include "transports/world/launch_sources.h"
 
 namespace collbench {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/report_columns.h"
+#include "bench/reports/columns.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/report_files.h"

@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "bench/plot_gnuplot.h"
-#include "bench/record_json.h"
-#include "bench/report.h"
-#include "bench/report_text.h"
-#include "bench/report_verdicts.h"
-#include "bench/verdict_json.h"
+#include "bench/records/record_json.h"
+#include "bench/records/report.h"
+#include "bench/reports/plot_gnuplot.h"
+#include "bench/reports/report_verdicts.h"
+#include "bench/reports/text.h"
+#include "bench/verdicts/verdict_json.h"
 #include "cli/comparison_outputs.h"
 #include "cli/gate_options.h"
 #include "cli/terminal.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/history.h"
+#include "bench/verdicts/history.h"
 #include "core/error.h"
 
 namespace collbench {

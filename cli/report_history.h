@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/html_report.h"
+#include "bench/reports/html_report.h"
 
 namespace collbench {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/case_filter.h"
-#include "bench/foreign_tables.h"
-#include "bench/replay_files.h"
-#include "bench/verdict_json.h"
+#include "bench/foreign/foreign_tables.h"
+#include "bench/measure/case_filter.h"
+#include "bench/reports/replay_files.h"
+#include "bench/verdicts/verdict_json.h"
 #include "cli/config_file.h"
 #include "core/error.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/html_report.h"
-#include "bench/verdict.h"
+#include "bench/reports/html_report.h"
+#include "bench/verdicts/verdict.h"
 
 namespace collbench {
 
@@ -26,7 +26,7 @@ struct ReportInputs {
 /// comparison.
 ReportInputs read_report_inputs(const std::vector<std::string>& files);
 
-/// Keeps the records whose cases match a filter of bench/case_filter.h.
+/// Keeps the records whose cases match a filter of bench/measure/case_filter.h.
 void keep_matching(ReportInputs& inputs, const std::string& filter);
 
 }  // namespace collbench

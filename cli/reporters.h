@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/report.h"
+#include "bench/records/report.h"
 #include "cli/run_options.h"
 #include "cli/settings.h"
 

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/backend.h"
-#include "bench/bound.h"
-#include "bench/environment.h"
-#include "bench/run_cases.h"
+#include "bench/measure/backend.h"
+#include "bench/measure/bound.h"
+#include "bench/measure/run_cases.h"
+#include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"

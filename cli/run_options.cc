@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "bench/case_filter.h"
-#include "bench/core_order.h"
-#include "bench/report_columns.h"
+#include "bench/measure/case_filter.h"
+#include "bench/reports/columns.h"
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
-#include "transports/cuda_devices.h"
-#include "transports/injected_fault.h"
+#include "transports/cuda/devices.h"
+#include "transports/faults/injected_fault.h"
+#include "transports/world/core_order.h"
 
 namespace collbench {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/case.h"
-#include "bench/launch_sources.h"
-#include "bench/sweep.h"
+#include "bench/measure/sweep.h"
+#include "bench/records/case.h"
 #include "cli/settings.h"
 #include "cli/values.h"
+#include "transports/world/launch_sources.h"
 
 namespace collbench {
 

@@ -12,8 +12,8 @@
 #include "cli/select_options.h"
 #include "cli/values.h"
 #include "core/error.h"
-#include "heuristics/export_rules.h"
-#include "heuristics/selection_table.h"
+#include "heuristics/exports/export_rules.h"
+#include "heuristics/policies/selection_table.h"
 
 namespace collbench {
 namespace {

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "bench/foreign_tables.h"
+#include "bench/foreign/foreign_tables.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
-#include "heuristics/fit.h"
-#include "heuristics/import_nccl_graphs.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/settings.h"
-#include "heuristics/nccl_model.h"
-#include "heuristics/policy.h"
+#include "heuristics/nccl/nccl_model.h"
+#include "heuristics/policies/policy.h"
 #include "topologies/machine.h"
 
 namespace collbench {

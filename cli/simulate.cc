@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "bench/chrome_trace.h"
-#include "bench/environment.h"
-#include "bench/report_explain.h"
-#include "bench/run_cases.h"
-#include "bench/simulated_files.h"
-#include "bench/simulated_team.h"
+#include "bench/measure/run_cases.h"
+#include "bench/records/environment.h"
+#include "bench/reports/chrome_trace.h"
+#include "bench/reports/explain.h"
+#include "bench/simulated/files.h"
+#include "bench/simulated/team.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/case_filter.h"
-#include "bench/simulated_sweep.h"
+#include "bench/measure/case_filter.h"
+#include "bench/simulated/sweep.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
 #include "core/error.h"

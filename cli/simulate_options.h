@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/case.h"
+#include "bench/records/case.h"
 #include "cli/settings.h"
 
 namespace collbench {

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
-#include "bench/report.h"
-#include "bench/simulated_team.h"
-#include "bench/sweep_file.h"
-#include "bench/task_pool.h"
+#include "bench/measure/sweep_file.h"
+#include "bench/measure/task_pool.h"
+#include "bench/records/environment.h"
+#include "bench/records/report.h"
+#include "bench/simulated/team.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"

@@ -8,15 +8,15 @@
 
 #include <fmt/format.h>
 
-#include "bench/gpu_machine.h"
+#include "bench/measure/gpu_machine.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/bounds.h"
-#include "topologies/draw.h"
-#include "topologies/import_topology.h"
+#include "topologies/draw/draw.h"
+#include "topologies/import/import_topology.h"
 #include "topologies/local_machine.h"
 #include "topologies/specification.h"
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
-#include "training/engine.h"
+#include "bench/records/environment.h"
+#include "training/engines/engine.h"
 
 namespace collbench {
 namespace {

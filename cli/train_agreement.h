@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "bench/agreement.h"
+#include "bench/measure/agreement.h"
 #include "cli/train_options.h"
 
 namespace collbench {

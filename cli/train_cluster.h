@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/remote_team.h"
-#include "bench/worker_process.h"
+#include "bench/measure/remote_team.h"
 #include "cli/settings.h"
+#include "transports/world/worker_process.h"
 
 namespace collbench {
 

@@ -16,10 +16,10 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
-#include "training/simulated_step.h"
-#include "training/simulated_trace.h"
-#include "training/simulated_training.h"
-#include "training/workload_profile.h"
+#include "training/simulated/step.h"
+#include "training/simulated/trace.h"
+#include "training/simulated/training.h"
+#include "training/workloads/workload_profile.h"
 
 namespace collbench {
 namespace {

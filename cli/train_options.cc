@@ -10,7 +10,7 @@
 #include "cli/train_simulated.h"
 #include "cli/values.h"
 #include "core/error.h"
-#include "training/engine.h"
+#include "training/engines/engine.h"
 
 namespace collbench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/settings.h"
-#include "training/dataset.h"
+#include "training/data/dataset.h"
 #include "training/replica.h"
 
 namespace collbench {
@@ -29,7 +29,7 @@ struct Samples {
   Dataset train;
   Dataset held_out;
 };
-/// Read from --data, or synthetic. Throws as the readers of training/dataset.h do.
+/// Read from --data, or synthetic. Throws as the readers of training/data/dataset.h do.
 Samples samples_of(const Settings& settings, const TrainingPlan& plan);
 
 }  // namespace collbench

@@ -16,7 +16,7 @@
 #include "cli/train_team.h"
 #include "core/error.h"
 #include "training/replay.h"
-#include "training/workload_profile.h"
+#include "training/workloads/workload_profile.h"
 
 namespace collbench {
 namespace {

@@ -10,8 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/backend.h"
-#include "bench/tf_config.h"
+#include "bench/measure/backend.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/isolated_tasks.h"
@@ -23,8 +22,9 @@
 #include "cli/train_report.h"
 #include "cli/train_session.h"
 #include "core/error.h"
-#include "training/parameter_server.h"
-#include "training/remote_coordinator.h"
+#include "training/asynchronous/parameter_server.h"
+#include "training/asynchronous/remote_coordinator.h"
+#include "transports/world/tf_config.h"
 
 namespace collbench {
 namespace {

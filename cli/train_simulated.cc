@@ -15,9 +15,9 @@
 #include "cli/values.h"
 #include "core/error.h"
 #include "topologies/specification.h"
-#include "training/simulated_step.h"
-#include "training/simulated_trace.h"
-#include "training/workload.h"
+#include "training/simulated/step.h"
+#include "training/simulated/trace.h"
+#include "training/workloads/workload.h"
 
 namespace collbench {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "cli/settings.h"
-#include "training/simulated_compute.h"
+#include "training/simulated/compute.h"
 
 namespace collbench {
 

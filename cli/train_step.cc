@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/all_reduce_costs.h"
-#include "bench/simulated_values.h"
+#include "bench/simulated/all_reduce_costs.h"
+#include "bench/simulated/values.h"
 #include "cli/values.h"
 
 namespace collbench {

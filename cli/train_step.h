@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/settings.h"
-#include "training/simulated_step.h"
+#include "training/simulated/step.h"
 
 namespace collbench {
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
-#include "bench/backend.h"
-#include "bench/lent_endpoint.h"
+#include "bench/measure/backend.h"
 #include "cli/train_report.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
-#include "transports/schedule_communicator.h"
+#include "transports/play/schedule_communicator.h"
 #include "transports/waiting.h"
+#include "transports/world/lent_endpoint.h"
 
 namespace collbench {
 namespace {

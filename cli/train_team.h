@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/agreement.h"
-#include "bench/endpoint_rendezvous.h"
-#include "bench/remote_team.h"
+#include "bench/measure/agreement.h"
+#include "bench/measure/remote_team.h"
 #include "training/replica.h"
 #include "transports/communicator.h"
+#include "transports/world/endpoint_rendezvous.h"
 
 namespace collbench {
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/core_order.h"
 #include "cli/interrupt.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
 #include "cli/values.h"
 #include "core/error.h"
 #include "training/mirrored.h"
+#include "transports/world/core_order.h"
 
 namespace collbench {
 

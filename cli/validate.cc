@@ -12,8 +12,8 @@
 #include "cli/measured_files.h"
 #include "cli/values.h"
 #include "core/error.h"
-#include "heuristics/calibration.h"
-#include "heuristics/fidelity.h"
+#include "heuristics/calibration/calibration.h"
+#include "heuristics/calibration/fidelity.h"
 
 namespace collbench {
 namespace {

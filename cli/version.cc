@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
+#include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 

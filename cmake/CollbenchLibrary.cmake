@@ -1,12 +1,28 @@
-# collbench_library(folder HEADERS ... SOURCES ... USES folder... LINKS target...
-#                   PRIVATE_LINKS target... PACKAGES package...)
-# makes the library of one folder: target collbench_<folder>, alias collbench::<folder>, installed
-# with its headers. USES names floors below; LINKS reach users, PRIVATE_LINKS stay in the .cc files.
-# PACKAGES are what find_package() calls the origin of the links, for users of the installed library.
+# collbench_library(name FOLDERS folder... [EXCEPT regex...] [SOURCES file...] USES name...
+#                   LINKS target... PRIVATE_LINKS target... PACKAGES package...)
+# makes one library: target collbench_<name>, alias collbench::<name>, installed with its headers.
+# It holds every header and source of FOLDERS, whose names do not match a regular expression of
+# EXCEPT, and SOURCES. So a new file needs no line here. USES names libraries below; LINKS reach
+# users, PRIVATE_LINKS stay in the .cc files. PACKAGES are what find_package() calls the origin of
+# the links, for users of the installed library.
 include(GNUInstallDirs)
 
 function(collbench_library folder)
-  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;USES;LINKS;PRIVATE_LINKS;PACKAGES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "FOLDERS;EXCEPT;SOURCES;USES;LINKS;PRIVATE_LINKS;PACKAGES" ${ARGN})
+  set(arg_HEADERS)
+  foreach(part IN LISTS arg_FOLDERS)
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.h ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cc
+      ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cu)
+    foreach(except IN LISTS arg_EXCEPT)
+      list(FILTER found EXCLUDE REGEX "${except}")
+    endforeach()
+    set(found_headers ${found})
+    list(FILTER found_headers INCLUDE REGEX "\\.h$")
+    list(FILTER found EXCLUDE REGEX "\\.h$")
+    list(APPEND arg_HEADERS ${found_headers})
+    list(APPEND arg_SOURCES ${found})
+  endforeach()
   set(target collbench_${folder})
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})

@@ -1,6 +1,6 @@
 # Finds SimGrid with pkg-config: SimGrid_FOUND, SimGrid_VERSION and SimGrid::SimGrid.
 #
-# simulator/simgrid_kernel.cc starts messages of an actor from a timer, which 3.34 forbids, and uses
+# simulator/simgrid/kernel.cc starts messages of an actor from a timer, which 3.34 forbids, and uses
 # functions that 3.31 lacks, so only 3.32 and 3.33 will do.
 include(FindPackageHandleStandardArgs)
 find_package(PkgConfig QUIET)

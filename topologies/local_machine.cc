@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "topologies/machine_structure.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -120,7 +120,7 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
   Structure structure = read_structure(root.table("structure"), classes, fabric, size);
   Costs costs = read_all_costs(root, structure.node_costs);
-  root.tables("calibration");  // measured points: heuristics/fitted_machine.h
+  root.tables("calibration");  // measured points: heuristics/calibration/fitted_machine.h
   root.finish();
   if (structure.node_costs) fabric.reset();  // it joined the nodes of this cluster
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),

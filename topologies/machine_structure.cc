@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 #include "topologies/slice.h"
 
 namespace collbench {

@@ -13,9 +13,9 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 #include "topologies/machine_file.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 #include "topologies/shipped_files.h"
 #include "topologies/toml_table.h"
 

@@ -9,7 +9,7 @@
 #include "core/units.h"
 #include "training/buckets.h"
 #include "transports/communicator.h"
-#include "transports/progress_lane.h"
+#include "transports/play/progress_lane.h"
 
 namespace collbench {
 

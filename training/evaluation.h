@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "training/dataset.h"
-#include "training/engine.h"
+#include "training/data/dataset.h"
+#include "training/engines/engine.h"
 
 namespace collbench {
 

@@ -4,7 +4,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "heuristics/choose.h"
+#include "heuristics/policies/choose.h"
 
 namespace collbench {
 

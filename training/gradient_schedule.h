@@ -4,14 +4,15 @@
 #include <string>
 #include <string_view>
 
-#include "transports/schedule_communicator.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 
-/// `algorithm` is a name of the registry, or "auto": what heuristics/choose.h picks for each size
-/// on `back_end` ("shm", "grpc") with that many cores, among the algorithms that keep replicas
-/// equal. The answer is the same on all ranks that pass equal arguments. Throws InvalidArgument as
-/// make_schedule() does, and for an algorithm that may round differently on different ranks.
+/// `algorithm` is a name of the registry, or "auto": what heuristics/policies/choose.h picks for
+/// each size on `back_end` ("shm", "grpc") with that many cores, among the algorithms that keep
+/// replicas equal. The answer is the same on all ranks that pass equal arguments. Throws
+/// InvalidArgument as make_schedule() does, and for an algorithm that may round differently on
+/// different ranks.
 ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
                                  int cores);
 

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "training/engine.h"
+#include "training/engines/engine.h"
 #include "training/gradient_schedule.h"
 #include "training/replica_threads.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 #include "transports/waiting.h"
 
 namespace collbench {

@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
-#include "training/aligned_array.h"
-#include "training/layer_kernels.h"
+#include "training/engines/aligned_array.h"
+#include "training/engines/layer_kernels.h"
 
 namespace collbench {
 namespace {

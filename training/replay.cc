@@ -14,8 +14,8 @@
 #include "training/gradient_schedule.h"
 #include "training/replica_threads.h"
 #include "training/wire_type.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 #include "transports/waiting.h"
 
 namespace collbench {

@@ -9,7 +9,7 @@
 
 #include "training/bucket_plan.h"
 #include "training/replica.h"
-#include "training/simulated_compute.h"
+#include "training/simulated/compute.h"
 
 namespace collbench {
 

@@ -11,7 +11,7 @@
 #include "training/bucket_plan.h"
 #include "training/bucket_reducer.h"
 #include "training/bucket_tuner.h"
-#include "training/engine.h"
+#include "training/engines/engine.h"
 #include "training/evaluation.h"
 #include "training/replica_check.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "training/engine.h"
+#include "training/engines/engine.h"
 #include "training/model.h"
 #include "transports/communicator.h"
 

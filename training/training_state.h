@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "training/buckets.h"
-#include "training/engine.h"
+#include "training/engines/engine.h"
 #include "training/optimizer.h"
 
 namespace collbench {

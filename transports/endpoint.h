@@ -52,7 +52,7 @@ struct Traffic {
 /// Who needs scratch memory: a plan for its snapshots, a communicator for buffers out of reach.
 enum class ScratchUse : std::uint8_t { plan, staging };
 
-struct Fusion;  // transports/fusion.h
+struct Fusion;  // transports/play/fusion.h
 
 /// Thread safety: an endpoint belongs to one thread (or actor); distinct endpoints are independent.
 /// Every member that moves data throws TransportError naming the peer if it was lost or late.

@@ -14,11 +14,11 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/cuda_devices.h"
-#include "transports/cuda_memory.h"
-#include "transports/cuda_places.h"
-#include "transports/cuda_world.h"
-#include "transports/device_commands.h"
+#include "transports/cuda/cuda_world.h"
+#include "transports/cuda/device_commands.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/memory.h"
+#include "transports/cuda/places.h"
 
 namespace collbench {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "algorithms/registry.h"
 #include "bench/micro/handwritten.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "transports/kernels.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 

@@ -1,5 +1,5 @@
-// The meeting of a run's ranks (bench/meeting.h) as their number grows: every rank is a thread that
-// connects, proves the token and learns all addresses over the loopback interface.
+// The meeting of a run's ranks (transports/world/meeting.h) as their number grows: every rank is a
+// thread that connects, proves the token and learns all addresses over the loopback interface.
 //
 // Reported beside the time: the processor time of rank 0, which is what bounds a start on many
 // machines.
@@ -11,9 +11,9 @@
 #include <benchmark/benchmark.h>
 #include <pthread.h>
 
-#include "bench/meeting.h"
-#include "bench/meeting_sockets.h"
 #include "core/error.h"
+#include "transports/world/meeting.h"
+#include "transports/world/meeting_sockets.h"
 
 namespace collbench {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "transports/kernels.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "algorithms/registry.h"
 #include "simulator/engines.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -1,5 +1,5 @@
 // GOAL text: every message once on both sides, with its size, and rounds in order.
-#include "algorithms/goal.h"
+#include "algorithms/exchange/goal.h"
 
 #include <map>
 #include <sstream>

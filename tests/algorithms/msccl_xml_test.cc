@@ -1,6 +1,6 @@
 // MSCCL XML: what we write we read back as the same all-reduce; what cannot work is refused by
 // name.
-#include "algorithms/msccl_xml.h"
+#include "algorithms/exchange/msccl_xml.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "bench/check.h"
+#include "bench/measure/check.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transports/kernels.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 namespace {

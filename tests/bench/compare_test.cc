@@ -1,5 +1,5 @@
 // Stored records: exact figures for equality, timed ones by their rounds, and what is refused.
-#include "bench/compare.h"
+#include "bench/verdicts/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bench/core_order.h"
+#include "transports/world/core_order.h"
 
 #include <thread>
 

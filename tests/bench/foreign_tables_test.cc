@@ -1,10 +1,10 @@
-#include "bench/foreign_tables.h"
+#include "bench/foreign/foreign_tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "heuristics/calibration.h"
+#include "heuristics/calibration/calibration.h"
 
 namespace collbench {
 namespace {

@@ -1,5 +1,5 @@
 // The SQLite history: what is added comes back, and nothing half.
-#include "bench/history.h"
+#include "bench/verdicts/history.h"
 
 #include <cstdio>
 #include <fstream>

@@ -1,5 +1,5 @@
 // The page's data and its frame. tests/cli/report_test.cc opens the page in a browser.
-#include "bench/html_report.h"
+#include "bench/reports/html_report.h"
 
 #include <sstream>
 
@@ -10,7 +10,7 @@
 #include "tests/bench/report_records.h"
 #include "tests/bench/report_verdicts.h"
 
-#include "bench/html_parts.h"
+#include "bench/reports/html_parts.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/launch_sources.h"
+#include "transports/world/launch_sources.h"
 
 #include <map>
 

@@ -1,9 +1,9 @@
-#include "bench/load_watch.h"
+#include "bench/measure/load_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/environment.h"
+#include "bench/records/environment.h"
 #include "core/available_memory.h"
 #include "transports/waiting.h"
 

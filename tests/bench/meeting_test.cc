@@ -1,4 +1,4 @@
-#include "bench/meeting.h"
+#include "transports/world/meeting.h"
 
 #include <atomic>
 #include <future>
@@ -8,10 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/meeting_sockets.h"
-#include "bench/meeting_words.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
+#include "transports/world/meeting_sockets.h"
+#include "transports/world/meeting_words.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/process_team.h"
+#include "bench/measure/process_team.h"
 
 #include <future>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "bench/record_json.h"
+#include "bench/records/record_json.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "bench/record_file.h"
+#include "bench/records/record_file.h"
 #include "core/error.h"
 
 namespace collbench {

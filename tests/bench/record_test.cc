@@ -1,4 +1,4 @@
-#include "bench/record.h"
+#include "bench/records/record.h"
 
 #include <numeric>
 

@@ -1,5 +1,3 @@
-#include "bench/report_columns.h"
-
 #include <algorithm>
 #include <sstream>
 
@@ -7,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/bench/report_records.h"
+
+#include "bench/reports/columns.h"
 
 namespace collbench {
 namespace {

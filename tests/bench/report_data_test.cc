@@ -9,8 +9,8 @@
 
 #include "tests/bench/report_records.h"
 
-#include "bench/record_file.h"
-#include "bench/report.h"
+#include "bench/records/record_file.h"
+#include "bench/records/report.h"
 
 namespace collbench {
 namespace {

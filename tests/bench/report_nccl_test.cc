@@ -6,7 +6,7 @@
 
 #include "tests/bench/report_records.h"
 
-#include "bench/report.h"
+#include "bench/records/report.h"
 
 namespace collbench {
 namespace {

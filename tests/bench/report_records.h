@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/record.h"
-#include "bench/report.h"
+#include "bench/records/record.h"
+#include "bench/records/report.h"
 
 namespace collbench {
 

@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/chrome_trace.h"
-#include "bench/replay.h"
-#include "bench/replay_files.h"
-#include "bench/simulated_files.h"
-#include "bench/simulated_team.h"
+#include "bench/reports/chrome_trace.h"
+#include "bench/reports/replay.h"
+#include "bench/reports/replay_files.h"
+#include "bench/simulated/files.h"
+#include "bench/simulated/team.h"
 #include "core/error.h"
 
 namespace collbench {

@@ -6,8 +6,8 @@
 
 #include "tests/bench/report_records.h"
 
-#include "bench/report.h"
-#include "bench/report_text.h"
+#include "bench/records/report.h"
+#include "bench/reports/text.h"
 
 namespace collbench {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/verdict.h"
+#include "bench/verdicts/verdict.h"
 
 namespace collbench {
 

@@ -1,6 +1,6 @@
 // Comparisons as Markdown, JUnit, OpenMetrics and annotations: what is in them, and that they keep
 // within what their readers take.
-#include "bench/report_verdicts.h"
+#include "bench/reports/report_verdicts.h"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "bench/run_cases.h"
+#include "bench/measure/run_cases.h"
 
 #include <algorithm>
 

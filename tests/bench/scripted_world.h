@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/sampler.h"
-#include "bench/shared_rendezvous.h"
+#include "bench/measure/sampler.h"
+#include "transports/world/shared_rendezvous.h"
 
 namespace collbench {
 

@@ -1,4 +1,4 @@
-#include "bench/shared_rendezvous.h"
+#include "transports/world/shared_rendezvous.h"
 
 #include <atomic>
 
@@ -7,7 +7,7 @@
 
 #include "tests/bench/scripted_world.h"
 
-#include "bench/agreement.h"
+#include "bench/measure/agreement.h"
 #include "core/error.h"
 
 namespace collbench {

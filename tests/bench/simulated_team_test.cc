@@ -1,18 +1,17 @@
-#include "bench/simulated_team.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/chrome_trace.h"
-#include "bench/record_json.h"
-#include "bench/simulated_files.h"
-#include "bench/simulated_sweep.h"
-#include "bench/simulated_values.h"
+#include "bench/records/record_json.h"
+#include "bench/reports/chrome_trace.h"
+#include "bench/simulated/files.h"
+#include "bench/simulated/sweep.h"
+#include "bench/simulated/team.h"
+#include "bench/simulated/values.h"
 #include "core/error.h"
-#include "heuristics/policy.h"
+#include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
 namespace collbench {

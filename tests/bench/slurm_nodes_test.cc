@@ -1,4 +1,4 @@
-#include "bench/slurm_nodes.h"
+#include "transports/world/slurm_nodes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/statistics_changes.h"
-#include "bench/statistics_ranks.h"
+#include "bench/verdicts/statistics_changes.h"
+#include "bench/verdicts/statistics_ranks.h"
 #include "core/error.h"
 #include "core/random.h"
 

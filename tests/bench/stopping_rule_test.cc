@@ -1,4 +1,4 @@
-#include "bench/stopping_rule.h"
+#include "bench/measure/stopping_rule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bench/sweep_file.h"
+#include "bench/measure/sweep_file.h"
 
 #include <cstdlib>
 #include <filesystem>

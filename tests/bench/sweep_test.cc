@@ -1,9 +1,9 @@
-#include "bench/sweep.h"
+#include "bench/measure/sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/case_filter.h"
+#include "bench/measure/case_filter.h"
 #include "core/error.h"
 
 namespace collbench {

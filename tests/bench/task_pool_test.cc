@@ -1,4 +1,4 @@
-#include "bench/task_pool.h"
+#include "bench/measure/task_pool.h"
 
 #include <csignal>
 #include <map>

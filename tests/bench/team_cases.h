@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "bench/case.h"
+#include "bench/records/case.h"
 
 namespace collbench {
 

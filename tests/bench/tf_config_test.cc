@@ -1,4 +1,4 @@
-#include "bench/tf_config.h"
+#include "transports/world/tf_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bench/thread_team.h"
+#include "bench/measure/thread_team.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

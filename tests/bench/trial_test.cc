@@ -1,5 +1,5 @@
 // Trials on a team whose times are scripted: what is taken, and what it costs.
-#include "bench/trial.h"
+#include "bench/measure/trial.h"
 
 #include <map>
 #include <set>

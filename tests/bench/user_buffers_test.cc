@@ -1,4 +1,4 @@
-#include "bench/user_buffers.h"
+#include "bench/measure/user_buffers.h"
 
 #include <set>
 

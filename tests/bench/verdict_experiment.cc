@@ -13,7 +13,7 @@
 
 #include "tests/bench/verdict_runs.h"
 
-#include "bench/record_file.h"
+#include "bench/records/record_file.h"
 #include "core/error.h"
 
 namespace collbench {

@@ -1,5 +1,5 @@
 // Comparisons as JSON: written and read back.
-#include "bench/verdict_json.h"
+#include "bench/verdicts/verdict_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

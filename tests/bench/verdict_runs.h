@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/ab.h"
+#include "bench/verdicts/ab.h"
 #include "core/random.h"
 
 namespace collbench {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "bench/process_team.h"
-#include "bench/worker.h"
+#include "bench/measure/process_team.h"
+#include "bench/measure/worker.h"
 
 namespace {
 

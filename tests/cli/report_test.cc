@@ -215,7 +215,7 @@ TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
 }
 
 TEST_F(ReportTest, TheLibraryInThePageIsTheOneOfNpm) {
-  const std::string folder = COLLBENCH_SOURCE_DIR "/bench/html/echarts/";
+  const std::string folder = COLLBENCH_SOURCE_DIR "/bench/reports/html/echarts/";
   const Outcome sum = program("sha256sum", {folder + "echarts.min.js"});
   const Outcome stated = program("grep", {"-c", sum.out.substr(0, 64), folder + "README.md"});
   EXPECT_EQ(stated.out, "1\n") << sum.out;

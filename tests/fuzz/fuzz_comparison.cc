@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/verdict_json.h"
+#include "bench/verdicts/verdict_json.h"
 #include "core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "bench/foreign_tables.h"
+#include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "training/dataset.h"
+#include "training/data/dataset.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;

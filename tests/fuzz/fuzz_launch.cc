@@ -7,8 +7,8 @@
 #include <sstream>
 #include <string>
 
-#include "bench/launch_sources.h"
 #include "core/error.h"
+#include "transports/world/launch_sources.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

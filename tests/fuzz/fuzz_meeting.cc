@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/meeting_words.h"
+#include "transports/world/meeting_words.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

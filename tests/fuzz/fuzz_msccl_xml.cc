@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "algorithms/msccl_xml.h"
+#include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
 

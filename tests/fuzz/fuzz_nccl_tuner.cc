@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "heuristics/nccl_plugin/tuner_rules.h"
+#include "heuristics/exports/nccl_plugin/tuner_rules.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

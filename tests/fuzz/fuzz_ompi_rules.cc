@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "heuristics/export_rules.h"
+#include "heuristics/exports/export_rules.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "training/coordinator_service.h"
-#include "training/remote_variables.h"
+#include "training/asynchronous/coordinator_service.h"
+#include "training/asynchronous/remote_variables.h"
 
 namespace {
 

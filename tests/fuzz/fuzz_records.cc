@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/compare.h"
-#include "bench/html_report.h"
-#include "bench/record_json.h"
-#include "bench/verdict_json.h"
+#include "bench/records/record_json.h"
+#include "bench/reports/html_report.h"
+#include "bench/verdicts/compare.h"
+#include "bench/verdicts/verdict_json.h"
 #include "core/error.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/html_report.h"
-#include "bench/replay_files.h"
+#include "bench/reports/html_report.h"
+#include "bench/reports/replay_files.h"
 #include "core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

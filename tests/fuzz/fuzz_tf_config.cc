@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bench/tf_config.h"
 #include "core/error.h"
+#include "transports/world/tf_config.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "topologies/draw.h"
-#include "topologies/import_topology.h"
+#include "topologies/draw/draw.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 

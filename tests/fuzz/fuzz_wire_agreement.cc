@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "transports/grpc_agreement.h"
+#include "transports/grpc/agreement.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "transports/grpc_control.h"
+#include "transports/grpc/control.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

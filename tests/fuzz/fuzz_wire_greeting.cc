@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/keyed_digest.h"
-#include "transports/grpc_greeting.h"
+#include "transports/grpc/greeting.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

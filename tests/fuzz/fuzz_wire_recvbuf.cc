@@ -7,7 +7,7 @@
 
 #include "grpc_recvbuf.pb.h"
 
-#include "transports/grpc_recvbuf_coding.h"
+#include "transports/grpc/recvbuf_coding.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench::recvbuf;

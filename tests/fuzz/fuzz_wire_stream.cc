@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "transports/grpc_intake.h"
+#include "transports/grpc/intake.h"
 
 namespace {
 

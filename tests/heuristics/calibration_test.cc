@@ -1,4 +1,4 @@
-#include "heuristics/calibration.h"
+#include "heuristics/calibration/calibration.h"
 
 #include <cmath>
 #include <iterator>
@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "heuristics/dense.h"
-#include "heuristics/fitted_machine.h"
-#include "heuristics/regret.h"
-#include "heuristics/time_curve.h"
+#include "heuristics/calibration/dense.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "heuristics/calibration/time_curve.h"
+#include "heuristics/policies/regret.h"
 #include "topologies/machine_file.h"
 
 namespace collbench {

@@ -1,5 +1,5 @@
 // What `auto` picks on this host: the rivals that it names beside its choice.
-#include "heuristics/choose.h"
+#include "heuristics/policies/choose.h"
 
 #include <map>
 
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/registry.h"
-#include "heuristics/local_times.h"
+#include "heuristics/policies/local_times.h"
 
 namespace collbench {
 namespace {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "heuristics/export_rules.h"
-#include "heuristics/nccl_plugin/tuner_rules.h"
+#include "heuristics/exports/export_rules.h"
+#include "heuristics/exports/nccl_plugin/tuner_rules.h"
 #include "topologies/specification.h"
 
 namespace collbench {

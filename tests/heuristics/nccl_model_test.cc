@@ -1,6 +1,6 @@
 // NCCL's cost model: its constants against the published table, its formulas against times worked
 // out by hand, and the dumps that its inputs come from.
-#include "heuristics/nccl_model.h"
+#include "heuristics/nccl/nccl_model.h"
 
 #include <fstream>
 #include <map>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "heuristics/import_nccl_graphs.h"
-#include "heuristics/nccl_constants.h"
+#include "heuristics/nccl/import_nccl_graphs.h"
+#include "heuristics/nccl/nccl_constants.h"
 #include "topologies/specification.h"
 
 namespace collbench {

@@ -1,12 +1,12 @@
 // The policies: what each chooses, that choices keep to what is available and consistent, and that
 // they say how far they rest on data.
-#include "heuristics/policy.h"
+#include "heuristics/policies/policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "heuristics/ompi_rules.h"
+#include "heuristics/exports/ompi_rules.h"
 #include "topologies/specification.h"
 
 namespace collbench {

@@ -12,7 +12,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "heuristics/nccl_plugin/tuner_interface.h"
-#include "heuristics/nccl_plugin/tuner_rules.h"
+#include "heuristics/exports/nccl_plugin/tuner_interface.h"
+#include "heuristics/exports/nccl_plugin/tuner_rules.h"
 
 namespace collbench {
 namespace {

@@ -9,7 +9,7 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "simulator/engines.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "simulator/engines.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

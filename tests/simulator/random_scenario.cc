@@ -8,7 +8,7 @@
 #include "tests/simulator/scenarios.h"
 
 #include "core/random.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/simulate.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 

@@ -10,7 +10,7 @@
 #include "tests/simulator/scenarios.h"
 
 #include "simulator/engines.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -1,12 +1,11 @@
 // The exact inputs are exact whatever the order, and a wrong sum shows.
-#include "simulator/simgrid_check.h"
-
 #include <cmath>
 #include <cstring>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "simulator/simgrid/check.h"
 
 namespace collbench {
 namespace {

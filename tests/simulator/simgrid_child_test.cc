@@ -1,6 +1,4 @@
 // A function in a child process: what it gives comes back, and whatever ends it has a reason.
-#include "simulator/simgrid_child.h"
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "simulator/simgrid/child.h"
 
 namespace collbench {
 namespace {

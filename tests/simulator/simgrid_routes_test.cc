@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 #include <simgrid/s4u.hpp>
 
-#include "simulator/simgrid_child.h"
-#include "topologies/networks.h"
+#include "simulator/simgrid/child.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

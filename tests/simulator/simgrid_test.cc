@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "simulator/engines.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

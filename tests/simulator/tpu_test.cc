@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/halves.h"
-#include "heuristics/fit.h"
+#include "heuristics/calibration/fit.h"
 #include "simulator/simulate.h"
 #include "topologies/specification.h"
 

@@ -29,7 +29,7 @@ const std::map<std::string, std::set<std::string>> allowed_folders{
 // Of transports, a simulator sees only the machine it imitates, the loop that plays on it, and the
 // sums, so that simulated and real ones are the same.
 const std::set<std::string> transports_seen_by_simulator{
-    "transports/endpoint.h", "transports/execute.h", "transports/kernels.h"};
+    "transports/endpoint.h", "transports/play/execute.h", "transports/kernels/kernels.h"};
 
 // Third-party machinery and the folders whose sources may include it. bench/peers holds programs
 // that measure other libraries by themselves.

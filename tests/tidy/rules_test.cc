@@ -25,7 +25,7 @@ TEST(FloorsTest, CatchesAnIncludeThatPointsUpwards) {
               ElementsAre("core/units.cc:2: core may not include algorithms/schedule.h"));
   EXPECT_THAT(complaints("floors", "algorithms/ring.cc", "#include \"topologies/topology.h\"\n"),
               ElementsAre(HasSubstr("algorithms may not include")));
-  EXPECT_THAT(complaints("floors", "bench/case.h", "  #  include \"cli/run.h\"  // why\n"),
+  EXPECT_THAT(complaints("floors", "bench/records/case.h", "  #  include \"cli/run.h\"  // why\n"),
               ElementsAre(HasSubstr("bench may not include cli/run.h")));
   EXPECT_THAT(complaints("floors", "transports/shm.cc", "#include \"simulator/engine.h\"\n"),
               ElementsAre(HasSubstr("transports may not include")));
@@ -41,17 +41,19 @@ TEST(FloorsTest, CatchesAnIncludeThatIsNotRootedAtTheRepository) {
 }
 
 TEST(FloorsTest, ShowsTheSimulatorOnlyTheMachineOfTransports) {
-  EXPECT_THAT(complaints("floors", "simulator/actor.cc", "#include \"transports/execute.h\"\n"),
-              IsEmpty());
+  EXPECT_THAT(
+      complaints("floors", "simulator/actor.cc", "#include \"transports/play/execute.h\"\n"),
+      IsEmpty());
   EXPECT_THAT(complaints("floors", "simulator/actor.cc", "#include \"transports/shm.h\"\n"),
               ElementsAre(HasSubstr("simulator may not include transports/shm.h")));
 }
 
 TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
-  EXPECT_THAT(complaints("floors", "cli/run.cc",
-                         "#include <vector>\n#include \"bench/case.h\"\n#include \"core/units.h\"\n"
-                         "#include \"cli/run.h\"\n"),
-              IsEmpty());
+  EXPECT_THAT(
+      complaints("floors", "cli/run.cc",
+                 "#include <vector>\n#include \"bench/records/case.h\"\n#include \"core/units.h\"\n"
+                 "#include \"cli/run.h\"\n"),
+      IsEmpty());
   EXPECT_THAT(complaints("floors", "tests/core/units_test.cc", "#include \"cli/run.h\"\n"),
               IsEmpty());
 }
@@ -59,7 +61,7 @@ TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
 TEST(MachineryTest, KeepsThirdPartyHeadersInTheirFolder) {
   EXPECT_THAT(complaints("machinery", "bench/team.cc", "#include <grpcpp/grpcpp.h>\n"),
               ElementsAre("bench/team.cc:1: bench/team.cc may not include grpcpp/grpcpp.h"));
-  EXPECT_THAT(complaints("machinery", "transports/mpi.cc", "#include <mpi.h>\n"), IsEmpty());
+  EXPECT_THAT(complaints("machinery", "transports/mpi/mpi.cc", "#include <mpi.h>\n"), IsEmpty());
   EXPECT_THAT(complaints("machinery", "bench/mpi.cc", "#include <mpi.h>\n"),
               ElementsAre(HasSubstr("bench/mpi.cc may not include mpi.h")));
   EXPECT_THAT(complaints("machinery", "bench/peers/mpi.cc", "#include <mpi.h>\n"), IsEmpty());

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -1,14 +1,14 @@
 // Pictures and translations say what the topology says.
-#include "topologies/draw.h"
+#include "topologies/draw/draw.h"
 
 #include <regex>
 
 #include "tests/topologies/route_names.h"
 
-#include "topologies/draw_outline.h"
-#include "topologies/import_topology.h"
-#include "topologies/import_xml.h"
-#include "topologies/networks.h"
+#include "topologies/draw/outline.h"
+#include "topologies/import/import_topology.h"
+#include "topologies/import/xml.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -1,7 +1,7 @@
 // hwloc XML: GPUs where there are any, otherwise cores.
 #include "tests/topologies/route_names.h"
 
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

@@ -1,7 +1,7 @@
 // NCCL topology XML becomes the machine that NCCL itself sees in it.
 #include "tests/topologies/route_names.h"
 
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

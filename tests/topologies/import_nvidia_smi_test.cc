@@ -3,7 +3,7 @@
 
 #include "tests/topologies/route_names.h"
 
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

@@ -1,7 +1,7 @@
 // SimGrid platforms: the routes are those of SimGrid 3.32.
 #include "tests/topologies/route_names.h"
 
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

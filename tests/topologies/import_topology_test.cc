@@ -1,5 +1,5 @@
 // Formats are recognised by what is written, whatever the file is called.
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 #include <array>
 #include <cstdio>

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "topologies/draw.h"
-#include "topologies/import_topology.h"
+#include "topologies/draw/draw.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

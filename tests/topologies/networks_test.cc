@@ -1,4 +1,4 @@
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 #include <set>
 #include <tuple>

@@ -6,7 +6,7 @@
 #include "tests/topologies/routes.h"
 
 #include "topologies/machine.h"
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/topologies/routes.h"
 
-#include "topologies/networks.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "training/workload.h"
+#include "training/workloads/workload.h"
 
 namespace collbench {
 namespace {

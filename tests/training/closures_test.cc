@@ -1,4 +1,4 @@
-#include "training/closures.h"
+#include "training/asynchronous/closures.h"
 
 #include <gtest/gtest.h>
 

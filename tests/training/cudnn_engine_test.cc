@@ -7,12 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/dataset.h"
-#include "training/engine.h"
-#include "training/gpu_math.h"
-#include "training/gpu_optimizer.h"
+#include "training/data/dataset.h"
+#include "training/engines/engine.h"
+#include "training/engines/gpu_math.h"
+#include "training/engines/gpu_optimizer.h"
 #include "training/mirrored.h"
-#include "transports/cuda_memory.h"
+#include "transports/cuda/memory.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "training/engine.h"
+#include "training/engines/engine.h"
 
 #include <cmath>
 #include <utility>

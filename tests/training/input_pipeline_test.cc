@@ -1,4 +1,4 @@
-#include "training/input_pipeline.h"
+#include "training/data/input_pipeline.h"
 
 #include <algorithm>
 #include <set>

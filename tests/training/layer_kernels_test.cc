@@ -1,4 +1,4 @@
-#include "training/layer_kernels.h"
+#include "training/engines/layer_kernels.h"
 
 #include <algorithm>
 #include <cmath>

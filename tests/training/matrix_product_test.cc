@@ -1,10 +1,10 @@
-#include "training/matrix_product.h"
+#include "training/engines/matrix_product.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "training/matrix_product_table.h"
+#include "training/engines/matrix_product_table.h"
 
 namespace collbench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "training/engine.h"
+#include "training/engines/engine.h"
 
 namespace collbench {
 namespace {

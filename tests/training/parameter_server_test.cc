@@ -1,4 +1,4 @@
-#include "training/parameter_server.h"
+#include "training/asynchronous/parameter_server.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // The parameter servers' processes, as threads that talk as processes do.
-#include "training/remote_coordinator.h"
+#include "training/asynchronous/remote_coordinator.h"
 
 #include <chrono>
 #include <thread>
@@ -11,7 +11,7 @@
 #include "tests/training/small_models.h"
 
 #include "core/error.h"
-#include "training/parameter_server.h"
+#include "training/asynchronous/parameter_server.h"
 
 namespace collbench {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/workload_profile.h"
+#include "training/workloads/workload_profile.h"
 
 namespace collbench {
 namespace {

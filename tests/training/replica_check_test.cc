@@ -13,7 +13,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/schedule_communicator.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {

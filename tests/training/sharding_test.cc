@@ -1,4 +1,4 @@
-#include "training/sharding.h"
+#include "training/data/sharding.h"
 
 #include <numeric>
 

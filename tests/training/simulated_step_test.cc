@@ -1,12 +1,11 @@
-#include "training/simulated_step.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/simulated_trace.h"
+#include "training/simulated/step.h"
+#include "training/simulated/trace.h"
 
 namespace collbench {
 namespace {

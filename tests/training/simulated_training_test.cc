@@ -1,12 +1,11 @@
-#include "training/simulated_training.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/simulated_jitter.h"
-#include "training/workload_profile.h"
+#include "training/simulated/jitter.h"
+#include "training/simulated/training.h"
+#include "training/workloads/workload_profile.h"
 
 namespace collbench {
 namespace {

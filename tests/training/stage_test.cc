@@ -1,4 +1,4 @@
-#include "training/stage.h"
+#include "training/engines/stage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include "training/bucket_tuner.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 namespace {

@@ -1,10 +1,10 @@
-#include "training/workload.h"
+#include "training/workloads/workload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/workload_profile.h"
+#include "training/workloads/workload_profile.h"
 
 namespace collbench {
 namespace {

@@ -1,5 +1,5 @@
 // Damage on the way over shared memory: what it does without checksums, and what with them.
-#include "transports/checked_endpoint.h"
+#include "transports/faults/checked_endpoint.h"
 
 #include <atomic>
 #include <cstring>

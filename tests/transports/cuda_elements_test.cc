@@ -1,11 +1,11 @@
-#include "transports/cuda_elements.h"
-
 #include <cstring>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "tests/transports/every_element.h"
+
+#include "transports/cuda/elements.h"
 
 namespace collbench {
 namespace {

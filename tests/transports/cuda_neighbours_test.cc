@@ -1,7 +1,5 @@
 // Ranks that are processes show each other device memory, with a library that stands in for the
 // driver: it aborts whoever frees memory that another process has open.
-#include "transports/cuda_neighbours.h"
-
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "transports/cuda/neighbours.h"
 
 namespace collbench {
 namespace {

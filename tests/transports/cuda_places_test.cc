@@ -1,9 +1,8 @@
-#include "transports/cuda_places.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "transports/cuda/places.h"
 
 namespace collbench {
 namespace {

@@ -1,7 +1,7 @@
-#include "transports/cuda_reason.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "transports/cuda/reason.h"
 
 namespace collbench {
 namespace {

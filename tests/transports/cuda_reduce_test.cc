@@ -1,5 +1,3 @@
-#include "transports/cuda_reduce.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,7 +8,8 @@
 #include "tests/transports/every_element.h"
 
 #include "core/error.h"
-#include "transports/cuda_devices.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/reduce.h"
 
 namespace collbench {
 namespace {

@@ -9,7 +9,7 @@ include(nccl_tests.cmake)
 collbench_test(device
   SOURCES cuda_places_test.cc device_commands_test.cc device_memories.cc device_rows_test.cc
     every_element.cc
-  USES transports_device)
+  USES transports_cuda)
 set_source_files_properties(device_rows_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # The reference must not contract where the host has a fused multiply-add.
 set_source_files_properties(cuda_elements_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
@@ -22,6 +22,6 @@ if(COLLBENCH_CUDA)
     LABELS gpu)
   collbench_test(cuda_world
     SOURCES cuda_world_test.cc device_memories.cc every_element.cc
-    USES transports_device
+    USES transports_cuda
     LABELS gpu)
 endif()

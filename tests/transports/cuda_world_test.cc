@@ -1,6 +1,6 @@
 // Both executors on a GPU: the bits of execute() for every algorithm, type and operator. Without a
 // device the tests that need one are skipped with the reason; that it is given is tested then.
-#include "transports/cuda_world.h"
+#include "transports/cuda/cuda_world.h"
 
 #include <algorithm>
 #include <thread>
@@ -14,10 +14,10 @@
 #include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/cuda_communicator.h"
-#include "transports/cuda_devices.h"
-#include "transports/cuda_memory.h"
-#include "transports/cuda_places.h"
+#include "transports/cuda/cuda_communicator.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/memory.h"
+#include "transports/cuda/places.h"
 
 namespace collbench {
 namespace {

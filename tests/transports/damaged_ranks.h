@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "algorithms/registry.h"
-#include "transports/checked_endpoint.h"
-#include "transports/faulty_endpoint.h"
-#include "transports/schedule_communicator.h"
+#include "transports/faults/checked_endpoint.h"
+#include "transports/faults/faulty_endpoint.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 

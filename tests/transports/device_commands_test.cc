@@ -1,6 +1,6 @@
 // Commands give the bits of execute() in every order that their dependencies allow, and no two that
 // touch the same elements are left unordered.
-#include "transports/device_commands.h"
+#include "transports/cuda/device_commands.h"
 
 #include <algorithm>
 #include <random>
@@ -14,8 +14,8 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/random.h"
-#include "transports/device_accesses.h"
-#include "transports/kernels.h"
+#include "transports/cuda/device_accesses.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/execute.h"
+#include "transports/play/execute.h"
 
 namespace collbench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
-#include "transports/device_commands.h"
+#include "transports/cuda/device_commands.h"
 
 namespace collbench {
 

@@ -1,6 +1,6 @@
 // Rows, played by the code of the persistent kernel with a thread for each of its blocks, give the
 // bits of execute().
-#include "transports/device_rows.h"
+#include "transports/cuda/device_rows.h"
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "tests/transports/device_memories.h"
 
 #include "algorithms/registry.h"
-#include "transports/device_row_player.h"
+#include "transports/cuda/device_row_player.h"
 
 namespace collbench {
 namespace {

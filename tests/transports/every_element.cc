@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/random.h"
-#include "transports/kernels.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 namespace {

@@ -1,5 +1,5 @@
 // What a rank does while it waits: in any order that the plan allows, with the same sums.
-#include "transports/execute.h"
+#include "transports/play/execute.h"
 
 #include <cctype>
 #include <memory>
@@ -16,8 +16,8 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/random.h"
-#include "transports/step_order.h"
-#include "transports/wrapped_endpoint.h"
+#include "transports/faults/wrapped_endpoint.h"
+#include "transports/play/step_order.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/gloo.h"
+#include "transports/gloo/gloo.h"
 
 #include <algorithm>
 #include <atomic>

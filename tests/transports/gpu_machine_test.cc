@@ -1,11 +1,11 @@
-#include "bench/gpu_machine.h"
+#include "bench/measure/gpu_machine.h"
 
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/import_topology.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

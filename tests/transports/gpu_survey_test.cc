@@ -1,12 +1,12 @@
-#include "transports/gpu_survey.h"
+#include "transports/nccl/gpu_survey.h"
 
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topologies/draw.h"
-#include "topologies/import_topology.h"
+#include "topologies/draw/draw.h"
+#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {

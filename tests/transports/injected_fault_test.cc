@@ -1,4 +1,4 @@
-#include "transports/injected_fault.h"
+#include "transports/faults/injected_fault.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "transports/kernels.h"
+#include "transports/kernels/kernels.h"
 
 #include <algorithm>
 #include <cmath>

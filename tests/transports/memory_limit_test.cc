@@ -1,4 +1,4 @@
-#include "transports/memory_limit.h"
+#include "transports/kernels/memory_limit.h"
 
 #include <gtest/gtest.h>
 

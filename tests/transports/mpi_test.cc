@@ -1,6 +1,6 @@
 // Plays both parts: GoogleTest starts this binary again under mpirun_command() with --as-rank, and
 // each rank checks MPI and answers with its exit status.
-#include "transports/mpi.h"
+#include "transports/mpi/mpi.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "transports/nccl_communicator.h"
+#include "transports/nccl/nccl_communicator.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "transports/shared_library.h"
+#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 namespace {

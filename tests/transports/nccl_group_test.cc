@@ -1,7 +1,5 @@
 // NCCL for threads that compute on GPUs and tell each other small things in memory of the host, as
 // replicas of a training run do.
-#include "transports/nccl_group.h"
-
 #include <cstdlib>
 #include <functional>
 #include <thread>
@@ -12,9 +10,10 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/placed_communicator.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/cuda/placed_communicator.h"
+#include "transports/nccl/group.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/nccl_library.h"
+#include "transports/cuda/nccl_library.h"
 
 #include <cstdlib>
 #include <filesystem>

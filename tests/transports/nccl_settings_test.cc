@@ -1,11 +1,10 @@
-#include "transports/nccl_settings.h"
-
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "transports/nccl/settings.h"
 
 namespace collbench {
 namespace {

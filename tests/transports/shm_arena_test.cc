@@ -12,8 +12,8 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/schedule_communicator.h"
-#include "transports/shm_world.h"
-#include "transports/wrapped_endpoint.h"
+#include "transports/faults/wrapped_endpoint.h"
+#include "transports/play/schedule_communicator.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 namespace {

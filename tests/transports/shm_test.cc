@@ -13,9 +13,9 @@
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "core/random.h"
-#include "transports/execute.h"
-#include "transports/kernels.h"
-#include "transports/schedule_communicator.h"
+#include "transports/kernels/kernels.h"
+#include "transports/play/execute.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "transports/shm_world.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 

@@ -17,7 +17,7 @@
 #include "tests/transports/gpu_stand_in/nccl_fold.h"
 #include "tests/transports/gpu_stand_in/stand_in.h"
 
-#include "transports/nccl_abi.h"
+#include "transports/cuda/nccl_abi.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "transports/nccl_abi.h"
+#include "transports/cuda/nccl_abi.h"
 
 namespace stand_in {
 namespace {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transports/grpc_endpoint.h"
+#include "transports/grpc/grpc_endpoint.h"
 
 namespace collbench {
 

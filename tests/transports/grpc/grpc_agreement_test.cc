@@ -1,10 +1,10 @@
 // Ranks that mean different things are told so, all of them, by name and value.
-#include "transports/grpc_agreement.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/transports/grpc/grpc_ranks.h"
+
+#include "transports/grpc/agreement.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/grpc_calls.h"
+#include "transports/grpc/grpc_calls.h"
 
 #include <atomic>
 #include <chrono>

@@ -12,8 +12,8 @@
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/random.h"
-#include "transports/grpc_exchange_rate.h"
-#include "transports/schedule_communicator.h"
+#include "transports/grpc/exchange_rate.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {

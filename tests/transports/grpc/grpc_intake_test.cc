@@ -1,6 +1,4 @@
 // Bytes that arrive cut anywhere become the right elements, in the right order.
-#include "transports/grpc_intake.h"
-
 #include <cstring>
 #include <random>
 #include <vector>
@@ -8,7 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "transports/kernels.h"
+#include "transports/grpc/intake.h"
+#include "transports/kernels/kernels.h"
 
 namespace collbench {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "transports/grpc_endpoint.h"
+#include "transports/grpc/grpc_endpoint.h"
 
 namespace collbench {
 

@@ -12,7 +12,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "transports/schedule_communicator.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {

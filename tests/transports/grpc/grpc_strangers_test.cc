@@ -13,9 +13,9 @@
 #include "algorithms/registry.h"
 #include "core/host_port.h"
 #include "core/random.h"
-#include "transports/grpc_calls.h"
-#include "transports/grpc_door.h"
-#include "transports/schedule_communicator.h"
+#include "transports/grpc/door.h"
+#include "transports/grpc/grpc_calls.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include <pugixml.hpp>
+
+#include "algorithms/exchange/msccl_xml.h"
+
+namespace collbench {
+namespace {
+
+// A step of a block; -1 where there is none.
+struct Place {
+  int block = -1;
+  int step = -1;
+};
+
+struct Step {
+  std::string type;
+  Chunks chunks;
+  Place wait;
+  bool is_waited_for = false;
+};
+
+struct Block {
+  Rank send = -1;
+  Rank recv = -1;
+  std::vector<Step> steps;
+};
+
+// The blocks of one rank: one per peer and direction, filled round by round. Every step waits for
+// the last steps in other blocks that wrote, or for a receive also read, its chunks.
+class RankProgram {
+ public:
+  RankProgram(const Schedule& schedule, Rank rank)
+      : written_(static_cast<std::size_t>(schedule.chunks())), read_(written_.size()) {
+    Round round;
+    for (int t = 0; t < schedule.rounds(); ++t) {
+      schedule.round(rank, t, round);
+      // Sends first: they carry the values from before the round.
+      for (const Op& op : round.ops()) {
+        if (op.kind == OpKind::send) add_send(op);
+      }
+      for (const Op& op : round.ops()) {
+        if (op.kind != OpKind::send && op.peer != rank) add_receive(op);
+      }
+    }
+  }
+
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  void add_send(const Op& op) {
+    const int block = block_for(op.peer, true);
+    std::map<int, int> waits;
+    for_each(op.chunks, [&](int c) { wait_for(written_[c], block, waits); });
+    const Place place = append(block, "s", op.chunks, waits);
+    for_each(op.chunks, [&](int c) { read_[c].push_back(place); });
+  }
+
+  void add_receive(const Op& op) {
+    const int block = block_for(op.peer, false);
+    std::map<int, int> waits;
+    for_each(op.chunks, [&](int c) {
+      wait_for(written_[c], block, waits);
+      for (const Place& reader : read_[c]) wait_for(reader, block, waits);
+    });
+    const char* type = op.kind == OpKind::recv ? "r" : "rrc";
+    const Place place = append(block, type, op.chunks, waits);
+    for_each(op.chunks, [&](int c) {
+      written_[c] = place;
+      read_[c].clear();
+    });
+  }
+
+  template <typename Action>
+  static void for_each(Chunks chunks, const Action& action) {
+    for (int c = chunks.first; c < chunks.first + chunks.count; ++c) action(c);
+  }
+
+  // Steps of one block run in order, so only the last one of each other block matters.
+  static void wait_for(Place place, int own_block, std::map<int, int>& waits) {
+    if (place.block < 0 || place.block == own_block) return;
+    int& step = waits.emplace(place.block, place.step).first->second;
+    step = std::max(step, place.step);
+  }
+
+  int block_for(Rank peer, bool is_send) {
+    const auto next = static_cast<int>(blocks_.size());
+    const auto [entry, is_new] = block_of_.emplace(std::pair{peer, is_send}, next);
+    if (is_new) blocks_.push_back({is_send ? peer : -1, is_send ? -1 : peer, {}});
+    return entry->second;
+  }
+
+  // A step can wait for one other step; "nop" steps before it wait for the rest.
+  Place append(int block, const char* type, Chunks chunks, const std::map<int, int>& waits) {
+    std::vector<Step>& steps = blocks_[block].steps;
+    std::size_t left = waits.size();
+    for (const auto& [other, step] : waits) {
+      blocks_[other].steps[step].is_waited_for = true;
+      if (--left > 0) steps.push_back({"nop", {0, 0}, {other, step}});
+    }
+    const Place last =
+        waits.empty() ? Place{} : Place{waits.rbegin()->first, waits.rbegin()->second};
+    steps.push_back({type, chunks, last});
+    return {block, static_cast<int>(steps.size()) - 1};
+  }
+
+  std::vector<Block> blocks_;
+  std::map<std::pair<Rank, bool>, int> block_of_;
+  std::vector<Place> written_;            // the last step that wrote each chunk
+  std::vector<std::vector<Place>> read_;  // the sends of each chunk since
+};
+
+void write_step(pugi::xml_node block, int index, const Step& step) {
+  pugi::xml_node node = block.append_child("step");
+  node.append_attribute("s") = index;
+  node.append_attribute("type") = step.type.c_str();
+  node.append_attribute("srcbuf") = "i";
+  node.append_attribute("srcoff") = step.chunks.first;
+  node.append_attribute("dstbuf") = "i";
+  node.append_attribute("dstoff") = step.chunks.first;
+  node.append_attribute("cnt") = step.chunks.count;
+  node.append_attribute("depid") = step.wait.block;
+  node.append_attribute("deps") = step.wait.step;
+  node.append_attribute("hasdep") = step.is_waited_for ? 1 : 0;
+}
+
+void write_rank(pugi::xml_node algo, const Schedule& schedule, Rank rank) {
+  pugi::xml_node gpu = algo.append_child("gpu");
+  gpu.append_attribute("id") = rank;
+  gpu.append_attribute("i_chunks") = schedule.chunks();
+  gpu.append_attribute("o_chunks") = schedule.chunks();
+  gpu.append_attribute("s_chunks") = 0;
+  const RankProgram program(schedule, rank);
+  int id = 0;
+  for (const Block& block : program.blocks()) {
+    pugi::xml_node node = gpu.append_child("tb");
+    node.append_attribute("id") = id++;
+    node.append_attribute("send") = block.send;
+    node.append_attribute("recv") = block.recv;
+    node.append_attribute("chan") = 0;
+    int index = 0;
+    for (const Step& step : block.steps) write_step(node, index++, step);
+  }
+}
+
+}  // namespace
+
+std::string to_msccl_xml(const Schedule& schedule) {
+  pugi::xml_document document;
+  pugi::xml_node algo = document.append_child("algo");
+  algo.append_attribute("name") = schedule.name().c_str();
+  algo.append_attribute("proto") = "Simple";
+  algo.append_attribute("nchannels") = 1;
+  algo.append_attribute("nchunksperloop") = schedule.chunks();
+  algo.append_attribute("ngpus") = schedule.ranks();
+  algo.append_attribute("coll") = "allreduce";
+  algo.append_attribute("inplace") = 1;
+  algo.append_attribute("outofplace") = 0;
+  algo.append_attribute("minBytes") = 0;
+  algo.append_attribute("maxBytes") = 0;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) write_rank(algo, schedule, rank);
+  std::ostringstream out;
+  document.save(out, "  ", pugi::format_default | pugi::format_no_declaration);
+  return out.str();
+}
+
+}  // namespace collbench

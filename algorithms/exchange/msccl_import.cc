@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "algorithms/earliest_rounds.h"
+#include "algorithms/exchange/msccl_program.h"
+#include "algorithms/exchange/msccl_xml.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct Message {
+  Rank from = 0;
+  Rank to = 0;
+  Chunks chunks;
+  bool reduces = false;
+};
+
+// Runs a program step by step, in some order its waits allow, and records its messages in the order
+// of their receipt and what each must come after, by the chunks they read and write.
+class Run {
+ public:
+  explicit Run(const MscclProgram& program) : program_(program) {
+    for (Rank gpu = 0; gpu < static_cast<Rank>(program.gpus.size()); ++gpu) {
+      state_.emplace_back();
+      const std::vector<MscclBlock>& blocks = program.gpus[gpu].blocks;
+      state_.back().done.resize(blocks.size(), 0);
+      state_.back().waiting.resize(blocks.size());
+      for (std::size_t b = 0; b < blocks.size(); ++b) ready_.emplace_back(gpu, static_cast<int>(b));
+    }
+    while (!ready_.empty()) {
+      const auto [gpu, block] = ready_.front();
+      ready_.pop_front();
+      advance(gpu, block);
+    }
+    check_finished();
+  }
+
+  const std::vector<Message>& messages() const { return messages_; }
+  const std::vector<int>& received() const { return received_; }
+  const std::vector<Precedence>& precedences() const { return precedences_; }
+
+ private:
+  struct History {
+    int written = -1;       // the last message received into the chunk
+    std::vector<int> read;  // the messages sent from it since
+  };
+  struct GpuState {
+    std::vector<std::size_t> done;  // steps done, of each block
+    // Blocks waiting until this one has done so many steps.
+    std::vector<std::vector<std::pair<std::size_t, int>>> waiting;
+    std::map<int, History> chunks;
+  };
+  struct Connection {
+    std::deque<int> messages;
+    int waiting_block = -1;
+  };
+
+  Connection& connection(Rank from, Rank to, int channel) {
+    return connections_[{from, to, channel}];
+  }
+
+  void advance(Rank gpu, int block) {
+    const MscclBlock& program = program_.gpus[gpu].blocks[block];
+    GpuState& state = state_[gpu];
+    while (state.done[block] < program.steps.size()) {
+      const MscclStep& step = program.steps[state.done[block]];
+      if (step.wait_block >= 0) {
+        const auto needed = static_cast<std::size_t>(step.wait_step) + 1;
+        if (state.done[step.wait_block] < needed) {
+          state.waiting[step.wait_block].emplace_back(needed, block);
+          return;
+        }
+      }
+      if (step.receives && !receive(gpu, block, step)) return;
+      if (step.sends) send(gpu, program, step);
+      ++state.done[block];
+      wake(gpu, block);
+    }
+  }
+
+  void wake(Rank gpu, int block) {
+    auto& waiting = state_[gpu].waiting[block];
+    const std::size_t done = state_[gpu].done[block];
+    for (std::size_t i = 0; i < waiting.size();) {
+      if (waiting[i].first > done) {
+        ++i;
+        continue;
+      }
+      ready_.emplace_back(gpu, waiting[i].second);
+      waiting[i] = waiting.back();
+      waiting.pop_back();
+    }
+  }
+
+  void send(Rank gpu, const MscclBlock& block, const MscclStep& step) {
+    const auto message = static_cast<int>(messages_.size());
+    messages_.push_back({gpu, block.send, step.chunks, false});
+    for (int c = step.chunks.first; c < step.chunks.first + step.chunks.count; ++c) {
+      History& history = state_[gpu].chunks[c];
+      if (history.written >= 0) precede(history.written, message, 1);
+      history.read.push_back(message);
+    }
+    Connection& to = connection(gpu, block.send, block.channel);
+    to.messages.push_back(message);
+    if (to.waiting_block >= 0) ready_.emplace_back(block.send, std::exchange(to.waiting_block, -1));
+  }
+
+  bool receive(Rank gpu, int block, const MscclStep& step) {
+    const MscclBlock& program = program_.gpus[gpu].blocks[block];
+    Connection& from = connection(program.recv, gpu, program.channel);
+    if (from.messages.empty()) {
+      from.waiting_block = block;
+      return false;
+    }
+    const int id = from.messages.front();
+    from.messages.pop_front();
+    Message& message = messages_[id];
+    require(message.chunks == step.chunks,
+            "MSCCL XML: " + msccl_place(gpu, program, state_[gpu].done[block]) +
+                " receives at offset " + std::to_string(step.chunks.first) + " (cnt " +
+                std::to_string(step.chunks.count) + ") what gpu " + std::to_string(message.from) +
+                " sends from offset " + std::to_string(message.chunks.first) + " (cnt " +
+                std::to_string(message.chunks.count) + "); both must be equal");
+    message.reduces = step.reduces;
+    received_.push_back(id);
+    for (int c = step.chunks.first; c < step.chunks.first + step.chunks.count; ++c) {
+      History& history = state_[gpu].chunks[c];
+      // A round stores nothing that it also sends or adds to, but may send what it then adds to.
+      for (const int read : history.read) precede(read, id, step.reduces ? 0 : 1);
+      if (history.written >= 0) {
+        precede(history.written, id, step.reduces && messages_[history.written].reduces ? 0 : 1);
+      }
+      history.written = id;
+      history.read.clear();
+    }
+    return true;
+  }
+
+  void precede(int from, int to, int delay) {
+    if (!precedences_.empty()) {
+      const Precedence& last = precedences_.back();
+      if (last.from == from && last.to == to && last.delay == delay) return;
+    }
+    precedences_.push_back({from, to, delay});
+  }
+
+  void check_finished() const {
+    for (Rank gpu = 0; gpu < static_cast<Rank>(state_.size()); ++gpu) {
+      const std::vector<MscclBlock>& blocks = program_.gpus[gpu].blocks;
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        const std::size_t done = state_[gpu].done[b];
+        require(done == blocks[b].steps.size(), "MSCCL XML: " + msccl_place(gpu, blocks[b], done) +
+                                                    " waits for ever: for a step or message that "
+                                                    "never comes");
+      }
+    }
+    require(received_.size() == messages_.size(),
+            "MSCCL XML: " + std::to_string(messages_.size() - received_.size()) +
+                " messages are sent but never received");
+  }
+
+  const MscclProgram& program_;
+  std::vector<GpuState> state_;
+  std::map<std::tuple<Rank, Rank, int>, Connection> connections_;
+  std::deque<std::pair<Rank, int>> ready_;
+  std::vector<Message> messages_;  // in the order sent
+  std::vector<int> received_;      // in the order received
+  std::vector<Precedence> precedences_;
+};
+
+struct TimedOp {
+  int round;
+  Op op;
+};
+
+}  // namespace
+
+Schedule from_msccl_xml(std::string_view xml) {
+  const MscclProgram program = read_msccl_program(xml);
+  const Run run(program);
+  const auto count = static_cast<int>(run.messages().size());
+  const auto rounds = earliest_rounds(count, run.precedences());
+  require(rounds.has_value(),
+          "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
+          "without reducing them");
+  auto rows = std::make_shared<std::vector<std::vector<TimedOp>>>(program.gpus.size());
+  int last = -1;
+  for (const int id : run.received()) {
+    const Message& message = run.messages()[id];
+    const int round = (*rounds)[id];
+    last = std::max(last, round);
+    (*rows)[message.from].push_back({round, {OpKind::send, message.to, message.chunks}});
+    const OpKind kind = message.reduces ? OpKind::recv_reduce : OpKind::recv;
+    (*rows)[message.to].push_back({round, {kind, message.from, message.chunks}});
+  }
+  const auto earlier = [](const TimedOp& a, const TimedOp& b) { return a.round < b.round; };
+  for (std::vector<TimedOp>& row : *rows) std::stable_sort(row.begin(), row.end(), earlier);
+  const auto play = [rows, earlier](Rank r, int t, Round& out) {
+    const std::vector<TimedOp>& row = (*rows)[r];
+    auto at = std::lower_bound(row.begin(), row.end(), TimedOp{t, {}}, earlier);
+    for (; at != row.end() && at->round == t; ++at) out.push(at->op);
+  };
+  return {program.name, {static_cast<int>(program.gpus.size()), program.chunks, last + 1}, play};
+}
+
+}  // namespace collbench

@@ -1,0 +1,225 @@
+// CSV tables: ours, those that others made of nccl-tests and OSU output, pico's, hand-made ones.
+//
+// Columns are known by their names; others are passed over. Lines "# key: value" before the heading
+// say what holds for all rows: ranks (or gpus), nodes, system, library, algorithm, source.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+Cells cells_of(std::string_view line, const std::string& place) {
+  Cells cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  require(!quoted, fmt::format("{}: a quoted cell does not end on its line", place));
+  for (std::string& cell : cells) cell = std::string(trimmed(cell));
+  return cells;
+}
+
+/// The same quantity under the names that tables give it.
+const std::map<std::string, std::vector<std::string>>& names() {
+  static const std::map<std::string, std::vector<std::string>> all = {
+      {"bytes", {"bytes", "size_bytes", "size", "message_size", "vector_bytes"}},
+      {"time", {"median_us", "oop_time_us", "time_us", "avg_us", "latency_us", "mean_us"}},
+      {"in_place_time", {"ip_time_us"}},
+      {"low", {"p10_us", "p25_us", "min_us"}},
+      {"high", {"p90_us", "p75_us", "max_us"}},
+      {"samples", {"n", "n_iter", "iterations", "samples"}},
+      {"ranks", {"ranks", "gpus", "workers", "world_size"}},
+      {"nodes", {"nodes", "n_nodes"}},
+      {"per_node", {"tasks_per_node", "ranks_per_node"}},
+      {"system", {"system", "machine"}},
+      {"library", {"library", "backend"}},
+      {"algorithm", {"algorithm", "algo"}},
+      {"protocol", {"protocol", "proto"}},
+      {"type", {"dtype", "type"}},
+      {"op", {"redop", "op"}},
+      {"in_place", {"in_place"}},
+      {"wrong", {"oop_wrong_or_error", "wrong"}},
+      {"skipped", {"skipped"}},
+      {"sample", {"sample"}},
+  };
+  return all;
+}
+
+/// "8" or a grid "2x2x2".
+int product(const std::string& text, const std::string& what, const std::string& place) {
+  std::int64_t all = 1;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t x = rest.find('x');
+    all *= table_integer(rest.substr(0, x), what, place);
+    require(all <= 1 << 30, fmt::format("{}: {} is '{}', which is too many", place, what, text));
+    if (x == rest.npos) return static_cast<int>(all);
+    rest.remove_prefix(x + 1);
+  }
+}
+
+class CsvReader {
+ public:
+  explicit CsvReader(const std::string& file) : file_(file) { table_.name = file; }
+
+  MeasuredTable read(std::string_view text) {
+    for (const TextLine& line : lines_of(text)) {
+      place_ = fmt::format("{}:{}", file_, line.number);
+      if (line.text.empty()) continue;
+      if (line.text.front() == '#') {
+        read_comment(line.text.substr(1));
+      } else if (columns_.empty()) {
+        read_heading(cells_of(line.text, place_));
+      } else {
+        read_row(cells_of(line.text, place_));
+      }
+    }
+    require(!columns_.empty(), fmt::format("{}: no heading in it", file_));
+    require(!table_.times.empty(), fmt::format("{}: a heading without rows", file_));
+    return std::move(table_);
+  }
+
+ private:
+  void read_comment(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon == text.npos) return;
+    const std::string key(trimmed(text.substr(0, colon)));
+    const std::string value(trimmed(text.substr(colon + 1)));
+    if (key == "source" || key == "Source") {
+      table_.source = value;
+    } else if (key == "gpus" || key == "ranks" || key == "nodes") {
+      // "1 physical (2 as NCCL sees it)" is no number and states nothing.
+      if (value.find_first_not_of("0123456789") != value.npos || value.empty()) return;
+      stated_[key == "gpus" ? "ranks" : key] = value;
+    } else if (key == "nccl version") {
+      stated_.emplace("library", "nccl");
+    } else if (key == "tool" && value.find("OSU") != value.npos) {
+      stated_.emplace("library", value.find("mpi-cpu") != value.npos ? "mpi-cpu" : "mpi");
+    } else if (names().count(key) > 0) {
+      stated_[key] = value;
+    }
+  }
+
+  void read_heading(const Cells& cells) {
+    for (const auto& [what, spellings] : names()) {
+      for (const std::string& spelling : spellings) {
+        const auto found = std::find(cells.begin(), cells.end(), spelling);
+        if (found == cells.end()) continue;
+        columns_[what] = static_cast<std::size_t>(found - cells.begin());
+        if (what == "time")
+          mean_ = spelling == "avg_us" || spelling == "mean_us" || spelling == "oop_time_us";
+        break;
+      }
+    }
+    width_ = cells.size();
+    for (const char* needed : {"bytes", "time"}) {
+      require(columns_.count(needed) > 0,
+              fmt::format("{}: no column for {}; it may be called {}", place_, needed,
+                          fmt::join(names().at(needed), ", ")));
+    }
+    require(columns_.count("sample") == 0,
+            fmt::format("{}: a row for every sample; write the table without raw samples", place_));
+  }
+
+  std::string cell(const Cells& cells, const char* what) const {
+    const auto found = columns_.find(what);
+    if (found != columns_.end() && !cells[found->second].empty()) return cells[found->second];
+    const auto stated = stated_.find(what);
+    return stated == stated_.end() ? std::string() : stated->second;
+  }
+
+  void read_scale(const Cells& cells, MeasuredTime& row) const {
+    const auto count = [&](const char* what) {
+      const std::string text = cell(cells, what);
+      return text.empty() ? 0 : product(text, what, place_);
+    };
+    row.scale = {count("ranks"), count("nodes")};
+    const int each = count("per_node");
+    if (row.scale.ranks == 0) row.scale.ranks = row.scale.nodes * each;
+    require(each == 0 || row.scale.nodes == 0 || row.scale.ranks == row.scale.nodes * each,
+            fmt::format("{}: {} ranks, but {} on each of {} nodes", place_, row.scale.ranks, each,
+                        row.scale.nodes));
+  }
+
+  void read_names(const Cells& cells, MeasuredTime& row) const {
+    row.system = cell(cells, "system");
+    row.library = cell(cells, "library");
+    row.algorithm = cell(cells, "algorithm");
+    row.protocol = cell(cells, "protocol");
+    if (row.algorithm.empty()) row.algorithm = "auto";
+    try {
+      if (const std::string type = cell(cells, "type"); !type.empty()) {
+        row.type = parse_data_type(type);
+      }
+      if (const std::string op = cell(cells, "op"); !op.empty()) row.op = parse_reduce_op(op);
+    } catch (const InvalidArgument& e) {
+      throw InvalidArgument(fmt::format("{}: {}", place_, e.what()));
+    }
+  }
+
+  void read_row(const Cells& cells) {
+    require(cells.size() == width_,
+            fmt::format("{}: {} cells where the heading has {}", place_, cells.size(), width_));
+    if (!cell(cells, "skipped").empty()) return;
+    MeasuredTime row;
+    row.mean = mean_;
+    read_scale(cells, row);
+    read_names(cells, row);
+    row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};
+    if (row.bytes.count == 0) return;
+    if (const std::string n = cell(cells, "samples"); !n.empty()) {
+      row.samples = static_cast<int>(
+          std::min<std::int64_t>(table_integer(n, "the number of samples", place_), 1 << 30));
+    }
+    const std::string place = cell(cells, "in_place");
+    add(cells, row, "time", place == "1" || place == "true");
+    if (columns_.count("in_place_time") > 0) add(cells, row, "in_place_time", true);
+  }
+
+  void add(const Cells& cells, const MeasuredTime& row, const char* what, bool in_place) {
+    const std::string text = cell(cells, what);
+    if (text.empty() || text == "N/A") return;
+    MeasuredTime time = timed(row, table_number(text, "the time", place_), in_place, place_);
+    const auto bound = [&](const char* name, Seconds otherwise) {
+      const std::string value = cell(cells, name);
+      if (value.empty() || std::string_view(what) != "time") return otherwise;
+      return Seconds{table_number(value, name, place_) * 1e-6};
+    };
+    time.low = std::min(bound("low", time.time), time.time);
+    time.high = std::max(bound("high", time.time), time.time);
+    table_.times.push_back(std::move(time));
+  }
+
+  const std::string& file_;
+  std::string place_;
+  MeasuredTable table_;
+  std::map<std::string, std::string> stated_;
+  std::map<std::string, std::size_t> columns_;
+  std::size_t width_ = 0;
+  bool mean_ = false;
+};
+
+}  // namespace
+
+MeasuredTable read_csv(std::string_view text, const std::string& file) {
+  return CsvReader(file).read(text);
+}
+
+}  // namespace collbench

@@ -1,0 +1,188 @@
+// JSON of nccl-tests (-J), rccl-tests (-Z json) and Google Benchmark.
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/foreign/foreign_readers.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Runs `read` on the parsed text; what is missing or of another kind is refused with the file.
+template <typename Read>
+MeasuredTable read_json(std::string_view text, const std::string& file, Read read) {
+  MeasuredTable table;
+  table.name = file;
+  try {
+    read(Json::parse(text), table);
+  } catch (const Json::parse_error& e) {
+    throw InvalidArgument(fmt::format("{}: no JSON: {}", file, e.what()));
+  } catch (const Json::exception& e) {
+    throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
+  }
+  require(!table.times.empty(), fmt::format("{}: no measurement in it", file));
+  return table;
+}
+
+/// Numbers that some versions write as text.
+double number(const Json& value, const std::string& what, const std::string& place) {
+  if (value.is_string()) return table_number(trimmed(value.get<std::string>()), what, place);
+  return table_number(fmt::format("{}", value.get<double>()), what, place);
+}
+
+void set_type(MeasuredTime& row, const Json& entry, const std::string& place) {
+  try {
+    row.type = parse_data_type(entry.at("type").get<std::string>());
+    row.op = parse_reduce_op(entry.at("redop").get<std::string>());
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
+  }
+}
+
+void read_nccl_half(const Json& entry, const MeasuredTime& row, bool in_place,
+                    const std::string& place, MeasuredTable& table) {
+  const char* half = in_place ? "in_place" : "out_of_place";
+  if (!entry.contains(half) || !entry[half].is_object()) return;
+  const Json& cells = entry[half];
+  const Json& time = cells.contains("time") ? cells["time"] : cells.at("cpu_time");
+  MeasuredTime measured = timed(row, number(time, "time", place), in_place, place);
+  const std::string each = std::string(half) + "_per_iter";
+  if (entry.contains(each) && entry[each].contains("p50_us")) {
+    const Json& spread = entry[each];
+    measured = timed(row, number(spread["p50_us"], "p50_us", place), in_place, place);
+    measured.mean = false;
+    measured.low = Seconds{number(spread.at("min_us"), "min_us", place) * 1e-6};
+    measured.high = Seconds{number(spread.at("max_us"), "max_us", place) * 1e-6};
+  }
+  if (cells.contains("nwrong") && number(cells["nwrong"], "nwrong", place) >= 1) {
+    measured.note = "wrong result";
+  }
+  table.times.push_back(std::move(measured));
+}
+
+Scale scale_of_devices(const Json& document) {
+  std::set<std::string> hosts;
+  int ranks = 0;
+  if (!document.contains("config") || !document["config"].contains("devices")) return {};
+  for (const Json& device : document["config"]["devices"]) {
+    ++ranks;
+    hosts.insert(device.value("hostname", std::string()));
+  }
+  return {ranks, static_cast<int>(hosts.size())};
+}
+
+/// "ring/shm/workers:8/1048576/f32/sum", as the reporters of this project name cases.
+bool read_name(const std::string& name, MeasuredTime& row, const std::string& place) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (c == '/') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  row.algorithm = parts.front();
+  bool sized = false;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    const std::size_t colon = part.find(':');
+    const std::string key = part.substr(0, colon);
+    const std::string value = colon == part.npos ? part : part.substr(colon + 1);
+    if (key == "workers" || key == "ranks" || key == "gpus") {
+      row.scale.ranks = static_cast<int>(table_integer(value, key, place));
+    } else if (key == "nodes") {
+      row.scale.nodes = static_cast<int>(table_integer(value, key, place));
+    } else if (key == "bytes" ||
+               (colon == part.npos && part.find_first_not_of("0123456789") == part.npos)) {
+      row.bytes = Bytes{table_integer(value, "bytes", place)};
+      sized = true;
+    } else if (i == 1) {
+      row.library = part;
+    }
+  }
+  return sized;
+}
+
+double microseconds_of(const Json& entry, const std::string& place) {
+  static const std::map<std::string, double> units = {
+      {"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+  const auto unit = units.find(entry.value("time_unit", std::string("ns")));
+  require(unit != units.end(), fmt::format("{}: time_unit must be ns, us, ms or s", place));
+  return number(entry.at("real_time"), "real_time", place) * unit->second;
+}
+
+}  // namespace
+
+MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
+  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+    MeasuredTime row;
+    row.library = "nccl";
+    row.algorithm = "auto";
+    row.mean = true;
+    row.scale = scale_of_devices(document);
+    for (std::size_t i = 0; i < document.at("results").size(); ++i) {
+      const Json& entry = document["results"][i];
+      const std::string place = fmt::format("{}: results[{}]", file, i);
+      set_type(row, entry, place);
+      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
+      if (row.bytes.count == 0) continue;
+      for (bool in_place : {false, true}) read_nccl_half(entry, row, in_place, place, table);
+    }
+  });
+}
+
+MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
+  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+    for (std::size_t i = 0; i < document.size(); ++i) {
+      const Json& entry = document[i];
+      const std::string place = fmt::format("{}: [{}]", file, i);
+      if (entry.at("name") != "AllReduce") {
+        table.notes.push_back(fmt::format("{} is {}, no all-reduce", place, entry["name"].dump()));
+        continue;
+      }
+      MeasuredTime row;
+      row.library = "rccl";
+      row.algorithm = "auto";
+      row.mean = true;
+      set_type(row, entry, place);
+      row.scale = {entry.at("ranks").get<int>(), entry.value("nodes", 0)};
+      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
+      if (row.bytes.count == 0) continue;
+      MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
+                                number(entry.at("inPlace"), "inPlace", place) != 0, place);
+      const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";
+      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"") time.note = "wrong result";
+      table.times.push_back(std::move(time));
+    }
+  });
+}
+
+MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
+  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+    for (std::size_t i = 0; i < document.at("benchmarks").size(); ++i) {
+      const Json& entry = document["benchmarks"][i];
+      const std::string place = fmt::format("{}: benchmarks[{}]", file, i);
+      if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
+      const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
+      MeasuredTime row;
+      if (entry.value("error_occurred", false) || !read_name(name, row, place)) {
+        table.notes.push_back(fmt::format(
+            "{}: '{}' left out: {}", place, name,
+            entry.value("error_occurred", false)
+                ? "it failed"
+                : "no part of the name is a size; wanted is algorithm/library/workers:8/1048576"));
+        continue;
+      }
+      row.samples =
+          static_cast<int>(number(entry.value("iterations", Json(0)), "iterations", place));
+      table.times.push_back(timed(row, microseconds_of(entry, place), false, place));
+    }
+  });
+}
+
+}  // namespace collbench

@@ -1,0 +1,74 @@
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "core/error.h"
+
+namespace collbench {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<TextLine> lines_of(std::string_view text) {
+  std::vector<TextLine> lines;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    lines.push_back({trimmed(text.substr(0, end)), number});
+    if (end == text.npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (line = trimmed(line); !line.empty(); line = trimmed(line)) {
+    const std::size_t end = line.find_first_of(" \t");
+    words.push_back(line.substr(0, end));
+    if (end == line.npos) break;
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+double table_number(std::string_view word, const std::string& what, const std::string& place) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool read = error == std::errc{} && end == word.data() + word.size();
+  require(
+      read && std::isfinite(value) && value >= 0,
+      fmt::format("{}: {} is '{}'; it must be a finite number of at least 0", place, what, word));
+  return value;
+}
+
+std::int64_t table_integer(std::string_view word, const std::string& what,
+                           const std::string& place) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool read = error == std::errc{} && end == word.data() + word.size();
+  require(
+      read && value >= 0 && value <= std::int64_t{1} << 62,
+      fmt::format("{}: {} is '{}'; it must be a whole number of at least 0", place, what, word));
+  return value;
+}
+
+MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
+                   const std::string& place) {
+  require(microseconds > 0, fmt::format("{}: a time of 0 us for {}; the clock that took it did "
+                                        "not resolve it",
+                                        place, to_string(row.bytes)));
+  MeasuredTime time = row;
+  time.in_place = in_place;
+  time.time = Seconds{microseconds * 1e-6};
+  time.low = time.time;
+  time.high = time.time;
+  return time;
+}
+
+}  // namespace collbench

@@ -1,0 +1,111 @@
+// nccl-tests' text: "# Rank 0 Group 0 Pid 5 on host device 0 [..] name" lines, then rows
+//   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
+// of which the second half may be missing, a half may be N/A, and older versions have no root.
+#include <set>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "8   2   float   sum ..." with at least one whole half behind it.
+bool is_row(const std::vector<std::string_view>& words) {
+  if (words.size() < 8) return false;
+  for (int i : {0, 1}) {
+    for (const char c : words[static_cast<std::size_t>(i)]) {
+      if (!is_digit(c)) return false;
+    }
+  }
+  return !is_digit(words[2].front()) && !is_digit(words[3].front());
+}
+
+class NcclText {
+ public:
+  explicit NcclText(const std::string& file) : file_(file) {
+    table_.name = file;
+    row_.library = "nccl";
+    row_.algorithm = "auto";
+    row_.mean = true;
+  }
+
+  MeasuredTable read(std::string_view text) {
+    for (const TextLine& line : lines_of(text)) {
+      if (line.text.empty()) continue;
+      const auto words = words_of(line.text);
+      if (words.front().front() == '#') {
+        read_comment(words);
+      } else if (is_row(words)) {
+        read_row(words, fmt::format("{}:{}", file_, line.number));
+      }
+    }
+    require(!table_.times.empty(), fmt::format("{}: no row of nccl-tests' table in it", file_));
+    return finished();
+  }
+
+ private:
+  void read_comment(const std::vector<std::string_view>& words) {
+    if (words.size() > 8 && words[1] == "Rank") {
+      ++ranks_;
+      for (std::size_t i = 2; i + 1 < words.size(); ++i) {
+        if (words[i] == "on") hosts_.insert(std::string(words[i + 1]));
+      }
+    }
+    for (const std::string_view word : words) {
+      if (word.substr(0, 5) == "RCCL:") row_.library = "rccl";
+    }
+    if (words.size() > 2 && words[1] == "Collective" && words.back() != "all_reduce_perf") {
+      table_.notes.push_back("the test that ran was " + std::string(words.back()));
+    }
+  }
+
+  void read_row(const std::vector<std::string_view>& words, const std::string& place) {
+    MeasuredTime row = row_;
+    row.bytes = Bytes{table_integer(words[0], "the size", place)};
+    try {
+      row.type = parse_data_type(words[2]);
+      row.op = parse_reduce_op(words[3]);
+    } catch (const InvalidArgument& e) {
+      throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
+    }
+    // The columns behind the operator are the root, where there is one, and halves of four.
+    std::size_t at = 4 + (words.size() - 4) % 4;
+    if (row.bytes.count == 0) return;
+    for (bool in_place : {false, true}) {
+      if (at + 4 > words.size()) break;
+      if (words[at] != "N/A") {
+        MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
+        const std::string_view wrong = words[at + 3];
+        if (wrong != "N/A" && table_number(wrong, "#wrong", place) >= 1) half.note = "wrong result";
+        table_.times.push_back(std::move(half));
+      }
+      at += 4;
+    }
+  }
+
+  MeasuredTable finished() {
+    for (MeasuredTime& time : table_.times) {
+      time.scale = {ranks_, static_cast<int>(hosts_.size())};
+      time.library = row_.library;
+    }
+    return std::move(table_);
+  }
+
+  const std::string& file_;
+  MeasuredTable table_;
+  MeasuredTime row_;
+  int ranks_ = 0;
+  std::set<std::string> hosts_;
+};
+
+}  // namespace
+
+MeasuredTable read_nccl_text(std::string_view text, const std::string& file) {
+  return NcclText(file).read(text);
+}
+
+}  // namespace collbench

@@ -1,0 +1,48 @@
+// Readers of one format each, which read_foreign() (bench/foreign/foreign_tables.h) chooses from,
+// and the reading of lines and numbers that they share. They fill in scale and names from the text;
+// the hints are applied by read_foreign().
+//
+// All throw InvalidArgument as FILE:LINE: for what a table cannot hold.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// One line of a text and its number, from 1.
+struct TextLine {
+  std::string_view text;
+  int number = 0;
+};
+std::vector<TextLine> lines_of(std::string_view text);
+std::string_view trimmed(std::string_view text);
+/// Separated by any number of blanks.
+std::vector<std::string_view> words_of(std::string_view line);
+
+/// Numbers of a table, with what they are in the message. Finite and at least 0; "3 us" is refused.
+double table_number(std::string_view word, const std::string& what, const std::string& place);
+std::int64_t table_integer(std::string_view word, const std::string& what,
+                           const std::string& place);
+
+/// A copy of `row` with the time of one place. Throws if it is 0: a time that was not resolved.
+MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
+                   const std::string& place);
+
+/// The table of nccl-tests and rccl-tests; other output around it is passed over.
+MeasuredTable read_nccl_text(std::string_view text, const std::string& file);
+/// osu_allreduce of the OSU Micro-Benchmarks; bytes are of MPI_FLOAT.
+MeasuredTable read_osu(std::string_view text, const std::string& file);
+/// CSV whose first lines may be "# key: value"; a column of sizes and one of times are enough.
+MeasuredTable read_csv(std::string_view text, const std::string& file);
+/// nccl-tests' -J, rccl-tests' -Z json and Google Benchmark's JSON.
+MeasuredTable read_nccl_json(std::string_view text, const std::string& file);
+MeasuredTable read_rccl_json(std::string_view text, const std::string& file);
+MeasuredTable read_google_benchmark(std::string_view text, const std::string& file);
+
+}  // namespace collbench

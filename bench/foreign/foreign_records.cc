@@ -1,0 +1,100 @@
+// Measurements as records and back.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_tables.h"
+
+namespace collbench {
+namespace {
+
+/// Fields that identify a record's measurements; a simulated case is on its own topology.
+MeasuredTime row_of(const Record& record) {
+  MeasuredTime row;
+  row.library = record.which.backend;
+  if (record.which.transport == "tf-recvbuf") row.library += " tf-recvbuf";
+  row.algorithm = record.which.algorithm;
+  row.scale = {record.which.workers, record.which.backend == "sim" ? 0 : 1};
+  row.type = record.which.type;
+  row.op = record.which.op;
+  row.in_place = record.which.in_place;
+  row.bytes = record.which.bytes;
+  const Simulated& simulated = record.which.simulated;
+  row.system = simulated.topology;
+  if (!row.system.empty() && simulated.mapping != "row-major")
+    row.system += " " + simulated.mapping;
+  if (simulated.protocol != "auto") row.protocol = simulated.protocol;
+  return row;
+}
+
+}  // namespace
+
+RecordFile to_records(const MeasuredTable& table) {
+  RecordFile file;
+  file.environment["source"] = table.source.empty() ? table.name : table.source;
+  for (const MeasuredTime& time : table.times) {
+    Record record;
+    record.which.algorithm = time.algorithm;
+    record.which.backend = time.library.empty() ? "unknown" : time.library;
+    record.which.workers = time.scale.ranks;
+    record.which.bytes = time.bytes;
+    record.which.type = time.type;
+    record.which.op = time.op;
+    record.which.in_place = time.in_place;
+    record.which.buffers = Buffers::hot;
+    record.algorithm_chosen = time.algorithm;
+    record.measurement.latency_ns = {
+        static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};
+    record.measurement.wrong = time.note == "wrong result" ? 1 : -1;
+    record.measurement.played = time.library;
+    if (time.mean) {
+      record.measurement.warnings.push_back(
+          time.samples > 0 ? fmt::format("a mean of {} iterations", time.samples)
+                           : std::string("a mean"));
+    }
+    if (!time.system.empty()) file.environment["system"] = time.system;
+    if (time.scale.nodes > 0) file.environment["nodes"] = std::to_string(time.scale.nodes);
+    file.records.push_back(std::move(record));
+  }
+  return file;
+}
+
+MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
+  MeasuredTable table;
+  table.name = name;
+  const auto stated = [&](const char* key) {
+    const auto found = file.environment.find(key);
+    return found == file.environment.end() ? std::string() : found->second;
+  };
+  table.source = stated("source").empty() ? stated("host") : stated("source");
+  for (const Record& record : file.records) {
+    MeasuredTime row = row_of(record);
+    const Measurement& measured = record.measurement;
+    if (!record.skipped.empty() || measured.latency_ns.empty()) {
+      table.notes.push_back(
+          fmt::format("{} of {} skipped: {}", row.algorithm, to_string(row.bytes), record.skipped));
+      continue;
+    }
+    if (row.bytes.count <= 0) continue;
+    if (record.which.simulated.collective != "all-reduce") {
+      table.notes.push_back(fmt::format("{} of {} left out: {}, no all-reduce", row.algorithm,
+                                        to_string(row.bytes), record.which.simulated.collective));
+      continue;
+    }
+    if (row.system.empty()) row.system = stated("system");
+    const std::string nodes = stated("nodes");
+    if (!nodes.empty() && record.which.backend != "sim") row.scale.nodes = std::stoi(nodes);
+    if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
+    if (measured.wrong > 0) row.note = "wrong result";
+    const Summary summary = summarize(measured.latency_ns);
+    row.samples = summary.n;
+    row.time = Seconds{summary.median_ns * 1e-9};
+    row.low = Seconds{summary.p25_ns * 1e-9};
+    row.high = Seconds{summary.p75_ns * 1e-9};
+    if (measured.exact) row.time = row.low = row.high = measured.exact->time;
+    if (row.time > Seconds{0}) table.times.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace collbench

@@ -1,0 +1,173 @@
+#include "bench/foreign/foreign_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "bench/records/record_file.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+std::string json_format(std::string_view text) {
+  const std::string_view head = text.substr(0, 65536);
+  if (has(head, "\"schema_version\"") || has(head, "\"environment\"")) return "collbench";
+  if (has(text, "\"benchmarks\"") && has(text, "\"real_time\"")) return "google-benchmark";
+  if (has(text, "\"results\"") && has(text, "\"out_of_place\"")) return "nccl-tests json";
+  if (has(text, "\"busBw\"")) return "rccl-tests json";
+  return {};
+}
+
+/// The first line that is neither empty nor a comment.
+std::string_view heading(std::string_view text) {
+  for (const TextLine& line : lines_of(text)) {
+    if (!line.text.empty() && line.text.front() != '#') return line.text;
+  }
+  return {};
+}
+
+void apply(const TableHints& hints, const std::string& file, MeasuredTable& table) {
+  const auto stated = [&](int own, int hint, const char* what) {
+    require(own == 0 || hint == 0 || own == hint,
+            fmt::format("{}: {} {} are stated, {} are given", file, own, what, hint));
+    return own == 0 ? hint : own;
+  };
+  for (MeasuredTime& time : table.times) {
+    time.scale = {stated(time.scale.ranks, hints.ranks, "ranks"),
+                  stated(time.scale.nodes, hints.nodes, "nodes")};
+    const Scale scale = time.scale;
+    require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
+                                         "{},ranks=8,nodes=2",
+                                         file, file));
+    require(scale.nodes == 0 || (scale.nodes <= scale.ranks && scale.ranks % scale.nodes == 0),
+            fmt::format("{}: {} ranks are not spread evenly over {} nodes", file, scale.ranks,
+                        scale.nodes));
+    if (!hints.system.empty()) time.system = hints.system;
+    if (!hints.library.empty()) time.library = hints.library;
+    if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;
+  }
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || std::filesystem::is_directory(path)) {
+    throw Unavailable(fmt::format("cannot read '{}'", path));
+  }
+  return std::move(text).str();
+}
+
+/// Splits "job.txt,ranks=16,nodes=2" into the path and its hints.
+TableHints split_hints(std::string& path) {
+  TableHints hints;
+  const std::size_t equals = path.find('=');
+  if (equals == path.npos || std::filesystem::exists(path)) return hints;
+  const std::size_t comma = path.rfind(',', equals);
+  if (comma == path.npos) return hints;
+  const std::string all = path.substr(comma + 1);
+  std::istringstream parts(all);
+  path.resize(comma);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string key = part.substr(0, part.find('='));
+    const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
+    const std::string place = fmt::format("'{}'", part);
+    if (key == "ranks") {
+      hints.ranks = static_cast<int>(table_integer(value, "ranks", place));
+    } else if (key == "nodes") {
+      hints.nodes = static_cast<int>(table_integer(value, "nodes", place));
+    } else if (key == "system") {
+      hints.system = value;
+    } else if (key == "library") {
+      hints.library = value;
+    } else if (key == "algorithm") {
+      hints.algorithm = value;
+    } else {
+      const std::vector<std::string> known = {"ranks", "nodes", "system", "library", "algorithm"};
+      throw InvalidArgument(fmt::format("'{}' behind '{}': unknown.{} Known are {}", part, path,
+                                        did_you_mean(key, known), fmt::join(known, ", ")));
+    }
+  }
+  return hints;
+}
+
+bool may_hold_table(const std::filesystem::path& path) {
+  constexpr std::array<std::string_view, 6> endings = {".csv", ".txt",  ".out",
+                                                       ".log", ".json", ".jsonl"};
+  return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
+}
+
+}  // namespace
+
+std::string foreign_format(std::string_view text) {
+  const std::string_view start = trimmed(text.substr(0, 4096));
+  if (start.empty()) return {};
+  if (start.front() == '{' || start.front() == '[') return json_format(text);
+  const std::string_view first = heading(text);
+  const bool csv = has(first, ",") && first.find_first_of("0123456789") != 0;
+  if (csv && (has(first, "bytes") || has(first, "size")) && has(first, "_us")) {
+    return has(first, "tasks_per_node") ? "pico" : "csv";
+  }
+  if (has(text, "busbw") && has(text, "algbw")) return "nccl-tests";
+  if (has(text, "# OSU") || has(text, "Avg Latency(us)")) return "osu";
+  return csv ? "csv" : "";
+}
+
+MeasuredTable read_foreign(std::string_view text, const std::string& file,
+                           const TableHints& hints) {
+  const std::string format = foreign_format(text);
+  MeasuredTable table;
+  if (format == "nccl-tests") {
+    table = read_nccl_text(text, file);
+  } else if (format == "nccl-tests json") {
+    table = read_nccl_json(text, file);
+  } else if (format == "rccl-tests json") {
+    table = read_rccl_json(text, file);
+  } else if (format == "google-benchmark") {
+    table = read_google_benchmark(text, file);
+  } else if (format == "osu") {
+    table = read_osu(text, file);
+  } else if (format == "csv" || format == "pico") {
+    table = read_csv(text, file);
+  } else if (format == "collbench") {
+    table = to_measurements(records_from_json(std::string(text)), file);
+  } else {
+    throw InvalidArgument(fmt::format(
+        "{}: no table of nccl-tests, rccl-tests, OSU, Google Benchmark or collbench, and no CSV",
+        file));
+  }
+  apply(hints, file, table);
+  return table;
+}
+
+std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped) {
+  namespace fs = std::filesystem;
+  std::string file = path;
+  const TableHints hints = split_hints(file);
+  if (!fs::is_directory(file)) return {read_foreign(content(file), file, hints)};
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(file)) {
+    if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<MeasuredTable> tables;
+  for (const std::string& each : files) {
+    try {
+      tables.push_back(read_foreign(content(each), each, hints));
+    } catch (const InvalidArgument& e) {
+      skipped.push_back(e.what());
+    }
+  }
+  return tables;
+}
+
+}  // namespace collbench

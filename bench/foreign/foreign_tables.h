@@ -1,0 +1,50 @@
+// Tables of other benchmarks, read into measurements: nccl-tests' and rccl-tests' text and JSON,
+// OSU Micro-Benchmarks, Google Benchmark's JSON, CSV, and our own records.
+//
+// The format is recognised from the content. A row that cannot be a measurement (time 0, NaN, a
+// negative size, text where a number belongs) is refused with FILE:LINE. A missing column is named.
+// Rows with a wrong result are kept with a note. Lines of nccl-tests that are not part of the table
+// (output of launchers, warnings) are passed over.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/records/record_json.h"
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// What a table does not say of itself; what it does say must agree. 0 and empty: not stated.
+struct TableHints {
+  int ranks = 0;
+  int nodes = 0;
+  std::string system = {};
+  std::string library = {};
+  std::string algorithm = {};
+};
+
+/// Format of the text: "nccl-tests", "nccl-tests json", "rccl-tests json", "osu",
+/// "google-benchmark", "csv", "pico", "collbench". Empty if it is none of them.
+std::string foreign_format(std::string_view text);
+
+/// Reads one text. A CSV file may hold several systems. Throws InvalidArgument as FILE:LINE: for
+/// what it cannot be, and if ranks are neither in it nor in `hints`.
+MeasuredTable read_foreign(std::string_view text, const std::string& file,
+                           const TableHints& hints = {});
+
+/// Reads a file, or every *.csv, *.txt, *.out, *.log, *.json and *.jsonl below a folder, in the
+/// order of their names; files of a folder that hold no table are told in `skipped`. A path may end
+/// in hints: "job.txt,ranks=16,nodes=2,system=mine,library=nccl,algorithm=ring".
+/// Throws Unavailable for what cannot be read.
+std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped);
+
+/// As records, for comparing and reporting: one sample each, the stated time. The back end is the
+/// library, the environment says source, system and nodes.
+RecordFile to_records(const MeasuredTable& table);
+/// Our own records as measurements; skipped and wrong ones are left out with a note. All ranks of a
+/// real run are on one node unless the record says otherwise.
+MeasuredTable to_measurements(const RecordFile& file, const std::string& name);
+
+}  // namespace collbench

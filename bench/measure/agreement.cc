@@ -1,0 +1,81 @@
+#include "bench/measure/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::vector<NamedValue> settings(const Case& which, const Sampling& sampling) {
+  const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
+  return {{"algorithm", which.algorithm},
+          {"back end", which.backend},
+          {"workers", std::to_string(which.workers)},
+          {"size", to_string(which.bytes)},
+          {"data type", std::string(to_string(which.type))},
+          {"operator", std::string(to_string(which.op))},
+          {"in place", yes_no(which.in_place)},
+          {"buffers", std::string(to_string(which.buffers))},
+          {"transport", which.transport},
+          {"devices", which.devices},
+          {"checksum", yes_no(which.checksum)},
+          {"injected faults", which.inject},
+          {"iterations", std::to_string(sampling.iterations)},
+          {"warm-up", std::to_string(sampling.warmup)},
+          {"interval", std::to_string(sampling.target_interval)},
+          {"time", to_string(sampling.max_time)},
+          {"check", yes_no(sampling.check)},
+          {"seed", std::to_string(sampling.seed)}};
+}
+
+std::string joined(const std::vector<NamedValue>& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) text += value + "\n";
+  return text;
+}
+
+std::string line(const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string found;
+  for (std::size_t i = 0; i <= number; ++i) std::getline(lines, found);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous) {
+  const auto length = static_cast<std::int64_t>(mine.size());
+  const std::vector<std::int64_t> lengths = rendezvous.gather(std::span(&length, 1));
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::int64_t> words(static_cast<std::size_t>(longest / 8 + 1));
+  std::memcpy(words.data(), mine.data(), mine.size());
+  const std::vector<std::int64_t> all = rendezvous.gather(words);
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    const auto* start = reinterpret_cast<const char*>(all.data() + r * words.size());
+    texts.emplace_back(start, static_cast<std::size_t>(lengths[r]));
+  }
+  return texts;
+}
+
+void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous) {
+  const std::vector<std::string> texts = gather_text(joined(mine), rendezvous);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const std::string first = line(texts[0], i);
+      const std::string other = line(texts[rank], i);
+      if (first == other) continue;
+      throw TransportError("rank " + std::to_string(rank) + " has " + mine[i].first + " " + other +
+                           " where rank 0 has " + first);
+    }
+  }
+}
+
+void require_agreement(const Case& which, const Sampling& sampling, Rendezvous& rendezvous) {
+  require_same(settings(which, sampling), rendezvous);
+}
+
+}  // namespace collbench

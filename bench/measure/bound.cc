@@ -1,0 +1,45 @@
+#include "bench/measure/bound.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/available_memory.h"
+#include "transports/kernels/memory_limit.h"
+#include "transports/waiting.h"
+
+namespace collbench {
+
+using namespace literals;
+
+namespace {
+
+// A probe that other processes disturbed is repeated so often before the case itself is believed.
+constexpr int most_probes = 4;
+constexpr Seconds probe_time{0.1};
+
+}  // namespace
+
+std::optional<Bound> MemoryBounds::operator()(const Case& which, const Measurement& measured) {
+  if (which.bytes < 64_KiB || which.workers < 2 || measured.latency_ns.empty()) return {};
+  const int threads = std::min(which.workers, usable_cores());
+  const Bytes most{std::min((256_MiB).count, available_memory().count / 4)};
+  const Bytes working_set = std::min(which.bytes * which.workers, most);
+  Probe& probe = probes_[{threads, working_set.count}];
+  const Bytes moved = which.bytes * 2 * which.workers;
+  const Bandwidth reached = moved / Seconds{summarize(measured.latency_ns).median_ns * 1e-9};
+  while (probe.times == 0 || (probe.rate < reached && probe.times < most_probes)) {
+    probe.rate = std::max(probe.rate, measure_memory_bandwidth(threads, working_set, probe_time));
+    ++probe.times;
+  }
+  if (probe.rate < reached) {
+    return Bound{moved / reached,
+                 fmt::format("memory: 2 N M bytes at {}, which this case reached; a plain loop "
+                             "reached {}",
+                             to_string(reached), to_string(probe.rate))};
+  }
+  return Bound{moved / probe.rate,
+               fmt::format("memory: 2 N M bytes at {} measured here", to_string(probe.rate))};
+}
+
+}  // namespace collbench

@@ -1,0 +1,146 @@
+#include "bench/measure/run_cases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <tuple>
+
+#include "bench/measure/trial.h"
+#include "bench/records/environment.h"
+#include "core/error.h"
+#include "heuristics/policies/choose.h"
+#include "transports/waiting.h"
+
+namespace collbench {
+namespace {
+
+using TeamKey = std::tuple<std::string, int, bool, bool, std::string>;
+
+TeamKey team_key(const Case& which) {
+  return {which.backend, which.workers, which.isolate, which.private_buffers, which.transport};
+}
+
+/// What a trial of `auto` holds for.
+using ChoiceKey =
+    std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers, bool>;
+
+ChoiceKey choice_key(const Case& which) {
+  return {team_key(which), which.devices,  which.bytes.count, which.type,
+          which.op,        which.in_place, which.buffers,     which.checksum};
+}
+
+class Runner {
+ public:
+  Runner(const RunPlan& plan, const std::vector<Reporter*>& reporters)
+      : plan_(plan), reporters_(reporters) {
+    result_.summary.planned = total();
+  }
+
+  int total() const { return static_cast<int>(plan_.cases.size()) * plan_.cycles; }
+
+  void run_all() {
+    for (int cycle = 0; cycle < plan_.cycles; ++cycle) {
+      teams_.clear();
+      for (const Case& which : plan_.cases) {
+        if (stopped()) return;
+        plan_.on_start(which, place_++, total());
+        run_one(which);
+      }
+    }
+  }
+
+  bool stopped() {
+    result_.summary.stopped_by = plan_.stop_requested();
+    return !result_.summary.stopped_by.empty();
+  }
+
+  RunResult& result() { return result_; }
+
+ private:
+  void run_one(const Case& which) {
+    Record record;
+    record.which = which;
+    record.started = now_utc();
+    if (!measure(which, record)) return;
+    RunSummary& summary = result_.summary;
+    ++(record.skipped.empty() ? summary.measured : summary.skipped);
+    if (!is_right(record)) ++summary.wrong;
+    plan_.on_measured();
+    for (Reporter* reporter : reporters_) reporter->record(record);
+    result_.records.push_back(std::move(record));
+  }
+
+  /// Whether it was measured or skipped; not if a stop was requested on the way.
+  bool measure(const Case& which, Record& record) {
+    const Choice choice = first_choice(which);
+    record.algorithm_chosen = choice.algorithm;
+    record.choice_reason = choice.reason;
+    Case decided = which;
+    decided.algorithm = choice.algorithm;
+    try {
+      std::shared_ptr<Team>& team = teams_[team_key(which)];
+      if (!team) team = plan_.make(decided, plan_.sampling);
+      if (!choice.rivals.empty()) {
+        const Choice& settled = settle(which, choice, *team);
+        if (!result_.summary.stopped_by.empty()) return false;
+        decided.algorithm = record.algorithm_chosen = settled.algorithm;
+        record.choice_reason = settled.reason;
+      }
+      record.measurement = team->measure(decided, plan_.sampling);
+      record.bound = record.measurement.bound ? record.measurement.bound
+                                              : plan_.bound(decided, record.measurement);
+    } catch (const Unavailable& e) {
+      if (!plan_.skip_unavailable) throw;
+      record.skipped = e.what();
+    }
+    return true;
+  }
+
+  Choice first_choice(const Case& which) const {
+    if (which.algorithm != "auto") return {which.algorithm, ""};
+    return plan_.choose(which, plan_.cores > 0 ? plan_.cores : usable_cores());
+  }
+
+  /// The outcome of a trial on the team, which is made once in a run.
+  const Choice& settle(const Case& which, const Choice& choice, Team& team) {
+    const auto [settled, is_new] = settled_.try_emplace(choice_key(which));
+    if (is_new) {
+      settled->second = try_out(which, choice, plan_.sampling, team, [this] { return stopped(); });
+    }
+    return settled->second;
+  }
+
+  const RunPlan& plan_;
+  const std::vector<Reporter*>& reporters_;
+  std::map<TeamKey, std::shared_ptr<Team>> teams_;
+  std::map<ChoiceKey, Choice> settled_;
+  RunResult result_;
+  int place_ = 0;
+};
+
+}  // namespace
+
+Choice choose_for(const Case& which, int cores) {
+  return choose(which.backend, which.workers, which.bytes, which.type, which.op, cores);
+}
+
+RunResult run_cases(const RunPlan& plan, const Environment& environment,
+                    const std::vector<Reporter*>& reporters) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Reporter* reporter : reporters) reporter->begin(environment, plan.cases);
+  Runner runner(plan, reporters);
+  RunResult& result = runner.result();
+  try {
+    runner.run_all();
+  } catch (const std::exception& e) {
+    if (!runner.stopped()) {
+      result.summary.failure = e.what();
+      result.error = std::current_exception();
+    }
+  }
+  result.summary.elapsed = std::chrono::steady_clock::now() - begin;
+  for (Reporter* reporter : reporters) reporter->end(result.summary);
+  return std::move(result);
+}
+
+}  // namespace collbench

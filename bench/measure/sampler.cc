@@ -1,0 +1,232 @@
+#include "bench/measure/sampler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <ctime>
+
+#include "bench/measure/agreement.h"
+#include "bench/measure/check.h"
+#include "bench/measure/stopping_rule.h"
+#include "bench/measure/visible_buffers.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+// Back-to-back batches, and how much of max_time all of them may take; none has more iterations
+// than were asked for.
+constexpr int back_to_back_batches = 5;
+constexpr double back_to_back_share = 0.25;
+constexpr int longest_back_to_back = 1000;
+
+class Sampler {
+ public:
+  Sampler(const Case& which, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
+          const UserBuffers& buffers, const NanosecondClock& clock)
+      : which_(which),
+        sampling_(sampling),
+        rule_(sampling),
+        tested_(tested),
+        rendezvous_(rendezvous),
+        buffers_(buffers),
+        clock_(clock),
+        inputs_(which.type, which.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
+        visible_(buffers, inputs_) {}
+
+  Measurement run() {
+    require_agreement(which_, sampling_, rendezvous_);
+    if (sampling_.check) {
+      check();
+      compare_replicas();
+    }
+    fill_all();
+    warm_up();
+    measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), which_.op);
+    time_latency();
+    if (sampling_.back_to_back) time_back_to_back();
+    if (sampling_.check) check();
+    measured_.played = tested_.description();
+    return std::move(measured_);
+  }
+
+ private:
+  void reduce(std::int64_t set) {
+    tested_.all_reduce(buffers_.in(set), buffers_.out(set), which_.op);
+  }
+
+  void fill_all() {
+    for (int set = 0; set < buffers_.sets(); ++set) {
+      visible_.fill(buffers_.in(set), InputKind::exact);
+      if (!which_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);  // first touch
+    }
+  }
+
+  // Runs once on exact inputs; adds up what is wrong and whether bits differ between ranks.
+  void check() {
+    visible_.fill(buffers_.in(0), InputKind::exact);
+    if (!which_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
+    rendezvous_.barrier();
+    reduce(0);
+    std::int64_t wrong = visible_.count_wrong_results(buffers_.out(0));
+    if (!which_.in_place) wrong += visible_.count_changed_inputs(buffers_.in(0));
+    measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
+    for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
+      measured_.wrong += of_rank;
+    }
+    compare_results();
+  }
+
+  // Runs once on inputs whose sums round, so that ranks that add in different orders differ.
+  void compare_replicas() {
+    visible_.fill(buffers_.in(0), InputKind::rough);
+    rendezvous_.barrier();
+    reduce(0);
+    compare_results();
+  }
+
+  void compare_results() {
+    const auto hash = static_cast<std::int64_t>(visible_.hash(buffers_.out(0)));
+    for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
+      if (of_rank != hash) measured_.replicas_identical = false;
+    }
+  }
+
+  // Between timed iterations: nothing, or what a training step does to the buffers.
+  void prepare(std::int64_t set) {
+    if (which_.buffers != Buffers::produced) return;
+    visible_.consume(buffers_.out(set));
+    visible_.fill(buffers_.in(set), InputKind::exact);
+  }
+
+  Stamp time_one() {
+    const std::int64_t set = next_set_++;
+    prepare(set);
+    rendezvous_.barrier();
+    Stamp stamp;
+    stamp.arrival_ns = clock_();
+    reduce(set);
+    stamp.completion_ns = clock_();
+    rendezvous_.note_progress();
+    // Where ranks share cores, one that began to prepare the next iteration would keep a neighbour
+    // from seeing that this one is complete, and its work would count as latency.
+    if (which_.buffers == Buffers::produced) rendezvous_.barrier();
+    return stamp;
+  }
+
+  // Times `iterations` on every rank and adds them to `into`.
+  void time_batch(int iterations, Measurement& into) {
+    std::vector<std::int64_t> mine;
+    mine.reserve(static_cast<std::size_t>(2 * iterations));
+    for (int i = 0; i < iterations; ++i) {
+      const Stamp stamp = time_one();
+      mine.push_back(stamp.arrival_ns);
+      mine.push_back(stamp.completion_ns);
+    }
+    const std::vector<std::int64_t> all = rendezvous_.gather(mine);
+    std::vector<Stamp> stamps;
+    for (std::size_t i = 0; i < all.size(); i += 2) stamps.push_back({all[i], all[i + 1]});
+    append_batch(stamps, rendezvous_.ranks(), rendezvous_.one_clock(), into);
+  }
+
+  void warm_up() {
+    if (sampling_.warmup <= 0) return;
+    Measurement warm;
+    time_batch(sampling_.warmup, warm);
+    const Seconds latency{summarize(warm.latency_ns).median_ns * 1e-9};
+    for (int left = rule_.warmup(latency) - sampling_.warmup; left > 0;) {
+      const int batch = std::min(left, StoppingRule::longest_batch);
+      time_batch(batch, warm);
+      left -= batch;
+    }
+  }
+
+  // Rank 0's wall time since `start`, the same number on every rank.
+  Seconds elapsed_since(std::int64_t start_ns) {
+    const std::int64_t elapsed = monotonic_ns() - start_ns;
+    return Seconds{static_cast<double>(rendezvous_.gather(std::span(&elapsed, 1))[0]) * 1e-9};
+  }
+
+  void time_latency() {
+    const std::int64_t start = monotonic_ns();
+    for (int batch = rule_.next({}, Seconds{0}); batch > 0;
+         batch = rule_.next(measured_.latency_ns, elapsed_since(start))) {
+      time_batch(batch, measured_);
+    }
+  }
+
+  int back_to_back_iterations() const {
+    const double median = std::max(summarize(measured_.latency_ns).median_ns, 1.0);
+    const double share = back_to_back_share / back_to_back_batches;
+    const double batch = sampling_.max_time.count() * 1e9 * share / median;
+    const int asked = sampling_.iterations > 0 ? sampling_.iterations : longest_back_to_back;
+    const int most = std::clamp(asked, 2, longest_back_to_back);
+    return std::clamp(static_cast<int>(std::min(batch, 1e6)), 2, most);
+  }
+
+  void time_back_to_back() {
+    const int iterations = back_to_back_iterations();
+    // Who shows no progress for a rank's timeout is lost, and what costs some nanoseconds is done
+    // where it does not show in the time of an iteration.
+    const int stride = summarize(measured_.latency_ns).median_ns > 2e4 ? 1 : 64;
+    for (int batch = 0; batch < back_to_back_batches; ++batch) {
+      rendezvous_.barrier();
+      const std::int64_t start = clock_();
+      for (int i = 0; i < iterations; ++i) {
+        reduce(next_set_++);
+        if (i % stride == 0) rendezvous_.note_progress();
+      }
+      const std::int64_t mine = (clock_() - start) / iterations;
+      rendezvous_.note_progress();
+      const std::vector<std::int64_t> all = rendezvous_.gather(std::span(&mine, 1));
+      measured_.back_to_back_ns.push_back(*std::max_element(all.begin(), all.end()));
+    }
+  }
+
+  const Case& which_;
+  const Sampling& sampling_;
+  StoppingRule rule_;
+  Communicator& tested_;
+  Rendezvous& rendezvous_;
+  const UserBuffers& buffers_;
+  const NanosecondClock& clock_;
+  CheckInputs inputs_;
+  VisibleBuffers visible_;
+  Measurement measured_;
+  std::int64_t next_set_ = 0;
+};
+
+}  // namespace
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured) {
+  const auto n = static_cast<std::size_t>(ranks);
+  assert(stamps.size() % n == 0);
+  const std::size_t iterations = stamps.size() / n;
+  for (std::size_t i = 0; i < iterations; ++i) {
+    Stamp last = stamps[i];
+    std::int64_t first_arrival = last.arrival_ns;
+    std::int64_t longest = last.completion_ns - last.arrival_ns;
+    for (std::size_t r = 1; r < n; ++r) {
+      const Stamp& stamp = stamps[r * iterations + i];
+      first_arrival = std::min(first_arrival, stamp.arrival_ns);
+      last.arrival_ns = std::max(last.arrival_ns, stamp.arrival_ns);
+      last.completion_ns = std::max(last.completion_ns, stamp.completion_ns);
+      longest = std::max(longest, stamp.completion_ns - stamp.arrival_ns);
+    }
+    measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
+    measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
+  }
+}
+
+Measurement sample(const Case& which, const Sampling& sampling, Communicator& tested,
+                   Rendezvous& rendezvous, const UserBuffers& buffers,
+                   const NanosecondClock& clock) {
+  return Sampler(which, sampling, tested, rendezvous, buffers, clock).run();
+}
+
+}  // namespace collbench

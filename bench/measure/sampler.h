@@ -1,0 +1,43 @@
+// Measures one case, given per rank a communicator, buffers and a place to meet.
+//
+// A timed iteration: the neutral barrier, then each rank notes the time, reduces, notes the time
+// again. Its latency is from the last arrival to the last completion over all ranks. Time stamps
+// are gathered after every batch, not within it. A second loop runs batches of iterations without a
+// barrier between and takes the slowest rank's time. The exact check comes before and after.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "bench/measure/user_buffers.h"
+#include "bench/records/case.h"
+#include "bench/records/record.h"
+#include "transports/communicator.h"
+#include "transports/world/rendezvous.h"
+
+namespace collbench {
+
+/// Nanoseconds of a clock; where ranks share a clock, of that one.
+using NanosecondClock = std::function<std::int64_t()>;
+/// CLOCK_MONOTONIC, which all threads and processes of a machine share.
+std::int64_t monotonic_ns();
+
+/// Runs this rank's part and returns the same measurement on every rank, except `played`, which is
+/// this rank's description, and without load warnings. Every rank calls it with equal arguments.
+/// Throws TransportError, saying which rank has what, if the ranks' cases or samplings differ.
+Measurement sample(const Case& which, const Sampling& sampling, Communicator& tested,
+                   Rendezvous& rendezvous, const UserBuffers& buffers,
+                   const NanosecondClock& clock = monotonic_ns);
+
+/// One rank's time stamps of one iteration.
+struct Stamp {
+  std::int64_t arrival_ns;
+  std::int64_t completion_ns;
+};
+/// Adds the latencies and skews of a batch: `stamps` holds every rank's batch, one rank after the
+/// other. With one clock, last arrival to last completion; without, the longest rank's own time,
+/// and no skew is known.
+void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured);
+
+}  // namespace collbench

@@ -1,0 +1,146 @@
+#include "bench/measure/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "transports/nccl/settings.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_sizes = 100'000;
+
+bool is_black_box(std::string_view name) {
+  return name == "gloo" || name == "mpi" || name == "nccl";
+}
+
+std::string base_name(const std::string& algorithm) {
+  return algorithm.substr(0, algorithm.find(':'));
+}
+
+/// "all" as the schedules that can be made for `workers`; other names as they are.
+std::vector<std::string> expand_names(const std::vector<std::string>& names, int workers) {
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != "all") {
+      expanded.push_back(name);
+      continue;
+    }
+    for (const AlgorithmInfo& info : algorithms()) {
+      try {
+        info.make(workers, AlgorithmSpec{std::string(info.name), {}});
+        expanded.emplace_back(info.name);
+      } catch (const InvalidArgument&) {
+        continue;  // "all" means all that fit
+      }
+    }
+  }
+  return expanded;
+}
+
+std::string resolve_backend(const std::string& wanted, const std::string& algorithm) {
+  const std::string base = base_name(algorithm);
+  if (base == "nccl") parse_nccl_settings(algorithm);
+  if (is_black_box(base)) {
+    require(wanted == "auto" || wanted == base,
+            fmt::format("algorithm '{}' is a back end of its own; it cannot run on --backend {}",
+                        base, wanted));
+    return base;
+  }
+  if (wanted == "auto" || wanted == "threads") return "shm";
+  static const std::vector<std::string> known = {"auto", "shm", "threads", "grpc",
+                                                 "gloo", "mpi", "nccl",    "cuda"};
+  require(
+      std::find(known.begin(), known.end(), wanted) != known.end(),
+      fmt::format("unknown back end '{}'.{} Known are auto, shm, grpc, gloo, mpi, nccl and cuda",
+                  wanted, did_you_mean(wanted, known)));
+  require(
+      !is_black_box(wanted) || algorithm == "auto",
+      fmt::format("back end '{0}' plays no schedules, it has its own algorithms; use --algo {0}",
+                  wanted));
+  return wanted;
+}
+
+/// The case without its size, proven possible.
+Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& backend,
+             int workers) {
+  Case which = sweep.common;
+  which.algorithm = algorithm;
+  which.backend = resolve_backend(backend, algorithm);
+  which.workers = workers;
+  which.transport = which.backend == "grpc"   ? sweep.common.transport
+                    : which.backend == "cuda" ? sweep.executor
+                                              : "";
+  if (which.backend != "cuda") which.devices.clear();
+  require(which.backend != "cuda" || !which.isolate || which.transport != "graph",
+          "--executor graph plays workers of one process, and --isolate gives each its own; use "
+          "--executor persistent");
+  // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
+  // contradiction.
+  if (is_black_box(which.backend)) which.isolate = which.private_buffers = false;
+  if (algorithm == "auto" && is_black_box(which.backend)) which.algorithm = which.backend;
+  if (algorithm != "auto" && !is_black_box(base_name(which.algorithm))) {
+    make_schedule(algorithm, workers);
+  }
+  return which;
+}
+
+}  // namespace
+
+std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
+  require(sweep.first.count >= 0 && sweep.first <= sweep.last,
+          fmt::format("the smallest size ({}) is above the largest ({})", to_string(sweep.first),
+                      to_string(sweep.last)));
+  require(sweep.step.count >= 0, "the step between sizes is negative");
+  const bool by_factor = sweep.step.count == 0;
+  require(!by_factor || sweep.factor > 1,
+          fmt::format("the factor between sizes must be above 1, not {}", sweep.factor));
+  const std::int64_t element = size_of(sweep.common.type);
+  std::vector<Bytes> sizes;
+  auto exact = static_cast<double>(sweep.first.count);
+  for (std::int64_t size = sweep.first.count; size <= sweep.last.count;) {
+    const Bytes whole{size / element * element};
+    if (sizes.empty() || sizes.back() < whole) sizes.push_back(whole);
+    require(sizes.size() <= most_sizes,
+            fmt::format("more than {} sizes; use a larger step", most_sizes));
+    if (size == sweep.last.count) break;
+    if (by_factor && size == 0) {
+      throw InvalidArgument("sizes from 0 B cannot be multiplied; start above or use a step");
+    }
+    exact = by_factor ? exact * sweep.factor : exact + static_cast<double>(sweep.step.count);
+    if (exact > static_cast<double>(sweep.last.count)) break;
+    size =
+        by_factor ? std::max<std::int64_t>(size + 1, std::llround(exact)) : size + sweep.step.count;
+  }
+  return sizes;
+}
+
+std::vector<Case> sweep_cases(const Sweep& sweep) {
+  std::vector<Case> columns;
+  for (const int workers : sweep.workers) {
+    for (const std::string& algorithm : expand_names(sweep.algorithms, workers)) {
+      for (const std::string& backend : sweep.backends) {
+        columns.push_back(resolve(sweep, algorithm, backend, workers));
+      }
+    }
+  }
+  std::vector<Case> cases;
+  for (const Bytes size : sweep_sizes(sweep)) {
+    for (Case which : columns) {
+      which.bytes = size;
+      for (const bool in_place : {false, true}) {
+        if (in_place ? !sweep.in_place : !sweep.out_of_place) continue;
+        which.in_place = in_place;
+        cases.push_back(which);
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace collbench

@@ -1,0 +1,215 @@
+#include "bench/measure/sweep_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <thread>
+#include <tuple>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/records/report.h"
+#include "core/error.h"
+#include "transports/world/launcher_variables.h"
+
+namespace collbench {
+namespace {
+
+constexpr int lock_attempts = 40;
+constexpr std::chrono::milliseconds lock_pause{50};
+
+/// Where launchers say which part of how many a process is; null where they do not.
+struct ShardSource {
+  const char* name;
+  const char* index;
+  const char* count;
+  const char* first = nullptr;  // variable of the smallest index
+  const char* step = nullptr;   // variable of the distance of two indices
+};
+constexpr std::array shard_sources{
+    ShardSource{"Slurm array", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT",
+                "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
+    ShardSource{"Kubernetes indexed Job", kubernetes_variables.index, "COLLBENCH_SHARDS"},
+    ShardSource{"Open MPI", open_mpi_variables.index, open_mpi_variables.count},
+    ShardSource{"PMIx", pmix_variables.index, "PMIX_SIZE"},
+    ShardSource{"PMI", pmi_variables.index, pmi_variables.count},
+    ShardSource{"Slurm step", slurm_variables.index, slurm_variables.count}};
+
+std::optional<int> parse_number(std::string_view text) {
+  int number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size() || number < 0) return {};
+  return number;
+}
+
+std::optional<int> variable(const char* name) {
+  const char* const value = name == nullptr ? nullptr : std::getenv(name);
+  return value == nullptr ? std::nullopt : parse_number(value);
+}
+
+/// The first launcher that gives an index and, unless `count` is known, a count. A known count
+/// means that indices are parts as they are: an array may hold only those that are to be repeated.
+std::optional<Shard> launched_shard(std::optional<int> count) {
+  for (const ShardSource& source : shard_sources) {
+    const auto index = variable(source.index);
+    if (!index) continue;
+    if (count) return Shard{*index, *count, source.name};
+    if (const auto of = variable(source.count)) {
+      const int step = std::max(variable(source.step).value_or(1), 1);
+      return Shard{(*index - variable(source.first).value_or(0)) / step, *of, source.name};
+    }
+    require(std::string_view(source.index) != "JOB_COMPLETION_INDEX",
+            "this is a pod of an indexed Job of Kubernetes, which does not say how many there are: "
+            "give --shard /N with N the completions of the Job, or 0/1 for the whole sweep");
+  }
+  return {};
+}
+
+void check_shard(const std::string& text, const Shard& shard) {
+  require(shard.count >= 1 && shard.index >= 0 && shard.index < shard.count,
+          fmt::format("--shard '{}': part {} of {} does not exist; parts count from 0", text,
+                      shard.index, shard.count));
+}
+
+/// Whether the open file still has this name: another process may have put a new one in its place.
+bool is_named(int descriptor, const std::string& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of
+/// measuring, which matters.
+void order_simulated(std::vector<Record>& records) {
+  const auto is_simulated = [](const Record& r) { return r.measurement.exact.has_value(); };
+  if (!std::all_of(records.begin(), records.end(), is_simulated)) return;
+  const auto key = [](const Record& r) {
+    return std::tuple(r.which.workers, std::string_view(r.which.simulated.topology),
+                      r.which.bytes.count, std::string_view(r.which.algorithm));
+  };
+  std::sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
+    if (key(a) != key(b)) return key(a) < key(b);
+    return to_json(a.which) < to_json(b.which);
+  });
+}
+
+}  // namespace
+
+SweepFile::Lock::Lock(const std::string& path) {
+  // The workers of a sweep that was killed share its lock until they are gone as well.
+  for (int attempt = 0; attempt < lock_attempts; ++attempt) {
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) {
+      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+    }
+    const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return;  // a file system without locks
+    if (locked && is_named(descriptor_, path)) return;
+    close(descriptor_);
+    std::this_thread::sleep_for(lock_pause);
+  }
+  throw Unavailable(fmt::format(
+      "'{}' is being filled by another process; wait for it, or name another --out", path));
+}
+
+SweepFile::Lock::~Lock() { close(descriptor_); }
+
+SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
+  const Lock before(path);  // of the file that is replaced, until it is
+  if (!fresh && std::filesystem::file_size(path) > 0) records_ = read_records(path).records;
+  const std::string unfinished = path + ".unfinished";
+  log_.emplace(unfinished, environment);
+  lock_.emplace(unfinished);
+  for (const Record& record : records_) {
+    log_->append(record);
+    cases_.insert(to_json(record.which));
+  }
+  std::error_code error;
+  std::filesystem::rename(unfinished, path, error);
+  if (error) throw Unavailable(fmt::format("cannot write '{}': {}", path, error.message()));
+}
+
+void SweepFile::append(const Record& record) {
+  log_->append(record);
+  cases_.insert(to_json(record.which));
+  records_.push_back(record);
+}
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  if (text == "auto") {
+    shard = launched_shard({}).value_or(Shard{});
+    check_shard(text, shard);
+    return shard;
+  }
+  const std::size_t slash = text.find('/');
+  require(slash != std::string::npos,
+          fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
+  const auto count = parse_number(std::string_view(text).substr(slash + 1));
+  require(count.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
+  if (slash == 0) {
+    const auto launched = launched_shard(count);
+    require(launched.has_value(),
+            fmt::format("--shard '{}': no launcher says which part this is; write I/N", text));
+    shard = *launched;
+  } else {
+    const auto index = parse_number(std::string_view(text).substr(0, slash));
+    require(index.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4", text));
+    shard = {*index, *count, "--shard"};
+  }
+  check_shard(text, shard);
+  return shard;
+}
+
+std::string shard_path(const std::string& path, const Shard& shard) {
+  if (shard.count == 1) return path;
+  std::filesystem::path name(path);
+  const std::string extension = name.extension().string();
+  return name.replace_extension().string() +
+         fmt::format(".{}-of-{}{}", shard.index, shard.count, extension);
+}
+
+RecordFile merge_records(const std::vector<std::string>& paths) {
+  RecordFile merged;
+  std::map<std::string, std::pair<std::size_t, std::string>> seen;  // case: its place and file
+  for (const std::string& path : paths) {
+    RecordFile file = read_records(path);
+    for (const auto& [key, value] : file.environment) {
+      std::string& kept = merged.environment[key];
+      if (kept.empty()) kept = value;
+      if (kept != value && kept.find(value) == std::string::npos) kept += "; " + value;
+    }
+    for (Record& record : file.records) {
+      if (record.measurement.exact) {
+        const auto [found, is_new] =
+            seen.try_emplace(to_json(record.which), merged.records.size(), path);
+        if (!is_new) {
+          const Exact& before = *merged.records[found->second.first].measurement.exact;
+          require(before.time == record.measurement.exact->time,
+                  fmt::format("{}: {:.17g} s in '{}' but {:.17g} s in '{}'; simulated times must "
+                              "be equal",
+                              case_name(record.which), before.time.count(), found->second.second,
+                              record.measurement.exact->time.count(), path));
+          continue;
+        }
+      }
+      merged.records.push_back(std::move(record));
+    }
+  }
+  order_simulated(merged.records);
+  return merged;
+}
+
+}  // namespace collbench

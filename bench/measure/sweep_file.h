@@ -1,0 +1,65 @@
+// A file of records that a sweep fills: it grows by one line per case, survives a kill, and is
+// taken up again where it ended. One process fills it at a time.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/records/record_file.h"
+
+namespace collbench {
+
+/// Thread safety: belongs to one thread.
+class SweepFile {
+ public:
+  /// Keeps the records of an existing file unless `fresh`; a last line cut short is dropped.
+  /// Throws Unavailable if it cannot be written or another process fills it, InvalidArgument if it
+  /// is no file of records.
+  SweepFile(const std::string& path, const Environment& environment, bool fresh);
+
+  /// Whether a record of this very case is there.
+  bool has(const Case& which) const { return cases_.count(to_json(which)) > 0; }
+  void append(const Record& record);
+  const std::vector<Record>& records() const { return records_; }
+
+ private:
+  /// A file held open under a lock, which ends with the process.
+  class Lock {
+   public:
+    explicit Lock(const std::string& path);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    int descriptor_ = -1;
+  };
+
+  std::optional<Lock> lock_;
+  std::optional<RecordLog> log_;
+  std::vector<Record> records_;
+  std::set<std::string> cases_;
+};
+
+/// One part of a sweep: the cases whose number modulo `count` is `index`.
+struct Shard {
+  int index = 0;
+  int count = 1;
+  std::string source;  // "--shard", "Slurm array", ...; empty if the sweep is whole
+};
+/// "I/N", "/N" with I from the environment, or "auto", which asks the environment for both: Slurm
+/// arrays, indexed Jobs of Kubernetes, Open MPI, PMI, PMIx and steps of Slurm. Kubernetes does not
+/// tell N: it is needed as "/N" or in COLLBENCH_SHARDS. Throws InvalidArgument.
+Shard parse_shard(const std::string& text);
+/// "out.jsonl" as "out.3-of-8.jsonl"; the path itself if the sweep is whole.
+std::string shard_path(const std::string& path, const Shard& shard);
+
+/// Joins record files: equal cases with equal exact figures become one record; environments that
+/// differ keep every value. If all are simulated, they come in an order that does not depend on the
+/// parts: by ranks, machine and size. Throws InvalidArgument, naming case and files, if exact
+/// figures differ.
+RecordFile merge_records(const std::vector<std::string>& paths);
+
+}  // namespace collbench

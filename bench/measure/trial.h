@@ -1,0 +1,27 @@
+// A trial settles what `auto` plays: the policy's choice and what may be as fast take turns on the
+// workers themselves for a moment, and the fastest is taken.
+//
+// Turns alternate, so that whatever drifts hits all alike, and who is clearly behind drops out. An
+// algorithm counts with Tukey's trimean of all its samples, since with more workers than cores some
+// have two modes. Differences within the noise leave the policy's choice in place. Everything rests
+// on measured times alone: ranks that decide each for itself, from the same measurement, decide the
+// same.
+#pragma once
+
+#include <functional>
+
+#include "bench/measure/team.h"
+#include "bench/records/case.h"
+#include "heuristics/policies/choose.h"
+
+namespace collbench {
+
+/// `choice` or one of its rivals, with the times in its reason. Plays nothing for a choice without
+/// rivals, for a sampling without a trial, and for a case with injected faults, which are meant for
+/// the measurement; gives up where one all-reduce is too slow to try others. `stopped` is asked
+/// before every turn: once it is true `choice` is given back. Throws as Team::measure; a rival that
+/// is refused drops out.
+Choice try_out(const Case& which, const Choice& choice, const Sampling& sampling, Team& team,
+               const std::function<bool()>& stopped);
+
+}  // namespace collbench

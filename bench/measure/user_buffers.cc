@@ -1,0 +1,100 @@
+#include "bench/measure/user_buffers.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::int64_t huge_page = std::int64_t{2} << 20;
+
+// What a rank's cold buffers must exceed: the last-level cache, within reason. A virtual machine
+// reports the whole socket's cache, of which few of its cores ever fill more than a part.
+std::int64_t cache_bytes() {
+  const std::int64_t reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return std::clamp<std::int64_t>(reported, std::int64_t{8} << 20, std::int64_t{64} << 20);
+}
+
+// Buffers start on their own cache line, large ones on their own page.
+std::int64_t padded(std::int64_t bytes) {
+  const std::int64_t grain = bytes >= 4096 ? 4096 : 64;
+  return std::max<std::int64_t>((bytes + grain - 1) / grain * grain, grain);
+}
+
+int buffers_per_set(const Case& which) { return which.in_place ? 1 : 2; }
+
+int set_count(const Case& which) {
+  if (which.buffers != Buffers::cold) return 1;
+  const std::int64_t set = padded(which.bytes.count) * buffers_per_set(which);
+  return static_cast<int>(cache_bytes() / set) + 2;
+}
+
+}  // namespace
+
+Bytes user_buffer_bytes(const Case& which) {
+  return Bytes{padded(which.bytes.count)} * (buffers_per_set(which) * set_count(which));
+}
+
+void require_memory(const Case& which, Bytes available) {
+  const std::int64_t width = size_of(which.type);
+  require(which.bytes.count >= 0,
+          "a vector of " + std::to_string(which.bytes.count) + " bytes is impossible");
+  require(which.bytes.count % width == 0, to_string(which.bytes) + " is not a whole number of " +
+                                              std::string(to_string(which.type)) + " elements of " +
+                                              std::to_string(width) + " B");
+  const double needed = static_cast<double>(which.workers) * buffers_per_set(which) *
+                        set_count(which) * static_cast<double>(padded(which.bytes.count));
+  if (needed <= static_cast<double>(available.count)) return;
+  const std::string total =
+      needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB";
+  throw InvalidArgument(std::to_string(which.workers) + " workers with " +
+                        std::to_string(buffers_per_set(which) * set_count(which)) + " buffers of " +
+                        to_string(which.bytes) + " each need " + total + " of memory; " +
+                        to_string(available) + " are available");
+}
+
+std::shared_ptr<std::byte> allocate_pages(Bytes size) {
+  const bool large = size.count >= huge_page;
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size.count, 1));
+  const std::size_t mapped = bytes + (large ? static_cast<std::size_t>(huge_page) : 0);
+  void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(start != MAP_FAILED,
+          "no memory for a buffer of " + to_string(size) + ": " + std::strerror(errno));
+  auto address = reinterpret_cast<std::uintptr_t>(start);
+  if (large) {
+    constexpr auto page = static_cast<std::uintptr_t>(huge_page);
+    address = (address + page - 1) / page * page;
+    madvise(reinterpret_cast<void*>(address), bytes, MADV_HUGEPAGE);  // a wish; may be refused
+  }
+  return {reinterpret_cast<std::byte*>(address),
+          [start, mapped](std::byte*) { munmap(start, mapped); }};
+}
+
+UserBuffers::UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies)
+    : memory_(std::move(memory)),
+      copies_(copies),
+      count_(which.bytes.count / size_of(which.type)),
+      type_(which.type),
+      stride_(padded(which.bytes.count)),
+      sets_(set_count(which)),
+      in_place_(which.in_place) {}
+
+Region UserBuffers::region(std::int64_t place) const {
+  return {memory_.get() + place * stride_, count_, type_};
+}
+
+Region UserBuffers::in(std::int64_t index) const {
+  return region(index % sets_ * (in_place_ ? 1 : 2));
+}
+
+Region UserBuffers::out(std::int64_t index) const {
+  return in_place_ ? in(index) : region(index % sets_ * 2 + 1);
+}
+
+}  // namespace collbench

@@ -1,0 +1,60 @@
+// The vectors that one rank of a benchmark reduces, and the memory they need.
+//
+// One input and one output (the same one in place), or for cold buffers so many that going round
+// them leaves nothing of the last round in the caches. Memory is asked for before it is taken: a
+// case that does not fit is refused with the figures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/records/case.h"
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+/// Bytes of user buffers of one rank, padding included.
+Bytes user_buffer_bytes(const Case& which);
+
+/// Throws InvalidArgument, saying how much is needed and how much there is, if all ranks' buffers
+/// exceed `available`; and for a size that is negative or not a whole number of elements.
+void require_memory(const Case& which, Bytes available);
+
+/// Memory from the system: zero, aligned to 2 MiB with huge pages asked for where it is large,
+/// given back with the last copy. Not touched: its owner does that first. Throws InvalidArgument if
+/// there is none.
+std::shared_ptr<std::byte> allocate_pages(Bytes size);
+
+/// How bytes get into memory that the processor cannot touch, and back; both are null where it can.
+struct MemoryCopies {
+  void (*upload)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
+  void (*download)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
+};
+
+/// Thread safety: belongs to its rank's thread.
+class UserBuffers {
+ public:
+  /// `memory` holds user_buffer_bytes(which) bytes, aligned to 64.
+  UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies = {});
+
+  int sets() const { return sets_; }
+  /// Buffers of set `index`, taken round and round.
+  Region in(std::int64_t index) const;
+  Region out(std::int64_t index) const;
+  const MemoryCopies& copies() const { return copies_; }
+
+ private:
+  Region region(std::int64_t place) const;
+
+  std::shared_ptr<std::byte> memory_;
+  MemoryCopies copies_;
+  std::int64_t count_;
+  DataType type_;
+  std::int64_t stride_;
+  int sets_;
+  bool in_place_;
+};
+
+}  // namespace collbench

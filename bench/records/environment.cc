@@ -1,0 +1,169 @@
+#include "bench/records/environment.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/available_memory.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/driver.h"
+#include "transports/cuda/nccl_library.h"
+#include "transports/kernels/kernels.h"
+#include "transports/nccl/gpu_survey.h"
+
+namespace collbench {
+namespace {
+
+std::string first_line(const std::string& path, const std::string& otherwise = "unknown") {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !line.empty() ? line : otherwise;
+}
+
+// The value after "KEY<spaces>:" in a file of such lines.
+std::string field(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (line.rfind(key, 0) != 0 || colon == std::string::npos) continue;
+    const auto start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "unknown";
+}
+
+// "always [madvise] never" -> "madvise".
+std::string chosen(const std::string& line) {
+  const auto open = line.find('[');
+  const auto close = line.find(']');
+  return open == std::string::npos || close < open ? line : line.substr(open + 1, close - open - 1);
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return std::string("clang ") + __clang_version__;
+#else
+  return std::string("g++ ") + __VERSION__;
+#endif
+}
+
+// "0-1,4": the processors of the affinity mask as ranges.
+std::string affinity() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return "unknown";
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpu);
+    if (last > cpu) text += "-" + std::to_string(last);
+    cpu = last;
+  }
+  return text;
+}
+
+// "1.5 cores" or "none": the tightest CPU limit of version 2 ("max 100000", "150000 100000") from
+// this group to the root, else that of version 1.
+std::string cgroup_quota() {
+  double tightest = std::numeric_limits<double>::infinity();
+  const auto tighten = [&](double quota, double period) {
+    if (quota > 0 && period > 0) tightest = std::min(tightest, quota / period);
+  };
+  for (std::string folder = cgroup_folder(); folder.size() >= std::string("/sys/fs/cgroup").size();
+       folder.resize(folder.find_last_of('/'))) {
+    std::istringstream limit(first_line(folder + "/cpu.max", ""));
+    double quota = 0;
+    double period = 0;
+    if (limit >> quota >> period) tighten(quota, period);
+  }
+  tighten(std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1").c_str()),
+          std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "0").c_str()));
+  if (tightest == std::numeric_limits<double>::infinity()) return "none";
+  std::ostringstream text;
+  text << tightest << " cores";
+  return text.str();
+}
+
+// Share of all processor time since boot that the hypervisor gave to somebody else.
+std::string steal() {
+  std::istringstream line(first_line("/proc/stat", ""));
+  std::string cpu;
+  line >> cpu;
+  double total = 0;
+  double stolen = 0;
+  double ticks = 0;
+  for (int column = 0; column < 8 && line >> ticks; ++column) {
+    total += ticks;
+    if (column == 7) stolen = ticks;
+  }
+  if (total <= 0) return "unknown";
+  std::ostringstream text;
+  text.precision(3);
+  text << 100 * stolen / total << " % since boot";
+  return text.str();
+}
+
+// "NCCL_ALGO=Ring NCCL_DEBUG=INFO": what the user tells NCCL; secrets have other names.
+std::string nccl_variables() {
+  std::vector<std::string> found;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("NCCL_")) found.emplace_back(*variable);
+  }
+  std::sort(found.begin(), found.end());
+  std::string text;
+  for (const std::string& variable : found) text += (text.empty() ? "" : " ") + variable;
+  return text;
+}
+
+}  // namespace
+
+Environment collect_environment() {
+  Environment environment;
+  utsname system{};
+  uname(&system);
+  environment["host"] = system.nodename;
+  environment["kernel"] = std::string(system.sysname) + " " + system.release;
+  environment["cpu"] = field("/proc/cpuinfo", "model name");
+  environment["cores"] = std::to_string(sysconf(_SC_NPROCESSORS_ONLN));
+  environment["affinity"] = affinity();
+  environment["cgroup_quota"] = cgroup_quota();
+  environment["governor"] =
+      first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "none");
+  environment["thp"] = chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
+  environment["load"] = first_line("/proc/loadavg");
+  environment["steal"] = steal();
+  environment["memory_available"] = to_string(available_memory());
+  environment["compiler"] = compiler();
+  environment["build_flags"] = COLLBENCH_BUILD_FLAGS;
+  environment["isa"] = kernel_isa();
+  environment["git_revision"] = COLLBENCH_GIT_REVISION;
+  environment["version"] = COLLBENCH_VERSION;
+  return environment;
+}
+
+void add_gpus(Environment& environment) {
+  const GpuSurvey survey = survey_gpus();
+  environment.merge(gpu_environment(survey));
+  if (!survey.unavailable.empty()) environment["gpu"] = "unknown: " + survey.unavailable;
+  const CudaDriverState driver = find_cuda_driver();
+  environment["cuda_driver"] = to_string(CudaVersion{driver.version});
+  const NcclLibrary nccl = find_nccl();
+  if (nccl.unavailable.empty()) environment["nccl"] = nccl.version;
+  if (const std::string variables = nccl_variables(); !variables.empty()) {
+    environment["nccl_variables"] = variables;
+  }
+}
+
+std::string now_utc() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
+
+}  // namespace collbench

@@ -1,0 +1,73 @@
+#include "bench/records/record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+double quantile(const std::vector<std::int64_t>& sorted, double p) {
+  const double place = p * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  const auto low = static_cast<double>(sorted[below]);
+  const auto high = static_cast<double>(sorted[above]);
+  return low + (high - low) * (place - static_cast<double>(below));
+}
+
+// The largest l with P(Binomial(n, 1/2) < l) <= 2.5 %: the l-th smallest and l-th largest of n
+// samples enclose the median with at least 95 %. 0 if even the extremes do not (n < 6).
+std::size_t interval_rank(std::size_t n) {
+  const auto count = static_cast<double>(n);
+  if (n >= 1000) {
+    const double z = 1.959963984540054;  // 97.5 % of the normal distribution
+    return static_cast<std::size_t>(std::floor(count / 2 - z * std::sqrt(count) / 2));
+  }
+  // In logarithms, for 2^-n underflows; term by term, since lgamma() writes a global and ranks are
+  // threads.
+  double log_term = -count * std::log(2.0);  // of P(X = l)
+  double below = 0;                          // P(X < l + 1)
+  for (std::size_t l = 0; l <= n; ++l) {
+    below += std::exp(log_term);
+    if (below > 0.025) return l;
+    const auto k = static_cast<double>(l);
+    log_term += std::log((count - k) / (k + 1));
+  }
+  return n;
+}
+
+}  // namespace
+
+Summary summarize(const std::vector<std::int64_t>& samples_ns) {
+  require(!samples_ns.empty(), "a summary needs at least one sample");
+  std::vector<std::int64_t> sorted = samples_ns;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t l = std::max<std::size_t>(interval_rank(sorted.size()), 1);
+  Summary summary;
+  summary.n = static_cast<int>(sorted.size());
+  summary.median_ns = quantile(sorted, 0.5);
+  summary.min_ns = static_cast<double>(sorted.front());
+  summary.p25_ns = quantile(sorted, 0.25);
+  summary.p75_ns = quantile(sorted, 0.75);
+  summary.p95_ns = quantile(sorted, 0.95);
+  summary.p99_ns = quantile(sorted, 0.99);
+  summary.interval_low_ns = static_cast<double>(sorted[l - 1]);
+  summary.interval_high_ns = static_cast<double>(sorted[sorted.size() - l]);
+  return summary;
+}
+
+Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {
+  require(time.count() > 0, "a bandwidth needs a time above zero");
+  return record.which.bytes / time;
+}
+
+Bandwidth bus_bandwidth(const Record& record, Seconds time) {
+  const double n = record.which.workers;
+  const std::string& collective = record.which.simulated.collective;
+  const double passes = collective == "all-reduce" ? 2 : 1;  // halves move half as much
+  return {algorithm_bandwidth(record, time).bytes_per_second * passes * (n - 1) / n};
+}
+
+}  // namespace collbench

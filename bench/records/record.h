@@ -1,0 +1,92 @@
+// A record is one measured case: every raw sample, the check, the environment, the bound.
+//
+// Records are what is written, compared and reported. The JSON form is results/schema.json.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/records/case.h"
+#include "core/units.h"
+#include "transports/communicator.h"
+
+namespace collbench {
+
+/// What physics allows for the case, and where the figure comes from.
+struct Bound {
+  Seconds time;        // no all-reduce of this kind can be faster
+  std::string reason;  // "memory: 2 N M bytes at 38.2 GB/s measured here"
+};
+
+/// What a simulation knows exactly: equal on every machine and in every run, so that two versions
+/// are compared for equality.
+struct Exact {
+  Seconds time{0};
+  std::string engine;                // that played it: "fluid"
+  std::string why;                   // this engine; empty if it was asked for
+  std::int64_t messages = 0;         // of all ranks
+  std::int64_t messages_played = 0;  // that the engine really handled
+  int rounds = 0;
+  int rank_classes = 0;           // quotient: classes of ranks that behave alike; else 0
+  double busiest_link_bytes = 0;  // on the wire; 0 where the engine does not know
+  std::string bottleneck;         // in words; empty where the engine does not know
+};
+
+/// The timings of one case. Latency of an iteration: from the last rank's arrival to the last
+/// rank's completion. Samples are in the order taken and none is ever removed.
+struct Measurement {
+  std::vector<std::int64_t> latency_ns;       // one per timed iteration
+  std::vector<std::int64_t> skew_ns;          // first to last arrival of the same iterations
+  std::vector<std::int64_t> back_to_back_ns;  // batches without a barrier between: per iteration,
+                                              // of the slowest rank
+  std::int64_t wrong = -1;  // elements unlike the exact result, over all ranks; -1: not checked
+  bool replicas_identical = true;  // all ranks ended with the same bits
+  std::string played;  // what really ran: "direct (fused, 8 pieces)", "Gloo ring_chunked"
+  std::vector<std::string> warnings;  // "foreign load: 38 % of the CPU time was not ours"
+  std::optional<Bound> bound;         // from what the team measured of its transport; else empty
+  std::optional<Forecast> estimate;   // what the measured library itself foretold; else empty
+  std::optional<Exact> exact;         // of a simulated case; latency_ns is its time in whole ns
+};
+
+/// Where and with what a record was made. Keys are stable; values are text.
+/// At least: host, cpu, cores, affinity, cgroup_quota, governor, kernel, compiler, build_flags,
+/// isa, thp, load, git_revision, version, command, seed, and the version of each back end in the
+/// record.
+using Environment = std::map<std::string, std::string>;
+
+struct Record {
+  Case which;
+  std::string algorithm_chosen;  // differs from which.algorithm for "auto"
+  std::string choice_reason;     // why auto chose it, in words; empty unless auto
+  Measurement measurement;
+  std::optional<Bound> bound;
+  std::string started;  // ISO 8601, UTC
+  std::string skipped;  // why the case could not run; empty if it ran
+};
+
+/// Statistics of the samples as tables show them. All in nanoseconds.
+struct Summary {
+  int n = 0;
+  double median_ns = 0;
+  double min_ns = 0;
+  double p25_ns = 0;
+  double p75_ns = 0;
+  double p95_ns = 0;
+  double p99_ns = 0;
+  double interval_low_ns = 0;  // 95 % interval of the median by order statistics
+  double interval_high_ns = 0;
+};
+/// Quantiles by linear interpolation (Hyndman and Fan 1996, type 7, as NumPy's default). The
+/// interval of the median uses binomial order statistics, exact for n < 1000. Requires at least one
+/// sample.
+Summary summarize(const std::vector<std::int64_t>& samples_ns);
+
+/// bytes / time, and times 2(N-1)/N: nccl-tests' algbw and busbw for all-reduce; (N-1)/N for the
+/// halves of one.
+Bandwidth algorithm_bandwidth(const Record& record, Seconds time);
+Bandwidth bus_bandwidth(const Record& record, Seconds time);
+
+}  // namespace collbench

@@ -1,0 +1,52 @@
+// The columns that tables for people are made of: what each is called and what it shows.
+//
+// There is one list of them. A table takes those that its user named or, by default, the figures
+// and whatever varies over the run; what does not vary belongs into a heading.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/records/record.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+
+/// A record with its figures, computed once for all cells.
+struct Row {
+  const Record& record;
+  Figures figures;
+};
+
+struct Column {
+  std::string_view name;  // as --columns and --sort take it
+  std::string heading;
+  std::string unit;  // "(GB/s)", or ""
+  std::size_t width = 0;
+  bool left = false;    // where its cells are aligned
+  bool figure = false;  // "-" in a row without figures, one that was skipped
+  std::string (*text)(const Row&) = nullptr;
+  double (*value)(const Row&) = nullptr;  // to sort by; null: by the text
+};
+
+/// The names of all columns, in the order in which help texts list them.
+std::vector<std::string> column_names();
+
+/// The columns called `names` in that order or, if there are none, those that show what varies over
+/// `cases` and then the usual figures. `unicode`: "(µs)" instead of "(us)". Requires known names.
+std::vector<Column> table_columns(const std::vector<std::string>& names,
+                                  const std::vector<Case>& cases, bool unicode);
+
+/// What a row shows in a column.
+std::string cell_text(const Column& column, const Row& row);
+
+/// Sorts by the first of `keys`, rows that it does not tell apart by the next; "-busbw" begins with
+/// the largest. Records without figures come last. Requires names of columns.
+void sort_records(std::vector<Record>& records, const std::vector<std::string>& keys);
+
+/// The back end of a case, with what changes its nature: "shm-processes".
+std::string backend_text(const Case& which);
+
+}  // namespace collbench

@@ -1,0 +1,125 @@
+// Long CSV: what was varied first, then what was measured. RFC 4180 quoting; empty is "not known".
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "bench/records/report.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == text.npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+constexpr std::string_view case_columns =
+    "algorithm,chosen,backend,transport,workers,isolate,private_buffers,type,op,in_place,buffers,"
+    "bytes,count,started";
+constexpr std::string_view statistics_columns =
+    ",n,median_us,min_us,p25_us,p75_us,p95_us,p99_us,interval_low_us,interval_high_us,algbw_GBps,"
+    "busbw_GBps,bound_us,wrong,replicas_identical,skipped";
+constexpr std::string_view simulated_columns =
+    ",topology,collective,posting,mapping,protocol,engine,exact_us,rounds,messages";
+constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
+
+std::string case_cells(const Record& record) {
+  const Case& which = record.which;
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(which.algorithm),
+                     quoted(record.algorithm_chosen), which.backend, which.transport, which.workers,
+                     which.isolate, which.private_buffers, to_string(which.type),
+                     to_string(which.op), which.in_place, to_string(which.buffers),
+                     which.bytes.count, element_count(which), record.started);
+}
+
+std::string simulated_cells(const Record& record) {
+  const Simulated& simulated = record.which.simulated;
+  std::string cells =
+      fmt::format(",{},{},{},{},{}", quoted(simulated.topology), simulated.collective,
+                  simulated.posting, quoted(simulated.mapping), simulated.protocol);
+  if (!record.measurement.exact) return cells + ",,,,";
+  const Exact& exact = *record.measurement.exact;
+  return cells + fmt::format(",{},{:.12g},{},{}", exact.engine, exact.time.count() * 1e6,
+                             exact.rounds, exact.messages);
+}
+
+bool all_simulated(const std::vector<Case>& cases) {
+  return std::none_of(cases.begin(), cases.end(),
+                      [](const Case& which) { return which.simulated.topology.empty(); });
+}
+
+class CsvReporter final : public Reporter {
+ public:
+  CsvReporter(std::ostream& out, bool raw_samples) : out_(out), raw_samples_(raw_samples) {}
+
+  void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
+    simulated_ = all_simulated(cases) && !raw_samples_;
+    out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns)
+         << (simulated_ ? simulated_columns : "") << '\n'
+         << std::flush;
+  }
+
+  void record(const Record& record) override {
+    if (raw_samples_) {
+      write_samples(record);
+    } else {
+      write_statistics(record);
+    }
+    out_ << std::flush;
+  }
+
+  void end(const RunSummary& /*summary*/) override {}
+
+ private:
+  void write_samples(const Record& record) {
+    const Measurement& measured = record.measurement;
+    for (std::size_t i = 0; i < measured.latency_ns.size(); ++i) {
+      const std::string skew =
+          i < measured.skew_ns.size()
+              ? fmt::format("{:.3f}", static_cast<double>(measured.skew_ns[i]) / 1e3)
+              : std::string();
+      out_ << fmt::format("{},{},{:.3f},{}\n", case_cells(record), i,
+                          static_cast<double>(measured.latency_ns[i]) / 1e3, skew);
+    }
+  }
+
+  void write_statistics(const Record& record) {
+    const Figures shown = figures(record);
+    out_ << case_cells(record);
+    if (shown.valid) {
+      const Summary& s = shown.latency;
+      out_ << fmt::format(",{}", s.n);
+      for (const double ns : {s.median_ns, s.min_ns, s.p25_ns, s.p75_ns, s.p95_ns, s.p99_ns,
+                              s.interval_low_ns, s.interval_high_ns}) {
+        out_ << fmt::format(",{:.3f}", ns / 1e3);
+      }
+      out_ << fmt::format(",{:.6g},{:.6g}", shown.algbw_GBps, shown.busbw_GBps);
+    } else {
+      out_ << ",0" << std::string(10, ',');
+    }
+    const std::int64_t wrong = record.measurement.wrong;
+    out_ << ',' << (record.bound ? fmt::format("{:.3f}", record.bound->time.count() * 1e6) : "")
+         << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
+         << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
+         << quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "") << '\n';
+  }
+
+  std::ostream& out_;
+  bool raw_samples_;
+  bool simulated_ = false;  // every case is; then there are columns for it
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> csv_reporter(std::ostream& out, bool raw_samples) {
+  return std::make_unique<CsvReporter>(out, raw_samples);
+}
+
+}  // namespace collbench

@@ -1,0 +1,75 @@
+// Google Benchmark's JSON. One entry per case: real_time is the median latency. We do not measure
+// CPU time per iteration, so cpu_time repeats real_time: compare.py prints both, and neither is
+// NaN.
+#include <map>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/records/report.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class GbenchReporter final : public Reporter {
+ public:
+  explicit GbenchReporter(std::ostream& out) : out_(out) {}
+
+  void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
+    const auto value = [&](const char* key) {
+      const auto found = environment.find(key);
+      return found == environment.end() ? std::string("unknown") : found->second;
+    };
+    document_["context"] = {{"host_name", value("host")},
+                            {"executable", value("command")},
+                            {"cpu", value("cpu")},
+                            {"num_cpus", std::atoi(value("cores").c_str())},
+                            {"collbench_version", value("version")},
+                            {"git_revision", value("git_revision")},
+                            {"library_build_type", "release"}};
+    document_["benchmarks"] = Json::array();
+  }
+
+  void record(const Record& record) override {
+    const Figures shown = figures(record);
+    if (!shown.valid) return;
+    if (!document_["context"].contains("date")) document_["context"]["date"] = record.started;
+    const std::string name = case_name(record.which);
+    Json entry = {{"name", name},
+                  {"run_name", name},
+                  {"run_type", "iteration"},
+                  {"repetition_index", repetitions_[name]++},
+                  {"threads", record.which.workers},
+                  {"iterations", shown.latency.n},
+                  {"real_time", shown.median_us},
+                  {"cpu_time", shown.median_us},
+                  {"time_unit", "us"},
+                  {"bytes_per_second", shown.algbw_GBps * 1e9},
+                  {"busbw_GBps", shown.busbw_GBps}};
+    if (!is_right(record)) {
+      entry["error_occurred"] = true;
+      entry["error_message"] = "the result differs from the exact one";
+    }
+    document_["benchmarks"].push_back(std::move(entry));
+  }
+
+  void end(const RunSummary& /*summary*/) override {
+    out_ << document_.dump(2) << '\n' << std::flush;
+  }
+
+ private:
+  std::ostream& out_;
+  Json document_;
+  std::map<std::string, int> repetitions_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> gbench_reporter(std::ostream& out) {
+  return std::make_unique<GbenchReporter>(out);
+}
+
+}  // namespace collbench

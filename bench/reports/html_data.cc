@@ -1,0 +1,242 @@
+// The page's data: one array per record, words by their place in a table of words, since ten
+// thousand cases repeat few words.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/records/report.h"
+#include "bench/reports/columns.h"
+#include "bench/reports/html_report.h"
+#include "bench/reports/text.h"
+#include "bench/verdicts/verdict.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+/// Texts that occur again and again, by number.
+class Words {
+ public:
+  int operator()(const std::string& text) {
+    const auto [found, is_new] = places_.try_emplace(text, static_cast<int>(words_.size()));
+    if (is_new) words_.push_back(text);
+    return found->second;
+  }
+  const std::vector<std::string>& all() const { return words_; }
+
+ private:
+  std::map<std::string, int> places_;
+  std::vector<std::string> words_;
+};
+
+/// How a simulated case is played beyond its topology, where it is unusual.
+std::string simulated_detail(const Simulated& simulated) {
+  const Simulated usual;
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& value, const std::string& otherwise, const char* what) {
+    if (value != otherwise && !value.empty()) parts.push_back(what + value);
+  };
+  add(simulated.collective, usual.collective, "");
+  add(simulated.mapping, usual.mapping, "mapping ");
+  add(simulated.posting, usual.posting, "");
+  add(simulated.protocol, usual.protocol, "protocol ");
+  add(simulated.stragglers, "", "stragglers ");
+  add(simulated.slow_hosts, "", "slow hosts ");
+  if (simulated.jitter.count() > 0) parts.push_back("jitter " + to_string(simulated.jitter));
+  if (simulated.equal_chunks) parts.emplace_back("equal chunks");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string disturbances(const Record& record) {
+  return fmt::format("{}", fmt::join(record.measurement.warnings, "; "));
+}
+
+/// What the check said; "" also for what has no result.
+std::string check_text(const Record& record) {
+  const bool unchecked = is_right(record) && record.measurement.wrong < 0;
+  const bool has_result = !record.measurement.exact && record.skipped.empty();
+  return unchecked && has_result ? "not checked" : wrong_text(record);
+}
+
+Json samples_of(const Record& record, std::size_t most) {
+  const std::vector<std::int64_t>& all = record.measurement.latency_ns;
+  Json kept = Json::array();
+  if (record.measurement.exact) return kept;  // one value, and known better
+  const std::size_t step = (all.size() + most - 1) / most;
+  for (std::size_t i = 0; i < all.size(); i += step) kept.push_back(all[i]);
+  return kept;
+}
+
+// The order of the columns is that of `fields` in bench/reports/html/rows.js.
+Json row_of(const Record& record, int source, std::size_t most_samples, Words& words) {
+  const Case& which = record.which;
+  const Figures shown = figures(record);
+  const Summary& latency = shown.latency;
+  const double exact_us =
+      record.measurement.exact ? record.measurement.exact->time.count() * 1e6 : 0;
+  const auto us = [&](double ns) {
+    return shown.valid ? finite(exact_us > 0 ? exact_us : ns / 1e3) : Json(nullptr);
+  };
+  const auto rate = [&](double value) { return shown.valid ? finite(value) : Json(nullptr); };
+  Json row = {source,
+              words(which.algorithm),
+              words(record.algorithm_chosen),
+              words(backend_text(which)),
+              which.workers,
+              which.bytes.count,
+              words(std::string(to_string(which.type))),
+              words(std::string(to_string(which.op))),
+              words(which.in_place ? "in place" : "out of place"),
+              words(std::string(to_string(which.buffers))),
+              words(which.simulated.topology),
+              words(simulated_detail(which.simulated)),
+              latency.n,
+              us(latency.median_ns),
+              us(latency.min_ns),
+              us(latency.p25_ns),
+              us(latency.p75_ns),
+              us(latency.p95_ns),
+              us(latency.interval_low_ns),
+              us(latency.interval_high_ns),
+              rate(shown.algbw_GBps),
+              rate(shown.busbw_GBps),
+              record.bound ? finite(record.bound->time.count() * 1e6) : Json(nullptr),
+              words(record.bound ? record.bound->reason : ""),
+              words(check_text(record)),
+              words(record.skipped),
+              words(disturbances(record)),
+              words(record.choice_reason),
+              samples_of(record, most_samples)};
+  return row;
+}
+
+Json replay_value(const Replay& replay) {
+  Json messages = Json::array();
+  for (const ReplayedMessage& m : replay.messages) {
+    messages.push_back({m.from, m.to, m.round, m.bytes, m.ready_us, m.start_us, m.arrival_us});
+  }
+  Json vertices = Json::array();
+  for (const ReplayedVertex& v : replay.vertices) vertices.push_back({v.name, v.host, v.x, v.y});
+  Json links = Json::array();
+  for (const ReplayedLink& l : replay.links) {
+    links.push_back(
+        {l.from, l.to, l.link_class, l.capacity_GBps, l.bytes, l.busy_us, finite(l.utilisation)});
+  }
+  return {{"name", replay.name},
+          {"topology", replay.topology},
+          {"engine", replay.engine},
+          {"bottleneck", replay.bottleneck},
+          {"time_us", finite(replay.time_us)},
+          {"ranks", replay.ranks},
+          {"left_out", replay.messages_left_out},
+          {"messages", std::move(messages)},
+          {"vertices", std::move(vertices)},
+          {"links", std::move(links)}};
+}
+
+Json history_value(const HistorySeries& series) {
+  Json points = Json::array();
+  for (const HistoryPoint& p : series.points) {
+    points.push_back({p.label, p.when, finite(p.ratio), finite(p.low), finite(p.high)});
+  }
+  Json changes = Json::array();
+  for (const HistoryChange& change : series.changes) {
+    changes.push_back({change.place, change.text});
+  }
+  return {{"name", series.name}, {"points", std::move(points)}, {"changes", std::move(changes)}};
+}
+
+Json verdict_value(const Verdict& verdict, const GateRule& rule) {
+  const auto typical_us = [](const std::optional<Arm>& arm) {
+    return arm ? finite(arm->typical_ns / 1e3) : Json(nullptr);
+  };
+  const std::optional<double> ratio = ratio_of(verdict);
+  const RatioEstimate* estimate = deciding(verdict);
+  return {{"name", verdict.name},
+          {"outcome", to_string(verdict.outcome)},
+          {"fails", fails(verdict, rule)},
+          {"exact", verdict.exact},
+          {"reason", verdict.reason},
+          {"base_us", typical_us(verdict.base)},
+          {"head_us", typical_us(verdict.head)},
+          {"ratio", ratio ? finite(*ratio) : Json(nullptr)},
+          {"low", estimate == nullptr ? Json(nullptr) : finite(estimate->low)},
+          {"high", estimate == nullptr ? Json(nullptr) : finite(estimate->high)}};
+}
+
+Json comparison_value(const Comparison& comparison) {
+  Json counts = Json::object();
+  for (const VerdictOutcome outcome : all_outcomes()) {
+    counts[std::string(to_string(outcome))] = count(comparison, outcome);
+  }
+  // The worst first: what a reader came for.
+  std::vector<const Verdict*> order;
+  for (const Verdict& verdict : comparison.verdicts) order.push_back(&verdict);
+  std::stable_sort(order.begin(), order.end(), [](const Verdict* a, const Verdict* b) {
+    if (a->outcome != b->outcome) return a->outcome < b->outcome;
+    return ratio_of(*a).value_or(0) > ratio_of(*b).value_or(0);
+  });
+  Json verdicts = Json::array();
+  for (const Verdict* verdict : order) verdicts.push_back(verdict_value(*verdict, comparison.rule));
+  return {{"title", comparison.title},         {"headline", headline(comparison)},
+          {"method", method_line(comparison)}, {"threshold", comparison.rule.threshold},
+          {"counts", std::move(counts)},       {"mismatches", comparison.mismatches},
+          {"warnings", comparison.warnings},   {"verdicts", std::move(verdicts)}};
+}
+
+Json rows_of(const HtmlReport& report, Words& words) {
+  std::size_t records = 1;
+  for (const ReportSource& source : report.sources) records += source.file.records.size();
+  const std::size_t most_samples = std::max<std::size_t>(most_page_samples / records, 20);
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < report.sources.size(); ++i) {
+    for (const Record& record : report.sources[i].file.records) {
+      rows.push_back(row_of(record, static_cast<int>(i), most_samples, words));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string page_data(const HtmlReport& report) {
+  Words words;
+  Json rows = rows_of(report, words);
+  Json sources = Json::array();
+  for (const ReportSource& source : report.sources) {
+    sources.push_back({{"name", source.name}, {"environment", source.file.environment}});
+  }
+  Json replays = Json::array();
+  for (const Replay& replay : report.replays) replays.push_back(replay_value(replay));
+  Json history = Json::array();
+  for (const HistorySeries& series : report.history) history.push_back(history_value(series));
+  const Json data = {
+      {"title", report.title},
+      {"sources", std::move(sources)},
+      {"words", words.all()},
+      {"rows", std::move(rows)},
+      {"replays", std::move(replays)},
+      {"history", std::move(history)},
+      {"notes", report.notes},
+      {"comparison",
+       report.comparison == nullptr ? Json(nullptr) : comparison_value(*report.comparison)}};
+  const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      escaped += "\\u003c";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace collbench

@@ -1,0 +1,169 @@
+// nccl-tests' table: fixed columns, one row per size with an out-of-place and an in-place half.
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "bench/records/report.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+std::string_view nccl_type(DataType type) {
+  switch (type) {
+    case DataType::f16:
+      return "half";
+    case DataType::bf16:
+      return "bfloat16";
+    case DataType::f32:
+      return "float";
+    case DataType::f64:
+      return "double";
+    case DataType::i32:
+      return "int32";
+    case DataType::i64:
+      return "int64";
+    case DataType::u8:
+      return "uint8";
+  }
+  return "";
+}
+
+/// One half of a row: 7 characters of time, as nccl-tests rounds it, and two bandwidths.
+std::string half_row(const Record* record) {
+  const Figures shown = record == nullptr ? Figures{} : figures(*record);
+  if (!shown.valid) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "N/A", "N/A", "N/A", "N/A");
+  const int decimals = shown.median_us >= 10000 ? 0 : (shown.median_us >= 100 ? 1 : 2);
+  const std::int64_t wrong = record->measurement.wrong;
+  return fmt::format("  {:>7.{}f}  {:>6.2f}  {:>6.2f}  {:>5}", shown.median_us, decimals,
+                     shown.algbw_GBps, shown.busbw_GBps, wrong < 0 ? "N/A" : std::to_string(wrong));
+}
+
+/// What one table of nccl-tests holds constant.
+using TableKey = std::tuple<std::string, std::string, int, bool, bool>;
+
+TableKey table_key(const Case& which) {
+  return {which.algorithm, which.backend + which.transport, which.workers, which.isolate,
+          which.private_buffers};
+}
+
+/// The rows of one size: out of place, in place.
+struct Row {
+  std::vector<Record> out_of_place;
+  std::vector<Record> in_place;
+};
+
+struct Table {
+  Case which;
+  std::map<std::int64_t, Row> rows;
+};
+
+class NcclReporter final : public Reporter {
+ public:
+  NcclReporter(std::ostream& out, const Sampling& sampling) : out_(out), sampling_(sampling) {}
+
+  void begin(const Environment& environment, const std::vector<Case>& cases) override {
+    if (environment.count("source") > 0) source_ = environment.at("source");
+    host_ = environment.count("host") > 0 ? environment.at("host") : "unknown";
+    version_ = environment.count("version") > 0 ? environment.at("version") : "unknown";
+    for (const Case& which : cases) sizes_.push_back(which.bytes.count);
+    std::sort(sizes_.begin(), sizes_.end());
+    sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
+  }
+
+  void record(const Record& record) override {
+    const auto [found, is_new] = tables_.try_emplace(table_key(record.which));
+    if (is_new) {
+      order_.push_back(table_key(record.which));
+      found->second.which = record.which;
+    }
+    Row& row = found->second.rows[record.which.bytes.count];
+    Record kept = record;
+    kept.measurement.skew_ns.clear();
+    kept.measurement.back_to_back_ns.clear();
+    (record.which.in_place ? row.in_place : row.out_of_place).push_back(std::move(kept));
+  }
+
+  void end(const RunSummary& /*summary*/) override {
+    for (const TableKey& key : order_) print(tables_.at(key));
+    out_ << std::flush;
+  }
+
+ private:
+  void print(const Table& table) {
+    print_heading(table.which);
+    std::int64_t wrong = 0;
+    double bandwidth = 0;
+    int figures_counted = 0;
+    for (const auto& [bytes, row] : table.rows) {
+      const std::size_t cycles = std::max(row.out_of_place.size(), row.in_place.size());
+      for (std::size_t cycle = 0; cycle < cycles; ++cycle) {
+        const auto* out = cycle < row.out_of_place.size() ? &row.out_of_place[cycle] : nullptr;
+        const auto* in = cycle < row.in_place.size() ? &row.in_place[cycle] : nullptr;
+        const Case& which = (out == nullptr ? in : out)->which;
+        out_ << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes,
+                            element_count(which), nccl_type(which.type), to_string(which.op), -1,
+                            half_row(out), half_row(in));
+        for (const Record* half : {out, in}) {
+          if (half == nullptr || !figures(*half).valid) continue;
+          bandwidth += figures(*half).busbw_GBps;
+          ++figures_counted;
+          wrong += std::max<std::int64_t>(half->measurement.wrong, 0);
+        }
+      }
+    }
+    out_ << fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+    out_ << fmt::format("# Avg bus bandwidth    : {:.6g}\n#\n",
+                        figures_counted == 0 ? 0.0 : bandwidth / figures_counted);
+  }
+
+  void print_heading(const Case& which) {
+    const bool by_step = sizes_.size() > 2 && sizes_[2] - sizes_[1] == sizes_[1] - sizes_[0];
+    const double ratio = sizes_.size() > 1 && sizes_[0] > 0
+                             ? static_cast<double>(sizes_[1]) / static_cast<double>(sizes_[0])
+                             : 1;
+    const std::string step = by_step ? fmt::format("{}(bytes)", sizes_[1] - sizes_[0])
+                                     : fmt::format("{:.3g}(factor)", ratio);
+    out_ << (source_.empty() ? fmt::format("# collbench {}: {} on {}, {} workers\n", version_,
+                                           which.algorithm, which.backend, which.workers)
+                             : fmt::format("# {}: {} {}, {} ranks\n", source_, which.backend,
+                                           which.algorithm, which.workers));
+    out_ << fmt::format(
+        "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} "
+        "agg iters: 1 validation: {} graph: 0\n#\n# Using devices\n",
+        which.isolate || which.backend != "shm" ? 1 : which.workers, sizes_.front(), sizes_.back(),
+        step, sampling_.warmup, sampling_.iterations, sampling_.check ? 1 : 0);
+    for (int rank = 0; rank < which.workers; ++rank) {
+      if (!source_.empty()) break;  // another's devices are not in its table
+      out_ << fmt::format("#  Rank {:>2} Group  0 on {} device {:>2} [CPU]\n", rank, host_, rank);
+    }
+    out_ << "#\n#" << std::string(62, ' ') << "out-of-place" << std::string(23, ' ') << "in-place"
+         << std::string(10, ' ') << '\n';
+    const std::string names = "     time   algbw   busbw #wrong";
+    const std::string units = "     (us)  (GB/s)  (GB/s)       ";
+    out_ << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "size", "count", "type",
+                        "redop", "root", names, names);
+    out_ << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "(B)", "(elements)", "", "",
+                        "", units, units);
+  }
+
+  std::ostream& out_;
+  Sampling sampling_;
+  std::string host_;
+  std::string version_;
+  std::string source_;  // of records that are another benchmark's table
+  std::vector<std::int64_t> sizes_;
+  std::vector<TableKey> order_;
+  std::map<TableKey, Table> tables_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> nccl_reporter(std::ostream& out, const Sampling& sampling) {
+  return std::make_unique<NcclReporter>(out, sampling);
+}
+
+}  // namespace collbench

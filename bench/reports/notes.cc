@@ -1,0 +1,156 @@
+#include "bench/reports/notes.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_warnings = 8;
+
+/// The different values of a property of the cases, in order of appearance.
+template <typename Get>
+auto distinct(const std::vector<Case>& cases, Get get) {
+  std::vector<decltype(get(cases.front()))> values;
+  for (const Case& which : cases) {
+    const auto value = get(which);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+
+std::string_view backend_meaning(const std::string& text) {
+  if (text == "shm") return " (threads of one process)";
+  if (text == "shm-processes") return " (processes over shared memory)";
+  if (text == "shm-private") return " (processes, buffers of their own)";
+  if (text == "grpc") return " (one process per worker)";
+  return "";
+}
+
+std::string environment_value(const Environment& environment, const std::string& key) {
+  const auto found = environment.find(key);
+  return found == environment.end() ? "unknown" : found->second;
+}
+
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+std::string place_text(const std::vector<Case>& cases) {
+  if (distinct(cases, [](const Case& c) { return c.in_place; }).size() > 1) {
+    return "in and out of place";
+  }
+  return cases.front().in_place ? "in place" : "out of place";
+}
+
+/// A count of cores that is one: it comes as text.
+int cores_of(const std::string& text) {
+  const bool number =
+      !text.empty() && text.size() < 9 &&
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number ? std::stoi(text) : 0;
+}
+
+std::vector<std::string> simulated_heading(const Environment& environment,
+                                           const std::vector<Case>& cases) {
+  const Case& first = cases.front();
+  const auto values = [&](auto get) {
+    return fmt::format("{}", fmt::join(distinct(cases, get), ","));
+  };
+  return {fmt::format(
+      "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}",
+      environment_value(environment, "version"),
+      values([](const Case& c) { return c.simulated.collective; }),
+      values([](const Case& c) { return c.algorithm; }),
+      fmt::join(distinct(cases, [](const Case& c) { return c.simulated.topology; }), "; "),
+      values([](const Case& c) { return c.workers; }), to_string(first.type))};
+}
+
+}  // namespace
+
+std::vector<std::string> RunNotes::heading(const Environment& environment,
+                                           const std::vector<Case>& cases) {
+  const auto backends = distinct(cases, backend_text);
+  const auto workers = distinct(cases, [](const Case& c) { return c.workers; });
+  if (!cases.front().simulated.topology.empty()) return simulated_heading(environment, cases);
+  std::string backend = fmt::format("{}", fmt::join(backends, ","));
+  if (backends.size() == 1) backend += backend_meaning(backends.front());
+  const Case& first = cases.front();
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "collbench {}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+      environment_value(environment, "version"),
+      fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
+      fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
+  const std::string cores = environment_value(environment, "cores");
+  lines.push_back(fmt::format("host {}: {} x {}, load {}", environment_value(environment, "host"),
+                              cores, environment_value(environment, "cpu"),
+                              first_word(environment_value(environment, "load"))));
+  const int most = *std::max_element(workers.begin(), workers.end());
+  if (cores_of(cores) > 0 && most > cores_of(cores)) {
+    lines.push_back(fmt::format(
+        "note: {} workers on {} cores take turns: times include scheduling, not only transfer",
+        most, cores));
+  }
+  return lines;
+}
+
+std::string RunNotes::choice(const Record& record) {
+  if (record.choice_reason.empty()) return "";
+  std::string text =
+      fmt::format("auto on {} for {} workers is {}: {}",
+                  record.which.simulated.topology.empty() ? record.which.backend
+                                                          : record.which.simulated.topology,
+                  record.which.workers, record.algorithm_chosen, record.choice_reason);
+  return choices_.insert(text).second ? text : "";
+}
+
+void RunNotes::count(const Row& row) {
+  const Record& record = row.record;
+  const Measurement& measured = record.measurement;
+  if (measured.exact) ++exact_;
+  if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
+  for (const std::string& warning : measured.warnings) {
+    ++warning_count_;
+    if (warnings_.size() == most_warnings) continue;
+    warnings_.push_back(fmt::format("{} {} on {}: {}", to_string(record.which.bytes),
+                                    record.which.algorithm, backend_text(record.which), warning));
+  }
+  if (row.figures.busbw_GBps <= best_busbw_) return;
+  best_busbw_ = row.figures.busbw_GBps;
+  best_case_ = fmt::format("{} with {}, {} workers", to_string(record.which.bytes),
+                           record.algorithm_chosen, record.which.workers);
+}
+
+std::vector<std::string> RunNotes::warnings() const {
+  std::vector<std::string> lines = warnings_;
+  if (warning_count_ > lines.size()) {
+    lines.push_back(fmt::format("and {} more", warning_count_ - warnings_.size()));
+  }
+  return lines;
+}
+
+std::string RunNotes::verdict(const RunSummary& summary) const {
+  if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
+  if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
+  if (checked_ == 0) return "results not checked";
+  return unchecked_ == 0 ? "all results correct" : "all checked results correct";
+}
+
+std::vector<std::string> RunNotes::closing(const RunSummary& summary) const {
+  std::string line = fmt::format("{} case{}, {:.1f} s", summary.measured,
+                                 summary.measured == 1 ? "" : "s", summary.elapsed.count());
+  if (summary.skipped > 0) line += fmt::format(", {} skipped", summary.skipped);
+  line += ", " + verdict(summary);
+  if (best_busbw_ > 0) {
+    line += fmt::format(". best busbw {} GB/s at {}", significant(best_busbw_, 3), best_case_);
+  }
+  std::vector<std::string> lines{line};
+  if (!summary.stopped_by.empty() || !summary.failure.empty()) {
+    lines.push_back(fmt::format("ended early after {} of {} cases: {}",
+                                summary.measured + summary.skipped, summary.planned,
+                                summary.stopped_by.empty() ? summary.failure : summary.stopped_by));
+  }
+  return lines;
+}
+
+}  // namespace collbench

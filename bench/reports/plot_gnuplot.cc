@@ -1,0 +1,178 @@
+#include "bench/reports/plot_gnuplot.h"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "bench/records/report.h"
+#include "bench/reports/columns.h"
+#include "bench/reports/text.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+struct Series {
+  std::string name;
+  std::vector<const Record*> points;
+};
+
+struct PlotRow {
+  std::string title;
+  std::vector<Series> series;
+  std::size_t points = 0;
+};
+
+/// A string of gnuplot in single quotes, where only the quote is special.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "'";
+}
+
+std::string row_title(const Case& which) {
+  std::string title = fmt::format("{} workers on {}, {} {}", which.workers, backend_text(which),
+                                  to_string(which.type), to_string(which.op));
+  if (!which.simulated.topology.empty()) title += ", " + which.simulated.topology;
+  if (!which.in_place) title += ", out of place";
+  return title;
+}
+
+std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
+  std::vector<PlotRow> rows;
+  std::map<std::string, std::size_t> places;
+  for (const Record& record : records) {
+    const Figures shown = figures(record);
+    if (!shown.valid || shown.busbw_GBps <= 0 || record.which.bytes.count <= 0) continue;
+    const std::string title = row_title(record.which);
+    const auto [found, is_new] = places.try_emplace(title, rows.size());
+    if (is_new) rows.push_back({title, {}, 0});
+    PlotRow& row = rows[found->second];
+    auto series = std::find_if(row.series.begin(), row.series.end(), [&](const Series& other) {
+      return other.name == record.which.algorithm;
+    });
+    if (series == row.series.end()) {
+      row.series.push_back({record.which.algorithm, {}});
+      series = std::prev(row.series.end());
+    }
+    series->points.push_back(&record);
+    ++row.points;
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const PlotRow& a, const PlotRow& b) { return a.points > b.points; });
+  if (rows.size() > most_plot_rows) rows.resize(most_plot_rows);
+  return rows;
+}
+
+/// size, busbw, its quartiles, time, its quartiles, bound of busbw, bound of time.
+void write_data(std::ostream& out, std::size_t row, std::size_t number, const Series& series) {
+  std::vector<const Record*> points = series.points;
+  std::stable_sort(points.begin(), points.end(), [](const Record* a, const Record* b) {
+    return a->which.bytes.count < b->which.bytes.count;
+  });
+  out << fmt::format("$s{}_{} << EOD\n", row, number);
+  for (const Record* record : points) {
+    const Figures shown = figures(*record);
+    const Summary& latency = shown.latency;
+    const bool exact = record->measurement.exact.has_value();
+    const double us = exact ? record->measurement.exact->time.count() * 1e6 : shown.median_us;
+    const double p25 = exact ? us : latency.p25_ns / 1e3;
+    const double p75 = exact ? us : latency.p75_ns / 1e3;
+    const double work = shown.busbw_GBps * us;
+    const double bound = record->bound ? record->bound->time.count() * 1e6 : 0;
+    out << fmt::format("{} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {} {}\n",
+                       record->which.bytes.count, shown.busbw_GBps, work / p75, work / p25, us, p25,
+                       p75, bound > 0 ? fmt::format("{:.9g}", work / bound) : "NaN",
+                       bound > 0 ? fmt::format("{:.9g}", bound) : "NaN");
+  }
+  out << "EOD\n";
+}
+
+// Paul Tol's bright scheme, as the page has it.
+constexpr std::string_view palette[] = {"#4477AA", "#EE6677", "#228833", "#CCBB44",
+                                        "#66CCEE", "#AA3377", "#BBBBBB"};
+
+void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool bandwidth,
+                bool bands) {
+  const int value = bandwidth ? 2 : 5;
+  out << fmt::format("set title {} noenhanced\nset ylabel {}\nplot \\\n", quoted(row.title),
+                     bandwidth ? "'busbw (GB/s)'" : "'time (us)'");
+  bool bounded = false;
+  for (std::size_t i = 0; i < row.series.size(); ++i) {
+    const std::string_view colour = palette[i % std::size(palette)];
+    if (bands) {
+      out << fmt::format(
+          "  $s{}_{} using 1:{}:{} with filledcurves fc rgb '{}' fs transparent solid 0.2 noborder "
+          "notitle, \\\n",
+          number, i, value + 1, value + 2, colour);
+    }
+    out << fmt::format(
+        "  $s{}_{} using 1:{} with linespoints lc rgb '{}' lw 2 pt {} title {} noenhanced, \\\n",
+        number, i, value, colour, i + 4, quoted(row.series[i].name));
+    bounded = bounded || std::any_of(row.series[i].points.begin(), row.series[i].points.end(),
+                                     [](const Record* r) { return r->bound.has_value(); });
+  }
+  // A plot without points is an error to gnuplot, so the bound is drawn only where there is one.
+  if (bounded) {
+    out << fmt::format("  $s{}_0 using 1:{} with lines dt 2 lc rgb '#555555' title 'bound'\n",
+                       number, bandwidth ? 8 : 9);
+  } else {
+    out << "  NaN notitle\n";
+  }
+}
+
+std::string terminal_line(PlotTerminal terminal, std::size_t rows) {
+  switch (terminal) {
+    case PlotTerminal::svg:
+      return fmt::format("set terminal svg size 1000,{} dynamic background 'white'", 360 * rows);
+    case PlotTerminal::png:
+      return fmt::format("set terminal pngcairo size 1400,{} fontscale 1.1", 500 * rows);
+    case PlotTerminal::pdf:
+      return fmt::format("set terminal pdfcairo size 10in,{:.1f}in",
+                         3.6 * static_cast<double>(rows));
+    case PlotTerminal::text:
+      return fmt::format("set terminal dumb size 100,{}", 26 * rows);
+  }
+  return "";
+}
+
+}  // namespace
+
+PlotTerminal plot_terminal(const std::string& path) {
+  if (path == "-") return PlotTerminal::text;
+  if (path.ends_with(".svg")) return PlotTerminal::svg;
+  if (path.ends_with(".png")) return PlotTerminal::png;
+  if (path.ends_with(".pdf")) return PlotTerminal::pdf;
+  throw InvalidArgument(
+      fmt::format("a plot is a .svg, .png or .pdf, or - for the terminal, not '{}'", path));
+}
+
+void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTerminal terminal,
+                   const std::string& path) {
+  const std::vector<PlotRow> rows = rows_of(records);
+  require(!rows.empty(), "nothing to plot: no record has figures");
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t i = 0; i < rows[row].series.size(); ++i) {
+      write_data(out, row, i, rows[row].series[i]);
+    }
+  }
+  out << terminal_line(terminal, rows.size()) << '\n';
+  if (path != "-") out << "set output " << quoted(path) << '\n';
+  out << "set datafile missing 'NaN'\nset logscale x 2\nset logscale y 10\n"
+         "set format x '%.0b%B'\nset xlabel 'bytes per worker'\nset grid\n"
+         "set key outside bottom center horizontal\n"
+      << fmt::format("set multiplot layout {},2\n", rows.size());
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (const bool bandwidth : {true, false}) {
+      write_plot(out, row, rows[row], bandwidth, terminal != PlotTerminal::text);
+    }
+  }
+  out << "unset multiplot\n" << std::flush;
+}
+
+}  // namespace collbench

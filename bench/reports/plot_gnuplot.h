@@ -1,0 +1,30 @@
+// A picture of records for papers, terminals and READMEs, as input of gnuplot.
+//
+// One row of two plots per choice of everything but algorithm and size: bus bandwidth and time
+// against size on logarithmic axes, the middle half of the samples as a band, the bound dashed.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "bench/records/record.h"
+
+namespace collbench {
+
+enum class PlotTerminal : std::uint8_t { svg, png, pdf, text };
+
+/// What a file's name asks for: ".svg", ".png", ".pdf"; "-" is text for the terminal.
+/// Throws InvalidArgument for another ending.
+PlotTerminal plot_terminal(const std::string& path);
+
+/// Rows of plots at most; the choices with the most records are shown.
+inline constexpr std::size_t most_plot_rows = 4;
+
+/// Writes the script with its data. `path` is the file that gnuplot shall write; "-" is its
+/// standard output. Throws InvalidArgument if no record has figures.
+void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTerminal terminal,
+                   const std::string& path);
+
+}  // namespace collbench

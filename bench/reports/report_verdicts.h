@@ -1,0 +1,34 @@
+// A comparison for people and for CI systems: Markdown, JUnit, OpenMetrics, GitHub's annotations.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <vector>
+
+#include "bench/verdicts/verdict.h"
+
+namespace collbench {
+
+/// What GitHub takes: characters of a comment, bytes of a step summary. We count bytes for both,
+/// which are never fewer than characters.
+inline constexpr std::size_t most_comment_bytes = 65'536;
+inline constexpr std::size_t most_summary_bytes = 1'048'576;
+
+/// A headline, the worst ten verdicts, all of them folded away, and how it was measured. What does
+/// not fit is left out, best verdicts first, and counted.
+void write_markdown(std::ostream& out, const Comparison& comparison, std::size_t most_bytes);
+
+/// One test per case: what fails the gate has a failure, a wrong result an error, what could not
+/// be decided is skipped.
+void write_junit(std::ostream& out, const Comparison& comparison);
+
+/// Gauges: times of both arms, the ratio with its interval, verdicts by outcome, the gate.
+void write_openmetrics(std::ostream& out, const Comparison& comparison);
+
+/// Lines that GitHub Actions shows beside the change: "::error title=...::...". It shows ten of a
+/// kind per step; the worst come first, and the last says how many more there are.
+void write_annotations(std::ostream& out, const Comparison& comparison);
+/// The same of records whose result was wrong.
+void write_annotations(std::ostream& out, const std::vector<Record>& records);
+
+}  // namespace collbench

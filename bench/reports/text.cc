@@ -1,0 +1,81 @@
+#include "bench/reports/text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string padding(std::string_view text, std::size_t width) {
+  const std::size_t taken = characters(text);
+  return std::string(width > taken ? width - taken : 0, ' ');
+}
+
+}  // namespace
+
+std::string significant(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return "0";
+  const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  return fmt::format("{:.{}f}", value, std::clamp(digits - before_point, 0, 6));
+}
+
+std::string align_right(std::string_view text, std::size_t width) {
+  return padding(text, width) + std::string(text);
+}
+
+std::string align_left(std::string_view text, std::size_t width) {
+  return std::string(text) + padding(text, width);
+}
+
+std::string escaped_for_markdown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\|*_`<>[]#").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string fitted_markdown(std::string text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  const std::string_view note = "\n\nThe rest did not fit here; the other reports have it.\n";
+  const std::size_t room = most_bytes > note.size() ? most_bytes - note.size() : 0;
+  const std::size_t end = room > 0 ? text.rfind('\n', room - 1) : std::string::npos;
+  text.resize(end == std::string::npos ? 0 : end);
+  return text.append(note.substr(0, most_bytes));
+}
+
+std::string time_text(Seconds time) {
+  const double us = time.count() * 1e6;
+  if (us >= 1e6) return significant(us / 1e6) + " s";
+  if (us >= 1e3) return significant(us / 1e3) + " ms";
+  return significant(us) + " us";
+}
+
+Figures figures(const Record& record) {
+  Figures out;
+  if (!record.skipped.empty() || record.measurement.latency_ns.empty()) return out;
+  out.valid = true;
+  out.latency = summarize(record.measurement.latency_ns);
+  out.median_us = out.latency.median_ns / 1e3;
+  out.p95_us = out.latency.p95_ns / 1e3;
+  Seconds time{out.latency.median_ns / 1e9};
+  if (record.measurement.exact) time = record.measurement.exact->time;
+  if (time.count() > 0) {
+    const double half = (out.latency.interval_high_ns - out.latency.interval_low_ns) / 2;
+    out.interval_percent = 1e-7 * half / time.count();
+    out.algbw_GBps = algorithm_bandwidth(record, time).bytes_per_second / 1e9;
+    out.busbw_GBps = bus_bandwidth(record, time).bytes_per_second / 1e9;
+  }
+  return out;
+}
+
+}  // namespace collbench

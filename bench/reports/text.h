@@ -1,0 +1,42 @@
+// Numbers and cells as tables show them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bench/records/record.h"
+
+namespace collbench {
+
+/// A finite number with `digits` significant digits, but at most 6 after the point, in plain
+/// notation: "0.02512", "402.6", "12346".
+std::string significant(double value, int digits = 4);
+
+/// `text` with blanks before (right) or after it (left), to `width` characters; a UTF-8 sequence is
+/// one.
+std::string align_right(std::string_view text, std::size_t width);
+std::string align_left(std::string_view text, std::size_t width);
+
+/// Text that Markdown shows as it is, on one line. Angle brackets would begin HTML, a bar the next
+/// cell.
+std::string escaped_for_markdown(std::string_view text);
+
+/// Cuts Markdown to `most_bytes` at the end of a line and says that, and where the rest is.
+std::string fitted_markdown(std::string text, std::size_t most_bytes);
+
+/// "398 us", "1.213 ms": four digits in the unit that suits.
+std::string time_text(Seconds time);
+
+/// The figures of a record that a table shows. All zero, and `valid` false, for a skipped record.
+struct Figures {
+  bool valid = false;
+  Summary latency;
+  double median_us = 0;
+  double p95_us = 0;
+  double interval_percent = 0;  // half of the 95 % interval over the median
+  double algbw_GBps = 0;
+  double busbw_GBps = 0;
+};
+Figures figures(const Record& record);
+
+}  // namespace collbench

@@ -1,0 +1,141 @@
+// The comment on a pull request and the summary of a job step.
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "bench/reports/report_verdicts.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_worst = 10;
+
+std::vector<const Verdict*> worst_first(const Comparison& comparison) {
+  std::vector<const Verdict*> order;
+  for (const Verdict& verdict : comparison.verdicts) order.push_back(&verdict);
+  std::stable_sort(order.begin(), order.end(), [](const Verdict* a, const Verdict* b) {
+    if (a->outcome != b->outcome) return a->outcome < b->outcome;
+    return ratio_of(*a).value_or(0) > ratio_of(*b).value_or(0);
+  });
+  return order;
+}
+
+std::string arm_text(const std::optional<Arm>& arm) {
+  return arm ? time_text(Seconds{arm->typical_ns * 1e-9}) : "-";
+}
+
+std::string interval_text(const Verdict& verdict) {
+  if (verdict.exact) return "exact";
+  const RatioEstimate* estimate = deciding(verdict);
+  if (estimate == nullptr) return "-";
+  if (estimate->high > 1e6) return "none";  // so few rounds bound nothing
+  return fmt::format("{} .. {}", percent_text(estimate->low), percent_text(estimate->high));
+}
+
+/// Rounds as bars, on the scale of both arms: the eye sees drift and overlap at once.
+std::string sparkline(const std::vector<double>& rounds, double low, double high) {
+  constexpr std::string_view bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::size_t most_bars = 20;
+  std::string line;
+  for (std::size_t i = 0; i < std::min(rounds.size(), most_bars); ++i) {
+    const double share = high > low ? (rounds[i] - low) / (high - low) : 0.5;
+    line += bars[static_cast<std::size_t>(std::clamp(share * 7.999, 0.0, 7.0))];
+  }
+  return line;
+}
+
+std::string rounds_text(const Verdict& verdict) {
+  if (!verdict.base || !verdict.head) return "";
+  std::vector<double> all = verdict.base->rounds_ns;
+  const std::vector<double>& head = verdict.head->rounds_ns;
+  all.insert(all.end(), head.begin(), head.end());
+  if (all.empty()) return "";
+  const auto [low, high] = std::minmax_element(all.begin(), all.end());
+  return fmt::format("{} / {}", sparkline(verdict.base->rounds_ns, *low, *high),
+                     sparkline(head, *low, *high));
+}
+
+std::string outcome_text(const Verdict& verdict, const GateRule& rule) {
+  const std::string name(to_string(verdict.outcome));
+  return fails(verdict, rule) ? fmt::format("**{}**", name) : name;
+}
+
+std::string row(const Verdict& verdict, const GateRule& rule, bool with_rounds) {
+  const std::optional<double> ratio = ratio_of(verdict);
+  std::string line =
+      fmt::format("| {} | {} | {} | {} | {} | {} | {} |", outcome_text(verdict, rule),
+                  escaped_for_markdown(verdict.name), arm_text(verdict.base),
+                  arm_text(verdict.head), ratio ? percent_text(*ratio) : "-",
+                  interval_text(verdict), escaped_for_markdown(verdict.reason));
+  if (with_rounds) line += fmt::format(" {} |", rounds_text(verdict));
+  return line + "\n";
+}
+
+std::string heading(bool with_rounds) {
+  return fmt::format(
+      "| verdict | case | base | head | change | 95 % interval | why |{}\n"
+      "|:--|:--|--:|--:|--:|:--|:--|{}\n",
+      with_rounds ? " rounds, base / head |" : "", with_rounds ? ":--|" : "");
+}
+
+std::string closing(const Comparison& comparison) {
+  std::string text =
+      fmt::format("\n<sub>{}</sub>\n", escaped_for_markdown(method_line(comparison)));
+  for (const std::string& mismatch : comparison.mismatches) {
+    text += fmt::format("- the machines differ: {}\n", escaped_for_markdown(mismatch));
+  }
+  for (const std::string& warning : comparison.warnings) {
+    text += fmt::format("- {}\n", escaped_for_markdown(warning));
+  }
+  if (!comparison.stopped_by.empty()) {
+    text += fmt::format("- ended early: {}\n", escaped_for_markdown(comparison.stopped_by));
+  }
+  return text;
+}
+
+}  // namespace
+
+void write_markdown(std::ostream& out, const Comparison& comparison, std::size_t most_bytes) {
+  const std::vector<const Verdict*> order = worst_first(comparison);
+  const std::size_t failed = failures(comparison).size();
+  std::string text = fmt::format(
+      "### {}\n\n{} {}\n\n", escaped_for_markdown(comparison.title),
+      failed > 0 ? fmt::format("❌ **{} {}.**", failed, failed == 1 ? "case fails" : "cases fail")
+                 : "✅ **No case fails.**",
+      escaped_for_markdown(headline(comparison)));
+  std::string worst;
+  std::size_t shown = 0;
+  for (const Verdict* verdict : order) {
+    if (verdict->outcome == VerdictOutcome::same || shown == most_worst) break;
+    worst += row(*verdict, comparison.rule, true);
+    ++shown;
+  }
+  if (shown > 0) text += heading(true) + worst;
+  const std::string ending = closing(comparison);
+  if (order.size() > shown) {
+    text += fmt::format("\n<details><summary>All {} cases</summary>\n\n", order.size());
+    text += heading(false);
+    const std::string_view fold_end = "\n</details>\n";
+    const std::size_t left_out_note = 120;
+    std::size_t rows = 0;
+    for (const Verdict* verdict : order) {
+      const std::string line = row(*verdict, comparison.rule, false);
+      if (text.size() + line.size() + fold_end.size() + ending.size() + left_out_note >
+          most_bytes) {
+        break;
+      }
+      text += line;
+      ++rows;
+    }
+    if (rows < order.size()) {
+      text += fmt::format("\n{} more rows did not fit here; the HTML report has all.\n",
+                          order.size() - rows);
+    }
+    text += fold_end;
+  }
+  out << fitted_markdown(text + ending, most_bytes);
+}
+
+}  // namespace collbench

@@ -1,0 +1,44 @@
+// Times of all-reduces of many sizes on one simulated network, for the steps of training.
+//
+// A size is played once, by the cheapest exact engine and with equal chunks. "auto" chooses the
+// algorithm for each size anew; "nccl" is what NCCL's own cost model expects
+// (heuristics/nccl/nccl_model.h), with all its channels, which no single schedule has.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bench/simulated/team.h"
+#include "core/units.h"
+
+namespace collbench {
+
+/// Thread safety: belongs to one thread.
+class AllReduceCosts {
+ public:
+  /// `algorithm` as the user wrote it. Throws InvalidArgument if the machine does not seat the
+  /// workers.
+  AllReduceCosts(const std::string& topology, const std::string& algorithm, int workers);
+
+  /// Of one worker it is 0. Throws InvalidArgument for an algorithm that does not fit.
+  Seconds exact(Bytes size);
+  /// Between sizes that double from 1 KiB on, in proportion: for plans that try very many sizes.
+  Seconds between(Bytes size);
+  /// What exact() played for that size: "ring, Simple"; empty for other sizes.
+  std::string played(Bytes size) const;
+
+ private:
+  struct Play {
+    Seconds time{0};
+    std::string name;
+  };
+  Play play(Bytes size);
+  Play ask_nccl(Bytes size) const;
+
+  Case which_;
+  CaseBinder binder_;
+  Machine machine_;
+  std::map<Bytes, Play> plays_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,279 @@
+#include "bench/simulated/team.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "algorithms/halves.h"
+#include "algorithms/registry.h"
+#include "bench/records/report.h"
+#include "bench/simulated/values.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
+#include "heuristics/predict.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+constexpr double agreement = 1e-9;  // relative, between engines
+// How many of the candidates with the best predictions `auto` plays, and how large they may be.
+constexpr std::size_t most_finalists = 4;
+constexpr std::int64_t most_final_messages = 150'000;
+
+Schedule part_of(const Schedule& schedule, const std::string& collective) {
+  if (collective == "all-reduce") return schedule;
+  if (collective == "reduce-scatter") return reduce_scatter_half(schedule);
+  if (collective == "all-gather") return all_gather_half(schedule);
+  const std::vector<std::string> known{"all-reduce", "reduce-scatter", "all-gather"};
+  throw InvalidArgument(fmt::format("unknown collective '{}'.{} Known are {}", collective,
+                                    did_you_mean(collective, known), fmt::join(known, ", ")));
+}
+
+/// The scenario without a protocol.
+Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmSpec& algorithm) {
+  const Simulated& simulated = which.simulated;
+  Disturbance disturbance;
+  disturbance.jitter = simulated.jitter;
+  disturbance.seed = simulated.seed;
+  disturbance.stragglers = parse_stragglers(simulated.stragglers);
+  Machine slowed = machine;
+  if (!simulated.slow_hosts.empty()) {
+    const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
+    slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
+  }
+  return Scenario{
+      .schedule = part_of(make_schedule(algorithm, which.workers), simulated.collective),
+      .machine = std::move(slowed),
+      .placement = place(simulated.mapping, which.workers, machine.topology),
+      .count = element_count(which),
+      .type = which.type,
+      .op = which.op,
+      .posting = parse_posting(simulated.posting),
+      .protocol = {},
+      .equal_chunks = simulated.equal_chunks,
+      .disturbance = disturbance,
+      .real_data = simulated.real_data};
+}
+
+Outcome predicted(Scenario scenario) {
+  scenario.real_data = false;
+  return simulate(scenario, Engine::model);
+}
+
+/// Whether a policy, which knows nothing else, predicts the case as it is: then only the best of
+/// its candidates need another look.
+bool is_as_policies_see_it(const Case& which) {
+  Simulated plain;
+  plain.topology = which.simulated.topology;
+  plain.engine = which.simulated.engine;
+  plain.real_data = which.simulated.real_data;
+  plain.seed = which.simulated.seed;
+  plain.equal_chunks = which.simulated.equal_chunks;
+  return which.simulated == plain;
+}
+
+/// A candidate of `auto` with its predicted time.
+struct Finalist {
+  std::string name;
+  std::optional<Scenario> scenario;  // none: switches add, and the prediction is the answer
+  Seconds time{0};
+  std::int64_t messages = 0;
+};
+
+void sort_by_time(std::vector<Finalist>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Finalist& a, const Finalist& b) { return a.time < b.time; });
+}
+
+/// The first of the candidates by time, and how it compares with the second.
+Decided first_of(const std::vector<Finalist>& candidates, const char* how) {
+  const Finalist& best = candidates.front();
+  std::string reason = fmt::format("{} {}", how, to_string(best.time));
+  if (candidates.size() > 1) {
+    reason += fmt::format("; next {} with {}", candidates[1].name, to_string(candidates[1].time));
+  }
+  return {best.name, reason};
+}
+
+/// Prediction sees no contention between rounds, so the best by prediction are played where that is
+/// cheap.
+Decided decide(std::vector<Finalist> candidates) {
+  sort_by_time(candidates);
+  candidates.resize(std::min(candidates.size(), most_finalists), candidates.front());
+  const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Finalist& c) {
+    return c.messages <= most_final_messages;
+  });
+  if (!cheap || candidates.size() == 1) return first_of(candidates, "predicted");
+  for (Finalist& candidate : candidates) {
+    if (!candidate.scenario) continue;
+    candidate.scenario->real_data = false;
+    candidate.time = simulate(*candidate.scenario).time;
+  }
+  sort_by_time(candidates);
+  return first_of(candidates, "simulated");
+}
+
+Exact exact_of(const Scenario& scenario, const Outcome& outcome) {
+  Exact exact;
+  exact.time = outcome.time;
+  exact.engine = std::string(to_string(outcome.engine));
+  exact.why = outcome.why;
+  exact.messages = outcome.messages;
+  exact.messages_played = outcome.messages_played;
+  exact.rounds = scenario.schedule.rounds();
+  exact.rank_classes = outcome.rank_classes;
+  for (const LinkUse& use : outcome.links) {
+    exact.busiest_link_bytes = std::max(exact.busiest_link_bytes, use.bytes);
+  }
+  if (!outcome.links.empty()) exact.bottleneck = explain_bottleneck(scenario, outcome);
+  return exact;
+}
+
+}  // namespace
+
+bool is_in_network(const std::string& name, const Machine& machine) {
+  const std::optional<InNetwork>& switches = machine.costs.in_network;
+  return switches && switches->name == name;
+}
+
+const Machine& CaseBinder::machine_of(const Case& which) {
+  const std::pair key{which.simulated.topology, which.workers};
+  auto found = machines_.find(key);
+  if (found == machines_.end()) {
+    found = machines_.emplace(key, machine(key.first, key.second)).first;
+  }
+  return found->second;
+}
+
+Decided CaseBinder::decide_protocol(const Scenario& scenario) {
+  std::vector<Finalist> candidates;
+  for (const Protocol& protocol : scenario.machine.costs.protocols) {
+    Finalist& candidate = candidates.emplace_back(Finalist{protocol.name, scenario});
+    candidate.scenario->protocol = protocol.name;
+    const Outcome outcome = predicted(*candidate.scenario);
+    candidate.time = outcome.time;
+    candidate.messages = outcome.messages;
+  }
+  return decide(std::move(candidates));
+}
+
+BoundCase CaseBinder::bind(const Case& which) {
+  const Machine& machine = machine_of(which);
+  const AlgorithmSpec spec =
+      fit_to(parse_algorithm_spec(which.algorithm), machine.topology, which.workers);
+  BoundCase bound{scenario_of(which, machine, spec), to_string(spec)};
+  const std::vector<Protocol>& ladder = machine.costs.protocols;
+  const std::string& wanted = which.simulated.protocol;
+  if (wanted == "auto") {
+    if (!ladder.empty()) bound.scenario.protocol = decide_protocol(bound.scenario).name;
+    return bound;
+  }
+  std::vector<std::string> names;
+  for (const Protocol& protocol : ladder) names.push_back(protocol.name);
+  require(std::find(names.begin(), names.end(), wanted) != names.end(),
+          fmt::format("{} has no protocol '{}'.{} It has {}", machine.topology.name(), wanted,
+                      did_you_mean(wanted, names),
+                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  bound.scenario.protocol = wanted;
+  return bound;
+}
+
+Decided CaseBinder::decide_algorithm(const Case& which) {
+  const Machine& machine = machine_of(which);
+  Question question;
+  question.bytes = which.bytes;
+  question.type = which.type;
+  question.op = which.op;
+  question.workers = which.workers;
+  question.nodes = nodes_of(machine.topology.layout(), which.workers);
+  question.machine = &machine;
+  const bool as_asked = is_as_policies_see_it(which);
+  std::vector<Finalist> candidates;
+  for (const auto& asked : ask(find_policy("auto"), question).candidates) {
+    if (!asked.refused.empty()) continue;
+    if (as_asked && candidates.size() == most_finalists) break;  // they are sorted
+    Case candidate = which;
+    candidate.algorithm = asked.algorithm;
+    if (is_in_network(asked.algorithm, machine)) {
+      if (which.simulated.collective != "all-reduce" || messages_only_) continue;
+      candidates.push_back({asked.algorithm, std::nullopt, *asked.time, 0});
+      continue;
+    }
+    try {
+      BoundCase bound = bind(candidate);
+      const Outcome outcome = predicted(bound.scenario);
+      candidates.push_back(
+          {std::move(bound.algorithm), std::move(bound.scenario), outcome.time, outcome.messages});
+    } catch (const InvalidArgument&) {
+      continue;  // has no such half
+    }
+  }
+  require(!candidates.empty(), fmt::format("no algorithm fits {} workers on {}", which.workers,
+                                           which.simulated.topology));
+  return decide(std::move(candidates));
+}
+
+std::optional<Measurement> CaseBinder::measure_in_network(const Case& which) {
+  const Machine& machine = machine_of(which);
+  if (!is_in_network(which.algorithm, machine)) return {};
+  require(which.simulated.collective == "all-reduce",
+          fmt::format("{}: switches add whole vectors; it has no {}", which.algorithm,
+                      which.simulated.collective));
+  const Prediction prediction = predict_in_network(machine, which.workers, which.bytes);
+  Measurement measured;
+  measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));
+  measured.played = fmt::format("{} (switches add)", which.algorithm);
+  Exact exact;
+  exact.time = prediction.time();
+  exact.engine = "model";
+  exact.why = "what switches add is no schedule of messages";
+  exact.rounds = 1;
+  measured.exact = exact;
+  return measured;
+}
+
+Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit) {
+  Scenario scenario = binder.bind(which).scenario;
+  scenario.trace_limit = trace_limit;
+  Outcome outcome = simulate(scenario, parse_engine(which.simulated.engine));
+  return {std::move(scenario), std::move(outcome)};
+}
+
+Measurement measure_simulated(const Case& which, CaseBinder& binder) {
+  if (std::optional<Measurement> added = binder.measure_in_network(which)) return *added;
+  const BoundCase bound = binder.bind(which);
+  const Outcome outcome = simulate(bound.scenario, parse_engine(which.simulated.engine));
+  Measurement measured;
+  measured.latency_ns.push_back(std::llround(outcome.time.count() * 1e9));
+  measured.wrong = outcome.wrong;
+  measured.played = bound.algorithm;
+  if (!bound.scenario.protocol.empty()) measured.played += ", " + bound.scenario.protocol;
+  measured.exact = exact_of(bound.scenario, outcome);
+  return measured;
+}
+
+std::string check_engines(const Case& which, CaseBinder& binder) {
+  const BoundCase bound = binder.bind(which);
+  const Outcome first = simulate(bound.scenario, parse_engine(which.simulated.engine));
+  const Engine other = first.engine == Engine::fluid ? Engine::simgrid : Engine::fluid;
+  const Outcome second = simulate(bound.scenario, other);
+  const double difference =
+      std::abs(first.time.count() - second.time.count()) / second.time.count();
+  const std::string words =
+      fmt::format("{} {:.12g} s, {} {:.12g} s: relative difference {:.1e}", to_string(first.engine),
+                  first.time.count(), to_string(second.engine), second.time.count(), difference);
+  if (!(difference <= agreement)) {
+    throw WrongResult(fmt::format("engines differ by more than {:.0e}: {}", agreement, words));
+  }
+  return words;
+}
+
+}  // namespace collbench

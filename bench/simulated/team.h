@@ -1,0 +1,85 @@
+// A Team whose workers exist only in simulation: a case becomes a scenario, its outcome a
+// measurement without noise.
+//
+// Machines are read once and kept. `auto` as algorithm tries every schedule that fits, `auto` as
+// protocol every row of the machine's ladder. Where switches add (NVLS, SHARP), the machine's name
+// for it is an algorithm too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/measure/team.h"
+#include "simulator/simulate.h"
+
+namespace collbench {
+
+/// The choice of an algorithm or protocol among candidates by predicted time.
+struct Decided {
+  std::string name;
+  std::string reason;  // "predicted 1.2 ms; next tree with 1.9 ms"
+};
+
+/// A case as what the engines play. `algorithm` and `protocol` are decided: no "auto" is left.
+struct BoundCase {
+  Scenario scenario;
+  std::string algorithm;  // with the options that the machine suggested
+};
+
+/// Whether it is the name of what the machine's switches do ("nvls").
+bool is_in_network(const std::string& name, const Machine& machine);
+
+/// Reads machines and binds cases to them. Thread safety: belongs to one thread.
+class CaseBinder {
+ public:
+  /// With `messages_only`, `auto` passes over what switches add, which has no messages to show.
+  explicit CaseBinder(bool messages_only = false) : messages_only_(messages_only) {}
+
+  /// Throws InvalidArgument, saying what would be possible, for a machine, algorithm, mapping,
+  /// protocol or disturbance that does not exist or does not fit.
+  BoundCase bind(const Case& which);
+  /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
+  /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
+  /// where the best few have few messages, the fastest when played.
+  Decided decide_algorithm(const Case& which);
+  /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
+  std::optional<Measurement> measure_in_network(const Case& which);
+
+ private:
+  const Machine& machine_of(const Case& which);
+  Decided decide_protocol(const Scenario& scenario);
+
+  bool messages_only_;
+  std::map<std::pair<std::string, int>, Machine> machines_;
+};
+
+/// A case whose algorithm is decided, and what came of it; with `trace_limit` it has transfers.
+struct Played {
+  Scenario scenario;
+  Outcome outcome;
+};
+Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit = 0);
+
+/// The outcome of a case whose algorithm is decided, as a measurement.
+Measurement measure_simulated(const Case& which, CaseBinder& binder);
+
+class SimulatedTeam final : public Team {
+ public:
+  explicit SimulatedTeam(std::shared_ptr<CaseBinder> binder) : binder_(std::move(binder)) {}
+  Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
+    return measure_simulated(which, *binder_);
+  }
+
+ private:
+  std::shared_ptr<CaseBinder> binder_;
+};
+
+/// Plays the case on two engines, its own and the cheapest other one that can, and throws
+/// WrongResult if their times differ by more than 1e-9 relative. Returns what was compared, in
+/// words.
+std::string check_engines(const Case& which, CaseBinder& binder);
+
+}  // namespace collbench

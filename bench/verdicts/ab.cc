@@ -1,0 +1,250 @@
+#include "bench/verdicts/ab.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/records/report.h"
+#include "bench/verdicts/statistics_ranks.h"
+#include "bench/verdicts/verdict_rules.h"
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+constexpr double screening_share = 0.6;  // of the budget, at most
+constexpr int fewest_rounds = 8;
+
+std::vector<double> quartiles(const std::vector<Record>& rounds) {
+  std::vector<double> values;
+  for (const Record& record : rounds) {
+    const auto& latency = record.measurement.latency_ns;
+    if (!latency.empty()) values.push_back(quantile({latency.begin(), latency.end()}, 0.25));
+  }
+  return values;
+}
+
+/// A case whose screening rounds differ.
+struct Suspect {
+  std::string key;
+  Case which;
+  int rounds = 0;
+  RatioEstimate fresh;                                    // p = 1 until it is measured
+  VerdictOutcome outcome = VerdictOutcome::inconclusive;  // slower or faster once confirmed
+  bool over = false;                                      // confirmed or cleared
+};
+
+class AbRun {
+ public:
+  explicit AbRun(const AbPlan& plan) : plan_(plan), begin_(plan.now()) {}
+
+  Comparison run() {
+    screen();
+    find_suspects();
+    confirm();
+    return conclude();
+  }
+
+ private:
+  Seconds elapsed() const { return plan_.now() - begin_; }
+
+  /// Whether to stop before a round that takes about `cost`.
+  bool stopped(Seconds cost, Seconds until) {
+    if (!stopped_by_.empty() && stopped_by_ != "budget") return true;
+    if (const std::string signal = plan_.stop_requested(); !signal.empty()) {
+      stopped_by_ = signal;
+      return true;
+    }
+    if (elapsed() + cost <= until) return false;
+    stopped_by_ = "budget";
+    return true;
+  }
+
+  /// One process; its records go to the arm once all of a round are there.
+  std::optional<RecordFile> measure(const AbTask& task) {
+    std::optional<RecordFile> file = plan_.measure(task);
+    if (!file) {
+      stopped_by_ = plan_.stop_requested();
+      if (stopped_by_.empty()) stopped_by_ = "a signal to its process";
+    }
+    return file;
+  }
+
+  static void add(ArmRecords& arm, const RecordFile& file) {
+    for (const Record& record : file.records) arm.add(record);
+  }
+
+  /// Base, head and base again in random order. False if the round did not end; it is left out.
+  bool screening_round(int round) {
+    std::vector<AbArm> order = {AbArm::base, AbArm::head};
+    if (plan_.noise_arm) order.push_back(AbArm::again);
+    RandomEngine random = random_engine(plan_.seed, "ab", static_cast<std::uint64_t>(round));
+    std::shuffle(order.begin(), order.end(), random);
+    std::array<RecordFile, 3> files;
+    for (const AbArm arm : order) {
+      std::optional<RecordFile> file = measure({arm, nullptr, false});
+      if (!file) return false;
+      files[static_cast<std::size_t>(arm)] = std::move(*file);
+    }
+    if (comparison_.base.empty()) comparison_.base = files[0].environment;
+    if (comparison_.head.empty()) comparison_.head = files[1].environment;
+    add(arms_.base, files[0]);
+    add(arms_.head, files[1]);
+    add(arms_.again, files[2]);
+    return true;
+  }
+
+  void screen() {
+    Seconds longest{0};
+    for (int round = 0; round < plan_.rounds; ++round) {
+      // The first rounds are measured whatever they cost: without them there is no comparison.
+      const Seconds until = round < 2 ? Seconds{1e18} : plan_.budget * screening_share;
+      if (stopped(longest, until)) break;
+      plan_.on_progress(fmt::format("round {} of {}", round + 1, plan_.rounds));
+      const Seconds before = elapsed();
+      if (!screening_round(round)) break;
+      longest = std::max(longest, elapsed() - before);
+      ++comparison_.rounds;
+    }
+  }
+
+  void find_suspects() {
+    for (const std::string& key : arms_.base.keys()) {
+      std::vector<double> base = quartiles(arms_.base.of(key));
+      const std::vector<double> again = quartiles(arms_.again.of(key));
+      const std::vector<double> head = quartiles(arms_.head.of(key));
+      base.insert(base.end(), again.begin(), again.end());
+      if (base.empty() || head.empty() || arms_.base.of(key).front().measurement.exact) continue;
+      if (!is_suspect(base, head, plan_.rule.threshold, Order::in_turn)) continue;
+      Suspect suspect;
+      suspect.key = key;
+      suspect.which = arms_.base.of(key).front().which;
+      suspects_.push_back(std::move(suspect));
+    }
+  }
+
+  bool confirming_round(Suspect& suspect) {
+    std::array<AbArm, 2> order = {AbArm::base, AbArm::head};
+    if (std::bernoulli_distribution()(order_)) std::swap(order[0], order[1]);
+    std::array<RecordFile, 2> files;
+    for (const AbArm arm : order) {
+      std::optional<RecordFile> file = measure({arm, &suspect.which, true});
+      if (!file) return false;
+      files[static_cast<std::size_t>(arm)] = std::move(*file);
+    }
+    add(arms_.fresh_base, files[0]);
+    add(arms_.fresh_head, files[1]);
+    ++suspect.rounds;
+    return true;
+  }
+
+  /// Rounds of all open suspects, in random order, until they have `rounds`. False to stop.
+  bool measure_until(int rounds) {
+    for (int round = rounds_done_; round < rounds; ++round) {
+      std::vector<Suspect*> open;
+      for (Suspect& suspect : suspects_) {
+        if (!suspect.over) open.push_back(&suspect);
+      }
+      std::shuffle(open.begin(), open.end(), order_);
+      for (Suspect* suspect : open) {
+        if (stopped(longest_fresh_, plan_.budget)) return false;
+        plan_.on_progress(fmt::format("confirming {}: round {} of {}", case_name(suspect->which),
+                                      round + 1, plan_.confirm_rounds));
+        const Seconds before = elapsed();
+        if (!confirming_round(*suspect)) return false;
+        longest_fresh_ = std::max(longest_fresh_, elapsed() - before);
+      }
+    }
+    rounds_done_ = rounds;
+    return true;
+  }
+
+  /// Looks at the fresh rounds: ends suspects that are confirmed or cleared.
+  void look(int looks) {
+    std::vector<RatioEstimate> fresh;
+    for (Suspect& suspect : suspects_) {
+      const std::vector<double> base = quartiles(arms_.fresh_base.of(suspect.key));
+      const std::vector<double> head = quartiles(arms_.fresh_head.of(suspect.key));
+      if (!base.empty() && !head.empty() && !suspect.over) {
+        suspect.fresh = estimate_ratio(base, head, plan_.rule.threshold, Order::in_turn);
+      }
+      fresh.push_back(suspect.fresh);
+    }
+    const std::vector<VerdictOutcome> outcomes = confirmed(fresh, plan_.rule, looks);
+    for (std::size_t i = 0; i < suspects_.size(); ++i) {
+      Suspect& suspect = suspects_[i];
+      if (suspect.over) continue;
+      suspect.outcome = outcomes[i];
+      suspect.over = outcomes[i] != VerdictOutcome::inconclusive ||
+                     (suspect.rounds > 0 && is_cleared(suspect.fresh, plan_.rule.threshold));
+    }
+  }
+
+  void confirm() {
+    if (suspects_.empty() || plan_.confirm_rounds <= 0) return;
+    if (stopped_by_ == "budget") stopped_by_.clear();  // screening had its share, this has its own
+    const std::vector<int> looks = confirming_looks(plan_.confirm_rounds);
+    for (const int rounds : looks) {
+      const bool whole = measure_until(rounds);
+      look(static_cast<int>(looks.size()));
+      if (!whole) return;
+    }
+  }
+
+  Comparison conclude() {
+    comparison_.rule = plan_.rule;
+    comparison_.confirm_rounds = plan_.confirm_rounds;
+    comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
+    for (Verdict& verdict : comparison_.verdicts) {
+      if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
+      settle(verdict, plan_.rule);
+      for (const Suspect& suspect : suspects_) {
+        if (suspect.key != to_json(verdict.which)) continue;
+        if (suspect.outcome != VerdictOutcome::inconclusive) {
+          accept(verdict, suspect.outcome, plan_.rule);
+        }
+      }
+    }
+    comparison_.elapsed = elapsed();
+    comparison_.stopped_by = stopped_by_;
+    if (comparison_.rounds < fewest_rounds) {
+      comparison_.warnings.push_back(fmt::format(
+          "{} rounds: fewer than {} hardly ever show a change", comparison_.rounds, fewest_rounds));
+    }
+    return std::move(comparison_);
+  }
+
+  const AbPlan& plan_;
+  Seconds begin_;
+  Arms arms_;
+  Comparison comparison_;
+  std::vector<Suspect> suspects_;
+  RandomEngine order_ = random_engine(plan_.seed, "ab-confirm");
+  int rounds_done_ = 0;
+  Seconds longest_fresh_{0};
+  std::string stopped_by_;
+};
+
+}  // namespace
+
+std::string_view to_string(AbArm arm) {
+  switch (arm) {
+    case AbArm::base:
+      return "base";
+    case AbArm::head:
+      return "head";
+    case AbArm::again:
+      return "again";
+  }
+  return "";
+}
+
+Comparison run_ab(const AbPlan& plan) {
+  require(plan.rounds > 0, fmt::format("ab needs at least 1 round, not {}", plan.rounds));
+  return AbRun(plan).run();
+}
+
+}  // namespace collbench

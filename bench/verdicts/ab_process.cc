@@ -1,0 +1,150 @@
+#include "bench/verdicts/ab_process.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "bench/records/record_file.h"
+#include "core/error.h"
+#include "transports/world/worker_process.h"
+
+namespace collbench {
+namespace {
+
+constexpr Seconds patience{0.05};      // between looks at a stop request
+constexpr Seconds farewell{10.0};      // for a process that was asked to end
+constexpr int longest_padding = 4096;  // bytes: a page, beyond which the stack's place repeats
+
+/// Whether `word` is the option, as "--name", "--name=value" or "-n" with its value.
+bool is_option(const std::string& word, const std::string& name, char letter) {
+  const std::string dashed = "--" + name;
+  return word == dashed || word.starts_with(dashed + "=") ||
+         (letter != 0 && word.size() >= 2 && word[0] == '-' && word[1] == letter);
+}
+
+bool has_option(const std::vector<std::string>& arguments, const std::string& name, char letter) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [&](const std::string& word) { return is_option(word, name, letter); });
+}
+
+void refuse(const std::vector<std::string>& arguments, const std::string& name, char letter,
+            const std::string& why) {
+  require(!has_option(arguments, name, letter),
+          fmt::format("--{} cannot be among the arguments of the two binaries: {}", name, why));
+}
+
+/// The caller's filter, taken out of the arguments; "" if there is none.
+std::string take_filter(std::vector<std::string>& arguments) {
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (!is_option(*word, "filter", 'F')) continue;
+    const std::size_t equals = word->find('=');
+    if (word->starts_with("--filter=")) {
+      const std::string filter = word->substr(equals + 1);
+      arguments.erase(word);
+      return filter;
+    }
+    if (!word->starts_with("--") && word->size() > 2) {
+      const std::string filter = word->substr(2);
+      arguments.erase(word);
+      return filter;
+    }
+    require(word + 1 != arguments.end(), "--filter needs a value");
+    const std::string filter = *(word + 1);
+    arguments.erase(word, word + 2);
+    return filter;
+  }
+  return "";
+}
+
+std::string scratch_folder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "collbench-ab-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw Unavailable("cannot make a folder '" + pattern + "' for the records of ab");
+  }
+  return pattern;
+}
+
+/// A wrong result and a missed gate are in the records; anything else is no measurement.
+bool has_records(const std::string& end) {
+  return end == "exited with code 0" || end == "exited with code 1" || end == "exited with code 3";
+}
+
+}  // namespace
+
+std::string filter_of(const Case& which) {
+  // A filter's words are parted by blanks and its alternatives by bars.
+  std::string algorithm = which.algorithm;
+  if (algorithm.find_first_of(" |()") != std::string::npos) {
+    algorithm = algorithm.substr(0, algorithm.find(':'));
+  }
+  return fmt::format("algo:{} backend:{} workers:{} bytes:{} type:{} op:{} place:{}", algorithm,
+                     which.backend, which.workers, which.bytes.count, to_string(which.type),
+                     to_string(which.op), which.in_place ? "in" : "out");
+}
+
+AbRunner::AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested)
+    : binaries_(std::move(binaries)),
+      stop_requested_(std::move(stop_requested)),
+      random_(random_engine(binaries_.seed, "ab-padding")) {
+  refuse(binaries_.arguments, "json", 'J', "ab reads the records itself (--keep DIR keeps them)");
+  refuse(binaries_.arguments, "run-cycles", 'N', "ab has --rounds");
+  folder_ = scratch_folder();
+}
+
+AbRunner::~AbRunner() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::vector<std::string> AbRunner::command(const AbTask& task) const {
+  std::vector<std::string> arguments = binaries_.arguments;
+  const bool simulates = !arguments.empty() && arguments.front() == "simulate";
+  std::string filter = take_filter(arguments);
+  if (task.only != nullptr) filter += (filter.empty() ? "" : " ") + filter_of(*task.only);
+  std::vector<std::string> words = {task.arm == AbArm::head ? binaries_.head : binaries_.base};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  if (!filter.empty()) words.insert(words.end(), {"--filter", filter});
+  if (!simulates && !has_option(arguments, "iters", 'n') && !has_option(arguments, "max-time", 0)) {
+    words.insert(words.end(), {"--max-time", "50ms"});
+  }
+  words.insert(words.end(), {"--quiet", "--json", folder_ + "/records.json"});
+  return words;
+}
+
+std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
+  const std::vector<std::string> words = command(task);
+  const std::string path = words.back();
+  std::filesystem::remove(path);
+  const int padding = std::uniform_int_distribution<int>(0, longest_padding - 1)(random_);
+  ChildProcess child(words, {"AB_PADDING=" + std::string(static_cast<std::size_t>(padding), 'x')},
+                     false);
+  const auto begin = std::chrono::steady_clock::now();
+  while (!child.ended_within(patience)) {
+    const bool stop = !stop_requested_().empty();
+    const bool hangs = std::chrono::steady_clock::now() - begin > binaries_.timeout;
+    if (!stop && !hangs) continue;
+    child.signal(SIGTERM);
+    child.ended_within(farewell);
+    if (stop) return std::nullopt;
+    throw TransportError(fmt::format("{} ({}) did not end within {}", to_string(task.arm), words[0],
+                                     to_string(binaries_.timeout)));
+  }
+  if (!has_records(*child.ended())) {
+    throw TransportError(fmt::format("{} ({}) {}; it was told: {}", to_string(task.arm), words[0],
+                                     *child.ended(),
+                                     fmt::join(words.begin() + 1, words.end(), " ")));
+  }
+  RecordFile file = read_records(path);
+  if (task.only != nullptr) {
+    std::erase_if(file.records, [wanted = to_json(*task.only)](const Record& record) {
+      return to_json(record.which) != wanted;
+    });
+  }
+  return file;
+}
+
+}  // namespace collbench

@@ -1,0 +1,64 @@
+// Comparing the records of two versions: case by case, timed ones by their rounds, exact ones for
+// equality.
+//
+// Every record of a case is one round, measured by a fresh process: `collbench ab` makes them, and
+// so does `run --run-cycles`. Simulated cases have one record, whose exact figures must be equal.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/records/record_json.h"
+#include "bench/verdicts/verdict.h"
+#include "bench/verdicts/verdict_rules.h"
+
+namespace collbench {
+
+/// The records of one arm by case. Thread safety: const members may run on any number of threads.
+class ArmRecords {
+ public:
+  void add(const Record& record);
+  /// to_json(case) of all cases, in the order of their first records.
+  const std::vector<std::string>& keys() const { return keys_; }
+  /// The rounds of a case, in the order taken; none for a case that is not there.
+  const std::vector<Record>& of(const std::string& key) const;
+
+ private:
+  std::vector<std::string> keys_;
+  std::map<std::string, std::vector<Record>> records_;
+};
+
+/// All that was measured. `again` is base a second time in the same rounds (A/A), `fresh_` what
+/// confirms suspects; each may be empty.
+struct Arms {
+  ArmRecords base;
+  ArmRecords head;
+  ArmRecords again;
+  ArmRecords fresh_base;
+  ArmRecords fresh_head;
+};
+
+/// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
+/// with rounds on both sides are `inconclusive` until a rule of bench/verdicts/verdict_rules.h
+/// decides.
+std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order);
+
+/// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless
+/// `any_machine`.
+Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
+                         bool any_machine);
+
+/// How two machines differ, one "key: 'A' is not 'B'" each; keys that only one has count.
+std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head);
+
+/// The exact figures in which two records of one simulated case differ; times and bytes are equal
+/// within 1e-12 of their size.
+std::vector<ExactChange> exact_changes(const Record& base, const Record& head);
+
+/// Refuses records that no run writes: a case twice in one cycle, the same record twice, samples
+/// below zero, exact times below zero. Throws InvalidArgument naming the file and the case.
+void require_sound(const RecordFile& file, const std::string& name);
+
+}  // namespace collbench

@@ -1,0 +1,79 @@
+// A history of comparisons with one pinned reference, in a SQLite file.
+//
+// A point is the ratio of a version to a reference binary that the same job measured in turn with
+// it: what the machine was that day cancels. Exact cases keep their simulated time. Change points
+// of a case's series say since when it is slower (bench/verdicts/statistics_changes.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/verdicts/statistics_changes.h"
+#include "bench/verdicts/verdict.h"
+
+struct sqlite3;
+
+namespace collbench {
+
+/// One comparison that was added.
+struct HistoryJob {
+  std::int64_t id = 0;
+  std::string when;       // ISO 8601, UTC
+  std::string revision;   // of head
+  std::string reference;  // revision of the reference, base
+  std::string machine;    // host and cpu
+  int cases = 0;
+};
+
+/// What one job showed of a case.
+struct StoredPoint {
+  HistoryJob job;
+  bool exact = false;
+  double value = 0;  // ratio to the reference; of an exact case the simulated time in nanoseconds
+  double low = 0;    // 95 % interval; equal to the value of an exact case
+  double high = 0;
+  int rounds = 0;
+};
+
+/// The points of one case in the order of time, and where its level moved.
+struct StoredSeries {
+  std::string name;  // case_name()
+  std::vector<StoredPoint> points;
+  std::vector<ChangePoint> changes;  // `at` counts points
+};
+
+/// Thread safety: belongs to one thread; several processes may share a file.
+class History {
+ public:
+  /// Opens the file, making it if need be. Throws Unavailable if it cannot be opened or is locked,
+  /// InvalidArgument if it is no history or one of another schema version.
+  explicit History(const std::string& path);
+  ~History();
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  /// Adds a comparison of the reference (base) with a version (head) as one job, all of it or
+  /// nothing. Cases without a ratio are left out. Throws InvalidArgument if the reference is not
+  /// that of the history, or no case has a ratio.
+  HistoryJob add(const Comparison& comparison, const std::string& when);
+  /// In the order of time.
+  std::vector<HistoryJob> jobs() const;
+  std::vector<std::string> cases() const;
+  /// Throws InvalidArgument, with the nearest name, for a case that is not there. Exact series
+  /// change wherever two points differ.
+  StoredSeries series(const std::string& name, const ChangeRule& rule) const;
+  /// Removes all but the latest `keep` jobs; returns how many went.
+  int prune(int keep);
+
+ private:
+  class Statement;
+  void run(const std::string& sql);
+  void check_version();
+
+  std::string path_;
+  sqlite3* database_ = nullptr;
+};
+
+}  // namespace collbench

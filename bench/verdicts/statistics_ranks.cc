@@ -1,0 +1,265 @@
+#include "bench/verdicts/statistics_ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t largest_exact_product = 3600;  // of sample sizes: 60 against 60
+constexpr std::size_t largest_exact_pairs = 80;      // signed ranks
+
+using Chances = std::vector<double>;  // of the statistic's values 0, 1, ...
+
+/// P(U = u) for samples of n and m. A largest value is of the first sample with chance n / (n + m)
+/// and then exceeds all m values of the second, or is of the second and exceeds none it counts for.
+Chances u_chances(std::size_t n, std::size_t m) {
+  std::vector<Chances> row(m + 1);  // row[j]: of i and j values, for the i in hand
+  for (std::size_t j = 0; j <= m; ++j) row[j] = {1};
+  for (std::size_t i = 1; i <= n; ++i) {
+    for (std::size_t j = 1; j <= m; ++j) {
+      const double first_share = static_cast<double>(i) / static_cast<double>(i + j);
+      Chances chances(i * j + 1, 0.0);
+      for (std::size_t u = 0; u < row[j].size(); ++u) chances[u + j] += first_share * row[j][u];
+      for (std::size_t u = 0; u < row[j - 1].size(); ++u) {
+        chances[u] += (1 - first_share) * row[j - 1][u];
+      }
+      row[j] = std::move(chances);
+    }
+  }
+  return row[m];
+}
+
+/// P(W = w) for n signed ranks: each rank counts or not, with equal chance.
+Chances signed_rank_chances(std::size_t n) {
+  Chances chances = {1};
+  for (std::size_t rank = 1; rank <= n; ++rank) {
+    Chances next(chances.size() + rank, 0.0);
+    for (std::size_t w = 0; w < chances.size(); ++w) {
+      next[w] += chances[w] / 2;
+      next[w + rank] += chances[w] / 2;
+    }
+    chances = std::move(next);
+  }
+  return chances;
+}
+
+/// A comparison of thousands of cases asks for the same few distributions.
+std::shared_ptr<const Chances> remembered(std::size_t n, std::size_t m) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::size_t, std::size_t>, std::shared_ptr<const Chances>> known;
+  const std::lock_guard lock(mutex);
+  auto& chances = known[{n, m}];
+  if (chances == nullptr) {
+    chances = std::make_shared<const Chances>(m == 0 ? signed_rank_chances(n) : u_chances(n, m));
+  }
+  return chances;
+}
+
+/// P(X <= at); both distributions are symmetric, so that P(X >= x) = P(X <= largest - x).
+double chance_up_to(const Chances& chances, double at) {
+  const auto last = std::min(static_cast<std::size_t>(at), chances.size() - 1);
+  return std::min(
+      1.0, std::accumulate(chances.begin(), chances.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                           0.0));
+}
+
+struct Ranks {
+  std::vector<double> of;  // mean rank of each value, from 1
+  double ties = 0;         // sum of t^3 - t over groups of t equal values
+};
+
+Ranks rank(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  Ranks ranks;
+  ranks.of.resize(values.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    const double mean = (static_cast<double>(begin) + static_cast<double>(end) + 1) / 2;
+    for (std::size_t i = begin; i < end; ++i) ranks.of[order[i]] = mean;
+    const auto group = static_cast<double>(end - begin);
+    ranks.ties += group * group * group - group;
+    begin = end;
+  }
+  return ranks;
+}
+
+void fill_exact(RankTest& test, const Chances& chances) {
+  test.exact = true;
+  test.p_less = chance_up_to(chances, test.statistic);
+  test.p_greater = chance_up_to(chances, static_cast<double>(chances.size() - 1) - test.statistic);
+}
+
+void fill_normal(RankTest& test, double mean, double variance) {
+  if (variance <= 0) return;  // all values are equal: nothing is shown
+  const double sd = std::sqrt(variance);
+  test.p_greater = normal_cdf(-(test.statistic - mean - 0.5) / sd);
+  test.p_less = normal_cdf((test.statistic - mean + 0.5) / sd);
+}
+
+void require_values(std::span<const double> values) {
+  require(!values.empty(), "a rank test needs at least one value on each side");
+  require(std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); }),
+          "a rank test needs numbers, not NaN");
+}
+
+/// How many of the sorted pairs to leave out at each end, plus one: the largest k with
+/// P(X <= k - 1) <= tail; 0 if even the extremes are within the tail.
+std::size_t interval_rank(const Chances& chances, double tail) {
+  double below = 0;
+  for (std::size_t k = 0; k < chances.size(); ++k) {
+    below += chances[k];
+    if (below > tail) return k;
+  }
+  return chances.size();
+}
+std::size_t interval_rank(double mean, double variance, double tail) {
+  const double rank = mean + normal_quantile(tail) * std::sqrt(variance);
+  return rank < 1 ? 0 : static_cast<std::size_t>(rank);
+}
+
+double median_of_sorted(const std::vector<double>& sorted) {
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+Shift shift_of(std::vector<double> candidates, std::size_t k) {
+  std::sort(candidates.begin(), candidates.end());
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  if (k == 0) return {median_of_sorted(candidates), -infinite, infinite};
+  return {median_of_sorted(candidates), candidates[k - 1], candidates[candidates.size() - k]};
+}
+
+}  // namespace
+
+RankTest mann_whitney(std::span<const double> first, std::span<const double> second) {
+  require_values(first);
+  require_values(second);
+  std::vector<double> all(first.begin(), first.end());
+  all.insert(all.end(), second.begin(), second.end());
+  const Ranks ranks = rank(all);
+  const auto n = static_cast<double>(first.size());
+  const auto m = static_cast<double>(second.size());
+  const auto of_second = ranks.of.begin() + static_cast<std::ptrdiff_t>(first.size());
+  RankTest test;
+  test.statistic = std::accumulate(of_second, ranks.of.end(), 0.0) - m * (m + 1) / 2;
+  if (ranks.ties == 0 && first.size() * second.size() <= largest_exact_product) {
+    fill_exact(test, *remembered(first.size(), second.size()));
+  } else {
+    const double total = n + m;
+    fill_normal(test, n * m / 2, n * m / 12 * (total + 1 - ranks.ties / (total * (total - 1))));
+  }
+  return test;
+}
+
+Shift hodges_lehmann(std::span<const double> first, std::span<const double> second,
+                     double confidence) {
+  require_values(first);
+  require_values(second);
+  std::vector<double> differences;
+  differences.reserve(first.size() * second.size());
+  for (const double b : second) {
+    for (const double a : first) differences.push_back(b - a);
+  }
+  const double tail = (1 - confidence) / 2;
+  const auto pairs = static_cast<double>(differences.size());
+  const auto total = static_cast<double>(first.size() + second.size());
+  const std::size_t k = differences.size() <= largest_exact_product
+                            ? interval_rank(*remembered(first.size(), second.size()), tail)
+                            : interval_rank(pairs / 2, pairs * (total + 1) / 12, tail);
+  return shift_of(std::move(differences), k);
+}
+
+RankTest wilcoxon(std::span<const double> differences) {
+  require_values(differences);
+  std::vector<double> sizes;
+  std::vector<bool> positive;
+  for (const double difference : differences) {
+    if (difference == 0) continue;
+    sizes.push_back(std::abs(difference));
+    positive.push_back(difference > 0);
+  }
+  RankTest test;
+  if (sizes.empty()) return test;
+  const Ranks ranks = rank(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) test.statistic += positive[i] ? ranks.of[i] : 0;
+  const auto n = static_cast<double>(sizes.size());
+  if (ranks.ties == 0 && sizes.size() <= largest_exact_pairs) {
+    fill_exact(test, *remembered(sizes.size(), 0));
+  } else {
+    fill_normal(test, n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24 - ranks.ties / 48);
+  }
+  return test;
+}
+
+Shift walsh_shift(std::span<const double> differences, double confidence) {
+  require_values(differences);
+  std::vector<double> means;
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    for (std::size_t j = i; j < differences.size(); ++j) {
+      means.push_back((differences[i] + differences[j]) / 2);
+    }
+  }
+  const auto n = static_cast<double>(differences.size());
+  const double tail = (1 - confidence) / 2;
+  const std::size_t k = differences.size() <= largest_exact_pairs
+                            ? interval_rank(*remembered(differences.size(), 0), tail)
+                            : interval_rank(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24, tail);
+  return shift_of(std::move(means), k);
+}
+
+double equivalence_p(std::span<const double> first, std::span<const double> second, double margin) {
+  std::vector<double> below(first.begin(), first.end());
+  std::vector<double> above(first.begin(), first.end());
+  for (double& value : below) value -= margin;
+  for (double& value : above) value += margin;
+  return std::max(mann_whitney(below, second).p_greater, mann_whitney(above, second).p_less);
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  std::vector<double> adjusted(p.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    largest = std::max(largest, std::min(1.0, static_cast<double>(p.size() - i) * p[order[i]]));
+    adjusted[order[i]] = largest;
+  }
+  return adjusted;
+}
+
+double quantile(std::vector<double> values, double part) {
+  require(!values.empty() && part >= 0 && part <= 1, "a quantile needs values and a part of 0..1");
+  std::sort(values.begin(), values.end());
+  const double place = part * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
+}
+
+double normal_cdf(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
+
+double normal_quantile(double p) {
+  require(p > 0 && p < 1, "a normal quantile needs a chance between 0 and 1");
+  double low = -40;
+  double high = 40;
+  while (true) {  // halves until neighbouring numbers
+    const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) return middle;
+    (normal_cdf(middle) < p ? low : high) = middle;
+  }
+}
+
+}  // namespace collbench

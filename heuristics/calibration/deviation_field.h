@@ -1,0 +1,64 @@
+// Deviations of measured times from their trend, carried to other sizes and scales as far as they
+// correlate: a Gaussian process (kriging) over log2 of size, nodes and ranks per node.
+//
+// Correlation falls with the distance on each axis. A scale whose times contradict those of all
+// other scales, over many sizes and by more than the others let expect, was measured under
+// conditions of its own (a job placed badly, a disturbed network): what is its own stays with it
+// and is not carried to other scales. One bad run in five is then not half of what is known about
+// its neighbours.
+//
+// Correlation lengths are 3 doublings of size, 5 of nodes, 4 of ranks per node, chosen once over
+// leave-one-scale-out of all methods known (docs/calibration.md), not per table.
+// Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2.
+#pragma once
+
+#include <vector>
+
+#include "heuristics/calibration/dense.h"
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// Where a time was measured, on logarithmic axes.
+struct Place {
+  double size = 0;   // log2 of bytes
+  double nodes = 0;  // log2; nodes that are not known count as one
+  double ranks = 0;  // log2, of a node
+  bool is_scale_of(const Place& other) const {
+    return nodes == other.nodes && ranks == other.ranks;
+  }
+};
+Place place_of(const Scale& scale, Bytes bytes);
+
+/// Immutable. Thread safety: const members may run on any number of threads.
+class DeviationField {
+ public:
+  struct Value {
+    double mean = 0;
+    double deviation = 0;  // standard, of what is not known there
+  };
+
+  /// Deviations are of logarithms of times; `own[i]` is the variance that the scale of places[i]
+  /// has for itself there, 0 where it agrees with the others. Requires vectors of one length.
+  DeviationField(std::vector<Place> places, const std::vector<double>& deviations,
+                 std::vector<double> own, double spread);
+
+  Value at(const Place& place) const;
+
+ private:
+  std::vector<Place> places_;
+  std::vector<double> own_;
+  double spread_;
+  std::vector<double> weights_;
+  Cholesky solver_;
+};
+
+/// The variance that every scale of several nodes has for itself, by predicting it from the others:
+/// what its error, averaged over neighbouring sizes, exceeds three times the variance expected by.
+/// `own` is what is known of it so far. Zeros where fewer than three scales of several nodes are
+/// measured, which cannot be told apart.
+std::vector<double> variance_of_scales(const std::vector<Place>& places,
+                                       const std::vector<double>& deviations,
+                                       const std::vector<double>& own, double spread);
+
+}  // namespace collbench

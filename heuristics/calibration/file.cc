@@ -1,0 +1,166 @@
+// The file of a calibration: a machine description (docs/topologies.md) and its measured points.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "topologies/toml_table.h"
+
+namespace collbench {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + '"';
+}
+
+std::string off_by(const FittedCost& cost) {
+  return fmt::format("fitted; may be off {:.2f} times", cost.factor);
+}
+
+std::string link(const char* name, const FittedCost& latency, const FittedCost& rate, int level,
+                 const std::string& basis) {
+  return fmt::format(
+      "\n[link.{}]\nbandwidth = \"{:.4g} GB/s\"\nlatency = \"{:.4g} us\"\nlevel = {}\nsource = "
+      "{}\n",
+      name, rate.value * 1e-9, latency.value * 1e6, level,
+      quoted(fmt::format("rate {}, latency {}; {}", off_by(rate), off_by(latency), basis)));
+}
+
+std::string machine_part(const FittedMachine& m) {
+  std::string text;
+  const bool node = m.ranks_per_node > 1;
+  const std::string source = quoted(m.basis);
+  if (node) text += link("node", m.node_latency, m.node_rate, 0, m.basis);
+  if (m.network) text += link("network", m.network_latency, m.network_rate, 1, m.basis);
+  text += fmt::format("\n[structure]\nkind = \"star\"\n");
+  if (node && m.network) text += fmt::format("hosts = {}\n", m.ranks_per_node);
+  text += fmt::format("link = \"{}\"\nsource = {}\n", node ? "node" : "network", source);
+  if (node && m.network) {
+    text += fmt::format("\n[fabric]\nadapter = \"network\"\nadapters_per_node = 1\nsource = {}\n",
+                        quoted(m.basis + "; the rate is of all adapters of a node together"));
+  }
+  text += "\n[costs]\n";
+  if (m.overhead.value > 0) {
+    text += fmt::format("per_collective = \"{:.4g} us\"\n", m.overhead.value * 1e6);
+  }
+  if (m.reduction_rate.value > 0) {
+    text += fmt::format("reduction_rate = \"{:.4g} GB/s\"\n", m.reduction_rate.value * 1e-9);
+  }
+  return text + fmt::format("source = {}\n", source);
+}
+
+std::string points_part(const MethodModel& model) {
+  const MethodKey& method = model.method();
+  std::string text;
+  std::map<Scale, std::vector<const MeasuredTime*>> scales;
+  for (const MeasuredTime& row : model.points()) scales[row.scale].push_back(&row);
+  for (const auto& [scale, rows] : scales) {
+    text += "\n[[calibration]]\n";
+    for (const auto& [key, value] : {std::pair{"system", &method.system},
+                                     {"library", &method.library},
+                                     {"algorithm", &method.algorithm},
+                                     {"protocol", &method.protocol}}) {
+      if (!value->empty()) text += fmt::format("{} = {}\n", key, quoted(*value));
+    }
+    text += fmt::format("type = \"{}\"\nop = \"{}\"\nin_place = {}\n", to_string(method.type),
+                        to_string(method.op), method.in_place);
+    text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
+    std::string sizes;
+    std::string times;
+    for (const MeasuredTime* row : rows) {
+      const char* comma = sizes.empty() ? "" : ", ";
+      sizes += fmt::format("{}\"{}\"", comma, to_string(row->bytes));
+      times += fmt::format("{}\"{:.6g} us\"", comma, row->time.count() * 1e6);
+    }
+    text += fmt::format("sizes = [{}]\ntimes = [{}]\n", sizes, times);
+  }
+  return text;
+}
+
+/// Reads one text of a list, with the place of the list in the complaint.
+template <typename Read>
+auto read_item(const TomlTable& table, const char* key, const std::string& text, Read read) {
+  try {
+    return read(text);
+  } catch (const InvalidArgument& e) {
+    table.refuse(key, e.what());
+  }
+}
+
+void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
+  MeasuredTime row;
+  const auto stated = [&](const char* key) {
+    return table.has(key) ? table.text(key) : std::string();
+  };
+  row.system = stated("system");
+  row.library = stated("library");
+  row.algorithm = stated("algorithm");
+  row.protocol = stated("protocol");
+  row.type = read_item(table, "type", table.text("type"), parse_data_type);
+  row.op = read_item(table, "op", table.text("op"), parse_reduce_op);
+  row.in_place = table.flag("in_place", false);
+  row.scale = {table.integer("ranks", 1, 1 << 24), table.integer("nodes", 0, 1 << 24)};
+  const std::vector<std::string> sizes = table.texts("sizes");
+  const std::vector<std::string> times = table.texts("times");
+  if (sizes.size() != times.size()) {
+    table.refuse("times", fmt::format("{} times for {} sizes", times.size(), sizes.size()));
+  }
+  table.finish();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    row.bytes = read_item(table, "sizes", sizes[i], parse_size);
+    row.time = read_item(table, "times", times[i], parse_duration);
+    if (row.time <= Seconds{0}) table.refuse("times", "a time must be above 0");
+    row.low = row.time;
+    row.high = row.time;
+    rows.push_back(row);
+  }
+}
+
+}  // namespace
+
+std::string to_toml(const Calibration& calibration, const std::string& summary,
+                    const std::string& source) {
+  std::string text = fmt::format("summary = {}\nsource = {}\n", quoted(summary), quoted(source));
+  text += machine_part(fit_machine(calibration));
+  text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
+  for (const MethodModel& model : calibration.models()) text += points_part(model);
+  return text;
+}
+
+std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file) {
+  std::vector<MeasuredTime> rows;
+  for (const TomlTable& table : TomlTable::parse(text, file).tables("calibration")) {
+    read_points(table, rows);
+  }
+  return rows;
+}
+
+std::vector<MeasuredTime> calibration_points_of(const std::string& specification) {
+  const std::size_t end = specification.find(".toml");
+  if (end == specification.npos) return {};
+  std::string path = specification.substr(0, end + 5);
+  if (path.rfind("cluster:", 0) == 0) {
+    const std::size_t x = path.find_first_not_of("0123456789", 8);
+    path = path.substr(x != path.npos && path[x] == 'x' ? x + 1 : 8);
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || std::filesystem::is_directory(path)) {
+    throw Unavailable(fmt::format("cannot read '{}'", path));
+  }
+  return calibration_points(text.str(), path);
+}
+
+}  // namespace collbench

@@ -1,0 +1,111 @@
+#include "heuristics/calibration/fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace collbench {
+namespace {
+
+struct Axes {
+  std::vector<int> dims;
+  std::vector<bool> wraps;
+};
+
+/// The axes that `ranks` consecutive hosts fill, without those of length 1; empty if they end
+/// inside one. An axis that is filled in part does not close to a ring.
+Axes filled_axes(const Layout& layout, int ranks) {
+  Axes axes;
+  int left = ranks;
+  for (std::size_t i = 0; i < layout.dims.size() && left > 1; ++i) {
+    const int length = layout.dims[i];
+    const int taken = left < length ? left : length;
+    if (left % taken != 0) return {};
+    left /= taken;
+    if (taken == 1) continue;
+    axes.dims.push_back(taken);
+    axes.wraps.push_back(layout.kind == Layout::Kind::grid && layout.wraps[i] && taken == length);
+  }
+  return left == 1 ? axes : Axes{};
+}
+
+bool are_powers_of_two(const std::vector<int>& dims) {
+  return std::all_of(dims.begin(), dims.end(),
+                     [](int d) { return std::has_single_bit(static_cast<unsigned>(d)); });
+}
+
+/// As many streams as there are axes or, for swing, directions of axes.
+void fit_butterfly(const Axes& axes, AlgorithmSpec& spec) {
+  const bool closes = std::all_of(axes.wraps.begin(), axes.wraps.end(), [](bool w) { return w; });
+  const bool is_swing = spec.name == "swing";
+  if (!are_powers_of_two(axes.dims) || (is_swing && !closes)) return;
+  spec.options["dims"] = fmt::format("{}", fmt::join(axes.dims, "x"));
+  const std::size_t streams = axes.dims.size() * (is_swing ? 2 : 1);
+  spec.options.try_emplace("streams", std::to_string(streams));
+}
+
+void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {
+  const bool concentrate = cores > 1 && axes.dims.size() > 1 && axes.dims.front() == cores;
+  if (concentrate) spec.options.try_emplace("concentrate", "");
+  std::string wrap;
+  for (const bool wraps : axes.wraps) wrap += wraps ? 't' : 'm';
+  spec.options["wrap"] = wrap;
+  // Where only some axes close, the open ones carry twice the bytes per link; balanced shares gain
+  // up to a third there, and nothing where all close or none.
+  const auto first = axes.wraps.begin() + (concentrate ? 1 : 0);
+  const auto closed = std::count(first, axes.wraps.end(), true);
+  if (closed > 0 && closed < axes.wraps.end() - first) {
+    spec.options.try_emplace("shares", "balanced");
+  }
+}
+
+// Channels leave nodes, whose ranks are the innermost level.
+AlgorithmSpec with_nodes(const AlgorithmSpec& spec, const Layout& layout, int ranks) {
+  AlgorithmSpec fitted = spec;
+  const int node = std::min(layout.dims.front(), ranks);
+  if (layout.kind == Layout::Kind::hierarchy && ranks % node == 0) {
+    fitted.options.try_emplace("node", std::to_string(node));
+  }
+  return fitted;
+}
+
+}  // namespace
+
+AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks) {
+  const bool is_butterfly =
+      spec.name == "swing" || spec.name == "recursive-doubling" || spec.name == "halving-doubling";
+  const Layout& layout = topology.layout();
+  if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;
+  if (spec.options.count("channels") > 0) return with_nodes(spec, layout, ranks);
+  if (is_butterfly && layout.kind != Layout::Kind::grid) return spec;
+  if (!is_butterfly && spec.name != "torus" && spec.name != "torus-2d" &&
+      spec.name != "hierarchical") {
+    return spec;
+  }
+  const Axes axes = filled_axes(layout, ranks);
+  if (axes.dims.empty() || (spec.name == "torus-2d" && axes.dims.size() != 2)) return spec;
+  AlgorithmSpec fitted = spec;
+  if (is_butterfly) {
+    fit_butterfly(axes, fitted);
+    return fitted;
+  }
+  fitted.options["dims"] = fmt::format("{}", fmt::join(axes.dims, "x"));
+  if (spec.name == "torus" && spec.options.count("wrap") == 0) {
+    fit_torus(axes, layout.cores, fitted);
+  }
+  return fitted;
+}
+
+int nodes_of(const Layout& layout, int ranks) {
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
+  int per_node = 1;
+  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
+  const int nodes = (ranks + per_node - 1) / per_node;
+  return ranks % nodes == 0 ? nodes : 1;
+}
+
+}  // namespace collbench

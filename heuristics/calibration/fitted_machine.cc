@@ -1,0 +1,207 @@
+#include "heuristics/calibration/fitted_machine.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/calibration/dense.h"
+#include "heuristics/predict.h"
+#include "topologies/networks/networks.h"
+
+namespace collbench {
+namespace {
+
+/// Overhead, latency, seconds per byte sent, seconds per byte reduced.
+using Costs4 = std::array<double, 4>;
+
+/// 1 ns, and 1 TB/s: less than any machine takes.
+constexpr Costs4 least_costs = {1e-9, 1e-9, 1e-12, 1e-12};
+
+/// One measured time of an algorithm of ours.
+struct Played {
+  MeasuredTime row;
+  Schedule schedule;
+};
+
+std::vector<Played> played_rows(const Calibration& calibration) {
+  std::vector<Played> played;
+  for (const MethodModel& model : calibration.models()) {
+    for (const MeasuredTime& row : model.points()) {
+      const bool alike = row.scale.nodes <= 1 || row.scale.ranks == row.scale.nodes;
+      if (!alike || row.scale.ranks < 2 || row.scale.ranks > 256) continue;
+      try {
+        played.push_back({row, make_schedule(row.algorithm, row.scale.ranks)});
+      } catch (const InvalidArgument&) {
+        break;  // not an algorithm of ours
+      }
+    }
+  }
+  return played;
+}
+
+Prediction predicted(const Played& played, const Costs4& costs) {
+  LinkClass link;
+  link.name = "link";
+  link.nominal = Bandwidth{1 / costs[2]};
+  link.latency = Seconds{costs[1]};
+  Machine machine{star(played.row.scale.ranks, link), {}, "", ""};
+  machine.costs.reduction_rate = Bandwidth{1 / costs[3]};
+  machine.costs.per_collective = Seconds{costs[0]};
+  Workload work;
+  work.type = played.row.type;
+  work.count = std::max<std::int64_t>(1, played.row.bytes.count / size_of(work.type));
+  work.equal_chunks = true;
+  return predict(played.schedule, machine,
+                 place("row-major", played.row.scale.ranks, machine.topology), work);
+}
+
+/// How often each cost is paid on the critical path.
+Costs4 amounts(const Played& played, const Costs4& costs) {
+  const Prediction p = predicted(played, costs);
+  return {p.overhead / Seconds{costs[0]}, p.latency / Seconds{costs[1]},
+          p.bandwidth / Seconds{costs[2]}, p.reduction / Seconds{costs[3]}};
+}
+
+/// Least squares of relative errors with costs that stay positive, by coordinates; large errors
+/// count less. `spread` gets the factor that each cost may be off.
+Costs4 fit_amounts(const std::vector<Played>& played, const std::vector<Costs4>& all, Costs4 costs,
+                   Costs4& spread) {
+  const auto relative = [&](std::size_t i, const Costs4& c) {
+    double sum = 0;
+    for (std::size_t k = 0; k < c.size(); ++k) sum += all[i][k] * c[k];
+    return sum / played[i].row.time.count() - 1;
+  };
+  Costs4 curvature{};
+  double variance = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      double top = 0;
+      curvature[k] = 0;
+      variance = 0;
+      for (std::size_t i = 0; i < played.size(); ++i) {
+        const double r = relative(i, costs);
+        const double weight = 1 / std::sqrt(1 + 4 * r * r);
+        const double slope = all[i][k] / played[i].row.time.count();
+        top += weight * slope * r;
+        curvature[k] += weight * slope * slope;
+        variance += weight * r * r;
+      }
+      if (curvature[k] <= 0) continue;
+      costs[k] = std::max(costs[k] - top / curvature[k], least_costs[k]);
+    }
+  }
+  variance /= static_cast<double>(played.size());
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const double deviation = curvature[k] > 0 ? std::sqrt(4 * variance / curvature[k]) : costs[k];
+    spread[k] = 1 + deviation / costs[k];
+  }
+  return costs;
+}
+
+double median_error(const std::vector<Played>& played, const Costs4& costs) {
+  std::vector<double> errors;
+  for (const Played& each : played) {
+    errors.push_back(predicted(each, costs).time() / each.row.time - 1);
+  }
+  return summarize_errors(std::move(errors)).median;
+}
+
+FittedCost fitted(double value, double factor) {
+  // Beyond ten times the data do not tell the cost from nothing.
+  if (factor > 10 || !std::isfinite(value)) return {};
+  return {value, factor};
+}
+
+void fit_to_schedules(const std::vector<Played>& played, FittedMachine& machine) {
+  Costs4 costs = {5e-6, 5e-6, 1e-9, 1e-10};
+  Costs4 spread{};
+  for (int i = 0; i < 3; ++i) {
+    std::vector<Costs4> all;
+    for (const Played& each : played) all.push_back(amounts(each, costs));
+    costs = fit_amounts(played, all, costs, spread);
+  }
+  machine.error = median_error(played, costs);
+  if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
+  if (costs[3] > least_costs[3]) machine.reduction_rate = fitted(1 / costs[3], spread[3]);
+  (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
+  (machine.network ? machine.network_rate : machine.node_rate) = {1 / costs[2], spread[2]};
+  std::set<std::string> names;
+  for (const Played& each : played) names.insert(each.row.algorithm);
+  machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
+}
+
+/// The model that tells the most: the most scales, then the most points.
+const MethodModel& fullest(const Calibration& calibration) {
+  const auto scales = [](const MethodModel& model) {
+    std::set<Scale> all;
+    for (const MeasuredTime& row : model.points()) all.insert(row.scale);
+    return std::pair(all.size(), model.points().size());
+  };
+  return *std::max_element(calibration.models().begin(), calibration.models().end(),
+                           [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
+}
+
+/// The most bytes per second and rank, both ways counted, that any method and size reached inside
+/// one node or between nodes. Two nodes alone exchange directly, so more of them count where there
+/// are more.
+double reached_rate(const Calibration& calibration, bool between) {
+  double rate = 0;
+  for (const MethodModel& model : calibration.models()) {
+    int most = 1;
+    for (const MeasuredTime& row : model.points()) most = std::max(most, row.scale.nodes);
+    const int least = between ? std::clamp(most, 2, 3) : 1;
+    for (const MeasuredTime& row : model.points()) {
+      const int nodes = std::max(row.scale.nodes, 1);
+      if (between ? nodes < least : nodes > 1) continue;
+      const double sent = 2.0 * (row.scale.ranks - 1) / row.scale.ranks;
+      rate = std::max(rate, sent * static_cast<double>(row.bytes.count) / row.time.count());
+    }
+  }
+  return rate;
+}
+
+void read_trend(const Calibration& calibration, FittedMachine& machine) {
+  const MethodModel& model = fullest(calibration);
+  const TermValues& costs = model.trend().costs();
+  const TermValues& factors = model.trend().factors();
+  machine.overhead = {costs[0] * 1e-6, factors[0]};
+  // Latencies are of a way up and one down; costs are microseconds (per byte).
+  if (machine.ranks_per_node > 1) {
+    const double rate = reached_rate(calibration, false);
+    machine.node_latency = {costs[1] * 1e-6 / 2, factors[1]};
+    machine.node_rate = {rate > 0 ? rate : 1e6 / costs[4], factors[4]};
+  }
+  if (machine.network) {
+    machine.network_latency = {costs[2] * 1e-6 / 2, factors[2]};
+    machine.network_rate = {reached_rate(calibration, true), factors[5]};
+  }
+  machine.basis =
+      fmt::format("trend of '{}', {} points", to_string(model.method()), model.points().size());
+}
+
+}  // namespace
+
+FittedMachine fit_machine(const Calibration& calibration) {
+  const MethodModel& model = fullest(calibration);
+  FittedMachine machine;
+  for (const MeasuredTime& row : model.points()) {
+    const int nodes = std::max(row.scale.nodes, 1);
+    machine.network = machine.network || nodes > 1;
+    machine.ranks_per_node = std::max(machine.ranks_per_node, row.scale.ranks / nodes);
+  }
+  const std::vector<Played> played = played_rows(calibration);
+  if (played.size() >= 8) {
+    if (machine.network) machine.ranks_per_node = 1;
+    fit_to_schedules(played, machine);
+  } else {
+    read_trend(calibration, machine);
+  }
+  return machine;
+}
+
+}  // namespace collbench

@@ -1,0 +1,49 @@
+// What a machine description needs, from a calibration: latency and rate of each level, overhead
+// and rate of reductions, with how far each may be off.
+//
+// Where the measured algorithms are ours and all ranks see each other alike (one node, or one rank
+// per node), the costs are those with which predict() comes closest to the measured times, in
+// relative terms. Otherwise latencies are read off the trend of the method with the most points,
+// half of one for each way, and rates are the most that any size reached; they contain reductions
+// then.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "heuristics/calibration/calibration.h"
+
+namespace collbench {
+
+struct FittedCost {
+  double value = 0;   // seconds, or bytes per second; 0: the data say nothing about it
+  double factor = 1;  // may be so many times larger or smaller (one standard deviation)
+};
+
+struct FittedMachine {
+  int ranks_per_node = 1;  // 1: the network joins ranks
+  bool network = false;    // several nodes were measured
+  FittedCost overhead;     // of a collective
+  FittedCost node_latency;
+  FittedCost node_rate;
+  FittedCost network_latency;  // there and back again is twice this
+  FittedCost network_rate;     // of a node
+  FittedCost reduction_rate;   // of a rank
+  std::string basis;           // in words: what it was fitted to
+  double error = 0;            // median relative error of predict(); 0: not fitted to schedules
+};
+FittedMachine fit_machine(const Calibration& calibration);
+
+/// The description as TOML, with the measured points in it as [[calibration]], so that it reads
+/// back as both a machine (topologies/machine_file.h) and a calibration.
+std::string to_toml(const Calibration& calibration, const std::string& summary,
+                    const std::string& source);
+/// The points of a description. Throws InvalidArgument as FILE:LINE:. None if it has none.
+std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file);
+/// Of the file that a specification of a machine names ("m.toml", "m.toml:8", "cluster:4xm.toml").
+/// Throws Unavailable if it cannot be read; none if it names no file.
+std::vector<MeasuredTime> calibration_points_of(const std::string& specification);
+
+}  // namespace collbench

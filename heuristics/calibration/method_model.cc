@@ -1,0 +1,194 @@
+#include "heuristics/calibration/method_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/deviation_field.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_points = 700;
+constexpr int rounds_of_trust = 2;
+
+double median(std::vector<double> values) {
+  const std::size_t half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
+                   values.end());
+  const double upper = values[half];
+  if (values.size() % 2 == 1) return upper;
+  return (upper +
+          *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) /
+         2;
+}
+
+/// One row for every scale and size; of more than most_points sizes, evenly many.
+std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
+  std::map<std::pair<Scale, Bytes>, std::vector<const MeasuredTime*>> groups;
+  for (const MeasuredTime& row : rows) groups[{row.scale, row.bytes}].push_back(&row);
+  std::vector<MeasuredTime> points;
+  for (const auto& [key, group] : groups) {
+    std::vector<double> times;
+    for (const MeasuredTime* row : group) times.push_back(row->time.count());
+    points.push_back(*group.front());
+    points.back().time = Seconds{median(std::move(times))};
+  }
+  if (points.size() <= most_points) return points;
+  std::vector<MeasuredTime> fewer;
+  for (std::size_t i = 0; i < most_points; ++i) {
+    fewer.push_back(points[i * (points.size() - 1) / (most_points - 1)]);
+  }
+  return fewer;
+}
+
+}  // namespace
+
+namespace {
+
+/// A trend, and what the points deviate from it.
+struct Fitted {
+  Trend trend;
+  std::vector<Place> places;
+  std::vector<double> deviations;  // of logarithms of times
+  std::vector<double> own;         // variance of scales that contradict the others
+  double spread = 0;               // standard deviation of the deviations, without what is `own`
+};
+
+/// `trust` has an entry for each point.
+void fit_trend(const std::vector<MeasuredTime>& points, const Prior& prior,
+               const std::vector<double>& trust, Fitted& fitted) {
+  fitted.trend = Trend(points, prior, trust);
+  double sum = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const MeasuredTime& point = points[i];
+    const double deviation =
+        std::log(point.time.count()) -
+        fitted.trend.log_time(point.scale, static_cast<double>(point.bytes.count));
+    fitted.deviations[i] = deviation;
+    sum += trust[i] * deviation * deviation;
+    all += trust[i];
+  }
+  fitted.spread = std::sqrt(std::max(sum / all, 1e-4));
+}
+
+/// Scales that contradict the others count the less, the more they do.
+Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
+  Fitted fitted;
+  for (const MeasuredTime& point : points) {
+    fitted.places.push_back(place_of(point.scale, point.bytes));
+  }
+  fitted.deviations.resize(points.size());
+  fitted.own.resize(points.size(), 0.0);
+  std::vector<double> trust(points.size(), 1.0);
+  fit_trend(points, prior, trust, fitted);
+  for (int round = 0; round < rounds_of_trust; ++round) {
+    fitted.own = variance_of_scales(fitted.places, fitted.deviations, fitted.own, fitted.spread);
+    const double usual = fitted.spread * fitted.spread;
+    bool doubted = false;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      trust[i] = usual / (usual + fitted.own[i]);
+      doubted = doubted || fitted.own[i] > 0;
+    }
+    if (!doubted) break;
+    fit_trend(points, prior, trust, fitted);
+  }
+  return fitted;
+}
+
+}  // namespace
+
+struct MethodModel::Data {
+  MethodKey method;
+  std::vector<MeasuredTime> points;
+  Trend trend;
+  std::optional<DeviationField> deviations;
+  std::set<int> nodes;
+  std::set<int> each;
+  Bytes least;
+  Bytes most;
+};
+
+MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
+  require(!rows.empty(), "a model needs at least one measurement");
+  auto data = std::make_shared<Data>();
+  data->method = method_of(rows.front());
+  data->points = condensed(rows);
+  for (const MeasuredTime& point : data->points) {
+    data->nodes.insert(std::max(point.scale.nodes, 1));
+    data->each.insert(point.scale.ranks / std::max(point.scale.nodes, 1));
+    data->most = std::max(data->most, point.bytes);
+  }
+  data->least = data->most;
+  for (const MeasuredTime& point : data->points) data->least = std::min(data->least, point.bytes);
+  Fitted fitted = fit(data->points, prior_for(data->method));
+  data->trend = fitted.trend;
+  data->deviations.emplace(std::move(fitted.places), fitted.deviations, std::move(fitted.own),
+                           fitted.spread);
+  data_ = std::move(data);
+}
+
+namespace {
+
+/// Beyond the measured values of one axis, in words.
+void add_beyond(const std::set<int>& known, int asked, const char* what, std::string& text) {
+  if (asked >= *known.begin() && asked <= *known.rbegin()) return;
+  if (!text.empty()) text += "; ";
+  text += known.size() == 1
+              ? fmt::format("{} {}, measured with {} only", asked, what, *known.begin())
+              : fmt::format("{} {}, measured with {} to {}", asked, what, *known.begin(),
+                            *known.rbegin());
+}
+
+}  // namespace
+
+Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
+  require(scale.ranks >= 1, fmt::format("a model of {} ranks", scale.ranks));
+  const Data& data = *data_;
+  const DeviationField::Value deviation = data.deviations->at(place_of(scale, bytes));
+  const double log_time =
+      data.trend.log_time(scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
+      deviation.mean;
+  constexpr double eighty_percent = 1.2816;
+  Estimate estimate;
+  estimate.time = Seconds{std::exp(log_time)};
+  estimate.low = Seconds{std::exp(log_time - eighty_percent * deviation.deviation)};
+  estimate.high = Seconds{std::exp(log_time + eighty_percent * deviation.deviation)};
+  const int nodes = std::max(scale.nodes, 1);
+  add_beyond(data.nodes, nodes, "nodes", estimate.extrapolates);
+  add_beyond(data.each, scale.ranks / nodes, "ranks per node", estimate.extrapolates);
+  if (bytes < data.least || bytes > data.most) {
+    if (!estimate.extrapolates.empty()) estimate.extrapolates += "; ";
+    estimate.extrapolates += fmt::format("{}, measured from {} to {}", to_string(bytes),
+                                         to_string(data.least), to_string(data.most));
+  }
+  return estimate;
+}
+
+std::string MethodModel::explain(const Scale& scale, Bytes bytes) const {
+  const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
+  const TermValues terms = data_->trend.terms(scale, size);
+  double sum = 0;
+  for (const double term : terms) sum += term;
+  std::string text;
+  for (std::size_t k = 0; k < trend_terms; ++k) {
+    if (terms[k] < 0.01 * sum) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", trend_term_infos()[k].name,
+                        to_string(Seconds{terms[k]}));
+  }
+  const double factor = estimate(scale, bytes).time.count() / sum;
+  return fmt::format("{}, times {:.3g} as measured nearby", text, factor);
+}
+
+const MethodKey& MethodModel::method() const { return data_->method; }
+const Trend& MethodModel::trend() const { return data_->trend; }
+const std::vector<MeasuredTime>& MethodModel::points() const { return data_->points; }
+
+}  // namespace collbench

@@ -1,0 +1,49 @@
+// The model of one measured method: a trend with physical terms, and on it the measured deviations
+// from it, carried to other sizes and scales as far as they correlate.
+//
+//   log time(s, N, p) = trend(s, N, p) + d(s, N, p)
+//
+// d is a Gaussian process (heuristics/calibration/deviation_field.h). So at a measured point the
+// model is the measurement (within 5 % of noise), near one it keeps the shape of the curve measured
+// there (protocol switches, dips), and far from all it is the trend. Its standard deviation says
+// which.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heuristics/calibration/trend.h"
+
+namespace collbench {
+
+struct Estimate {
+  Seconds time{0};
+  Seconds low{0};  // 80 % interval
+  Seconds high{0};
+  /// In words how far the point is from what was measured; empty within it.
+  std::string extrapolates;
+};
+
+/// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
+class MethodModel {
+ public:
+  /// Requires rows of one method, at least one. Rows of the same scale and size count as their
+  /// median.
+  explicit MethodModel(std::vector<MeasuredTime> rows);
+
+  Estimate estimate(const Scale& scale, Bytes bytes) const;
+  /// "start 6.8 us + network latency 20 us + ..., x 1.07 as measured near".
+  std::string explain(const Scale& scale, Bytes bytes) const;
+
+  const MethodKey& method() const;
+  const Trend& trend() const;
+  /// The points it rests on, by scale and size.
+  const std::vector<MeasuredTime>& points() const;
+
+ private:
+  struct Data;
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,154 @@
+// Open MPI's files of dynamic rules: numbers separated by blanks, '#' to the end of a line is a
+// comment. Collectives, then for each its number, how many numbers of ranks, and for each of those
+// the ranks, how many sizes, and for each size: bytes from which on, algorithm, topology or
+// fan-out, segment size.
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/exports/export_rules.h"
+#include "heuristics/exports/ompi_rules.h"
+
+namespace collbench {
+namespace {
+
+constexpr int all_reduce = 2;             // among Open MPI's collectives
+constexpr std::int64_t segment = 131072;  // bytes, of its segmented ring
+constexpr std::int64_t most_entries = 1'000'000;
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  std::int64_t next(const char* what, std::int64_t least, std::int64_t most) {
+    skip();
+    if (at_ == text_.size()) refuse(fmt::format("the file ends where {} is next", what));
+    const std::size_t end = std::min(text_.find_first_of(" \t\r\n#", at_), text_.size());
+    const std::string_view word = text_.substr(at_, end - at_);
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || stop != word.data() + word.size() || value < least ||
+        value > most) {
+      refuse(fmt::format("{} must be a whole number from {} to {}, not '{}'", what, least, most,
+                         word));
+    }
+    at_ = end;
+    return value;
+  }
+
+  void expect_end() {
+    skip();
+    if (at_ != text_.size()) refuse("nothing may follow the last rule");
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw InvalidArgument(fmt::format("{}:{}: {}", file_, line_, what));
+  }
+
+ private:
+  /// Blanks and comments.
+  void skip() {
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
+      if (at_ == text_.size()) return;
+      if (text_[at_] == '\n') ++line_;
+      if (std::string_view(" \t\r\n").find(text_[at_]) == std::string_view::npos) return;
+    }
+  }
+
+  std::string_view text_;
+  std::string file_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+std::string name_of(std::int64_t number) {
+  switch (static_cast<OmpiAlgorithm>(number)) {
+    case OmpiAlgorithm::linear:
+      return "reduce-broadcast";
+    case OmpiAlgorithm::nonoverlapping:
+      return "tree";
+    case OmpiAlgorithm::recursive_doubling:
+      return "recursive-doubling";
+    case OmpiAlgorithm::ring:
+      return "ring";
+    case OmpiAlgorithm::segmented_ring:
+      return "ring:segments=2";
+    case OmpiAlgorithm::rabenseifner:
+      return "halving-doubling";
+  }
+  return {};
+}
+
+ScaleRules read_scale(Reader& reader) {
+  ScaleRules scale;
+  scale.workers = static_cast<int>(reader.next("a number of ranks", 1, 1 << 30));
+  const std::int64_t sizes = reader.next("the number of sizes", 1, most_entries);
+  for (std::int64_t i = 0; i < sizes; ++i) {
+    SizeRule rule;
+    rule.from.count = reader.next("a size", 0, no_end.count - 1);
+    auto& rules = scale.rules;
+    if (rules.empty() && rule.from.count != 0) reader.refuse("the first size must be 0");
+    if (!rules.empty() && rule.from <= rules.back().from) reader.refuse("sizes must ascend");
+    if (!rules.empty()) rules.back().to = Bytes{rule.from.count - 1};
+    rule.to = no_end;
+    rule.algorithm = name_of(reader.next("an algorithm", 1, 6));
+    reader.next("the topology or fan-out", 0, 1 << 30);
+    reader.next("the segment size", 0, no_end.count);
+    rules.push_back(std::move(rule));
+  }
+  return scale;
+}
+
+}  // namespace
+
+std::string export_ompi(const SelectionTable& table) {
+  std::string text = fmt::format(
+      "# all-reduce rules of collbench for Open MPI 4.1, policy {}, {}\n"
+      "# mpirun --mca coll_tuned_use_dynamic_rules 1 "
+      "--mca coll_tuned_dynamic_rules_filename THIS_FILE\n"
+      "1 # collective\n{} # all-reduce\n{} # numbers of ranks\n",
+      table.policy, table.machine, all_reduce, table.scales.size());
+  int before = 0;
+  for (const ScaleRules& scale : table.scales) {
+    check_rules(scale);
+    require(scale.workers > before, "ompi: numbers of workers must ascend, and be given once");
+    before = scale.workers;
+    text += fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
+    for (const SizeRule& rule : scale.rules) {
+      const auto number = ompi_algorithm_of(rule.algorithm);
+      require(number.has_value(),
+              fmt::format("ompi: Open MPI has no all-reduce like '{}' ({} workers, from {} bytes)",
+                          rule.algorithm, scale.workers, rule.from.count));
+      text +=
+          fmt::format("{} {} 0 {} # {}\n", rule.from.count, static_cast<int>(*number),
+                      *number == OmpiAlgorithm::segmented_ring ? segment : 0, to_string(*number));
+    }
+  }
+  return text;
+}
+
+SelectionTable read_ompi_rules(std::string_view text, const std::string& file) {
+  Reader reader(text, file);
+  SelectionTable table;
+  table.policy = "file";
+  table.machine = file;
+  reader.next("the number of collectives (1: all-reduce alone)", 1, 1);
+  reader.next("the collective (2 is all-reduce)", all_reduce, all_reduce);
+  const std::int64_t scales = reader.next("how many numbers of ranks there are", 1, most_entries);
+  for (std::int64_t i = 0; i < scales; ++i) {
+    ScaleRules scale = read_scale(reader);
+    if (!table.scales.empty() && scale.workers <= table.scales.back().workers) {
+      reader.refuse("numbers of ranks must ascend");
+    }
+    table.scales.push_back(std::move(scale));
+  }
+  reader.expect_end();
+  return table;
+}
+
+}  // namespace collbench

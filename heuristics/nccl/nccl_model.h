@@ -1,0 +1,95 @@
+// NCCL's cost model of an all-reduce: what its tuner expects of each algorithm and protocol.
+//
+//   time = latency + bytes / bandwidth
+//
+// from the constants of heuristics/nccl/nccl_constants.h and from the graphs that NCCL's search
+// found: how many channels, and how fast each is inside a node and between nodes. Everything
+// depends on the graphs. They come from a dump of NCCL (NCCL_GRAPH_DUMP_FILE,
+// import_nccl_graphs.h), or from a table of machines whose measured bandwidths confirm them, or are
+// guessed from the links of a machine, which the inputs then say.
+//
+// Complete for all-reduce of one operation: ring, double tree, CollNet direct and chain, NVLS,
+// NVLS tree. Not here: several operations in a group, kernels for symmetric memory, fp8.
+// Source: NVIDIA NCCL 2.28.9, src/graph/tuning.cc:267-402 and 584-601, src/enqueue.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "topologies/machine.h"
+
+namespace collbench {
+
+enum class NcclAlgorithm : std::uint8_t {
+  tree,
+  ring,
+  collnet_direct,
+  collnet_chain,
+  nvls,
+  nvls_tree,
+  pat
+};
+enum class NcclProtocol : std::uint8_t { ll, ll128, simple };
+/// As files of tuner plugins write them: "nvls_tree", "ll128".
+std::string_view to_string(NcclAlgorithm algorithm);
+std::string_view to_string(NcclProtocol protocol);
+/// Throw InvalidArgument with a suggestion.
+NcclAlgorithm parse_nccl_algorithm(std::string_view name);
+NcclProtocol parse_nccl_protocol(std::string_view name);
+
+/// How two devices reach each other, best first.
+enum class NcclPath : std::uint8_t { loc, nvl, nvb, c2c, pix, pxb, pxn, p2c, phb, sys, net, dis };
+
+enum class NcclCpu : std::uint8_t { intel, amd, arm, power };
+
+struct NcclGraph {
+  int channels = 0;  // 0: not found
+  double intra = 0;  // GB/s of one channel inside a node
+  double inter = 0;  // and between nodes
+  NcclPath type_intra = NcclPath::nvl;
+  NcclPath type_inter = NcclPath::pix;
+  double latency_inter = 0;  // us, of the network, beyond the constants
+  int pattern = 4;           // 1 balanced tree, 2 split tree, 3 tree, 4 ring, 5 NVLS, 6 CollNet
+};
+
+struct NcclInputs {
+  int ranks = 0;
+  int nodes = 1;
+  int compute_capability = 90;  // the least of all: 70, 80, 90, 100
+  NcclCpu cpu = NcclCpu::intel;
+  bool collnet = false;   // switches of the network add
+  bool nvswitch = false;  // as CollNet direct requires
+  int channels = 0;       // of the communicator; 0: twice the fewer of ring and tree
+  NcclGraph ring;
+  NcclGraph tree;
+  NcclGraph collnet_chain;
+  NcclGraph collnet_direct;
+  NcclGraph nvls;
+  std::string origin;    // where the graphs come from
+  bool guessed = false;  // from links alone
+};
+
+/// What the tuner expects, with the channels and threads per block it would use.
+struct NcclTime {
+  NcclAlgorithm algorithm;
+  NcclProtocol protocol;
+  double latency_us = 0;
+  double bandwidth = 0;  // GB/s of the vector
+  int channels = 0;
+  int threads = 0;
+  Seconds time() const { return time_; }
+  Seconds time_{0};
+};
+
+/// Those that are not disabled, in the order of the table. Throws InvalidArgument if the inputs
+/// have no ring or ranks that do not fit the nodes.
+std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes);
+
+/// The graphs of a machine that is known, or guessed from its links. Requires ranks that its nodes
+/// divide.
+NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes);
+
+}  // namespace collbench

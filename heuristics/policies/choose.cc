@@ -1,0 +1,126 @@
+#include "heuristics/policies/choose.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/policies/local_times.h"
+#include "heuristics/policies/policy.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+
+// Times of one processor order algorithms on another no finer than this.
+constexpr double close = 1.6;
+constexpr std::size_t most_rivals = 5;
+
+Choice by_messages(int workers, Bytes bytes, int cores) {
+  // Two workers send the same bytes either way; one-shot saves a hop and adds the vector twice.
+  if (workers <= 2 && bytes <= 256_KiB) {
+    return {"one-shot", "up to 256 KiB between two workers one hop is cheaper than two"};
+  }
+  if (workers <= cores && bytes <= 32_KiB) {
+    return {"one-shot", fmt::format("up to 32 KiB on {} cores for {} workers the second hop of "
+                                    "direct costs more than the bytes it saves",
+                                    cores, workers)};
+  }
+  if (workers > cores && workers > 2 && bytes <= 64_KiB) {
+    return {"reduce-broadcast",
+            fmt::format("{} workers on {} cores and at most 64 KiB: each message costs CPU time, "
+                        "and this sends {} instead of {}",
+                        workers, cores, 2 * (workers - 1), 2 * workers * (workers - 1))};
+  }
+  return {"direct", "large vectors: as few bytes as the ring, in 2 hops instead of 2(N-1)"};
+}
+
+/// Those of `names` but the choice that leave replicas equal.
+std::vector<std::string> rivals_among(std::initializer_list<std::string_view> names,
+                                      const std::string& chosen) {
+  std::vector<std::string> rivals;
+  for (const std::string_view name : names) {
+    if (name != chosen && refusal({}, name).empty()) rivals.emplace_back(name);
+  }
+  return rivals;
+}
+
+Choice choose_for_messages(int workers, Bytes bytes, int cores) {
+  Choice choice = by_messages(workers, bytes, cores);
+  // Few messages count for small vectors, few bytes for large ones.
+  choice.rivals =
+      bytes <= 256_KiB
+          ? rivals_among({"one-shot", "recursive-doubling", "reduce-broadcast", "hierarchical-copy",
+                          "direct"},
+                         choice.algorithm)
+          : rivals_among({"direct", "halving-doubling", "hierarchical", "ring", "reduce-broadcast"},
+                         choice.algorithm);
+  return choice;
+}
+
+/// Who is measured close to the choice.
+std::vector<std::string> rivals_of(const Answer& answer) {
+  const auto chosen =
+      std::find_if(answer.candidates.begin(), answer.candidates.end(),
+                   [&](const Candidate& c) { return c.algorithm == answer.algorithm; });
+  std::vector<std::string> rivals;
+  for (const Candidate& candidate : answer.candidates) {
+    const bool taken = candidate.algorithm == answer.algorithm || !candidate.refused.empty();
+    if (taken || *candidate.time > *chosen->time * close) continue;
+    if (rivals.size() < most_rivals) rivals.push_back(candidate.algorithm);
+  }
+  return rivals;
+}
+
+/// By the times that were measured with so many workers on so many cores, if any were.
+std::optional<Choice> choose_measured(std::string_view backend, int workers, Bytes bytes,
+                                      DataType type, ReduceOp op, int cores) {
+  const std::vector<MeasuredTime> times = local_times(backend, cores);
+  const bool measured = std::any_of(times.begin(), times.end(), [&](const MeasuredTime& time) {
+    return time.scale.ranks == workers;
+  });
+  if (!measured) return {};
+  Question question;
+  question.bytes = bytes;
+  question.type = type;
+  question.op = op;
+  question.workers = workers;
+  question.backend = backend;
+  question.cores = cores;
+  question.measured = times;
+  const Answer answer = ask_measured(question);
+  return Choice{answer.algorithm,
+                fmt::format("{}; {} workers on {} cores, of those that collbench brings along",
+                            answer.reason, workers, cores),
+                rivals_of(answer)};
+}
+
+}  // namespace
+
+Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
+              int cores) {
+  if (workers > 1) {
+    if (auto measured = choose_measured(backend, workers, bytes, type, op, cores)) return *measured;
+  }
+  if (backend == "shm") {
+    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
+            rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
+  }
+  if (backend == "cuda") {
+    return {"direct",
+            "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
+  }
+  if (backend == "grpc") return choose_for_messages(workers, bytes, cores);
+  if (backend == "gloo" || backend == "mpi" || backend == "nccl") {
+    return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
+  }
+  throw InvalidArgument(fmt::format(
+      "no rule chooses for the back end '{}'; known are shm, grpc, cuda, gloo, mpi, nccl",
+      backend));
+}
+
+}  // namespace collbench

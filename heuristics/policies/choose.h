@@ -1,0 +1,41 @@
+// What `--algo auto` picks among workers of one host, and why: by measured times where this number
+// of workers was measured on as many cores (heuristics/policies/local_times.h), otherwise by a
+// short rule from message and byte costs.
+//
+// Where workers see each other's memory, `direct` is played as one pass over all buffers and moves
+// the fewest bytes possible, so it is best at every size. Over gRPC a message costs about 12 us of
+// CPU time and a byte about 0.33 ns (both ends, addition included; 2 cores of a 2.x GHz server
+// CPU), so that
+//
+//   time of one core = 12 us * messages + 0.33 ns * bytes, shared by the cores.
+//
+// With N workers, one-shot sends N(N-1) messages in one hop, direct 2N(N-1) in two,
+// reduce-broadcast only 2(N-1). Small vectors are ruled by messages, large ones by bytes, where
+// direct sends 2(N-1)/N of the vector per worker as the ring does, with 2 hops instead of 2(N-1).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/units.h"
+
+namespace collbench {
+
+struct Choice {
+  std::string
+      algorithm;       // as parse_algorithm_spec reads it; "gloo" and "mpi" choose for themselves
+  std::string reason;  // in words, with the numbers it rests on
+  /// Others that may be as fast here, likeliest first: what was measured within 1.6 times the
+  /// choice on another processor, or what messages and bytes speak for. All leave replicas equal.
+  std::vector<std::string> rivals = {};
+};
+
+/// Chooses for `workers` on `cores` cores and a vector of `bytes`. The data type and operator do
+/// not change the choice among schedules today; they are arguments because they will. Requires a
+/// known back end: shm, grpc, gloo or mpi. Throws InvalidArgument for another.
+Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
+              int cores);
+
+}  // namespace collbench

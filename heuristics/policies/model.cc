@@ -1,0 +1,173 @@
+// Our model: every algorithm that fits, as the machine suggests it, with every protocol of the
+// machine's ladder, and what its switches add.
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
+#include "heuristics/predict.h"
+
+namespace collbench {
+namespace {
+
+constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
+
+// What may be looked at for one candidate: 2 N (N-1) messages of 1,024 workers take some tenths of
+// a second, those of 8,192 the better part of a minute and gigabytes.
+constexpr double most_messages = 4e6;
+
+/// Of one round of each run of alike ones: what predict() looks at. From some ranks and rounds.
+double messages_to_look_at(const Schedule& schedule) {
+  const std::vector<int> runs = schedule.runs();
+  const int rank_step = std::max(1, schedule.ranks() / 64);
+  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
+  double sends = 0;
+  int asked = 0;
+  Round round;
+  for (std::size_t i = 0; i < runs.size(); i += run_step) {
+    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
+      schedule.round(r, runs[i], round);
+      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+    }
+  }
+  return sends / asked * schedule.ranks() * static_cast<double>(runs.size());
+}
+
+std::string terms_of(const Prediction& p, const Machine& machine) {
+  std::string text;
+  const auto add = [&text](const char* what, Seconds time) {
+    if (time <= Seconds{0}) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", what, to_string(time));
+  };
+  add("overhead", p.overhead);
+  add("latency", p.latency);
+  add("bandwidth", p.bandwidth);
+  add("reduction", p.reduction);
+  if (p.bottleneck >= 0 && p.bandwidth > Seconds{0}) {
+    text += ", busiest " + machine.topology.link_name(p.bottleneck);
+  }
+  return text;
+}
+
+/// All of the registry that is available under some name, and what is listed with options.
+std::vector<std::string> names_for(const Question& question) {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (known_as(info.name, question.available)) names.emplace_back(info.name);
+  }
+  if (question.available.empty()) names.emplace_back("torus:pincer");
+  for (const std::string& name : question.available) {
+    if (name.find(':') == std::string::npos) continue;
+    const std::string base = parse_algorithm_spec(name).name;
+    const bool ours = std::any_of(algorithms().begin(), algorithms().end(),
+                                  [&](const AlgorithmInfo& info) { return info.name == base; });
+    if (ours) names.push_back(name);
+  }
+  return names;
+}
+
+class Model {
+ public:
+  explicit Model(const Question& question)
+      : question_(question),
+        machine_(*question.machine),
+        placement_(place("row-major", question.workers, machine_.topology)) {}
+
+  /// The candidate with its fastest protocol.
+  Candidate candidate(const std::string& name) const {
+    Candidate found{name, "", {}, "", refusal(question_, name)};
+    if (!found.refused.empty()) return found;
+    try {
+      const AlgorithmSpec spec =
+          fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
+      const std::string known = known_as(name, question_.available).value_or(name);
+      found.algorithm = known == name ? to_string(spec) : known;
+      const Schedule schedule = make_schedule(spec, question_.workers);
+      const double messages = messages_to_look_at(schedule);
+      // Who is asked for by name is worth waiting for.
+      require(!question_.available.empty() || messages <= most_messages,
+              fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
+                          "name it as available to have it predicted",
+                          messages));
+      take_fastest_rung(schedule, found);
+    } catch (const InvalidArgument& e) {
+      found.refused = e.what();
+    }
+    return found;
+  }
+
+  std::optional<Candidate> in_network() const {
+    const auto& adds = machine_.costs.in_network;
+    if (!adds) return {};
+    Candidate found{adds->name, "", {}, "", refusal(question_, adds->name)};
+    if (!found.refused.empty() && question_.available.empty()) found.refused.clear();
+    if (!found.refused.empty()) return found;
+    try {
+      const Prediction p = predict_in_network(machine_, question_.workers, question_.bytes);
+      found.time = p.time();
+      found.terms = terms_of(p, machine_);
+    } catch (const InvalidArgument& e) {
+      found.refused = e.what();
+    }
+    return found;
+  }
+
+ private:
+  void take_fastest_rung(const Schedule& schedule, Candidate& found) const {
+    Workload work;
+    work.type = question_.type;
+    work.count = question_.bytes.count / size_of(question_.type);
+    const std::vector<Prediction> ladder = predict_ladder(schedule, machine_, placement_, work);
+    const Prediction& least =
+        *std::min_element(ladder.begin(), ladder.end(),
+                          [](const auto& p, const auto& q) { return p.time() < q.time(); });
+    const auto rung = static_cast<std::size_t>(&least - ladder.data());
+    found.time = least.time();
+    if (!machine_.costs.protocols.empty()) found.protocol = machine_.costs.protocols[rung].name;
+    found.terms = terms_of(least, machine_);
+  }
+
+  const Question& question_;
+  const Machine& machine_;
+  std::vector<Host> placement_;
+};
+
+/// Many ranks take milliseconds per candidate, so several are predicted at once.
+std::vector<Candidate> predict_all(const Model& model, const std::vector<std::string>& names,
+                                   int workers) {
+  std::vector<Candidate> candidates(names.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < names.size(); i = next++) {
+      candidates[i] = model.candidate(names[i]);
+    }
+  };
+  std::vector<std::future<void>> others;
+  const unsigned threads = workers < worth_threads ? 1 : std::thread::hardware_concurrency();
+  for (unsigned i = 1; i < std::min(threads, 8U); ++i) {
+    others.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& other : others) other.get();
+  return candidates;
+}
+
+}  // namespace
+
+Answer ask_model(const Question& question) {
+  require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
+  const Model model(question);
+  std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
+  if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
+  return take_fastest(question, std::move(candidates));
+}
+
+}  // namespace collbench

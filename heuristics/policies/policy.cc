@@ -1,0 +1,180 @@
+#include "heuristics/policies/policy.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::array<Policy, 9> table{{
+    {"auto", "measured where there are measurements, otherwise the model, otherwise a short rule",
+     "collbench", ask_auto},
+    {"model", "the fastest by the cost model of heuristics/predict.h on a machine", "collbench",
+     ask_model},
+    {"measured", "the fastest of those measured, interpolated between sizes", "collbench",
+     ask_measured},
+    {"oracle", "the fastest of those measured at exactly this point", "collbench", ask_oracle},
+    {"nccl", "NCCL's tuner: ring, double tree or NVLS with a protocol, by its cost model",
+     "NVIDIA NCCL 2.28.9, src/graph/tuning.cc and src/enqueue.cc", ask_nccl},
+    {"ompi", "Open MPI's fixed rules of coll/tuned",
+     "Open MPI 4.1, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c", ask_ompi},
+    {"tf2", "TensorFlow 2's CommunicationImplementation.AUTO, which is RING",
+     "TensorFlow 2.20, core/common_runtime/collective_param_resolver_local.cc:686-705", ask_tf2},
+    {"tf2-mirrored", "TensorFlow 2's MirroredStrategy: NCCL on GPUs, RING on CPUs, else one device",
+     "TensorFlow 2.20, python/distribute/mirrored_strategy.py:373-406", ask_tf2_mirrored},
+    {"tf1-dgx1", "TensorFlow 1.8 to 1.13: hierarchical copy on a DGX-1, NCCL elsewhere",
+     "TensorFlow 1.13, python/distribute/cross_device_ops.py", ask_tf1_dgx1},
+}};
+
+// The names of one algorithm, those of the registry first, then of libraries and measured tables.
+struct Names {
+  std::string_view ours;
+  std::array<std::string_view, 6> others;
+};
+constexpr std::array<Names, 8> names_table{{
+    {"ring", {"nccl:ring", "allreduce_nccl_ring", "ring_ompi", "default-ring", "tf-ring"}},
+    {"segmented-ring", {"ring_segmented_ompi", "default-segmented_ring"}},
+    {"double-tree", {"nccl:tree", "allreduce_nccl_tree"}},
+    {"nvls", {"nccl:nvls", "allreduce_nccl_nvls"}},
+    {"nvls-tree", {"nccl:nvlstree", "allreduce_nccl_nvlstree"}},
+    {"recursive-doubling", {"recursive_doubling_ompi", "default-recursive_doubling"}},
+    {"halving-doubling", {"rabenseifner", "rabenseifner_ompi", "rabenseifner_mpich"}},
+    {"nonoverlapping", {"nonoverlapping_ompi", "default-nonoverlapping"}},
+}};
+
+bool contains(std::span<const std::string> list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// What runs beside our schedules, choosing for itself or by switches that add.
+constexpr std::array<std::string_view, 5> black_boxes{"nccl", "mpi", "gloo", "nvls", "nvls-tree"};
+
+bool is_ours(std::string_view name) {
+  return std::any_of(algorithms().begin(), algorithms().end(),
+                     [&](const AlgorithmInfo& info) { return info.name == name; });
+}
+
+bool is_implemented(std::string_view name) {
+  return is_ours(name.substr(0, name.find(':'))) ||
+         std::find(black_boxes.begin(), black_boxes.end(), name) != black_boxes.end();
+}
+
+/// Fastest first, then those without a time, then the refused ones.
+void sort_candidates(std::vector<Candidate>& candidates) {
+  const auto rank = [](const Candidate& c) { return !c.refused.empty() ? 2 : c.time ? 0 : 1; };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     if (rank(a) != rank(b)) return rank(a) < rank(b);
+                     return a.time && b.time && *a.time < *b.time;
+                   });
+}
+
+std::string full_name(const Candidate& candidate) {
+  return candidate.protocol.empty() ? candidate.algorithm
+                                    : candidate.algorithm + "/" + candidate.protocol;
+}
+
+}  // namespace
+
+std::span<const Policy> policies() { return table; }
+
+const Policy& find_policy(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Policy& policy : table) {
+    if (policy.name == name) return policy;
+    names.emplace_back(policy.name);
+  }
+  throw InvalidArgument(fmt::format("unknown policy '{}'.{} Known are {}", name,
+                                    did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+Answer ask(const Policy& policy, const Question& question) {
+  const auto [workers, nodes] = std::pair{question.workers, question.nodes};
+  require(workers >= 1, fmt::format("workers must be at least 1, not {}", workers));
+  require(nodes >= 1 && workers % nodes == 0,
+          fmt::format("{} workers cannot be spread evenly over {} nodes", workers, nodes));
+  require(question.bytes.count >= 0,
+          fmt::format("a vector cannot have {} bytes", question.bytes.count));
+  if (workers == 1) {
+    return {"none", "", "one worker has the sum already", {}, {}};
+  }
+  return policy.ask(question);
+}
+
+std::optional<std::string> known_as(std::string_view algorithm,
+                                    std::span<const std::string> available) {
+  if (available.empty() || contains(available, algorithm)) return std::string(algorithm);
+  for (const Names& names : names_table) {
+    if (names.ours != algorithm) continue;
+    for (const std::string_view other : names.others) {
+      if (!other.empty() && contains(available, other)) return std::string(other);
+    }
+  }
+  return {};
+}
+
+std::string refusal(const Question& question, std::string_view algorithm) {
+  if (!known_as(algorithm, question.available)) return "not available";
+  // A library's own kernel, under whatever name, is taken for consistent.
+  const bool ours = is_ours(algorithm.substr(0, algorithm.find(':')));
+  if (ours && !question.replicas_may_differ &&
+      !is_replica_consistent(parse_algorithm_spec(algorithm))) {
+    return "replicas would differ in rounding";
+  }
+  return {};
+}
+
+Answer take_first(const Question& question, std::span<const std::string_view> wanted,
+                  std::string reason) {
+  Answer answer;
+  answer.reason = std::move(reason);
+  for (const std::string_view name : wanted) {
+    std::string refused = refusal(question, name);
+    if (question.available.empty() && !is_implemented(name)) refused = "not implemented here";
+    const std::string known = known_as(name, question.available).value_or(std::string(name));
+    answer.candidates.push_back({known, "", {}, "", refused});
+    if (!refused.empty()) continue;
+    answer.algorithm = known;
+    if (name != wanted.front()) {
+      answer.warnings.push_back(fmt::format("the rule wants {}, which is refused ({}); {} is taken",
+                                            wanted.front(), answer.candidates.front().refused,
+                                            known));
+    }
+    sort_candidates(answer.candidates);
+    return answer;
+  }
+  throw InvalidArgument(fmt::format("none of {} may be taken; available are {}",
+                                    fmt::join(wanted, ", "), fmt::join(question.available, ", ")));
+}
+
+Answer take_fastest(const Question& /*question*/, std::vector<Candidate> candidates) {
+  sort_candidates(candidates);
+  require(!candidates.empty() && candidates.front().refused.empty(),
+          candidates.empty()
+              ? "there are no candidates"
+              : fmt::format("no candidate may be taken; {}: {}", full_name(candidates.front()),
+                            candidates.front().refused));
+  Answer answer;
+  const Candidate& best = candidates.front();
+  answer.algorithm = best.algorithm;
+  answer.protocol = best.protocol;
+  if (candidates.size() > 1 && candidates[1].refused.empty() && best.time && candidates[1].time) {
+    const double lead = candidates[1].time->count() / best.time->count() - 1;
+    answer.reason = fmt::format("{} with {} is {:.3g} % ahead of {} with {}", full_name(best),
+                                to_string(*best.time), 100 * lead, full_name(candidates[1]),
+                                to_string(*candidates[1].time));
+  } else {
+    answer.reason = fmt::format("{} is the only candidate", full_name(best));
+  }
+  answer.candidates = std::move(candidates);
+  return answer;
+}
+
+}  // namespace collbench

@@ -1,0 +1,109 @@
+// A policy is a function from what is known of an all-reduce to which one to use, with the time
+// that it expects of every candidate and the reason in words.
+//
+// Libraries' own rules are policies as well as ours, so that regret (heuristics/policies/regret.h)
+// can judge them on the same measurements. A policy names algorithms as the registry does ("ring",
+// "double-tree", with options where it sets some) or, of a library's own kernels, as that library
+// does ("nvls"). Where `available` lists other names for the same algorithm, the one listed is
+// taken: known_as() has the table. A rule whose choice is not available says what it wanted and
+// takes the nearest that is.
+//
+// An answer says how far it rests on data: beyond what was measured or published it has warnings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/units.h"
+#include "heuristics/measurement.h"
+#include "topologies/machine.h"
+
+namespace collbench {
+
+struct NcclInputs;  // heuristics/nccl/nccl_model.h
+
+/// What the workers compute on. `virtual_gpus` are several logical devices on one GPU.
+enum class Devices : std::uint8_t { cpus, gpus, virtual_gpus, mixed };
+
+struct Question {
+  Bytes bytes;  // of the vector of one worker
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  int workers = 2;
+  int nodes = 1;  // that they are spread over evenly
+  Devices devices = Devices::cpus;
+  const Machine* machine = nullptr;        // the network; null: unknown
+  const NcclInputs* nccl = nullptr;        // what NCCL knows of it; null: derived from the machine
+  std::string backend;                     // "shm", "grpc": on this host; empty: none in particular
+  int cores = 0;                           // that the workers share; 0: one each
+  std::vector<std::string> available;      // what may be chosen; empty: all that fits
+  bool replicas_may_differ = false;        // in rounding; otherwise such algorithms are refused
+  std::span<const MeasuredTime> measured;  // of this machine; empty: nothing measured
+};
+
+struct Candidate {
+  std::string algorithm;
+  std::string protocol;         // of a ladder, "LL"; empty: none
+  std::optional<Seconds> time;  // expected; none: the policy is a rule that knows no times
+  std::string terms;            // what the time is the sum of
+  std::string refused;          // why it cannot be taken; empty: it can
+};
+
+struct Answer {
+  std::string algorithm;
+  std::string protocol;
+  std::string reason;
+  std::vector<Candidate> candidates;  // fastest first, those without times next, refused ones last
+  std::vector<std::string> warnings;  // what the answer assumes or extrapolates
+};
+
+struct Policy {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  /// Throws InvalidArgument, saying what is missing, for a question that it cannot answer. Thread
+  /// safety: may run on any number of threads.
+  Answer (*ask)(const Question& question);
+};
+
+/// tf2, tf2-mirrored, tf1-dgx1, nccl, ompi, model, measured, oracle, auto.
+std::span<const Policy> policies();
+/// Throws InvalidArgument with a suggestion for an unknown name.
+const Policy& find_policy(std::string_view name);
+
+/// Asks after checking what every policy requires: workers, nodes that divide them, a size of at
+/// least 0. One worker needs no all-reduce, which is the answer then.
+Answer ask(const Policy& policy, const Question& question);
+
+/// The name in `available` for `algorithm`: itself, or another name for the same ("tree" of NCCL
+/// is "double-tree" here); itself if nothing is listed, nothing if none of them is.
+std::optional<std::string> known_as(std::string_view algorithm,
+                                    std::span<const std::string> available);
+/// Why `algorithm` may not be taken: not available, or replicas would differ; empty if it may.
+std::string refusal(const Question& question, std::string_view algorithm);
+
+/// Takes the first of `wanted` that may be taken; says so if it is not the first. Throws
+/// InvalidArgument, naming them, if none is.
+Answer take_first(const Question& question, std::span<const std::string_view> wanted,
+                  std::string reason);
+
+/// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
+Answer take_fastest(const Question& question, std::vector<Candidate> candidates);
+
+// The rows of the table, one file for each kind: policy_tensorflow.cc, ompi_rules.cc and so on.
+Answer ask_tf2(const Question& question);
+Answer ask_tf2_mirrored(const Question& question);
+Answer ask_tf1_dgx1(const Question& question);
+Answer ask_nccl(const Question& question);
+Answer ask_ompi(const Question& question);
+Answer ask_model(const Question& question);
+Answer ask_measured(const Question& question);
+Answer ask_oracle(const Question& question);
+Answer ask_auto(const Question& question);
+
+}  // namespace collbench

@@ -1,0 +1,218 @@
+#include "heuristics/policies/regret.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/calibration.h"
+#include "heuristics/policies/policy.h"
+
+namespace collbench {
+namespace {
+
+constexpr double worth_leaving_default = 0.02;
+
+std::string name_of(const MeasuredTime& row) {
+  return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
+}
+
+/// What is compared: rows that differ in algorithm and protocol only.
+using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
+using Rows = std::vector<MeasuredTime>;
+
+struct Points {
+  std::map<PointKey, std::map<std::string, MeasuredTime>> candidates;
+  std::map<std::pair<std::string, std::string>, Rows> by_library;
+};
+
+Points gather(std::span<const MeasuredTime> rows) {
+  Points points;
+  for (const MeasuredTime& row : rows) {
+    if (row.note == "wrong result") continue;
+    const PointKey key = {row.system, row.library,  row.scale, row.type,
+                          row.op,     row.in_place, row.bytes};
+    const auto [at, fresh] = points.candidates[key].try_emplace(name_of(row), row);
+    if (!fresh && row.time < at->second.time) at->second = row;
+    points.by_library[{row.system, row.library}].push_back(row);
+  }
+  std::erase_if(points.candidates, [](const auto& entry) { return entry.second.size() < 2; });
+  return points;
+}
+
+/// Chooses one of the candidates by name.
+using Candidates = std::map<std::string, MeasuredTime>;
+
+std::string choose_default(const Candidates& candidates) {
+  for (const auto& [name, row] : candidates) {
+    if (is_library_default(row.algorithm)) return name;
+  }
+  throw InvalidArgument("the library's own choice was not measured there");
+}
+
+/// Algorithms with too few points for a model count with their time here, unless it is held out.
+std::string choose_calibrated(const Candidates& candidates, const Calibration& calibration,
+                              bool held_out) {
+  std::string best;
+  Seconds least{0};
+  std::optional<Seconds> of_default;
+  std::string default_name;
+  for (const auto& [name, row] : candidates) {
+    const MethodModel* model = calibration.find(method_of(row));
+    const bool fitted = model != nullptr && model->method() == method_of(row);
+    if (!fitted && held_out) continue;
+    const Seconds time = fitted ? model->estimate(row.scale, row.bytes).time : row.time;
+    if (best.empty() || time < least) {
+      best = name;
+      least = time;
+    }
+    if (!is_library_default(row.algorithm)) continue;
+    of_default = time;
+    default_name = name;
+  }
+  require(!best.empty(), "none of the algorithms there can be fitted");
+  if (of_default && least > *of_default * (1 - worth_leaving_default)) return default_name;
+  return best;
+}
+
+/// As policies spell names. The library's own choice is one to keep, which "auto" is not to them.
+std::string spelled(std::string name) {
+  if (name == "auto") return "default";
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+std::string ask_policy(const std::string& policy, const Candidates& candidates, Rows known) {
+  const MeasuredTime& any = candidates.begin()->second;
+  Question question;
+  question.bytes = any.bytes;
+  question.type = any.type;
+  question.op = any.op;
+  question.workers = any.scale.ranks;
+  question.nodes = std::max(any.scale.nodes, 1);
+  for (MeasuredTime& row : known) row.algorithm = spelled(row.algorithm);
+  question.measured = known;
+  for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
+  const Answer answer = ask(find_policy(policy), question);
+  const std::string chosen =
+      answer.protocol.empty() ? answer.algorithm : answer.algorithm + "/" + answer.protocol;
+  for (const auto& [name, row] : candidates) {
+    if (spelled(name) == chosen) return name;
+  }
+  return chosen;
+}
+
+/// Chooses at the points of one library; calibrations are made once for each size held out.
+class Chooser {
+ public:
+  Chooser(std::string policy, const Rows& rows, bool held_out)
+      : policy_(std::move(policy)), rows_(rows), held_out_(held_out) {}
+
+  std::string choose(const Candidates& candidates) {
+    if (policy_ == "default") return choose_default(candidates);
+    const Bytes size = candidates.begin()->second.bytes;
+    if (policy_ != "model") return ask_policy(policy_, candidates, known(size));
+    const Bytes key = held_out_ ? size : Bytes{};
+    auto at = calibrations_.find(key);
+    if (at == calibrations_.end()) at = calibrations_.emplace(key, Calibration(known(size))).first;
+    return choose_calibrated(candidates, at->second, held_out_);
+  }
+
+ private:
+  Rows known(Bytes size) const {
+    Rows rows = rows_;
+    if (held_out_) std::erase_if(rows, [&](const auto& row) { return row.bytes == size; });
+    return rows;
+  }
+
+  std::string policy_;
+  const Rows& rows_;
+  bool held_out_;
+  std::map<Bytes, Calibration> calibrations_;
+};
+
+RegretPoint judge(const Candidates& candidates, Chooser& chooser) {
+  RegretPoint point;
+  point.best =
+      std::min_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+        return a.second.time < b.second.time;
+      })->second;
+  try {
+    const std::string name = chooser.choose(candidates);
+    const auto found = candidates.find(name);
+    require(found != candidates.end(), fmt::format("'{}' was not measured there", name));
+    point.chosen = name;
+    point.time = found->second.time;
+  } catch (const InvalidArgument& e) {
+    point.why_not = e.what();
+  }
+  return point;
+}
+
+std::string region_of(Bytes bytes) {
+  if (bytes.count < 32 << 10) return "1 to 32 KiB";
+  if (bytes.count < 1 << 20) return "2 to 1 MiB";
+  if (bytes.count < 32 << 20) return "3 to 32 MiB";
+  return "4 beyond";
+}
+
+}  // namespace
+
+RegretSummary summarize_regret(std::span<const RegretPoint> points) {
+  RegretSummary summary;
+  std::vector<double> regrets;
+  for (const RegretPoint& point : points) {
+    if (point.chosen.empty()) {
+      ++summary.unanswered;
+    } else {
+      regrets.push_back(point.regret());
+    }
+  }
+  if (regrets.empty()) return summary;
+  std::sort(regrets.begin(), regrets.end());
+  summary.points = static_cast<int>(regrets.size());
+  for (const double regret : regrets) summary.mean += regret;
+  summary.mean /= summary.points;
+  const double at = 0.95 * (summary.points - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, regrets.size() - 1);
+  summary.p95 =
+      regrets[below] + (at - static_cast<double>(below)) * (regrets[above] - regrets[below]);
+  summary.worst = regrets.back();
+  return summary;
+}
+
+std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
+    std::span<const RegretPoint> points) {
+  std::map<std::pair<std::string, int>, std::vector<RegretPoint>> regions;
+  for (const RegretPoint& point : points) {
+    regions[{region_of(point.best.bytes), point.best.scale.ranks}].push_back(point);
+  }
+  std::map<std::pair<std::string, int>, RegretSummary> summaries;
+  for (const auto& [region, own] : regions) {
+    summaries[{region.first.substr(2), region.second}] = summarize_regret(own);
+  }
+  return summaries;
+}
+
+std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
+                                   bool held_out) {
+  if (policy != "default") find_policy(policy);
+  const Points points = gather(rows);
+  std::map<std::pair<std::string, std::string>, Chooser> choosers;
+  for (const auto& [library, own] : points.by_library) {
+    choosers.try_emplace(library, policy, own, held_out);
+  }
+  std::vector<RegretPoint> judged;
+  for (const auto& [key, candidates] : points.candidates) {
+    Chooser& chooser = choosers.at({std::get<0>(key), std::get<1>(key)});
+    judged.push_back(judge(candidates, chooser));
+  }
+  return judged;
+}
+
+}  // namespace collbench

@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "algorithms/combinators.h"
+#include "core/error.h"
+#include "simulator/engines.h"
+#include "simulator/rank_program.h"
+#include "simulator/simgrid/check.h"
+#include "simulator/simgrid/child.h"
+#include "simulator/simgrid/endpoint.h"
+#include "simulator/simgrid/kernel.h"
+#include "simulator/simgrid/survey.h"
+#include "simulator/simgrid/world.h"
+#include "transports/play/execute.h"
+
+namespace collbench {
+namespace {
+
+// The module stands beside an installed command, also one that was moved, where it was built, or
+// where it was to be installed (for programs of others).
+std::string module_path() {
+  const std::filesystem::path built = COLLBENCH_SIMGRID_BUILT;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside =
+      program.parent_path() / COLLBENCH_SIMGRID_FROM_PROGRAM / "collbench" / built.filename();
+  for (const std::filesystem::path& path : {beside, built}) {
+    if (std::filesystem::exists(path, error)) return path.string();
+  }
+  return COLLBENCH_SIMGRID_INSTALLED;
+}
+
+std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settings) {
+  const std::string path = module_path();
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr) {
+    throw Unavailable(fmt::format("engine simgrid cannot be loaded: {}", dlerror()));
+  }
+  void* const make = dlsym(module, simgrid_kernel_function);
+  if (make == nullptr) throw Unavailable(fmt::format("{} is not an engine of ours", path));
+  return std::unique_ptr<SimgridKernel>(reinterpret_cast<MakeSimgridKernel*>(make)(&settings));
+}
+
+// What the child sends back: an Outcome's numbers, one after the other.
+class Packer {
+ public:
+  template <typename T>
+  void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto* at = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), at, at + sizeof value);
+  }
+  template <typename T>
+  void put(const std::vector<T>& values) {
+    put(values.size());
+    for (const T& value : values) put(value);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  template <typename T>
+  void get(T& value) {
+    if (bytes_.size() - at_ < sizeof value) {
+      throw TransportError("simgrid: the result of the simulation ends too early");
+    }
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
+  }
+  template <typename T>
+  void get(std::vector<T>& values) {
+    std::size_t size = 0;
+    get(size);
+    values.clear();
+    for (std::size_t i = 0; i < size; ++i) get(values.emplace_back());
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+// One simulation, in the child.
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, RankProgram& program, const SimgridSurvey& survey,
+             Child& child)
+      : scenario_(scenario),
+        program_(program),
+        kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
+        world_(scenario, program, *kernel_, child),
+        child_(child),
+        streams_(played_streams()),
+        vectors_(static_cast<std::size_t>(program.ranks())),
+        ends_(static_cast<std::size_t>(program.positions())) {
+    for (const double capacity : program.capacities()) kernel_->add_link(capacity);
+    for (std::size_t from = 0; from < survey.routes.size(); ++from) {
+      for (const auto& [to, path] : survey.routes[from])
+        add_route(static_cast<int>(from), to, path);
+    }
+    if (scenario.real_data) {
+      exact_ = exact_reduction(scenario.type, scenario.op, program.ranks(), scenario.count);
+    }
+  }
+
+  std::vector<std::byte> run() {
+    if (scenario_.real_data) {
+      for (Rank rank = 0; rank < program_.ranks(); ++rank) {
+        vectors_[rank].resize(
+            static_cast<std::size_t>(Region{nullptr, played_count(), scenario_.type}.size().count));
+        fill_exact(vector_of(rank), scenario_.op, program_.ranks(), rank);
+      }
+    }
+    for (int position = 0; position < program_.positions(); ++position) {
+      kernel_->spawn(position, [this, position] { act(position); });
+    }
+    kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
+    if (scenario_.real_data) {
+      for (Rank rank = 0; rank < program_.ranks(); ++rank) {
+        wrong_ += count_inexact(vector_of(rank), exact_);
+      }
+    }
+    Packer packer;
+    packer.put(ends_);
+    packer.put(world_.round_end());
+    packer.put(world_.links());
+    packer.put(world_.transfers());
+    packer.put(world_.messages());
+    packer.put(scenario_.real_data ? wrong_ : std::int64_t{-1});
+    // SimGrid's own end is as slow as its beginning, and this process ends anyway.
+    kernel_.release();
+    return packer.take();
+  }
+
+ private:
+  // Moments are sums of few numbers: far apart compared to their rounding, close compared to all.
+  static double precision(double seconds) { return seconds > 0 ? 3e-14 * seconds : 1e-18; }
+
+  void add_route(int from, int to, std::int32_t path) {
+    std::vector<int> links;
+    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(path)].links) {
+      links.push_back(use.link);
+    }
+    kernel_->add_route(from, to, links);
+  }
+
+  // Equal chunks are played as one element each, which stands for a real number of bytes.
+  std::vector<Schedule> played_streams() const {
+    std::vector<Schedule> played;
+    for (int s = 0; s < program_.streams(); ++s) {
+      const Schedule& stream = stream_of(scenario_.schedule, s);
+      const auto element_each = [](int chunk, std::int64_t count, int) {
+        return count == 0 ? 0 : chunk;
+      };
+      played.push_back(scenario_.equal_chunks ? with_partition(stream, element_each) : stream);
+    }
+    return played;
+  }
+  std::int64_t played_count() const {
+    return scenario_.equal_chunks && scenario_.count > 0 ? scenario_.schedule.chunks()
+                                                         : scenario_.count;
+  }
+  double element_bytes() const {
+    const double all = static_cast<double>(scenario_.count) * size_of(scenario_.type);
+    return played_count() > 0 ? all / static_cast<double>(played_count()) : 0;
+  }
+  Region vector_of(Rank rank) {
+    std::vector<std::byte>& memory = vectors_[static_cast<std::size_t>(rank)];
+    return {memory.empty() ? nullptr : memory.data(), played_count(), scenario_.type};
+  }
+
+  void act(int position) {
+    try {
+      kernel_->sleep_until(program_.start(position).count());
+      play(position);
+    } catch (const std::exception& error) {  // but not what SimGrid throws to end an actor
+      child_.give_up(error.what());
+    }
+  }
+
+  void play(int position) {
+    const Rank rank = position % program_.ranks();
+    const Schedule& stream = streams_[static_cast<std::size_t>(position / program_.ranks())];
+    SimulatedEndpoint endpoint(world_, stream, position, element_bytes());
+    BoundPlan plan(Plan(stream, rank, played_count(), scenario_.type, scenario_.op, true),
+                   endpoint);
+    const Region vector = vector_of(rank);
+    execute(plan, vector, vector);
+    ends_[static_cast<std::size_t>(position)] = Seconds{endpoint.finish()};
+  }
+
+  const Scenario& scenario_;
+  RankProgram& program_;
+  std::unique_ptr<SimgridKernel> kernel_;
+  SimgridWorld world_;
+  Child& child_;
+  std::vector<Schedule> streams_;
+  std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
+  std::vector<Seconds> ends_;                    // by position
+  std::vector<double> exact_;
+  std::int64_t wrong_ = 0;
+};
+
+}  // namespace
+
+bool simgrid_available() { return true; }
+
+Outcome simulate_simgrid(const Scenario& scenario) {
+  const auto program = rank_program(scenario);
+  if (scenario.real_data) {
+    require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
+    require_exact_sums(scenario.type, scenario.op, program->ranks());
+  }
+  // All routes are asked for here: a topology may keep them under a lock.
+  const SimgridSurvey known = simgrid_survey(*program, scenario);
+  Unpacker result(
+      run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
+                   {.name = "simgrid"}));
+  Outcome outcome;
+  outcome.engine = Engine::simgrid;
+  std::vector<Seconds> ends;
+  result.get(ends);
+  result.get(outcome.round_end);
+  result.get(outcome.links);
+  result.get(outcome.transfers);
+  result.get(outcome.messages);
+  result.get(outcome.wrong);
+  outcome.messages_played = outcome.messages;
+  for (Transfer& transfer : outcome.transfers) {
+    transfer.from %= program->ranks();
+    transfer.to %= program->ranks();
+  }
+  set_times(*program, ends, scenario, outcome);
+  return outcome;
+}
+
+}  // namespace collbench

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "topologies/draw/draw.h"
+#include "topologies/networks/networks.h"
+
+namespace collbench {
+namespace {
+
+constexpr int most_checked = 256;  // hosts whose routes are compared pair by pair
+
+std::string quoted(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + '"';
+}
+
+// Units without a prefix, so that the number is the stored one to the last bit.
+std::string written(Bandwidth rate) { return fmt::format("\"{} B/s\"", rate.bytes_per_second); }
+std::string written(Seconds time) { return fmt::format("\"{} s\"", time.count()); }
+
+class TomlWriter {
+ public:
+  explicit TomlWriter(const Machine& machine) : machine_(machine), topology_(machine.topology) {
+    for (const LinkClass& c : topology_.classes()) {
+      std::string name = c.name;
+      for (int i = 2; std::find(names_.begin(), names_.end(), name) != names_.end(); ++i) {
+        name = fmt::format("{} {}", c.name, i);
+      }
+      names_.push_back(name);
+    }
+  }
+
+  std::string text() {
+    toml_ = fmt::format("summary = {}\nsource = {}\n",
+                        quoted(machine_.summary.empty() ? topology_.name() : machine_.summary),
+                        quoted(source("")));
+    for (std::size_t i = 0; i < names_.size(); ++i) write_class(i);
+    write_structure();
+    write_costs();
+    return toml_;
+  }
+
+ private:
+  std::string source(const std::string& own) const {
+    if (!own.empty()) return own;
+    return machine_.source.empty() ? topology_.name() : machine_.source;
+  }
+
+  template <class... Values>
+  void add(fmt::format_string<Values...> format, Values&&... values) {
+    toml_ += fmt::format(format, std::forward<Values>(values)...);
+  }
+
+  void write_class(std::size_t index) {
+    const LinkClass& c = topology_.classes()[index];
+    add("\n[link.{}]\nbandwidth = {}\nefficiency = {}\nlatency = {}\nlevel = {}\nsource = {}\n",
+        quoted(names_[index]), written(c.nominal), c.efficiency, written(c.latency), c.level,
+        quoted(source(c.source)));
+  }
+
+  void write_structure() {
+    const Layout& layout = topology_.layout();
+    if (layout.kind == Layout::Kind::grid && topology_.vertices() == topology_.hosts()) {
+      const std::vector<LinkClass> classes(topology_.classes().begin(), topology_.classes().end());
+      const bool fits = classes.size() == 1 || classes.size() == layout.dims.size();
+      if (fits && is(torus(layout.dims, layout.wraps, classes))) return write_torus(layout);
+    }
+    write_graph();
+  }
+
+  /// As many links, and the same way between all hosts: numbers of links may differ.
+  bool is(const Topology& other) const {
+    if (topology_.links().size() != other.links().size()) return false;
+    bool is_same = true;
+    compare(other, [&](Host, Host) { is_same = false; });
+    return is_same;
+  }
+
+  /// Calls `differs` for the pairs of hosts, or of evenly chosen ones, with other routes in
+  /// `other`.
+  template <class Differs>
+  void compare(const Topology& other, const Differs& differs) const {
+    std::vector<LinkId> mine;
+    std::vector<LinkId> theirs;
+    const int stride = std::max(1, topology_.hosts() / most_checked);
+    for (Host from = 0; from < topology_.hosts(); from += stride) {
+      for (Host to = 0; to < topology_.hosts(); to += stride) {
+        topology_.route(from, to, mine);
+        other.route(from, to, theirs);
+        if (!same_way(mine, other, theirs)) differs(from, to);
+      }
+    }
+  }
+
+  void write_torus(const Layout& layout) {
+    std::vector<std::string> wraps;
+    std::vector<std::string> links;
+    for (const bool wrap : layout.wraps) wraps.emplace_back(wrap ? "true" : "false");
+    for (const std::string& name : names_) links.push_back(quoted(name));
+    add("\n[structure]\nkind = \"torus\"\nsource = {}\ndims = [{}]\nwraps = [{}]\nlinks = [{}]\n",
+        quoted(source("")), fmt::join(layout.dims, ", "), fmt::join(wraps, ", "),
+        fmt::join(links, ", "));
+  }
+
+  // Pairs of links as cables, in an order that gives the same links when read.
+  std::vector<Cable> cables() const {
+    std::map<std::tuple<Vertex, Vertex, std::int32_t, float>, int> open;
+    std::vector<Cable> made;
+    for (const Link& link : topology_.links()) {
+      require(link.from != link.to,
+              fmt::format("topology {}: link '{}' has no ends, which a machine file cannot say; "
+                          "keep the original, or convert it to simgrid",
+                          topology_.name(), topology_.link_name(0)));
+      int& back = open[{link.to, link.from, link.link_class, link.lanes}];
+      if (back > 0) {
+        --back;
+        continue;
+      }
+      ++open[{link.from, link.to, link.link_class, link.lanes}];
+      made.push_back({link.from, link.to, link.link_class, link.lanes, false});
+    }
+    for (auto cable = made.rbegin(); cable != made.rend(); ++cable) {
+      int& unpaired = open[{cable->a, cable->b, cable->link_class, cable->lanes}];
+      cable->one_way = unpaired > 0;
+      unpaired -= cable->one_way ? 1 : 0;
+    }
+    return made;
+  }
+
+  void check(const std::vector<Cable>& cables) const {
+    const std::vector<LinkClass> classes(topology_.classes().begin(), topology_.classes().end());
+    const Topology read = graph(topology_.name(), topology_.hosts(), topology_.vertices(),
+                                topology_.layout(), classes, cables);
+    compare(read, [&](Host from, Host to) {
+      throw InvalidArgument(fmt::format(
+          "topology {}: the route from {} to {} is not the shortest, or not the widest of them, "
+          "which a machine file's graph cannot say; convert it to simgrid",
+          topology_.name(), topology_.vertex_name(from), topology_.vertex_name(to)));
+    });
+  }
+
+  // By the vertices passed and the class and capacity of each link.
+  bool same_way(const std::vector<LinkId>& mine, const Topology& read,
+                const std::vector<LinkId>& other) const {
+    return std::equal(mine.begin(), mine.end(), other.begin(), other.end(),
+                      [&](LinkId a, LinkId b) {
+                        const Link& x = topology_.links()[a];
+                        const Link& y = read.links()[b];
+                        return x.from == y.from && x.to == y.to && x.link_class == y.link_class &&
+                               topology_.capacity(a) == read.capacity(b);
+                      });
+  }
+
+  void write_graph() {
+    const std::vector<Cable> made = cables();
+    check(made);
+    add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\ncables = [\n",
+        quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
+    for (const Cable& cable : made) {
+      add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, quoted(names_[cable.link_class]));
+      if (cable.lanes != 1) add(", lanes = {}", cable.lanes);
+      if (cable.one_way) add(", one_way = true");
+      add("}},  # {} - {}\n", one_line(cable.a), one_line(cable.b));
+    }
+    add("]\n");
+  }
+
+  std::string one_line(Vertex vertex) const {
+    std::string name = topology_.vertex_name(vertex);
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    return name;
+  }
+
+  void write_costs() {
+    const Costs& costs = machine_.costs;
+    add("\n[costs]\nsource = {}\nwire_factor = {}\nper_collective = {}\n", quoted(source("")),
+        costs.wire_factor, written(costs.per_collective));
+    if (costs.message_cap > Bandwidth{}) add("message_cap = {}\n", written(costs.message_cap));
+    if (costs.reduction_rate > Bandwidth{}) {
+      add("reduction_rate = {}\n", written(costs.reduction_rate));
+    }
+    for (const LatencyStep& step : costs.message_latency) {
+      add("\n[[costs.message_latency]]\nfrom = \"{} B\"\nlatency = {}\n", step.from_bytes.count,
+          written(step.latency));
+    }
+    for (const Protocol& protocol : costs.protocols) write_protocol(protocol);
+    if (!costs.in_network) return;
+    const InNetwork& in = *costs.in_network;
+    add("\n[in_network]\nname = {}\nlatency = {}\nrate = {}\nsource = {}\n", quoted(in.name),
+        written(in.latency), written(in.rate), quoted(source(in.source)));
+    if (in.max_ranks > 0) add("max_ranks = {}\n", in.max_ranks);
+  }
+
+  // Caps in a file are of the payload, those of a Protocol of the wire.
+  void write_protocol(const Protocol& protocol) {
+    std::vector<std::string> latencies;
+    std::vector<std::string> caps;
+    for (const Seconds time : protocol.message_latency) latencies.push_back(written(time));
+    for (const Bandwidth cap : protocol.message_cap) {
+      const Bandwidth payload{cap.bytes_per_second / protocol.wire_factor};
+      caps.push_back(payload > Bandwidth{} ? written(payload) : "\"none\"");
+    }
+    add("\n[[protocol]]\nname = {}\nwire_factor = {}\n", quoted(protocol.name),
+        protocol.wire_factor);
+    if (!latencies.empty()) add("message_latency = [{}]\n", fmt::join(latencies, ", "));
+    if (!caps.empty()) add("message_cap = [{}]\n", fmt::join(caps, ", "));
+    add("source = {}\n", quoted(source(protocol.source)));
+  }
+
+  const Machine& machine_;
+  const Topology& topology_;
+  std::vector<std::string> names_;
+  std::string toml_;
+};
+
+}  // namespace
+
+std::string to_toml(const Machine& machine) { return TomlWriter(machine).text(); }
+
+}  // namespace collbench

@@ -1,0 +1,133 @@
+#include "topologies/import/import_topology.h"
+
+#include <array>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "topologies/import/graph.h"
+#include "topologies/machine_file.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::streamsize largest_file = 64 << 20;
+
+constexpr std::array<std::pair<std::string_view, TopologyFormat>, 7> formats{
+    {{"auto", TopologyFormat::automatic},
+     {"toml", TopologyFormat::toml},
+     {"simgrid", TopologyFormat::simgrid},
+     {"nccl", TopologyFormat::nccl},
+     {"nvidia-smi", TopologyFormat::nvidia_smi},
+     {"astra", TopologyFormat::astra},
+     {"hwloc", TopologyFormat::hwloc}}};
+
+// The name of the first element, past declarations, comments and the document type.
+std::string_view first_element(std::string_view text) {
+  for (std::size_t i = text.find('<'); i < text.size(); i = text.find('<', i + 1)) {
+    if (text.substr(i, 4) == "<!--") {
+      i = std::min(text.find("-->", i), text.size());
+    } else if (i + 1 < text.size() && text[i + 1] != '?' && text[i + 1] != '!') {
+      const std::size_t end = text.find_first_of(" \t\r\n/>", i + 1);
+      return text.substr(i + 1, end == std::string_view::npos ? end : end - i - 1);
+    }
+  }
+  return {};
+}
+
+bool has_line_starting(std::string_view text, std::string_view word) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t begin = text.find_first_not_of(" \t", at);
+    if (begin != std::string_view::npos && text.substr(begin).starts_with(word)) return true;
+    at = text.find('\n', at);
+    if (at == std::string_view::npos) return false;
+    ++at;
+  }
+  return false;
+}
+
+Machine named(Machine machine, const std::string& file) {
+  machine.topology = machine.topology.named(machine_name(file));
+  return machine;
+}
+
+}  // namespace
+
+std::vector<std::string> topology_format_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : formats) names.emplace_back(name);
+  return names;
+}
+
+TopologyFormat topology_format(const std::string& name) {
+  for (const auto& [known, format] : formats) {
+    if (known == name) return format;
+  }
+  const std::vector<std::string> names = topology_format_names();
+  throw InvalidArgument(fmt::format("unknown topology format '{}'.{} Known are {}", name,
+                                    did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+TopologyFormat detect_topology_format(std::string_view text, const std::string& file) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (begin != std::string_view::npos && text[begin] == '<') {
+    const std::string_view element = first_element(text);
+    if (element == "platform") return TopologyFormat::simgrid;
+    if (element == "system") return TopologyFormat::nccl;
+    if (element == "topology") return TopologyFormat::hwloc;
+    throw InvalidArgument(
+        fmt::format("{}: XML that starts with <{}> is no topology; known are "
+                    "<platform> (SimGrid), <system> (NCCL), <topology> (hwloc)",
+                    file, element));
+  }
+  if (text.find("npus_count") != std::string_view::npos) return TopologyFormat::astra;
+  if (text.find("GPU0") != std::string_view::npos && text.find(" X ") != std::string_view::npos) {
+    return TopologyFormat::nvidia_smi;
+  }
+  if (has_line_starting(text, "[") || has_line_starting(text, "summary"))
+    return TopologyFormat::toml;
+  throw InvalidArgument(
+      fmt::format("{}: no topology format recognised: neither XML, nor a line "
+                  "with GPU0 (nvidia-smi topo -m), nor npus_count (ASTRA-sim), "
+                  "nor a TOML table; name it with --from",
+                  file));
+}
+
+Machine import_topology(std::string_view text, const std::string& file, TopologyFormat format) {
+  if (format == TopologyFormat::automatic) format = detect_topology_format(text, file);
+  switch (format) {
+    case TopologyFormat::simgrid:
+      return from_simgrid_xml(text, file);
+    case TopologyFormat::nccl:
+      return from_nccl_xml(text, file);
+    case TopologyFormat::nvidia_smi:
+      return from_nvidia_smi(text, file);
+    case TopologyFormat::astra:
+      return from_astra_yaml(text, file);
+    case TopologyFormat::hwloc:
+      return from_hwloc_xml(text, file);
+    case TopologyFormat::toml:
+      return named(machine_from_toml(text, file).machine, file);
+    case TopologyFormat::automatic:
+      break;
+  }
+  throw InvalidArgument(file + ": the format is still unknown");
+}
+
+Machine import_topology_file(const std::string& path, TopologyFormat format) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
+  const std::streamsize size = file.tellg();
+  require(size >= 0 && size <= largest_file,
+          fmt::format("'{}' is no file of at most {} MiB", path, largest_file >> 20));
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.seekg(0);
+  file.read(text.data(), size);
+  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
+  return import_topology(text, path, format);
+}
+
+}  // namespace collbench

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "topologies/import/graph.h"
+#include "topologies/import/import_topology.h"
+#include "topologies/import/simgrid_platform.h"
+#include "topologies/networks/networks.h"
+
+namespace collbench {
+namespace {
+
+// Numbers what a platform names: vertices, links and their classes.
+class Numbering {
+ public:
+  explicit Numbering(Platform& platform) : platform_(platform) {
+    number_vertices();
+    number_inner_networks();
+    number_links();
+    find_ends();
+  }
+
+  std::vector<Link> links() { return std::move(links_); }
+  std::vector<LinkClass> classes() { return platform_.classes; }
+  std::vector<std::string> names() { return std::move(names_); }
+
+ private:
+  void number_vertices() {
+    for (const int host : platform_.hosts) number(host);
+    for (std::size_t i = 0; i < platform_.netpoints.size(); ++i) {
+      const Netpoint& point = platform_.netpoints[i];
+      if (point.kind != Netpoint::Kind::router) continue;
+      const Routing routing = platform_.zones[point.zone].routing;
+      if (routing == Routing::full || routing == Routing::shortest) number(static_cast<int>(i));
+    }
+  }
+
+  void number(int netpoint) {
+    platform_.netpoints[netpoint].vertex = static_cast<Vertex>(names_.size());
+    names_.push_back(platform_.netpoints[netpoint].name);
+  }
+
+  void number_inner_networks() {
+    for (Zone& zone : platform_.zones) {
+      if (!zone.inner) continue;
+      const Topology& inner = zone.inner->topology;
+      const Vertex first_host = platform_.netpoints[zone.inner->first_netpoint].vertex;
+      const auto first_class = static_cast<std::int32_t>(platform_.classes.size());
+      zone.inner->first_link = static_cast<LinkId>(links_.size());
+      zone.inner->first_switch = static_cast<Vertex>(names_.size());
+      for (Vertex v = inner.hosts(); v < inner.vertices(); ++v) {
+        names_.push_back(fmt::format("{} {}", zone.id, inner.vertex_name(v)));
+      }
+      const auto vertex = [&](Vertex v) {
+        return v < inner.hosts() ? first_host + v : zone.inner->first_switch + v - inner.hosts();
+      };
+      platform_.classes.insert(platform_.classes.end(), inner.classes().begin(),
+                               inner.classes().end());
+      for (const Link& link : inner.links()) {
+        links_.push_back(
+            {vertex(link.from), vertex(link.to), link.link_class + first_class, link.lanes});
+      }
+    }
+  }
+
+  void number_links() {
+    auto count = static_cast<std::int64_t>(links_.size());
+    for (PlatformLink& link : platform_.links) {
+      link.first = static_cast<LinkId>(count);
+      count += copies(link);
+      require_links("SimGrid platform (a FATPIPE link is one for each host)", count);
+    }
+    links_.resize(static_cast<std::size_t>(count));
+  }
+
+  std::int64_t copies(const PlatformLink& link) const {
+    if (link.sharing == Sharing::fatpipe) return static_cast<std::int64_t>(platform_.hosts.size());
+    return link.sharing == Sharing::split_duplex ? 2 : 1;
+  }
+
+  Vertex hub(int zone) {
+    Vertex& vertex = platform_.zones[zone].hub;
+    if (vertex < 0) {
+      vertex = static_cast<Vertex>(names_.size());
+      names_.push_back(platform_.zones[zone].id);
+    }
+    return vertex;
+  }
+
+  Vertex vertex_of(int netpoint, int gateway) const {
+    return platform_.netpoints[gateway >= 0 ? gateway : netpoint].vertex;
+  }
+
+  // SimGrid's links have no ends. Here they lead to the one or two netpoints at whose end of a
+  // route they stand, and otherwise to the middle of their zone; nothing but names and drawings
+  // depends on it.
+  void find_ends() {
+    std::vector<std::set<Vertex>> ends(platform_.links.size());
+    for (const Zone& zone : platform_.zones) {
+      for (const auto& [between, route] : zone.routes) {
+        if (route.hops.empty()) continue;
+        ends[route.hops.front().link].insert(vertex_of(between.first, route.gateway_from));
+        ends[route.hops.back().link].insert(vertex_of(between.second, route.gateway_to));
+      }
+      for (const auto* half : {&zone.up, &zone.down}) {
+        for (const auto& [netpoint, hops] : *half) {
+          if (hops.empty()) continue;
+          const Hop outer = half == &zone.up ? hops.front() : hops.back();
+          ends[outer.link].insert(vertex_of(netpoint, -1));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) place(platform_.links[i], ends[i]);
+  }
+
+  void place(const PlatformLink& link, const std::set<Vertex>& ends) {
+    const bool is_pair = ends.size() == 2;
+    const Vertex from = ends.size() == 1 || is_pair ? *ends.begin() : hub(link.zone);
+    const Vertex to = is_pair ? *ends.rbegin() : hub(link.zone);
+    for (std::int64_t i = 0; i < copies(link); ++i) {
+      const bool is_down = link.sharing == Sharing::split_duplex && i == 1;
+      links_[static_cast<std::size_t>(link.first + i)] = {is_down ? to : from, is_down ? from : to,
+                                                          link.link_class, 1};
+    }
+  }
+
+  Platform& platform_;
+  std::vector<Link> links_;
+  std::vector<std::string> names_;
+};
+
+// All pairs of few hosts; of many, those with the first.
+void check_reachable(const Topology& topology, const std::string& file) {
+  std::vector<LinkId> route;
+  const int sources = topology.hosts() <= 64 ? topology.hosts() : 1;
+  for (Host a = 0; a < sources; ++a) {
+    for (Host b = 0; b < topology.hosts(); ++b) {
+      try {
+        topology.route(a, b, route);
+        topology.route(b, a, route);
+      } catch (const InvalidArgument& e) {
+        throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
+      }
+    }
+  }
+}
+
+Layout layout_of(const Platform& platform) {
+  const auto hosts = static_cast<int>(platform.hosts.size());
+  for (const Zone& zone : platform.zones) {
+    if (zone.inner && zone.inner->topology.hosts() == hosts) return zone.inner->topology.layout();
+  }
+  return {Layout::Kind::flat, {hosts}, {}};
+}
+
+}  // namespace
+
+Machine from_simgrid_xml(std::string_view text, const std::string& file) {
+  const XmlElement root = parse_xml(text, file);
+  if (root.name != "platform") root.refuse("a SimGrid platform starts with <platform>");
+  Platform platform = read_simgrid_platform(root);
+  Numbering numbering(platform);
+  auto names = std::make_shared<const std::vector<std::string>>(numbering.names());
+  std::vector<LinkClass> classes = numbering.classes();
+  const auto routes = std::make_shared<const PlatformRoutes>(std::move(platform));
+  const auto hosts = static_cast<int>(routes->platform().hosts.size());
+  Topology topology(
+      machine_name(file), hosts, static_cast<int>(names->size()), layout_of(routes->platform()),
+      std::move(classes), numbering.links(),
+      [routes](Host from, Host to, std::vector<LinkId>& out) { routes->route(from, to, out); },
+      [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
+  check_reachable(topology, file);
+  return {std::move(topology), Costs{}, fmt::format("{} hosts, from a SimGrid platform", hosts),
+          fmt::format("SimGrid platform {}; its models' factors are not applied", file)};
+}
+
+}  // namespace collbench

@@ -1,0 +1,201 @@
+#include "training/asynchronous/coordinator_service.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{50};
+constexpr Seconds farewell{5.0};
+
+Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+}  // namespace
+
+CoordinatorService::CoordinatorService(const ServerRun& run, PlanValues values)
+    : run_(run), values_(std::move(values)), workers_(run.workers.size()) {}
+
+std::string CoordinatorService::answer(const IncomingCall& call) {
+  PacketReader reader(call.request);
+  switch (static_cast<Request>(reader.number())) {
+    case Request::join:
+      return join(reader);
+    case Request::next:
+      return next(reader, call.abandoned);
+    case Request::stay:
+      stay(reader, call.abandoned);
+      return "";
+    default:
+      throw InvalidArgument("this is the chief, which was asked for what only others do");
+  }
+}
+
+void CoordinatorService::require_same(const TaskAddress& worker, PacketReader& request) const {
+  const std::int64_t count = request.number("values of the plan", 0, 1000);
+  PlanValues theirs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::string name = request.text();
+    theirs.emplace_back(std::move(name), request.text());
+  }
+  for (const auto& [name, value] : values_) {
+    const auto their = std::find_if(theirs.begin(), theirs.end(),
+                                    [&, key = name](const auto& row) { return row.first == key; });
+    const std::string found = their == theirs.end() ? "none" : their->second;
+    require(found == value,
+            fmt::format("{} has {} {} where the chief has {}", worker.words(), name, found, value));
+  }
+}
+
+std::string CoordinatorService::join(PacketReader& request) {
+  const auto index =
+      static_cast<std::size_t>(request.number("worker", 0, std::ssize(run_.workers) - 1));
+  const TaskAddress& worker = run_.workers[index];
+  std::string unfit = request.text();
+  if (!unfit.empty()) unfit = fmt::format("{} cannot take part: {}", worker.words(), unfit);
+  try {
+    if (unfit.empty()) require_same(worker, request);
+  } catch (const InvalidArgument& error) {
+    unfit = error.what();
+  }
+  const std::lock_guard lock(mutex_);
+  Worker& known = workers_[index];
+  if (unfit.empty()) unfit = unfit_;
+  if (!unfit.empty()) {
+    if (closures_ == nullptr && unfit_.empty()) unfit_ = unfit;
+    known.told = true;
+    changed_.notify_all();
+    throw TransportError(unfit);
+  }
+  if (closures_ != nullptr) {
+    run_.say(worker.words() + (known.incarnation > 0 ? " is back" : " has come"));
+    closures_->lost(static_cast<int>(index));
+  }
+  known.here = true;
+  known.leaving = false;
+  last_seen_ = now();
+  changed_.notify_all();
+  return PacketWriter().number(++known.incarnation).take();
+}
+
+std::size_t CoordinatorService::known_worker(PacketReader& request) {
+  const auto index =
+      static_cast<std::size_t>(request.number("worker", 0, std::ssize(run_.workers) - 1));
+  const std::int64_t incarnation = request.number();
+  const std::lock_guard lock(mutex_);
+  require(incarnation > 0 && workers_[index].incarnation == incarnation,
+          fmt::format("another {} has taken the place of this one", run_.workers[index].name));
+  return index;
+}
+
+void CoordinatorService::stay(PacketReader& request, const std::function<bool()>& abandoned) {
+  const std::size_t index = known_worker(request);
+  std::unique_lock lock(mutex_);
+  Worker& worker = workers_[index];
+  const std::int64_t incarnation = worker.incarnation;
+  while (worker.here && worker.incarnation == incarnation && !abandoned()) {
+    changed_.wait_for(lock, between_looks);
+  }
+  if (!worker.here || worker.incarnation != incarnation) return;
+  worker.here = false;
+  last_seen_ = now();
+  changed_.notify_all();
+  if (!ended_ && !worker.leaving)
+    run_.say(run_.workers[index].words() + " was lost; the others go on");
+  if (closures_ != nullptr) closures_->lost(static_cast<int>(index));
+}
+
+std::string CoordinatorService::next(PacketReader& request,
+                                     const std::function<bool()>& abandoned) {
+  const std::size_t index = known_worker(request);
+  const bool leaves = request.number("farewells", 0, 1) == 1;
+  const bool has_result = request.number("results", 0, 1) == 1;
+  const ClosureResult result = has_result ? read_result(request) : ClosureResult{};
+  {
+    std::unique_lock lock(mutex_);
+    while (closures_ == nullptr && unfit_.empty() && !abandoned()) {
+      changed_.wait_for(lock, between_looks);
+    }
+    workers_[index].told = !unfit_.empty();
+    changed_.notify_all();
+    if (!unfit_.empty()) throw TransportError(unfit_);
+    if (closures_ == nullptr) throw TransportError("the chief has ended before it began");
+    if (has_result) workers_[index].steps.push_back(result.times);
+  }
+  const auto worker = static_cast<int>(index);
+  if (has_result) closures_->done(worker, result);
+  const std::optional<std::int64_t> step =
+      leaves ? std::nullopt : closures_->take(worker, abandoned);
+  if (!step) {
+    const std::lock_guard lock(mutex_);
+    workers_[index].leaving = true;  // and gone when it ends its other call
+    if (leaves) run_.say(run_.workers[index].words() + " has left; the others go on");
+  }
+  return PacketWriter().number(step.value_or(-1)).take();
+}
+
+int CoordinatorService::here() const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(), [](const Worker& one) { return one.here; }));
+}
+
+std::string CoordinatorService::missing() const {
+  std::string names;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (!workers_[i].here) names += (names.empty() ? "" : ", ") + run_.workers[i].words();
+  }
+  return names;
+}
+
+void CoordinatorService::begin(Closures& closures) {
+  Patience patience(run_);
+  std::unique_lock lock(mutex_);
+  while (here() < std::ssize(workers_)) {
+    if (!unfit_.empty()) throw TransportError(unfit_);
+    patience.look(missing());
+    changed_.wait_for(lock, between_looks);
+  }
+  last_seen_ = now();
+  closures_ = &closures;
+  changed_.notify_all();
+}
+
+void CoordinatorService::look_after_workers() {
+  const std::lock_guard lock(mutex_);
+  if (here() > 0 || now() - last_seen_ < run_.timeout) return;
+  closures_->fail(fmt::format("no worker has been there for {}", to_string(run_.timeout)));
+}
+
+bool CoordinatorService::end(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  if (!why.empty()) {
+    if (unfit_.empty()) unfit_ = why;
+    if (closures_ != nullptr) closures_->fail(why);
+  }
+  changed_.notify_all();
+  return closures_ != nullptr;
+}
+
+void CoordinatorService::wait_for_farewells() {
+  std::unique_lock lock(mutex_);
+  // Workers that are still to come would wait for a chief in vain.
+  const bool early = closures_ == nullptr;
+  changed_.wait_for(lock, farewell, [this, early] {
+    return here() == 0 && (!early || std::all_of(workers_.begin(), workers_.end(),
+                                                 [](const Worker& one) { return one.told; }));
+  });
+}
+
+std::vector<ReplicaReport> CoordinatorService::reports() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ReplicaReport> all(workers_.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].steps = workers_[i].steps;
+  return all;
+}
+
+}  // namespace collbench

@@ -1,0 +1,227 @@
+#include "training/asynchronous/parameter_server.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+#include "training/engines/engine.h"
+#include "training/evaluation.h"
+
+namespace collbench {
+namespace {
+
+constexpr Seconds between_wishes{0.1};  // to stop
+
+std::vector<double> packed(const std::vector<double>& flat, const Placement& placement,
+                           int server) {
+  std::vector<double> values;
+  for (const VariableShard& shard : placement.shards(server)) {
+    values.insert(values.end(), flat.begin() + shard.first,
+                  flat.begin() + shard.first + shard.count);
+  }
+  return values;
+}
+
+void unpack(const std::vector<double>& values, const Placement& placement, int server,
+            std::vector<double>& flat) {
+  auto from = values.begin();
+  for (const VariableShard& shard : placement.shards(server)) {
+    std::copy_n(from, shard.count, flat.begin() + shard.first);
+    from += shard.count;
+  }
+}
+
+/// The servers of one process.
+class Stores final : public SharedVariables {
+ public:
+  Stores(const Placement& placement, std::vector<std::unique_ptr<VariableStore>>& stores)
+      : placement_(placement), stores_(stores), seen_(stores.size()), packed_(stores.size()) {
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      packed_[i].resize(static_cast<std::size_t>(stores[i]->value_bytes()));
+    }
+  }
+
+  void read(Region values, Region statistics) override {
+    for (std::size_t i = 0; i < stores_.size(); ++i) {
+      const std::span all(statistics.data, static_cast<std::size_t>(statistics.size().count));
+      seen_[i] = stores_[i]->read(packed_[i], i == 0 ? all : std::span<std::byte>());
+      placement_.unpack(packed_[i], static_cast<int>(i), values);
+    }
+  }
+
+  std::int64_t update(Region gradients, Region moves) override {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < stores_.size(); ++i) {
+      const std::span all(moves.data, static_cast<std::size_t>(moves.size().count));
+      placement_.pack(gradients, static_cast<int>(i), packed_[i]);
+      most = std::max(
+          most, stores_[i]->update(packed_[i], i == 0 ? all : std::span<std::byte>()) - seen_[i]);
+    }
+    return most;
+  }
+
+ private:
+  const Placement& placement_;
+  std::vector<std::unique_ptr<VariableStore>>& stores_;
+  std::vector<std::int64_t> seen_;
+  std::vector<std::vector<std::byte>> packed_;
+};
+
+}  // namespace
+
+TrainingState first_state(const TrainingPlan& plan, const TrainingState* start) {
+  if (start != nullptr) return *start;
+  TrainingState state;
+  const auto network = find_engine(plan.engine, plan.type).make_network(plan.model, 1, plan.type);
+  network->set_parameters(initial_parameters(plan.model, plan.seed));
+  state.parameters = network->copy_of_parameters();
+  state.statistics = values_of(network->statistics());
+  return state;
+}
+
+StoreContents contents_of(const TrainingPlan& plan, const TrainingState& state,
+                          const Placement& placement, int server) {
+  StoreContents contents{plan.engine, plan.type, plan.optimizer, {}, {}, {}, {}};
+  for (const VariableShard& shard : placement.shards(server)) {
+    contents.shards.push_back(shard.count);
+  }
+  contents.values = packed(state.parameters, placement, server);
+  if (server == 0) contents.statistics = state.statistics;
+  contents.state.updates = state.optimizer.updates;
+  for (const std::vector<double>& slot : state.optimizer.slots) {
+    contents.state.slots.push_back(packed(slot, placement, server));
+  }
+  return contents;
+}
+
+void gather_state(const std::vector<StoreContents>& servers, const Placement& placement,
+                  TrainingState& state) {
+  std::size_t elements = 0;
+  for (const StoreContents& server : servers) elements += server.values.size();
+  state.parameters.resize(elements);
+  state.statistics = servers[0].statistics;
+  state.optimizer.updates = 0;
+  state.optimizer.slots.assign(slot_names(servers[0].optimizer).size(),
+                               std::vector<double>(elements));
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const auto server = static_cast<int>(i);
+    unpack(servers[i].values, placement, server, state.parameters);
+    // A server without shards has an optimizer of nothing.
+    for (std::size_t slot = 0; slot < servers[i].state.slots.size(); ++slot) {
+      unpack(servers[i].state.slots[slot], placement, server, state.optimizer.slots[slot]);
+    }
+    state.optimizer.updates = std::max(state.optimizer.updates, servers[i].state.updates);
+  }
+}
+
+Closures closures_of(const TrainingPlan& plan, const Dataset& data, const ReplicaHooks& hooks) {
+  const std::int64_t steps = steps_per_epoch(plan, data, plan.replicas);
+  const std::int64_t every = plan.save_every > 0 ? plan.save_every : steps;
+  const std::int64_t begin = hooks.start == nullptr ? 0 : hooks.start->step;
+  return {begin, plan.epochs * steps, steps, hooks.save ? every : 0, hooks.start, hooks};
+}
+
+bool save_in_pauses(Closures& closures, const ReplicaHooks& hooks,
+                    const std::function<TrainingState()>& state) {
+  bool stopped = false;
+  for (;;) {
+    const auto pause = closures.wait_for_pause(between_wishes);
+    if (!stopped && hooks.stop_wanted && hooks.stop_wanted()) {
+      stopped = true;
+      closures.stop();
+      continue;
+    }
+    if (!pause) continue;
+    if (hooks.save) {
+      TrainingState all = state();
+      closures.describe(all);
+      hooks.save(all);
+    }
+    if (closures.finished()) return stopped;
+    closures.go_on();
+  }
+}
+
+void conclude(const TrainingPlan& plan, const Closures& closures, const TrainingState& state,
+              const Dataset& held_out, const ReplicaHooks& hooks, ServerReport& report) {
+  ReplicaReport& first = report.workers[0];
+  first.epochs = closures.epochs();
+  first.first_step = hooks.start == nullptr ? 0 : hooks.start->step;
+  first.parameters = state.parameters;
+  report.mean_staleness = closures.mean_staleness();
+  report.most_staleness = closures.most_staleness();
+  report.repeated = closures.repeated();
+  if (held_out.size() == 0) return;
+  const auto network =
+      find_engine(plan.engine, plan.type).make_network(plan.model, plan.global_batch, plan.type);
+  network->set_parameters(state.parameters);
+  set_values(network->statistics(), state.statistics);
+  first.held_out_accuracy = evaluate(*network, held_out, plan.global_batch).accuracy;
+}
+
+ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int servers,
+                                    const Dataset& data, const Dataset& held_out,
+                                    const ReplicaHooks& hooks) {
+  require(servers >= 1, "There must be at least one ps.");
+  require(workers >= 1, "There must be at least one worker.");
+  check(plan, data, plan.replicas);
+  const Placement placement(tensors_of(plan.model), size_of(plan.type), servers);
+  std::vector<std::unique_ptr<VariableStore>> stores;
+  const TrainingState first = first_state(plan, hooks.start);
+  for (int server = 0; server < servers; ++server) {
+    stores.push_back(std::make_unique<VariableStore>(contents_of(plan, first, placement, server)));
+  }
+  Closures closures = closures_of(plan, data, hooks);
+  const auto state = [&] {
+    std::vector<StoreContents> all;
+    for (const auto& store : stores) all.push_back(store->contents());
+    TrainingState gathered;
+    gather_state(all, placement, gathered);
+    return gathered;
+  };
+  ServerReport report;
+  report.workers.resize(static_cast<std::size_t>(workers));
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto fail = [&] {
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = std::current_exception();
+    closures.fail("another worker has failed");
+  };
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
+      auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
+      Stores variables(placement, stores);
+      try {
+        work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
+          if (result != nullptr) {
+            steps.push_back(result->times);
+            closures.done(worker, *result);
+          }
+          return closures.take(worker, [] { return false; });
+        });
+      } catch (...) {
+        fail();
+      }
+    });
+  }
+  bool stopped = false;
+  try {
+    stopped = save_in_pauses(closures, hooks, state);
+  } catch (...) {
+    fail();
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+  if (stopped) report.workers[0].stopped_by = 0;
+  for (const auto& store : stores) report.server_bytes.push_back(store->value_bytes());
+  conclude(plan, closures, state(), held_out, hooks, report);
+  return report;
+}
+
+}  // namespace collbench

@@ -1,0 +1,201 @@
+#include "training/asynchronous/remote_coordinator.h"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "training/asynchronous/coordinator_service.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{50};
+
+/// Holds a call to every server, whose end tells that the server has gone.
+class ServerWatch {
+ public:
+  ServerWatch(CallNetwork& network, const ServerRun& run, Closures& closures) {
+    for (const TaskAddress& server : run.servers) {
+      callers_.push_back(network.reach(server.words(), server.address));
+      threads_.emplace_back([this, &server, &closures, caller = callers_.back().get()] {
+        try {
+          caller->call(request(Request::stay).packet(), Seconds{0});
+        } catch (const CallError&) {
+          if (!expected_) closures.fail(server.words() + " was lost");
+        }
+      });
+    }
+  }
+  ~ServerWatch() {
+    for (const auto& caller : callers_) caller->cancel();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  /// From now on servers may end.
+  void expect_end() { expected_ = true; }
+
+ private:
+  std::atomic<bool> expected_{false};
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::vector<std::thread> threads_;
+};
+
+void give_variables(const TrainingPlan& plan, const ServerRun& run, const TrainingState& state,
+                    const Placement& placement, RemoteVariables& variables) {
+  Patience patience(run);
+  for (int server = 0; server < placement.servers(); ++server) {
+    while (!variables.set(server, contents_of(plan, state, placement, server), run.timeout)) {
+      patience.look(run.servers[static_cast<std::size_t>(server)].words());
+      std::this_thread::sleep_for(between_looks);
+    }
+  }
+}
+
+}  // namespace
+
+ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const PlanValues& values,
+                        const Dataset& data, const Dataset& held_out, const ReplicaHooks& hooks,
+                        CallNetwork& network, const std::string& listen) {
+  require(!run.servers.empty(), "There must be at least one ps.");
+  require(!run.workers.empty(), "There must be at least one worker.");
+  check(plan, data, plan.replicas);
+  const Placement placement(tensors_of(plan.model), size_of(plan.type),
+                            static_cast<int>(run.servers.size()));
+  Closures closures = closures_of(plan, data, hooks);
+  CoordinatorService service(run, values);
+  const auto server =
+      network.listen(listen, [&](const IncomingCall& call) { return service.answer(call); });
+  RemoteVariables variables(network, run.servers, placement, run.timeout);
+  std::optional<ServerWatch> watch;
+  ReplicaHooks own = hooks;
+  own.stop_wanted = [&] {
+    service.look_after_workers();
+    return hooks.stop_wanted && hooks.stop_wanted();
+  };
+  const auto state = [&] {
+    TrainingState gathered;
+    gather_state(variables.contents(), placement, gathered);
+    return gathered;
+  };
+  ServerReport report;
+  std::string why;
+  std::exception_ptr failure;
+  try {
+    give_variables(plan, run, first_state(plan, hooks.start), placement, variables);
+    watch.emplace(network, run, closures);
+    service.begin(closures);
+    const bool stopped = save_in_pauses(closures, own, state);
+    report.workers = service.reports();
+    if (stopped) report.workers[0].stopped_by = 0;
+    conclude(plan, closures, state(), held_out, hooks, report);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    why = error.what();
+  }
+  if (watch) watch->expect_end();
+  const bool begun = service.end(why);
+  if (begun) service.wait_for_farewells();  // so that workers hear the cause, not its consequence
+  for (int i = 0; i < placement.servers(); ++i) variables.finish(i, why);
+  if (!begun) service.wait_for_farewells();
+  if (failure) std::rethrow_exception(failure);
+  for (int i = 0; i < placement.servers(); ++i) {
+    report.server_bytes.push_back(placement.elements(i) * size_of(plan.type));
+  }
+  return report;
+}
+
+namespace {
+
+/// What one worker says to the chief.
+class ChiefLine {
+ public:
+  ChiefLine(CallNetwork& network, const ServerRun& run, int index)
+      : network_(network),
+        run_(run),
+        index_(index),
+        caller_(network.reach(run.chief.words(), run.chief.address)) {}
+  ~ChiefLine() {
+    if (presence_) presence_->cancel();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void join(const PlanValues& values, const std::string& unfit) {
+    PacketWriter packet = request(Request::join);
+    packet.number(index_).text(unfit).number(std::ssize(values));
+    for (const auto& [name, value] : values) packet.text(name).text(value);
+    Patience patience(run_);
+    std::optional<std::string> answer;
+    while (!(answer = reach_chief(packet.packet()))) {
+      patience.look(run_.chief.words());
+      std::this_thread::sleep_for(between_looks);
+    }
+    incarnation_ = PacketReader(*answer).number();
+    presence_ = network_.reach(run_.chief.words(), run_.chief.address);
+    thread_ = std::thread([this] {
+      try {
+        presence_->call(request(Request::stay).number(index_).number(incarnation_).packet(),
+                        Seconds{0});
+      } catch (const CallError&) {  // the next closure that is asked for tells why
+      }
+    });
+  }
+
+  std::optional<std::int64_t> next(const ClosureResult* result, bool leaves) {
+    PacketWriter packet = request(Request::next);
+    packet.number(index_).number(incarnation_).number(leaves ? 1 : 0);
+    packet.number(result == nullptr ? 0 : 1);
+    if (result != nullptr) write(*result, packet);
+    std::int64_t step = -1;
+    try {
+      const std::string answer = caller_->call(packet.packet(), Seconds{0});
+      step = PacketReader(answer).number();
+    } catch (const CallError& error) {
+      if (error.failure == CallFailure::refused) throw;
+      throw TransportError(fmt::format("{} was lost: {}", run_.chief.words(), error.what()));
+    }
+    return step < 0 ? std::nullopt : std::optional(step);
+  }
+
+ private:
+  std::optional<std::string> reach_chief(const std::string& packet) {
+    try {
+      return caller_->call(packet, run_.timeout);
+    } catch (const CallError& error) {
+      if (error.failure != CallFailure::absent) throw;
+      return std::nullopt;
+    }
+  }
+
+  CallNetwork& network_;
+  const ServerRun& run_;
+  int index_;
+  std::int64_t incarnation_ = 0;
+  std::unique_ptr<Caller> caller_;
+  std::unique_ptr<Caller> presence_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::int64_t work_for_chief(const TrainingPlan& plan, const ServerRun& run, int index,
+                            const PlanValues& values, const std::string& unfit, const Dataset& data,
+                            CallNetwork& network, const std::function<bool()>& stop) {
+  ChiefLine chief(network, run, index);
+  chief.join(values, unfit);
+  const Placement placement(tensors_of(plan.model), size_of(plan.type),
+                            static_cast<int>(run.servers.size()));
+  RemoteVariables variables(network, run.servers, placement, run.timeout);
+  std::int64_t done = 0;
+  work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
+    if (result != nullptr) ++done;
+    return chief.next(result, result != nullptr && stop());
+  });
+  return done;
+}
+
+}  // namespace collbench

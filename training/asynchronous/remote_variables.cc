@@ -1,0 +1,217 @@
+#include "training/asynchronous/remote_variables.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{50};
+constexpr Seconds farewell{1.0};
+
+Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+}  // namespace
+
+std::string VariableService::answer(const IncomingCall& call) {
+  PacketReader reader(call.request);
+  switch (static_cast<Request>(reader.number())) {
+    case Request::set:
+      set(reader);
+      return "";
+    case Request::read:
+      return read();
+    case Request::update:
+      return update(reader);
+    case Request::contents: {
+      PacketWriter reply;
+      write(store().contents(), reply);
+      return reply.take();
+    }
+    case Request::stay:
+      stay(call.abandoned);
+      return "";
+    case Request::finish: {
+      const std::lock_guard lock(mutex_);
+      end_ = reader.text();
+      changed_.notify_all();
+      return "";
+    }
+    default:
+      throw InvalidArgument("this is a ps, which was asked for what only others do");
+  }
+}
+
+VariableStore& VariableService::store() {
+  const std::lock_guard lock(mutex_);
+  require(store_ != nullptr, "this ps has no variables yet");
+  return *store_;
+}
+
+void VariableService::set(PacketReader& request) {
+  const StoreContents contents = read_contents(request);
+  request.end();
+  auto store = std::make_unique<VariableStore>(contents);
+  const std::lock_guard lock(mutex_);
+  require(store_ == nullptr, "this ps already serves a run");
+  store_ = std::move(store);
+  last_sign_ = now();
+}
+
+std::string VariableService::read() {
+  const VariableStore& store = this->store();
+  PacketWriter reply;
+  std::vector<std::byte> statistics(static_cast<std::size_t>(store.statistic_bytes()));
+  const std::int64_t version = store.read(reply.room(store.value_bytes()), statistics);
+  return reply.memory(statistics).number(version).take();
+}
+
+std::string VariableService::update(PacketReader& request) {
+  const std::int64_t seen =
+      request.number("updates seen", 0, std::numeric_limits<std::int64_t>::max());
+  const auto gradients = request.memory();
+  const auto moves = request.memory();
+  request.end();
+  return PacketWriter().number(store().update(gradients, moves) - seen).take();
+}
+
+void VariableService::stay(const std::function<bool()>& abandoned) {
+  std::unique_lock lock(mutex_);
+  chief_here_ = true;
+  changed_.notify_all();
+  while (!end_ && !abandoned()) changed_.wait_for(lock, between_looks);
+  chief_lost_ = !end_;
+  changed_.notify_all();
+}
+
+void VariableService::wait_until_finished(Seconds patience, const std::function<bool()>& stop) {
+  std::unique_lock lock(mutex_);
+  last_sign_ = std::max(last_sign_, now());
+  while (!end_ && !chief_lost_) {
+    if (stop()) return;
+    changed_.wait_for(lock, between_looks);
+    // A chief that has come may still be waiting for another server, as long as this one.
+    const Seconds longest = store_ == nullptr ? patience : 2 * patience;
+    if (!chief_here_ && now() - last_sign_ > longest) {
+      throw TransportError(
+          fmt::format("no chief has come to this ps within {}", to_string(patience)));
+    }
+  }
+  if (!end_) throw TransportError("the chief was lost");
+  if (!end_->empty()) throw TransportError(*end_);
+}
+
+RemoteVariables::RemoteVariables(CallNetwork& network, const std::vector<TaskAddress>& servers,
+                                 const Placement& placement, Seconds timeout)
+    : servers_(servers), placement_(placement), timeout_(timeout), seen_(servers.size()) {
+  for (const TaskAddress& server : servers) {
+    callers_.push_back(network.reach(server.words(), server.address));
+  }
+}
+
+std::string RemoteVariables::answer_of(std::size_t server) {
+  try {
+    return callers_[server]->finish();
+  } catch (const CallError& error) {
+    if (error.failure == CallFailure::refused) {
+      throw TransportError(fmt::format("{}: {}", servers_[server].words(), error.what()));
+    }
+    throw TransportError(fmt::format("{} was lost: {}", servers_[server].words(), error.what()));
+  }
+}
+
+template <class Compose>
+std::vector<std::string> RemoteVariables::ask(Compose compose) {
+  for (std::size_t i = 0; i < callers_.size(); ++i) {
+    const std::string request = compose(i);
+    const auto piece = std::as_bytes(std::span(request));
+    callers_[i]->start(std::span(&piece, 1), timeout_);
+  }
+  std::vector<std::string> answers(callers_.size());
+  std::exception_ptr failure;
+  for (std::size_t i = 0; i < callers_.size(); ++i) {
+    try {
+      answers[i] = answer_of(i);
+    } catch (const TransportError&) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return answers;
+}
+
+void RemoteVariables::read(Region values, Region statistics) {
+  const auto answers = ask([](std::size_t) { return request(Request::read).take(); });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto server = static_cast<int>(i);
+    PacketReader reader(answers[i]);
+    const auto packed = reader.memory();
+    const std::int64_t bytes = placement_.elements(server) * size_of(values.type);
+    require(std::ssize(packed) == bytes, fmt::format("{} has {} bytes of variables, not {}",
+                                                     servers_[i].words(), packed.size(), bytes));
+    placement_.unpack(packed, server, values);
+    const auto moving = reader.memory();
+    const std::int64_t expected = i == 0 ? statistics.size().count : 0;
+    require(std::ssize(moving) == expected,
+            fmt::format("{} has {} bytes of statistics, not {}", servers_[i].words(), moving.size(),
+                        expected));
+    std::copy(moving.begin(), moving.end(), statistics.data);
+    seen_[i] = reader.number();
+  }
+}
+
+std::int64_t RemoteVariables::update(Region gradients, Region moves) {
+  const auto answers = ask([&](std::size_t i) {
+    const auto server = static_cast<int>(i);
+    PacketWriter writer = request(Request::update);
+    writer.number(seen_[i]);
+    placement_.pack(gradients, server,
+                    writer.room(placement_.elements(server) * size_of(gradients.type)));
+    const std::int64_t bytes = i == 0 ? moves.size().count : 0;
+    return writer.memory({moves.data, static_cast<std::size_t>(bytes)}).take();
+  });
+  std::int64_t most = 0;
+  for (const std::string& answer : answers) most = std::max(most, PacketReader(answer).number());
+  return most;
+}
+
+bool RemoteVariables::set(int server, const StoreContents& contents, Seconds patience) {
+  Caller& caller = *callers_[static_cast<std::size_t>(server)];
+  PacketWriter writer = request(Request::set);
+  write(contents, writer);
+  try {
+    caller.call(writer.packet(), patience);
+    return true;
+  } catch (const CallError& error) {
+    if (error.failure == CallFailure::absent) return false;
+    throw TransportError(
+        fmt::format("{}: {}", servers_[static_cast<std::size_t>(server)].words(), error.what()));
+  }
+}
+
+std::vector<StoreContents> RemoteVariables::contents() {
+  std::vector<StoreContents> all;
+  for (const std::string& answer :
+       ask([](std::size_t) { return request(Request::contents).take(); })) {
+    PacketReader reader(answer);
+    all.push_back(read_contents(reader));
+  }
+  return all;
+}
+
+void RemoteVariables::finish(int server, const std::string& why) noexcept {
+  try {
+    callers_[static_cast<std::size_t>(server)]->call(request(Request::finish).text(why).packet(),
+                                                     farewell);
+  } catch (const std::exception&) {  // it is gone already
+  }
+}
+
+}  // namespace collbench

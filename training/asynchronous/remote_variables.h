@@ -1,0 +1,82 @@
+// A parameter server as a process of its own, and what others see of it.
+//
+// The server knows nothing of the model: the chief gives it its shards, then workers read and
+// update them whenever they like. It serves one run, and ends with it: in good order when the chief
+// says so, with an error if the chief is lost.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/asynchronous/asynchronous_worker.h"
+#include "training/asynchronous/run_messages.h"
+#include "training/asynchronous/variable_store.h"
+#include "transports/remote_calls.h"
+
+namespace collbench {
+
+class PacketReader;
+
+/// One server. Thread safety: any number of threads.
+class VariableService {
+ public:
+  /// Answers a call. Throws InvalidArgument for what it cannot read or do now.
+  std::string answer(const IncomingCall& call);
+  /// Returns when training is over. Throws TransportError if the chief does not come within
+  /// `patience`, is lost, or ends the run with an error; `stop`, asked now and then, ends it too.
+  void wait_until_finished(Seconds patience, const std::function<bool()>& stop);
+
+ private:
+  VariableStore& store();
+  std::string read();
+  std::string update(PacketReader& request);
+  void set(PacketReader& request);
+  void stay(const std::function<bool()>& abandoned);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<VariableStore> store_;
+  Seconds last_sign_{0};  // of the chief, unless it holds a call
+  bool chief_here_ = false;
+  bool chief_lost_ = false;
+  std::optional<std::string> end_;  // "" in good order
+};
+
+/// The servers as a worker or the chief sees them. Throws TransportError naming a server that is
+/// lost or does not answer in time. Thread safety: one thread.
+class RemoteVariables final : public SharedVariables {
+ public:
+  /// `timeout` bounds each call, if there is one. `placement` must outlive this.
+  RemoteVariables(CallNetwork& network, const std::vector<TaskAddress>& servers,
+                  const Placement& placement, Seconds timeout);
+
+  void read(Region values, Region statistics) override;
+  std::int64_t update(Region gradients, Region moves) override;
+
+  /// For the chief. False if nobody is at the server's address (yet).
+  bool set(int server, const StoreContents& contents, Seconds patience);
+  std::vector<StoreContents> contents();
+  /// Ends a server, with an error unless `why` is empty. Does not throw.
+  void finish(int server, const std::string& why) noexcept;
+
+ private:
+  /// The same request to each server, and all their answers.
+  template <class Compose>
+  std::vector<std::string> ask(Compose compose);
+  std::string answer_of(std::size_t server);
+
+  std::vector<TaskAddress> servers_;
+  std::vector<std::unique_ptr<Caller>> callers_;
+  const Placement& placement_;
+  Seconds timeout_;
+  std::vector<std::int64_t> seen_;
+  std::vector<std::byte> packed_;
+};
+
+}  // namespace collbench

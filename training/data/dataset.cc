@@ -1,0 +1,73 @@
+#include "training/data/dataset.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "core/available_memory.h"
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+double unit(RandomEngine& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
+/// Waves of up to two periods across each direction; values 0 to 1.
+std::vector<double> pattern(const SampleShape& shape, std::uint64_t seed, int label) {
+  RandomEngine random = random_engine(seed, "pattern", static_cast<std::uint64_t>(label));
+  std::vector<double> values(static_cast<std::size_t>(shape.size()), 0.5);
+  for (int wave = 0; wave < 2; ++wave) {
+    const double down = 4 * unit(random) - 2;
+    const double across = 4 * unit(random) - 2;
+    const double deep = 4 * unit(random) - 2;
+    const double phase = unit(random);
+    std::size_t at = 0;
+    for (int y = 0; y < shape.height; ++y) {
+      for (int x = 0; x < shape.width; ++x) {
+        for (int c = 0; c < shape.channels; ++c) {
+          const double turns = down * y / shape.height + across * x / shape.width +
+                               deep * c / shape.channels + phase;
+          values[at++] += 0.25 * std::cos(2 * std::numbers::pi * turns);
+        }
+      }
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t count,
+                          std::uint64_t seed, std::string_view part) {
+  require(classes >= 1 && count >= 1,
+          fmt::format("synthetic data need at least 1 class and 1 sample, not {} and {}", classes,
+                      count));
+  const Bytes needed = Bytes{sizeof(float)} * count * shape.size();
+  const Bytes available = available_memory();
+  if (needed > available) {
+    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
+    throw Unavailable(fmt::format(
+        "{} synthetic samples of {} need {:.1f} GiB of memory; {:.1f} GiB are available", count,
+        to_string(shape), gibibytes(needed), gibibytes(available)));
+  }
+  Dataset data;
+  data.description = fmt::format("{} synthetic samples (class patterns and noise)", count);
+  data.shape = shape;
+  data.classes = classes;
+  std::vector<std::vector<double>> patterns;
+  for (int label = 0; label < classes; ++label) patterns.push_back(pattern(shape, seed, label));
+  RandomEngine random = random_engine(seed, fmt::format("noise of {}", part));
+  data.images.reserve(static_cast<std::size_t>(count * shape.size()));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const int label = static_cast<int>(i % classes);
+    data.labels.push_back(label);
+    for (const double value : patterns[static_cast<std::size_t>(label)]) {
+      data.images.push_back(static_cast<float>(value + unit(random) - 0.5));
+    }
+  }
+  return data;
+}
+
+}  // namespace collbench

@@ -1,0 +1,154 @@
+#include "training/data/input_pipeline.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace collbench {
+namespace {
+
+std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+InputPipeline::InputPipeline(const Dataset& data, const InputOptions& options, int replicas,
+                             int replica)
+    : data_(data), options_(options), replicas_(replicas), replica_(replica) {
+  const std::int64_t batch = options.global_batch;
+  require(batch >= 1 && batch <= data.size(),
+          fmt::format("a global batch of {} does not fit {} samples: it is 1 to {}", batch,
+                      data.size(), data.size()));
+  choose_policy();
+  count_steps();
+}
+
+void InputPipeline::choose_policy() {
+  const auto files = std::ssize(data_.file_sizes);
+  if (options_.sharding == AutoShard::automatic) {
+    options_.sharding = files >= replicas_ && files > 1 ? AutoShard::file : AutoShard::data;
+  }
+  if (options_.sharding != AutoShard::file) return;
+  require(files > 0,
+          fmt::format("FILE sharding needs samples that were read from files; {} were not. DATA "
+                      "or OFF fit",
+                      data_.description));
+  require(files >= replicas_,
+          fmt::format("Could not apply FILE based sharding: The dataset does not have enough "
+                      "file(s) for the required {} shards/workers. ({} has {}; DATA or OFF fit)",
+                      replicas_, data_.description, files));
+}
+
+void InputPipeline::count_steps() {
+  const std::int64_t batch = options_.global_batch;
+  if (options_.sharding == AutoShard::data) {
+    steps_ = options_.drop_remainder ? data_.size() / batch : quotient_up(data_.size(), batch);
+    return;
+  }
+  // Everybody must have a whole batch, or somebody any sample.
+  const auto all_whole = [&](std::int64_t step) {
+    for (int r = 0; r < replicas_; ++r) {
+      if (samples_of(r) < first_of(r, step + 1)) return false;
+    }
+    return true;
+  };
+  const auto any_left = [&](std::int64_t step) {
+    for (int r = 0; r < replicas_; ++r) {
+      if (count_of(r, step) > 0) return true;
+    }
+    return false;
+  };
+  while (options_.drop_remainder ? all_whole(steps_) : any_left(steps_)) ++steps_;
+  require(steps_ > 0, fmt::format("a global batch of {} does not fit the fewest samples that one "
+                                  "of {} workers has",
+                                  batch, replicas_));
+}
+
+std::int64_t InputPipeline::samples_of(int replica) const {
+  if (options_.sharding == AutoShard::off) return data_.size();
+  std::int64_t count = 0;
+  for (auto file = static_cast<std::size_t>(replica); file < data_.file_sizes.size();
+       file += static_cast<std::size_t>(replicas_)) {
+    count += data_.file_sizes[file];
+  }
+  return count;
+}
+
+std::int64_t InputPipeline::first_of(int replica, std::int64_t step) const {
+  const std::vector<std::int64_t> sizes =
+      batch_sizes_for_worker(options_.global_batch, replicas_, 1, replica);
+  const auto cycle = static_cast<std::int64_t>(sizes.size());
+  return step / cycle * options_.global_batch +
+         std::accumulate(sizes.begin(), sizes.begin() + step % cycle, std::int64_t{0});
+}
+
+std::int64_t InputPipeline::count_of(int replica, std::int64_t step) const {
+  if (options_.sharding == AutoShard::data) {
+    const std::int64_t left = data_.size() - step * options_.global_batch;
+    return data_slices(std::min(left, options_.global_batch),
+                       replicas_)[static_cast<std::size_t>(replica)];
+  }
+  const std::int64_t first = first_of(replica, step);
+  const std::int64_t whole = first_of(replica, step + 1) - first;
+  return std::clamp<std::int64_t>(samples_of(replica) - first, 0, whole);
+}
+
+std::int64_t InputPipeline::largest() const {
+  return quotient_up(options_.global_batch, replicas_);
+}
+
+StepSize InputPipeline::size_of_step(std::int64_t step) const {
+  StepSize size;
+  for (int r = 0; r < replicas_; ++r) size.all += count_of(r, step % steps_);
+  size.mine = count_of(replica_, step % steps_);
+  return size;
+}
+
+void InputPipeline::make_order(std::int64_t pass) {
+  pass_ = pass;
+  order_.clear();
+  std::string purpose = "order";
+  if (options_.sharding == AutoShard::file) {
+    std::int64_t first = 0;
+    for (std::size_t file = 0; file < data_.file_sizes.size(); ++file) {
+      const std::int64_t next = first + data_.file_sizes[file];
+      if (static_cast<int>(file % static_cast<std::size_t>(replicas_)) == replica_) {
+        for (; first < next; ++first) order_.push_back(first);
+      }
+      first = next;
+    }
+  } else {
+    order_.resize(static_cast<std::size_t>(data_.size()));
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+  if (options_.sharding != AutoShard::data) purpose += fmt::format(" of worker {}", replica_);
+  // Fisher and Yates's shuffle, written out because that of the library is not fixed.
+  RandomEngine random = random_engine(options_.seed, purpose, static_cast<std::uint64_t>(pass));
+  for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
+}
+
+StepSize InputPipeline::read(std::int64_t step, std::vector<float>& images,
+                             std::vector<int>& labels) {
+  if (step / steps_ != pass_) make_order(step / steps_);
+  const std::int64_t in_pass = step % steps_;
+  const StepSize size = size_of_step(step);
+  std::int64_t first = first_of(replica_, in_pass);
+  if (options_.sharding == AutoShard::data) {
+    const std::int64_t slice = quotient_up(size.all, replicas_);
+    first = in_pass * options_.global_batch + replica_ * slice;
+  }
+  const std::int64_t values = data_.shape.size();
+  images.resize(static_cast<std::size_t>(size.mine * values));
+  labels.resize(static_cast<std::size_t>(size.mine));
+  for (std::int64_t i = 0; i < size.mine; ++i) {
+    const std::int64_t sample = order_[static_cast<std::size_t>(first + i)];
+    std::copy_n(data_.images.begin() + sample * values, values, images.begin() + i * values);
+    labels[static_cast<std::size_t>(i)] = data_.labels[static_cast<std::size_t>(sample)];
+  }
+  return size;
+}
+
+}  // namespace collbench

@@ -1,0 +1,63 @@
+// The batches of each replica: which samples of the training set it takes in which step.
+//
+// Everything follows from the seed, the number of the step and the sizes of the files, which all
+// replicas know. So the position in the data is a number, nothing needs to be saved but the step,
+// and how many samples a step has all together is known without asking anybody, also at a ragged
+// end: where TensorFlow sums a "has data" flag over the workers in every step, nothing is sent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "training/data/dataset.h"
+#include "training/data/sharding.h"
+
+namespace collbench {
+
+struct InputOptions {
+  std::int64_t global_batch = 64;
+  std::uint64_t seed = 1;
+  AutoShard sharding = AutoShard::automatic;
+  bool drop_remainder = true;  // false: the last step of a pass takes what is left
+};
+
+/// Samples of one step, of one replica and of all.
+struct StepSize {
+  std::int64_t mine = 0;
+  std::int64_t all = 0;
+};
+
+/// Thread safety: one thread. One replica per worker.
+class InputPipeline {
+ public:
+  /// Throws InvalidArgument if the batch does not fit the samples, or the files the replicas.
+  InputPipeline(const Dataset& data, const InputOptions& options, int replicas, int replica);
+
+  AutoShard sharding() const { return options_.sharding; }  // what automatic has become
+  std::int64_t steps_per_pass() const { return steps_; }
+  /// The most samples that this replica takes in a step.
+  std::int64_t largest() const;
+  StepSize size_of_step(std::int64_t step) const;
+  /// The samples of step 0, 1, ..; after the last of a pass comes the first of the next, in a new
+  /// order.
+  StepSize read(std::int64_t step, std::vector<float>& images, std::vector<int>& labels);
+
+ private:
+  /// Samples that replica `replica` has in a pass of its own (not for data).
+  std::int64_t samples_of(int replica) const;
+  std::int64_t first_of(int replica, std::int64_t step) const;
+  std::int64_t count_of(int replica, std::int64_t step) const;
+  void choose_policy();
+  void count_steps();
+  void make_order(std::int64_t pass);
+
+  const Dataset& data_;
+  InputOptions options_;
+  int replicas_;
+  int replica_;
+  std::int64_t steps_ = 0;
+  std::int64_t pass_ = -1;
+  std::vector<std::int64_t> order_;  // of this pass; data: of all samples, else of the own ones
+};
+
+}  // namespace collbench

@@ -1,0 +1,57 @@
+#include "training/data/sharding.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* names[] = {"auto", "off", "file", "data"};  // by AutoShard
+
+}  // namespace
+
+AutoShard parse_auto_shard(const std::string& text) {
+  std::string lower = text;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (std::uint8_t i = 0; i < std::size(names); ++i) {
+    if (lower == names[i]) return static_cast<AutoShard>(i);
+  }
+  throw InvalidArgument(fmt::format("unknown sharding '{}'.{} Policies: auto, off, file, data",
+                                    text, did_you_mean(lower, {"auto", "off", "file", "data"})));
+}
+
+std::string to_string(AutoShard policy) { return names[static_cast<std::uint8_t>(policy)]; }
+
+std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int workers,
+                                                 int replicas_per_worker, int worker) {
+  const int replicas = workers * replicas_per_worker;
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(replicas), global_batch / replicas);
+  for (std::int64_t i = 0; i < global_batch % replicas; ++i) ++sizes[static_cast<std::size_t>(i)];
+  std::rotate(sizes.begin(), sizes.begin() + std::ptrdiff_t{worker} * replicas_per_worker,
+              sizes.end());
+  return sizes;
+}
+
+std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas) {
+  const std::int64_t slice = (batch + replicas - 1) / replicas;
+  std::vector<std::int64_t> slices;
+  for (int i = 0; i < replicas; ++i) {
+    slices.push_back(std::clamp<std::int64_t>(batch - i * slice, 0, slice));
+  }
+  return slices;
+}
+
+std::int64_t InputContext::get_per_replica_batch_size(std::int64_t global_batch_size) const {
+  require(global_batch_size % num_replicas_in_sync == 0,
+          fmt::format("The `global_batch_size` {} is not divisible by `num_replicas_in_sync` {}",
+                      global_batch_size, num_replicas_in_sync));
+  return global_batch_size / num_replicas_in_sync;
+}
+
+}  // namespace collbench

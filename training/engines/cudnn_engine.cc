@@ -1,0 +1,334 @@
+// The engine on GPUs: convolutions and batch normalisation by cuDNN, matrix products by cuBLAS, the
+// rest by kernels of our own; each replica on the device and with a stream of its own.
+//
+// The backward pass is enqueued as a whole; then the host follows its events and reports gradients
+// ready, so that their all-reduce runs on other streams while the pass goes on.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "training/engines/engine.h"
+#include "training/engines/gpu_array.h"
+#include "training/engines/gpu_graphs.h"
+#include "training/engines/gpu_kernels.h"
+#include "training/engines/gpu_layers.h"
+#include "training/engines/gpu_optimizer.h"
+#include "transports/cuda/cuda_communicator.h"
+#include "transports/cuda/cuda_error.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/placed_communicator.h"
+#include "transports/cuda/places.h"
+#include "transports/nccl/group.h"
+
+namespace collbench {
+namespace {
+
+// Of the threads that make_world() has given a device; a network on another thread would be used by
+// code that takes its memory for the host's.
+thread_local bool on_a_device = false;
+
+class Stream {
+ public:
+  Stream() {
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  CUstream_st* get() const { return stream_; }
+
+ private:
+  CUstream_st* stream_ = nullptr;
+};
+
+// Host memory that the device reads and writes where it lies: for what is small.
+template <class T>
+class SharedArray {
+ public:
+  explicit SharedArray(std::int64_t count)
+      : count_(count),
+        memory_(allocate_for_cuda(Bytes{count * static_cast<std::int64_t>(sizeof(T))})) {}
+  T* data() const { return reinterpret_cast<T*>(memory_.get()); }
+  std::int64_t size() const { return count_; }
+
+ private:
+  std::int64_t count_;
+  std::shared_ptr<std::byte> memory_;
+};
+
+std::int64_t size_of_all(const std::vector<Tensor>& tensors) {
+  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
+}
+
+std::int64_t largest_rows(const std::vector<Stage>& stages, std::int64_t samples) {
+  std::int64_t most = samples;
+  for (const Stage& stage : stages) {
+    most = std::max(most, samples * stage.out.height * stage.out.width);
+  }
+  return most;
+}
+
+Bytes floats(std::int64_t count) { return {count * static_cast<std::int64_t>(sizeof(float))}; }
+
+class GpuNetwork final : public Network {
+ public:
+  GpuNetwork(const Model& model, std::int64_t samples)
+      : samples_(samples),
+        classes_(model.classes),
+        stages_(stages_of(model, false)),
+        math_(stream_.get(), largest_rows(stages_, samples)),
+        parameters_(parameters_of(model)),
+        gradients_(parameters_of(model)),
+        statistics_(size_of_all(statistics_of(model))),
+        images_(samples * model.input.size()),
+        labels_(samples),
+        losses_(samples),
+        correct_(samples),
+        scale_(1),
+        hash_(1) {
+    std::int64_t largest = model.input.size();
+    values_.emplace_back(samples * largest);
+    for (const Tensor& tensor : statistics_of(model)) {
+      std::fill_n(statistics_.data() + tensor.first, tensor.count,
+                  static_cast<float>(tensor.start));
+    }
+    for (const Stage& stage : stages_) {
+      layers_.push_back(make_gpu_layer(stage, memory_of(model, stage), samples, math_));
+      values_.emplace_back(samples * stage.out.size());
+      largest = std::max(largest, stage.out.size());
+    }
+    for (GpuArray<float>& slope : slopes_) slope = GpuArray<float>(samples * largest);
+  }
+  ~GpuNetwork() override { cudaStreamSynchronize(stream_.get()); }
+  GpuNetwork(const GpuNetwork&) = delete;
+  GpuNetwork& operator=(const GpuNetwork&) = delete;
+
+  Region parameters() override { return region(parameters_.data(), parameters_.size()); }
+  Region gradients() override { return region(gradients_.data(), gradients_.size()); }
+  Region statistics() override { return region(statistics_.data(), statistics_.size()); }
+  void clear_gradients() override {
+    check_cuda(
+        cudaMemset(gradients_.data(), 0, static_cast<std::size_t>(floats(gradients_.size()).count)),
+        "cudaMemset");
+    check_cuda(cudaStreamSynchronize(nullptr), "cudaMemset");
+  }
+
+  Score forward(const Batch& batch) override { return run(batch, true); }
+  Score evaluate(const Batch& batch) override { return run(batch, false); }
+
+  void backward(double scale, const GradientsReady& ready) override {
+    *scale_.data() = static_cast<float>(scale);
+    GpuPassGraphs& graphs = graphs_of(backward_graphs_, batch_);
+    graphs.run([this](const GpuPassGraphs::Cut& cut) { enqueue_backward(cut); });
+    graphs.follow(ready);
+  }
+
+  void set_parameters(std::span<const double> values) override {
+    const std::vector<float> narrowed(values.begin(), values.end());
+    copy_with_cuda(reinterpret_cast<std::byte*>(parameters_.data()),
+                   reinterpret_cast<const std::byte*>(narrowed.data()), floats(parameters_.size()));
+  }
+  std::vector<double> copy_of_parameters() const override {
+    std::vector<float> values(static_cast<std::size_t>(parameters_.size()));
+    copy_with_cuda(reinterpret_cast<std::byte*>(values.data()),
+                   reinterpret_cast<const std::byte*>(parameters_.data()),
+                   floats(parameters_.size()));
+    return {values.begin(), values.end()};
+  }
+  std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
+    gpu_hash(parameters_.data() + first, count, hash_.data(), stream_.get());
+    unsigned long long hash = 0;
+    check_cuda(
+        cudaMemcpyAsync(&hash, hash_.data(), sizeof hash, cudaMemcpyDeviceToHost, stream_.get()),
+        "cudaMemcpyAsync");
+    synchronize("the fingerprint");
+    return hash;
+  }
+
+ private:
+  using Graphs = std::map<std::int64_t, std::unique_ptr<GpuPassGraphs>>;  // by samples
+
+  static Region region(float* data, std::int64_t count) {
+    return {reinterpret_cast<std::byte*>(data), count, DataType::f32};
+  }
+  void synchronize(const char* what) const {
+    check_cuda(cudaStreamSynchronize(stream_.get()), what);
+  }
+
+  LayerMemory<float> memory_of(const Model& model, const Stage& stage) {
+    LayerMemory<float> memory;
+    std::int64_t end = 0;
+    for (const Tensor& tensor : tensors_of(model)) {
+      if (tensor.layer != stage.layer) continue;
+      if (end == 0) {
+        memory.parameters = parameters_.data() + tensor.first;
+        memory.gradients = gradients_.data() + tensor.first;
+      }
+      end = tensor.first + tensor.count;
+    }
+    ready_.push_back(end);
+    for (const Tensor& tensor : statistics_of(model)) {
+      if (tensor.layer != stage.layer) continue;
+      memory.statistics = statistics_.data() + tensor.first;
+      break;
+    }
+    return memory;
+  }
+
+  GpuPassGraphs& graphs_of(Graphs& all, std::int64_t samples) const {
+    std::unique_ptr<GpuPassGraphs>& found = all[samples];
+    if (!found) found = std::make_unique<GpuPassGraphs>(stream_.get());
+    return *found;
+  }
+
+  Score run(const Batch& batch, bool training) {
+    batch_ = std::ssize(batch.labels);
+    assert(batch_ <= samples_);
+    std::copy(batch.images.begin(), batch.images.end(), images_.data());
+    std::copy(batch.labels.begin(), batch.labels.end(), labels_.data());
+    graphs_of(training ? forward_graphs_ : evaluation_graphs_, batch_)
+        .run([this, training](const GpuPassGraphs::Cut&) { enqueue_forward(training); });
+    synchronize("the forward pass");
+    Score score;
+    for (std::int64_t i = 0; i < batch_; ++i) {
+      score.loss += static_cast<double>(losses_.data()[i]);
+      score.correct += correct_.data()[i];
+    }
+    return score;
+  }
+
+  void enqueue_forward(bool training) {
+    const auto bytes = static_cast<std::size_t>(floats(batch_ * stages_.front().in.size()).count);
+    check_cuda(cudaMemcpyAsync(values_.front().data(), images_.data(), bytes,
+                               cudaMemcpyHostToDevice, stream_.get()),
+               "cudaMemcpyAsync");
+    for (std::size_t i = 0; i < stages_.size(); ++i) layers_[i]->forward(pass_of(i, training));
+    gpu_softmax(values_.back().data(), labels_.data(), losses_.data(), correct_.data(), batch_,
+                classes_, stream_.get());
+  }
+
+  void enqueue_backward(const GpuPassGraphs::Cut& cut) {
+    float* slope = values_.back().data();
+    gpu_softmax_slope(slope, labels_.data(), scale_.data(), batch_, classes_, stream_.get());
+    float* kept = nullptr;  // the gradient of value `kept_for` that came over a shortcut
+    int kept_for = -1;
+    for (std::size_t i = stages_.size(); i-- > 0;) {
+      const Stage& stage = stages_[i];
+      const LayerPass<float> pass = pass_of(i, true);
+      if (kept_for == static_cast<int>(i) + 1) {
+        gpu_add(kept, slope, batch_ * stage.out.size(), stream_.get());
+        kept = nullptr;
+      }
+      layers_[i]->backward_parameters(pass, slope);
+      if (ready_[i] > 0) cut(ready_[i]);
+      if (i == 0) break;  // nobody asks for the gradient of the images
+      float* next = unused(slope, kept);
+      layers_[i]->backward_data(pass, slope, next);
+      if (stage.shortcut >= 0) {
+        kept = slope;
+        kept_for = stage.shortcut;
+        if (stage.shortcut_shape != stage.out) {
+          kept = unused(slope, next);
+          gpu_shortcut_slope(slope, kept, stage.out, stage.shortcut_shape, batch_, stream_.get());
+        }
+      }
+      slope = next;
+    }
+  }
+
+  LayerPass<float> pass_of(std::size_t stage, bool training) {
+    const int shortcut = stages_[stage].shortcut;
+    return {batch_, values_[stage].data(), values_[stage + 1].data(),
+            shortcut < 0 ? nullptr : values_[static_cast<std::size_t>(shortcut)].data(), training};
+  }
+
+  float* unused(const float* first, const float* second) {
+    for (GpuArray<float>& slope : slopes_) {
+      if (slope.data() != first && slope.data() != second) return slope.data();
+    }
+    return nullptr;
+  }
+
+  Stream stream_;
+  std::int64_t samples_;
+  std::int64_t classes_;
+  std::int64_t batch_ = 0;  // samples of the last pass
+  std::vector<Stage> stages_;
+  GpuMath math_;
+  GpuArray<float> parameters_;
+  GpuArray<float> gradients_;
+  SharedArray<float> statistics_;  // the loop averages them over the replicas
+  SharedArray<float> images_;
+  SharedArray<int> labels_;
+  SharedArray<float> losses_;
+  SharedArray<int> correct_;
+  SharedArray<float> scale_;
+  GpuArray<unsigned long long> hash_;
+  std::vector<std::unique_ptr<Layer<float>>> layers_;  // of the stages
+  std::vector<std::int64_t> ready_;                    // where their gradients end; 0 without any
+  std::vector<GpuArray<float>> values_;                // the images, then the outcome of each stage
+  GpuArray<float> slopes_[3];
+  Graphs forward_graphs_;
+  Graphs evaluation_graphs_;
+  Graphs backward_graphs_;
+};
+
+std::unique_ptr<Network> make_network(const Model& model, std::int64_t samples, DataType type) {
+  if (type != DataType::f32) {
+    throw Unavailable(fmt::format("engine cudnn computes in f32, not {}", to_string(type)));
+  }
+  if (!on_a_device) {
+    throw Unavailable("engine cudnn trains with strategy mirrored only, replicas being threads");
+  }
+  return std::make_unique<GpuNetwork>(model, samples);
+}
+
+// NCCL sums gradients on a stream of its own; what replicas tell each other beside them lies in
+// memory of the host, and goes by the host.
+void join_by_nccl(EngineWorld& world, int replicas, const std::string& spec, Seconds timeout) {
+  require(!parse_nccl_settings(spec).registered,
+          "nccl:register needs memory of NCCL's own, and networks have theirs; leave it out");
+  const auto group = std::make_shared<NcclGroup>(replicas, spec, timeout);
+  world.join = [group](Rank rank, std::unique_ptr<Communicator> host) {
+    return make_placed_communicator(group->join(rank), std::move(host), is_on_cuda);
+  };
+  world.abort = [group](const std::string&) { group->abort(); };
+}
+
+EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::string& name) {
+  if (const std::string why = why_no_gpu_math(); !why.empty()) throw Unavailable(why);
+  CudaWorldOptions options;
+  const auto count = static_cast<int>(find_cuda_devices().devices.size());
+  options.devices = place_on_cuda(parse_cuda_devices("", count), replicas);
+  EngineWorld world;
+  world.enter = [devices = options.devices](Rank rank) {
+    use_cuda_device(devices[static_cast<std::size_t>(rank)]);
+    on_a_device = true;
+  };
+  if (name.substr(0, name.find(':')) == "nccl") {
+    join_by_nccl(world, replicas, name, options.timeout);
+    return world;
+  }
+  const auto group = std::make_shared<CudaGroup>(options, schedule, name);
+  world.join = [group](Rank rank, std::unique_ptr<Communicator> /*host*/) {
+    return make_cuda_communicator(group, rank);
+  };
+  world.abort = [group](const std::string& why) { group->abort(why); };
+  return world;
+}
+
+constexpr ComputeEngine rows[] = {
+    {"cudnn", "cuDNN and cuBLAS on GPUs in f32, a replica on each or several on one",
+     [](DataType) { return false; },  // only where it is named: auto stays on the CPU
+     make_network, make_gpu_optimizer, make_world}};
+
+}  // namespace
+
+std::span<const ComputeEngine> cudnn_rows() { return rows; }
+
+}  // namespace collbench

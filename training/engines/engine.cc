@@ -1,0 +1,41 @@
+#include "training/engines/engine.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+std::vector<ComputeEngine> make_rows() {
+  const std::span<const ComputeEngine> first = onednn_rows();
+  std::vector<ComputeEngine> rows(first.begin(), first.end());
+  rows.push_back(
+      {"plain", "plain loops on the CPU, one thread for each replica; f64 is the oracle of others",
+       [](DataType type) { return type == DataType::f32 || type == DataType::f64; },
+       make_plain_network, make_host_optimizer});
+  const std::span<const ComputeEngine> last = cudnn_rows();
+  rows.insert(rows.end() - 1, last.begin(), last.end());
+  return rows;
+}
+
+}  // namespace
+
+std::span<const ComputeEngine> engines() {
+  static const std::vector<ComputeEngine> rows = make_rows();
+  return rows;
+}
+
+const ComputeEngine& find_engine(const std::string& name, DataType type) {
+  std::vector<std::string> names{"auto"};
+  for (const ComputeEngine& row : engines()) {
+    if (row.name == name || (name == "auto" && row.computes_in(type))) return row;
+    names.emplace_back(row.name);
+  }
+  if (name == "auto") return engines().back();  // which says what it cannot compute in
+  throw InvalidArgument(fmt::format("unknown engine '{}'.{} Engines: {}", name,
+                                    did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace collbench

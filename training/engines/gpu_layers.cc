@@ -1,0 +1,208 @@
+#include "training/engines/gpu_layers.h"
+
+#include <map>
+
+#include "core/error.h"
+#include "training/engines/gpu_array.h"
+#include "training/engines/gpu_kernels.h"
+
+namespace collbench {
+namespace {
+
+class Dense final : public Layer<float> {
+ public:
+  Dense(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+      : depth_(stage.in.size()), units_(stage.spec.units), memory_(memory), math_(math) {}
+
+  void forward(const LayerPass<float>& pass) override {
+    math_.product({pass.in}, {kernel()}, pass.out, pass.samples, units_, depth_);
+    gpu_add_bias(pass.out, memory_.parameters, pass.samples, units_, math_.stream());
+  }
+  void backward_parameters(const LayerPass<float>& pass, float* slope) override {
+    math_.column_sums(slope, memory_.gradients, pass.samples, units_);
+    math_.product({pass.in, true}, {slope}, memory_.gradients + units_, depth_, units_,
+                  pass.samples);
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    math_.product({slope}, {kernel(), true}, in_slope, pass.samples, depth_, units_);
+  }
+
+ private:
+  const float* kernel() const { return memory_.parameters + units_; }
+  std::int64_t depth_;
+  std::int64_t units_;
+  LayerMemory<float> memory_;
+  GpuMath& math_;
+};
+
+// Our kernels are places, input channels, filters; cuDNN's are filters, places, input channels: one
+// is the other transposed.
+class Conv3x3 final : public Layer<float> {
+ public:
+  Conv3x3(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+      : stage_(stage),
+        depth_(std::int64_t{9} * stage.in.channels),
+        units_(stage.spec.units),
+        pixels_(std::int64_t{stage.out.height} * stage.out.width),
+        bias_(stage.spec.bias ? units_ : 0),
+        memory_(memory),
+        math_(math),
+        turned_(depth_ * units_),
+        turned_slope_(depth_ * units_) {}
+
+  void forward(const LayerPass<float>& pass) override {
+    gpu_transpose(memory_.parameters + bias_, turned_.data(), depth_, units_, math_.stream());
+    convolution(pass.samples).forward(pass.in, turned_.data(), pass.out);
+    if (bias_ == 0) return;
+    gpu_add_bias(pass.out, memory_.parameters, pass.samples * pixels_, units_, math_.stream());
+  }
+  void backward_parameters(const LayerPass<float>& pass, float* slope) override {
+    if (bias_ > 0) math_.column_sums(slope, memory_.gradients, pass.samples * pixels_, units_);
+    convolution(pass.samples).kernel_slope(pass.in, slope, turned_slope_.data());
+    gpu_transpose(turned_slope_.data(), memory_.gradients + bias_, units_, depth_, math_.stream());
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    convolution(pass.samples).in_slope(slope, turned_.data(), in_slope);
+  }
+
+ private:
+  // One for each size of batch, of which there are few: that of a step and of its ragged end.
+  GpuConvolution& convolution(std::int64_t samples) {
+    std::unique_ptr<GpuConvolution>& found = convolutions_[samples];
+    if (!found) found = math_.convolution(stage_, samples);
+    return *found;
+  }
+
+  Stage stage_;
+  std::int64_t depth_;
+  std::int64_t units_;
+  std::int64_t pixels_;
+  std::int64_t bias_;  // elements of it
+  LayerMemory<float> memory_;
+  GpuMath& math_;
+  GpuArray<float> turned_;
+  GpuArray<float> turned_slope_;
+  std::map<std::int64_t, std::unique_ptr<GpuConvolution>> convolutions_;
+};
+
+class BatchNorm final : public Layer<float> {
+ public:
+  BatchNorm(const Stage& stage, LayerMemory<float> memory, std::int64_t samples, GpuMath& math)
+      : shape_(stage.out),
+        memory_(memory),
+        math_(math),
+        means_(shape_.channels),
+        inverses_(shape_.channels),
+        in_slope_(samples * shape_.size()) {}
+
+  void forward(const LayerPass<float>& pass) override {
+    math_.normalise(place(pass), pass.training, pass.in, pass.out);
+  }
+  // cuDNN gives all gradients at once.
+  void backward_parameters(const LayerPass<float>& pass, float* slope) override {
+    math_.normalise_slopes(place(pass), pass.in, slope, memory_.gradients,
+                           memory_.gradients + shape_.channels, in_slope_.data());
+  }
+  void backward_data(const LayerPass<float>& pass, const float* /*slope*/,
+                     float* in_slope) override {
+    gpu_copy(in_slope_.data(), in_slope, pass.samples * shape_.size(), math_.stream());
+  }
+
+ private:
+  GpuNormalisation place(const LayerPass<float>& pass) {
+    const std::int64_t channels = shape_.channels;
+    return {pass.samples,       shape_,
+            memory_.parameters, memory_.parameters + channels,
+            memory_.statistics, memory_.statistics + channels,
+            means_.data(),      inverses_.data()};
+  }
+
+  SampleShape shape_;
+  LayerMemory<float> memory_;
+  GpuMath& math_;
+  GpuArray<float> means_;
+  GpuArray<float> inverses_;
+  GpuArray<float> in_slope_;
+};
+
+class Weightless : public Layer<float> {
+ public:
+  Weightless(const Stage& stage, GpuMath& math) : stage_(stage), stream_(math.stream()) {}
+  void backward_parameters(const LayerPass<float>& /*pass*/, float* /*slope*/) override {}
+
+ protected:
+  Stage stage_;
+  CUstream_st* stream_;
+};
+
+class Relu final : public Weightless {
+ public:
+  using Weightless::Weightless;
+  void forward(const LayerPass<float>& pass) override {
+    gpu_relu(pass.in, pass.out, pass.samples * stage_.in.size(), stream_);
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    gpu_relu_slope(pass.out, slope, in_slope, pass.samples * stage_.in.size(), stream_);
+  }
+};
+
+class MaxPool2x2 final : public Weightless {
+ public:
+  using Weightless::Weightless;
+  void forward(const LayerPass<float>& pass) override {
+    gpu_max_pool(pass.in, pass.out, stage_.in, pass.samples, stream_);
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    gpu_max_pool_slope(pass.in, slope, in_slope, stage_.in, pass.samples, stream_);
+  }
+};
+
+class GlobalAverage final : public Weightless {
+ public:
+  using Weightless::Weightless;
+  void forward(const LayerPass<float>& pass) override {
+    gpu_global_average(pass.in, pass.out, stage_.in, pass.samples, stream_);
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    gpu_global_average_slope(slope, in_slope, stage_.in, pass.samples, stream_);
+  }
+};
+
+class Add final : public Weightless {
+ public:
+  using Weightless::Weightless;
+  void forward(const LayerPass<float>& pass) override {
+    gpu_add_shortcut(pass.in, pass.shortcut, pass.out, stage_.out, stage_.shortcut_shape,
+                     pass.samples, stream_);
+  }
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    gpu_copy(slope, in_slope, pass.samples * stage_.out.size(), stream_);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
+                                             std::int64_t samples, GpuMath& math) {
+  switch (stage.spec.kind) {
+    case LayerKind::dense:
+      return std::make_unique<Dense>(stage, memory, math);
+    case LayerKind::conv3x3:
+      return std::make_unique<Conv3x3>(stage, memory, math);
+    case LayerKind::batch_norm:
+      return std::make_unique<BatchNorm>(stage, memory, samples, math);
+    case LayerKind::relu:
+      return std::make_unique<Relu>(stage, math);
+    case LayerKind::max_pool2x2:
+      return std::make_unique<MaxPool2x2>(stage, math);
+    case LayerKind::global_average_pool:
+      return std::make_unique<GlobalAverage>(stage, math);
+    case LayerKind::add:
+      return std::make_unique<Add>(stage, math);
+    case LayerKind::flatten:
+      break;
+  }
+  throw Error("a stage without a layer on GPUs");
+}
+
+}  // namespace collbench

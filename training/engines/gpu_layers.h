@@ -1,0 +1,18 @@
+// The layers of the engine on GPUs: those of layer.h, on pointers of the device, enqueued on one
+// stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "training/engines/gpu_math.h"
+#include "training/engines/layer.h"
+
+namespace collbench {
+
+/// Of a stage that is not fused with others. `math` must outlive it, and `samples` are the most of
+/// a pass. Throws as GpuMath does.
+std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
+                                             std::int64_t samples, GpuMath& math);
+
+}  // namespace collbench

@@ -1,8 +1,0 @@
-// Where oneDNN was not found there is no such engine.
-#include "training/engine.h"
-
-namespace collbench {
-
-std::span<const ComputeEngine> onednn_rows() { return {}; }
-
-}  // namespace collbench

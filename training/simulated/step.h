@@ -1,0 +1,98 @@
+// A data-parallel training step in simulated time: one worker's computation, and all-reduces of
+// buckets that overlap with its backward pass.
+//
+// Layers run backwards on one compute stream: first the gradients of a layer's parameters, then
+// that of its input. Buckets run in order on one communication stream, each once its last tensor is
+// ready. Five costs make the difference to published step times:
+//
+//   per_tensor    delays the backward pass by so much for each tensor (a framework's hooks, copies)
+//   per_bucket    delays it for each bucket (the launch of a collective)
+//   crowding      computation takes 1 + x times as long where a worker is not alone (power, memory
+//                 and processors that workers of a host share)
+//   interference  while a collective is in flight, computation takes 1 + x times as long
+//   jitter        each worker's computation of each step is longer by a factor exp(x z), z standard
+//                 normal; all-reduces start with the slowest worker, so the largest factor counts
+//
+// All workers share the largest factor for the whole step: all-reduces keep them together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+#include "training/bucket_plan.h"
+#include "training/replica.h"
+#include "training/simulated/compute.h"
+#include "training/simulated/jitter.h"
+
+namespace collbench {
+
+struct StepCosts {
+  Seconds per_tensor{0};
+  Seconds per_bucket{0};
+  double crowding = 0;
+  double interference = 0;
+  double jitter = 0;
+  std::vector<std::pair<int, double>> slow_workers;  // worker and how many times longer it computes
+  std::uint64_t seed = 1;
+};
+/// Throws InvalidArgument for a negative cost, a factor that is not above 0, or a slow worker that
+/// is not below `workers`.
+void check(const StepCosts& costs, int workers);
+
+/// What is played. Requires a layer of `compute` for each that tensors name, and a cost for each
+/// bucket.
+struct StepModel {
+  int workers = 1;
+  ComputeProfile compute;  // of a micro-batch
+  std::vector<Tensor> tensors;
+  std::vector<Bucket> buckets;
+  std::vector<Seconds> all_reduce;  // of each bucket
+  int element_bytes = 4;            // of a gradient on the wire
+  StepCosts costs;
+  bool overlap = true;
+  int accumulate = 1;  // micro-batches of a step; only the last one communicates
+};
+
+/// When tensors would be ready, since the backward pass of the last micro-batch began, if no bucket
+/// were launched.
+std::vector<Seconds> ready_times(const ComputeProfile& compute, const std::vector<Tensor>& tensors,
+                                 Seconds per_tensor);
+
+/// Times since the step began.
+struct BucketSpan {
+  Bytes bytes;
+  Seconds ready{0};
+  Seconds start{0};
+  Seconds end{0};
+};
+struct LayerSpan {
+  int layer = 0;
+  Seconds begin{0};
+  Seconds end{0};
+};
+
+/// One step of the slowest worker. `times.communication` is the time in all-reduces, `exposed` what
+/// of it came after the backward pass.
+struct SimulatedStep {
+  StepTimes times;
+  Seconds waiting{0};              // of the others for the slowest, mean over all workers
+  std::vector<LayerSpan> forward;  // of the last micro-batch
+  std::vector<LayerSpan> backward;
+  std::vector<BucketSpan> buckets;
+};
+
+/// A step whose computation takes `slowdown` times as long.
+SimulatedStep simulate_step(const StepModel& model, double slowdown = 1);
+
+Slowness slowness_of(const StepModel& model);
+
+/// Step `number`, as long as it takes the slowest worker. `slowness` is that of the model's costs.
+SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, std::int64_t number);
+
+/// `steps` steps, each with factors of its own. Equal models give equal times on every machine.
+std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps);
+
+}  // namespace collbench

@@ -1,0 +1,244 @@
+#include "training/simulated/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <queue>
+
+#include "core/error.h"
+#include "training/engines/engine.h"
+#include "training/evaluation.h"
+
+namespace collbench {
+namespace {
+
+using RawParameters = std::vector<std::byte>;
+
+RawParameters copy_of(Region region) { return {region.data, region.data + region.size().count}; }
+void restore(const RawParameters& from, Region to) {
+  std::memcpy(to.data, from.data(), from.size());
+}
+
+void add(Region to, const RawParameters& from) {
+  const auto sum = [&]<typename T>(T* values) {
+    const auto* others = reinterpret_cast<const T*>(from.data());
+    for (std::int64_t i = 0; i < to.count; ++i) values[i] += others[i];
+  };
+  to.type == DataType::f64 ? sum(reinterpret_cast<double*>(to.data))
+                           : sum(reinterpret_cast<float*>(to.data));
+}
+
+/// The model that all simulated workers share, and what they have reached together.
+class Trainee {
+ public:
+  Trainee(const TrainingPlan& plan, int workers, const Dataset& data, const Dataset& held_out,
+          int points)
+      : held_out_(held_out),
+        own_batch_(per_replica_batch(plan.global_batch, workers)),
+        network_(
+            find_engine(plan.engine, plan.type).make_network(plan.model, own_batch_, plan.type)),
+        optimizer_(find_engine(plan.engine, plan.type)
+                       .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)) {
+    network_->set_parameters(initial_parameters(plan.model, plan.seed));
+    for (int worker = 0; worker < workers; ++worker) {
+      inputs_.emplace_back(data, input_of(plan), workers, worker);
+    }
+    steps_ =
+        std::int64_t{plan.epochs} * (plan.steps > 0 ? plan.steps : inputs_[0].steps_per_pass());
+    total_ = steps_ * plan.global_batch;
+    interval_ = std::max<std::int64_t>(1, total_ / std::max(points, 1));
+    note(Seconds{0});
+  }
+
+  std::int64_t steps() const { return steps_; }
+  std::int64_t total_samples() const { return total_; }
+  std::int64_t own_batch() const { return own_batch_; }
+  std::int64_t samples() const { return samples_; }
+  Region parameters() { return network_->parameters(); }
+  Region gradients() { return network_->gradients(); }
+
+  /// The gradients of a worker's batch of `step` with the parameters that the network holds.
+  void compute(int worker, std::int64_t step, double scale) {
+    inputs_[static_cast<std::size_t>(worker)].read(step, images_, labels_);
+    loss_ += network_->forward({images_, labels_}).loss;
+    network_->backward(scale, [](std::int64_t) {});
+    samples_ += own_batch_;
+    since_ += own_batch_;
+  }
+  void update(Seconds now, double staleness) {
+    optimizer_->update(network_->parameters(), network_->gradients());
+    ++updates_;
+    ++updates_since_;
+    staleness_ += staleness;
+    if (samples_ >= next_ || samples_ >= total_) note(now);
+  }
+  std::vector<LossPoint> take_points() { return std::move(points_); }
+
+ private:
+  void note(Seconds now) {
+    LossPoint& point = points_.emplace_back();
+    point.time = now;
+    point.updates = updates_;
+    point.samples = samples_;
+    if (since_ > 0) point.loss = loss_ / static_cast<double>(since_);
+    if (updates_since_ > 0) point.staleness = staleness_ / static_cast<double>(updates_since_);
+    const Evaluation held_out = evaluate(*network_, held_out_, own_batch_);
+    point.held_out_loss = held_out.loss;
+    point.held_out_accuracy = held_out.accuracy;
+    if (since_ == 0) point.loss = held_out.loss;
+    loss_ = staleness_ = 0;
+    since_ = updates_since_ = 0;
+    next_ = samples_ + interval_;
+  }
+
+  const Dataset& held_out_;
+  std::int64_t own_batch_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<InputPipeline> inputs_;
+  std::vector<float> images_;
+  std::vector<int> labels_;
+  std::int64_t steps_ = 0;
+  std::int64_t total_ = 0;
+  std::int64_t interval_ = 1;
+  std::int64_t next_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t since_ = 0;
+  std::int64_t updates_ = 0;
+  std::int64_t updates_since_ = 0;
+  double loss_ = 0;
+  double staleness_ = 0;
+  std::vector<LossPoint> points_;
+};
+
+/// One direction of the servers' links: each moves its share of a vector, in the order asked.
+class Queue {
+ public:
+  Queue(const ServerLink& link, Bytes size, int servers)
+      : latency_(link.latency), one_(size / link.rate / servers) {}
+  /// When a vector that may start at `now` has arrived.
+  Seconds pass(Seconds now) {
+    free_ = std::max(free_, now) + one_;
+    return free_ + latency_;
+  }
+
+ private:
+  Seconds latency_;
+  Seconds one_;
+  Seconds free_{0};
+};
+
+/// A gradient that is about to be pushed, or that arrives at the server.
+struct Event {
+  Seconds time{0};
+  std::int64_t number = 0;  // ties are played in this order
+  int worker = 0;
+  bool arrives = false;
+  bool operator>(const Event& other) const {
+    return time != other.time ? time > other.time : number > other.number;
+  }
+};
+
+struct WorkerState {
+  RawParameters fetched;
+  std::int64_t version = 0;  // updates that the fetched parameters hold
+  std::int64_t step = 0;
+};
+
+class AsynchronousRun {
+ public:
+  AsynchronousRun(Trainee& trainee, const SimulatedWorkers& workers, int servers,
+                  const ServerLink& link, std::uint64_t seed)
+      : trainee_(trainee),
+        workers_(workers),
+        slowness_(workers.workers, workers.jitter, workers.slow_workers, seed),
+        pushes_(link, trainee.parameters().size(), servers),
+        fetches_(link, trainee.parameters().size(), servers),
+        states_(static_cast<std::size_t>(workers.workers)) {}
+
+  void run() {
+    for (int worker = 0; worker < workers_.workers; ++worker) fetch(worker, Seconds{0});
+    while (trainee_.samples() < trainee_.total_samples()) {
+      const Event event = events_.top();
+      events_.pop();
+      if (event.arrives) {
+        apply(event);
+      } else {
+        schedule(pushes_.pass(event.time), event.worker, true);
+      }
+    }
+  }
+
+ private:
+  void schedule(Seconds time, int worker, bool arrives) {
+    events_.push({time, number_++, worker, arrives});
+  }
+  /// The server sends what it has at `now`; the worker then computes with it.
+  void fetch(int worker, Seconds now) {
+    WorkerState& state = states_[static_cast<std::size_t>(worker)];
+    state.fetched = copy_of(trainee_.parameters());
+    state.version = version_;
+    const double factor = slowness_.of(worker, state.step);
+    schedule(fetches_.pass(now) + workers_.compute * factor, worker, false);
+  }
+  void apply(const Event& event) {
+    WorkerState& state = states_[static_cast<std::size_t>(event.worker)];
+    const RawParameters current = copy_of(trainee_.parameters());
+    restore(state.fetched, trainee_.parameters());
+    trainee_.compute(event.worker, state.step++, 1.0 / static_cast<double>(trainee_.own_batch()));
+    restore(current, trainee_.parameters());
+    server_free_ = std::max(server_free_, event.time) + workers_.update;
+    trainee_.update(server_free_, static_cast<double>(version_ - state.version));
+    ++version_;
+    fetch(event.worker, server_free_);
+  }
+
+  Trainee& trainee_;
+  const SimulatedWorkers& workers_;
+  Slowness slowness_;
+  Queue pushes_;
+  Queue fetches_;
+  std::vector<WorkerState> states_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::int64_t number_ = 0;
+  std::int64_t version_ = 0;
+  Seconds server_free_{0};
+};
+
+}  // namespace
+
+std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
+                                                const Dataset& data, const Dataset& held_out,
+                                                int points) {
+  check(plan, data, 1);
+  check(step.costs, step.workers);
+  Trainee trainee(plan, step.workers, data, held_out, points);
+  const Slowness slowness = slowness_of(step);
+  Seconds now{0};
+  for (std::int64_t number = 0; number < trainee.steps(); ++number) {
+    RawParameters sum;
+    for (int worker = 0; worker < step.workers; ++worker) {
+      trainee.compute(worker, number, 1.0 / static_cast<double>(plan.global_batch));
+      if (worker > 0) add(trainee.gradients(), sum);
+      if (worker + 1 < step.workers) sum = copy_of(trainee.gradients());
+    }
+    now += simulate_step(step, slowness, number).times.whole;
+    trainee.update(now, 0);
+  }
+  return trainee.take_points();
+}
+
+std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
+                                              const SimulatedWorkers& workers, int servers,
+                                              const ServerLink& link, const Dataset& data,
+                                              const Dataset& held_out, int points) {
+  check(plan, data, 1);
+  require(servers >= 1, "parameter servers are at least 1");
+  require(link.rate.bytes_per_second > 0, "a server's link needs a rate");
+  Trainee trainee(plan, workers.workers, data, held_out, points);
+  AsynchronousRun(trainee, workers, servers, link, plan.seed).run();
+  return trainee.take_points();
+}
+
+}  // namespace collbench

@@ -1,0 +1,68 @@
+// Real training on simulated workers: the numbers are computed, the time is simulated. The result
+// is loss over simulated time.
+//
+// mirrored: in every step all workers compute on their slices with equal parameters; the sum of
+// their gradients updates them. How long a step lasts says training/simulated/step.h: buckets are
+// all-reduced beside the backward pass of the slowest worker, then all update.
+//
+// parameter server: every worker fetches parameters, computes on a batch of its own with what it
+// fetched, and pushes its gradients; the server applies them as they arrive, and the worker fetches
+// what the server then has. So a gradient is as stale as the updates of others between its fetch
+// and its arrival, which this plays event by event. Pushes and fetches each queue for the server's
+// link, in the order in which they start; with several servers each holds an equal share of the
+// parameters and has its own link.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "training/data/dataset.h"
+#include "training/replica.h"
+#include "training/simulated/step.h"
+
+namespace collbench {
+
+/// A server's link and how far it is.
+struct ServerLink {
+  Bandwidth rate;  // one direction
+  Seconds latency{0};
+};
+
+/// Of asynchronous training.
+struct SimulatedWorkers {
+  int workers = 1;
+  Seconds compute{0};  // forward and backward of a worker's batch
+  Seconds update{0};   // of the optimizer
+  double jitter = 0;   // as in training/simulated/step.h
+  std::vector<std::pair<int, double>> slow_workers;
+};
+
+/// After some update.
+struct LossPoint {
+  Seconds time{0};
+  std::int64_t updates = 0;
+  std::int64_t samples = 0;
+  double loss = 0;  // mean over the samples of the updates since the last point, before each
+  double held_out_loss = 0;
+  double held_out_accuracy = 0;
+  double staleness = 0;  // mean over those updates: how many others came between
+};
+
+/// Trains until plan.epochs x plan.steps x plan.global_batch samples are taken (a pass over the
+/// data per epoch if plan.steps is 0), with a point at the start and after each `points`-th part of
+/// them. `step` is a step of a worker's share of the global batch; its buckets say when gradients
+/// travel, and change no sum. Equal arguments give equal points on machines with the same engine.
+/// Throws InvalidArgument as check() of the plan and of the step's costs do.
+std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
+                                                const Dataset& data, const Dataset& held_out,
+                                                int points);
+
+/// The same with parameter servers. A worker's batch is its share of plan.global_batch, so that
+/// both strategies take the same samples per time of computing.
+std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
+                                              const SimulatedWorkers& workers, int servers,
+                                              const ServerLink& link, const Dataset& data,
+                                              const Dataset& held_out, int points);
+
+}  // namespace collbench

@@ -1,0 +1,98 @@
+// The plans of all ranks as one list of commands over memory: what a GPU does, with no host
+// between.
+//
+// A plan's sends and receives settle who needs what of whom. Where one party sees all plans, as the
+// host of several devices does, sends vanish: a receive becomes a copy and a reducing receive an
+// N-way reduction that read the peers' buffers where they lie. A command depends on the earlier
+// ones that wrote what it reads, or read or wrote what it writes, and on nothing else. The fold of
+// each reduction is the plan's own, so results are those of execute() bit by bit.
+//
+// Pure functions: no device is needed to make a list or to check it. Two executors play it: a CUDA
+// graph with one node for each command, and rows of commands (device_rows.h) that one kernel reads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "transports/endpoint.h"
+#include "transports/play/plan.h"
+
+namespace collbench {
+
+/// The four memories of a rank. `stage` is memory that every device reads, in which a rank puts
+/// what peers without a way to its own memory need.
+enum class DevicePlace : std::uint8_t { input, output, scratch, stage };
+constexpr int device_places = 4;
+
+struct DeviceOperand {
+  Rank rank = 0;
+  DevicePlace place = DevicePlace::input;
+  bool operator==(const DeviceOperand&) const = default;
+};
+
+/// destinations = fold(sources) / divisor over elements [first, first + count), which are the same
+/// places in every memory. One source with divisor 1 is a copy of bits.
+struct DeviceCommand {
+  Rank rank = 0;  // whose device does it
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int32_t first_operand = 0;  // range of DeviceCommands::operands: sources, then destinations
+  std::int32_t sources = 0;
+  std::int32_t destinations = 0;
+  std::int32_t divisor = 1;
+  std::int32_t first_dependency = 0;  // range of DeviceCommands::dependencies
+  std::int32_t dependency_count = 0;
+  bool any_rank = false;  // a fused piece of which every rank may do a part
+};
+
+/// In an order in which they could be done one after the other.
+struct DeviceCommands {
+  int ranks = 0;
+  std::int64_t count = 0;  // elements of a buffer
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = true;
+  bool fused = false;
+  bool uses_scratch = false;
+  bool uses_stage = false;
+  std::vector<DeviceCommand> commands;
+  std::vector<DeviceOperand> operands;
+  std::vector<std::int32_t> dependencies;  // indices of earlier commands, ascending, none twice
+
+  std::span<const DeviceOperand> sources(const DeviceCommand& command) const {
+    return std::span(operands).subspan(static_cast<std::size_t>(command.first_operand),
+                                       static_cast<std::size_t>(command.sources));
+  }
+  std::span<const DeviceOperand> destinations(const DeviceCommand& command) const {
+    return std::span(operands).subspan(
+        static_cast<std::size_t>(command.first_operand + command.sources),
+        static_cast<std::size_t>(command.destinations));
+  }
+  std::span<const std::int32_t> before(const DeviceCommand& command) const {
+    return std::span(dependencies)
+        .subspan(static_cast<std::size_t>(command.first_dependency),
+                 static_cast<std::size_t>(command.dependency_count));
+  }
+};
+
+struct LoweringOptions {
+  /// Whether the device of `reader` reads and writes the memory of `owner`; null: all do.
+  std::function<bool(Rank reader, Rank owner)> reaches = {};
+  bool fuse = true;  // play the fusion of the plans, where they have one and all ranks reach all
+};
+
+/// `plans` are those of rank 0, 1, ... of one schedule. Throws InvalidArgument if they are not, or
+/// if a message lies elsewhere at its receiver than at its sender, which no all-reduce of the
+/// registry does.
+DeviceCommands lower(std::span<const Plan> plans, const LoweringOptions& options = {});
+
+/// The plans of all ranks of `schedule`, lowered.
+DeviceCommands lower(const Schedule& schedule, std::int64_t count, DataType type, ReduceOp op,
+                     bool in_place, const LoweringOptions& options = {});
+
+/// Bytes that the commands read and write, each operand once: what their memory must move.
+Bytes memory_traffic(const DeviceCommands& commands);
+
+}  // namespace collbench

@@ -1,0 +1,159 @@
+#include "transports/cuda/nccl_library.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include "core/error.h"
+#include "transports/cuda/shared_library.h"
+
+namespace collbench {
+namespace {
+
+constexpr const char* usual_name = "libnccl.so.2";
+constexpr const char* variable = "COLLBENCH_NCCL_LIBRARY";
+constexpr int oldest = 21800;
+constexpr int first_unknown = 30000;
+
+std::vector<std::string> matches(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  return files;
+}
+
+// Where Python packages lie: of the active environment, of the user, of the system.
+std::vector<std::string> python_folders() {
+  std::vector<std::string> folders;
+  for (const char* prefix : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string root = environment_value(prefix, "");
+    if (!root.empty()) folders.push_back(root + "/lib/python3*/site-packages");
+  }
+  const std::string home = environment_value("HOME", "");
+  if (!home.empty()) folders.push_back(home + "/.local/lib/python3*/site-packages");
+  for (const char* system :
+       {"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages",
+        "/usr/lib/python3*/site-packages", "/usr/lib/python3/dist-packages",
+        "/opt/conda/lib/python3*/site-packages"}) {
+    folders.emplace_back(system);
+  }
+  return folders;
+}
+
+int version_of(const NcclFunctions& call, const std::string& origin) {
+  int number = 0;
+  if (const int error = call.get_version(&number); error != nccl_success) {
+    throw Unavailable(fmt::format("ncclGetVersion of {} failed with error {}", origin, error));
+  }
+  return number;
+}
+
+void bind(const SharedLibrary& library, NcclFunctions& call) {
+  library.bind(call.error_string, "ncclGetErrorString");
+  library.bind(call.last_error, "ncclGetLastError");
+  library.bind(call.get_unique_id, "ncclGetUniqueId");
+  library.bind(call.init_rank, "ncclCommInitRankConfig");
+  library.bind(call.finalize, "ncclCommFinalize");
+  library.bind(call.destroy, "ncclCommDestroy");
+  library.bind(call.abort, "ncclCommAbort");
+  library.bind(call.async_error, "ncclCommGetAsyncError");
+  library.bind(call.all_reduce, "ncclAllReduce");
+  library.bind(call.broadcast, "ncclBroadcast");
+  library.bind(call.group_start, "ncclGroupStart");
+  library.bind(call.group_end, "ncclGroupEnd");
+  library.bind_optional(call.optional.group_simulate_end, "ncclGroupSimulateEnd");
+  library.bind_optional(call.optional.register_buffer, "ncclCommRegister");
+  library.bind_optional(call.optional.deregister_buffer, "ncclCommDeregister");
+  library.bind_optional(call.optional.mem_alloc, "ncclMemAlloc");
+  library.bind_optional(call.optional.mem_free, "ncclMemFree");
+}
+
+struct Opened {
+  SharedLibrary library;
+  LoadedNccl loaded;
+};
+
+Opened open(const SharedLibrary& library, const std::string& origin) {
+  Opened opened{library, {}};
+  LoadedNccl& nccl = opened.loaded;
+  library.bind_optional(nccl.call.get_version, "ncclGetVersion");
+  if (nccl.call.get_version == nullptr) {
+    throw Unavailable(fmt::format("{} is no NCCL: it has no ncclGetVersion", origin));
+  }
+  nccl.number = version_of(nccl.call, origin);
+  nccl.version = nccl_version(nccl.number);
+  nccl.path = library.path();
+  if (nccl.number < oldest || nccl.number >= first_unknown) {
+    throw Unavailable(fmt::format("{} is NCCL {}; collbench can use {} and later versions of 2",
+                                  nccl.path, nccl.version, nccl_version(oldest)));
+  }
+  bind(library, nccl.call);
+  return opened;
+}
+
+Opened open_named(const std::string& name) {
+  const std::string origin = fmt::format("{}={}", variable, name);
+  const auto library = [&] {
+    try {
+      return SharedLibrary(name);
+    } catch (const Unavailable& error) {
+      throw Unavailable(fmt::format("{} cannot be loaded: {}", origin, error.what()));
+    }
+  }();
+  return open(library, origin);
+}
+
+// The first that can be used; if none, what was wrong with the first.
+Opened open_first() {
+  const std::string named = environment_value(variable, "");
+  if (!named.empty()) return open_named(named);
+  std::string why;
+  for (const std::string& name : nccl_candidates()) {
+    try {
+      return open(SharedLibrary(name), name);
+    } catch (const Unavailable& error) {
+      if (why.empty()) why = error.what();
+    }
+  }
+  throw Unavailable(fmt::format("NCCL was not found ({}); {} may name its file", why, variable));
+}
+
+}  // namespace
+
+std::vector<std::string> nccl_candidates() {
+  const std::string named = environment_value(variable, "");
+  if (!named.empty()) return {named};
+  std::vector<std::string> candidates{usual_name};
+  for (const std::string& folder : python_folders()) {
+    for (const std::string& file : matches(folder + "/nvidia/nccl/lib/" + usual_name)) {
+      candidates.push_back(file);
+    }
+  }
+  return candidates;
+}
+
+NcclLibrary find_nccl() {
+  try {
+    const LoadedNccl found = open_first().loaded;
+    return {found.version, found.path, ""};
+  } catch (const Error& error) {
+    return {"", "", error.what()};
+  }
+}
+
+const LoadedNccl& load_nccl() {
+  static const Opened* const opened = new Opened(open_first());
+  return opened->loaded;
+}
+
+std::string nccl_version(int number) {
+  const int major = number < 10000 ? number / 1000 : number / 10000;
+  const int rest = number - major * (number < 10000 ? 1000 : 10000);
+  return fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
+}
+
+}  // namespace collbench

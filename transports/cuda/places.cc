@@ -1,0 +1,58 @@
+#include "transports/cuda/places.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+int parse_cuda_device(std::string_view name, int count) {
+  std::string_view digits = name;
+  if (digits.starts_with("gpu:")) digits.remove_prefix(4);
+  int device = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), device);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (whole && device >= 0 && device < count) return device;
+  throw Unavailable(fmt::format("there is no device '{}'; this process sees {}", name,
+                                count == 1 ? "gpu:0" : fmt::format("gpu:0 to gpu:{}", count - 1)));
+}
+
+}  // namespace
+
+std::vector<int> parse_cuda_devices(const std::string& text, int count) {
+  std::vector<int> devices;
+  if (text.empty()) {
+    devices.resize(static_cast<std::size_t>(count));
+    std::iota(devices.begin(), devices.end(), 0);
+    return devices;
+  }
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const int device = parse_cuda_device(std::string_view(text).substr(at, comma - at), count);
+    if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
+      throw Unavailable(
+          fmt::format("device gpu:{} is named twice in '{}'; several workers share "
+                      "one when there are more workers than devices",
+                      device, text));
+    }
+    devices.push_back(device);
+    at = comma + 1;
+  }
+  return devices;
+}
+
+std::vector<int> place_on_cuda(const std::vector<int>& devices, int ranks) {
+  const auto used = std::min<std::int64_t>(static_cast<std::int64_t>(devices.size()), ranks);
+  std::vector<int> places;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    places.push_back(devices[static_cast<std::size_t>(rank * used / ranks)]);
+  }
+  return places;
+}
+
+}  // namespace collbench

@@ -1,0 +1,247 @@
+#include "transports/cuda/process.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "transports/cuda/cuda_error.h"
+#include "transports/cuda/devices.h"
+#include "transports/cuda/memory.h"
+#include "transports/cuda/program.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_bindings = 64;
+constexpr std::int64_t page = 4096;
+// cudaMalloc cuts smaller allocations from blocks of this size, and a handle shows a whole block.
+constexpr std::int64_t shown_block = std::int64_t{2} << 20;
+
+// Host memory of somebody else, as this process's devices see it. Registered while this lives.
+class HostMemory {
+ public:
+  HostMemory(std::byte* host, std::size_t bytes) : host_(host) {
+    check_cuda(cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
+               "cudaHostRegister");
+    void* address = nullptr;
+    const cudaError_t error = cudaHostGetDevicePointer(&address, host, 0);
+    if (error != cudaSuccess) cudaHostUnregister(host);
+    check_cuda(error, "cudaHostGetDevicePointer");
+    on_device_ = static_cast<std::byte*>(address);
+  }
+  ~HostMemory() { cudaHostUnregister(host_); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  std::byte* on_device() const { return on_device_; }
+
+ private:
+  std::byte* host_;
+  std::byte* on_device_ = nullptr;
+};
+
+// One schedule for one kind of vector, and its tables for the buffers that it has been played on.
+struct Program {
+  DeviceCommands commands;
+  std::optional<CudaRowTables> rows;
+  std::map<DeviceBases, std::shared_ptr<std::byte>> base_tables;
+};
+
+class CudaProcess final : public CudaProcessCommunicator {
+ public:
+  CudaProcess(const CudaProcessOptions& options, ScheduleChoice choice, std::string name)
+      : options_(options),
+        name_(std::move(name)),
+        schedules_(options.where.ranks, std::move(choice)),
+        neighbours_(options.where) {
+    const CudaDevices found = find_cuda_devices();
+    if (!found.unavailable.empty()) throw Unavailable(found.unavailable);
+    place_.device = options.where.device;
+    place_.ranks = {rank()};
+    device_name_ = found.devices.at(static_cast<std::size_t>(place_.device)).name;
+    use_cuda_device(place_.device);
+    late_.emplace(neighbours_.late_page(), static_cast<std::size_t>(page));
+    check_cuda(cudaStreamCreateWithFlags(&place_.stream, cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags");
+    show_flags();
+  }
+  ~CudaProcess() override {
+    // Its kernel may still write to the others; where they are lost, `late` ends it.
+    cudaSetDevice(place_.device);
+    cudaStreamSynchronize(place_.stream);
+    programs_.clear();
+    place_.flags.reset();
+    neighbours_.leave();
+    cudaSetDevice(place_.device);
+    cudaStreamDestroy(place_.stream);
+  }
+
+  Rank rank() const override { return neighbours_.rank(); }
+  int ranks() const override { return neighbours_.ranks(); }
+  Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  std::string description() const override {
+    return fmt::format("{} on {} processes, rank 0 on gpu:{} ({}), persistent executor", name_,
+                       ranks(), place_.device, device_name_);
+  }
+
+  std::shared_ptr<std::byte> allocate(Bytes size) override {
+    const std::int64_t blocks =
+        std::max<std::int64_t>((size.count + shown_block - 1) / shown_block, 1);
+    std::shared_ptr<std::byte> memory = allocate_on_cuda(place_.device, {blocks * shown_block});
+    neighbours_.adopt(memory, size);
+    return memory;
+  }
+
+  void all_reduce(Region in, Region out, ReduceOp op) override {
+    require(in.count == out.count && in.type == out.type,
+            "all_reduce: input and output differ in count or type");
+    play({CudaWish::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out);
+  }
+  void broadcast(Region region, Rank root) override {
+    require(root >= 0 && root < ranks(),
+            fmt::format("broadcast: root {} is not below {}", root, ranks()));
+    play({CudaWish::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true}, region,
+         region);
+  }
+  void barrier() override { neighbours_.meet({}, nullptr, nullptr); }
+
+ private:
+  using Key = std::tuple<std::int64_t, std::int64_t, DataType, ReduceOp, bool>;
+
+  // Each process has a copy of all flags in the memory of its GPU. Where not all GPUs reach all of
+  // them, there is one copy, in memory of the host, behind what rank 0 stages.
+  void show_flags() {
+    const Bytes size = cuda_flag_bytes(ranks());
+    place_.flags = allocate(size);
+    std::vector<std::byte*> copies = neighbours_.show(place_.flags.get());
+    neighbours_.note_reach(copies);
+    bool all_reach_all = true;
+    for (Rank a = 0; a < ranks(); ++a) {
+      for (Rank b = 0; b < ranks(); ++b) all_reach_all = all_reach_all && neighbours_.reaches(a, b);
+    }
+    place_.flag_copies = all_reach_all ? ranks() : 1;
+    place_.home = all_reach_all ? rank() : 0;
+    if (!all_reach_all) {
+      const Bytes stage = options_.where.stage;
+      for (Rank r = 0; r < ranks(); ++r) {
+        stages_.emplace_back(neighbours_.stage(r), static_cast<std::size_t>(stage.count));
+      }
+      copies = {stages_[0].on_device() + (stage.count - size.count)};
+    }
+    place_.flag_table =
+        copy_to_cuda(place_.device, copies.data(), copies.size() * sizeof(std::byte*));
+  }
+
+  void play(const CudaWish& wish, Region in, Region out) {
+    if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
+    try {
+      const CudaNeighbours::Met met = neighbours_.meet(wish, in.data, out.data);
+      if (wish.count == 0) return;
+      use_cuda_device(place_.device);
+      Program& program = program_of(wish);
+      launch(program, bases_of(program, met, in.size()));
+      finish();
+    } catch (const std::exception& error) {
+      broken_ = error.what();
+      throw;
+    }
+  }
+
+  // All ranks come to the same programs in the same order, and so agree on their lanes.
+  Program& program_of(const CudaWish& wish) {
+    const Key key{CudaSchedules::key(wish), wish.count, wish.type, wish.op, wish.in_place};
+    const auto found = programs_.find(key);
+    if (found != programs_.end()) return found->second;
+    Program program;
+    program.commands = lower(schedules_.of(wish), wish.count, wish.type, wish.op, wish.in_place,
+                             {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }});
+    const Bytes size{wish.count * size_of(wish.type)};
+    const Bytes staged = options_.where.stage - cuda_flag_bytes(ranks());
+    require(!program.commands.uses_stage || size <= staged,
+            fmt::format("vectors of {} were not foreseen, only of up to {}", to_string(size),
+                        to_string(staged)));
+    const std::int64_t mine = most_lanes(program.commands, {&place_, 1});
+    const std::vector<std::int64_t> lanes = neighbours_.gather({&mine, 1});
+    program.rows.emplace(program.commands, std::span(&place_, 1), DeviceStart::apart,
+                         static_cast<int>(*std::min_element(lanes.begin(), lanes.end())));
+    return programs_.emplace(key, std::move(program)).first->second;
+  }
+
+  DeviceBases bases_of(const Program& program, const CudaNeighbours::Met& met, Bytes size) {
+    if (program.commands.uses_scratch && scratch_size_ < size) {
+      scratch_ = neighbours_.show(allocate(size).get());
+      scratch_size_ = size;
+    }
+    DeviceBases bases;
+    for (std::size_t r = 0; r < met.in.size(); ++r) {
+      bases.push_back(met.in[r]);
+      bases.push_back(met.out[r]);
+      bases.push_back(program.commands.uses_scratch ? scratch_[r] : nullptr);
+      bases.push_back(program.commands.uses_stage ? stages_[r].on_device() : nullptr);
+    }
+    return bases;
+  }
+
+  void launch(Program& program, const DeviceBases& bases) {
+    if (program.base_tables.size() >= most_bindings) program.base_tables.clear();
+    std::shared_ptr<std::byte>& table = program.base_tables[bases];
+    if (!table) {
+      table = copy_to_cuda(place_.device, bases.data(), bases.size() * sizeof(std::byte*));
+    }
+    const bool aligned = std::all_of(bases.begin(), bases.end(), [](const std::byte* base) {
+      return reinterpret_cast<std::uintptr_t>(base) % device_group_bytes == 0;
+    });
+    program.rows->launch({&place_, 1}, {&table, 1}, aligned, started_,
+                         reinterpret_cast<std::int32_t*>(late_->on_device()), options_.timeout);
+    started_ += program.rows->numbers();
+  }
+
+  void finish() {
+    check_cuda(cudaStreamSynchronize(place_.stream),
+               fmt::format("the all-reduce of rank {} on gpu:{}", rank(), place_.device));
+    const std::int32_t late =
+        *reinterpret_cast<const volatile std::int32_t*>(neighbours_.late_page());
+    if (late == 0) return;
+    if (const std::string why = neighbours_.why_aborted(); !why.empty()) throw TransportError(why);
+    throw TransportError(fmt::format("rank {} waited for another one for {} on its GPU in vain",
+                                     late - 1, to_string(options_.timeout)));
+  }
+
+  CudaProcessOptions options_;
+  std::string name_;
+  std::string device_name_;
+  CudaSchedules schedules_;
+  CudaNeighbours neighbours_;
+  std::optional<HostMemory> late_;
+  std::deque<HostMemory> stages_;  // by rank; none where all reach all
+  CudaPlace place_;
+  std::uint64_t started_ = 0;        // numbers of rows so far, the same on all ranks
+  std::vector<std::byte*> scratch_;  // by rank
+  Bytes scratch_size_;
+  std::map<Key, Program> programs_;
+  std::string broken_;
+};
+
+}  // namespace
+
+Bytes cuda_process_stage(int ranks, Bytes largest) {
+  return Bytes{(largest.count + page - 1) / page * page} + cuda_flag_bytes(ranks);
+}
+
+std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
+    const CudaProcessOptions& options, ScheduleChoice choice, const std::string& name) {
+  require(options.executor != CudaExecutor::graph,
+          "executor graph plays the ranks of one process: a graph does not wait for another one; "
+          "use --executor persistent, or leave out --isolate");
+  return std::make_unique<CudaProcess>(options, std::move(choice), name);
+}
+
+}  // namespace collbench

@@ -1,0 +1,41 @@
+// Communicators of ranks that are processes of one machine, each with a GPU or a share of one: our
+// schedules by the persistent kernel, over memory that the processes show each other.
+//
+// Every rank launches the kernel of its own row. The kernels meet in flags in device memory, of
+// which each process has a copy that the others write; so nothing of the host is between the ranks
+// once they run. Memory of a GPU that another does not reach goes through memory of the host.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transports/communicator.h"
+#include "transports/cuda/cuda_world.h"
+#include "transports/cuda/neighbours.h"
+#include "transports/play/schedule_communicator.h"
+
+namespace collbench {
+
+/// Regions are memory that the communicator has given.
+class CudaProcessCommunicator : public Communicator {
+ public:
+  /// Zeroed memory of this rank's GPU. Freed when neither the caller nor any other rank has it.
+  /// Throws as allocate_on_cuda().
+  virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
+};
+
+/// The room that each rank needs for staging vectors of up to `largest`.
+Bytes cuda_process_stage(int ranks, Bytes largest);
+
+struct CudaProcessOptions {
+  CudaNeighbourhood where;  // with the stage of cuda_process_stage()
+  CudaExecutor executor = CudaExecutor::automatic;
+  Seconds timeout{60};  // for one all-reduce
+};
+
+/// Collective. `name` is that of the schedule, for descriptions. Throws InvalidArgument for the
+/// executor that plays graphs: a graph does not wait for another process.
+std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
+    const CudaProcessOptions& options, ScheduleChoice choice, const std::string& name);
+
+}  // namespace collbench

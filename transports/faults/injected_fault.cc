@@ -1,0 +1,120 @@
+#include "transports/faults/injected_fault.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+
+namespace {
+
+using Kind = InjectedFault::Kind;
+
+constexpr std::array<std::pair<std::string_view, Kind>, 8> kinds = {{{"drop", Kind::drop},
+                                                                     {"delay", Kind::delay},
+                                                                     {"duplicate", Kind::duplicate},
+                                                                     {"truncate", Kind::truncate},
+                                                                     {"reorder", Kind::reorder},
+                                                                     {"corrupt", Kind::corrupt},
+                                                                     {"kill", Kind::kill},
+                                                                     {"stop", Kind::stop}}};
+
+const std::vector<std::string> keys = {"rank",   "to",   "message", "every",
+                                       "chance", "time", "early",   "seed"};
+
+Kind kind_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, kind] : kinds) {
+    if (known == name) return kind;
+    names.emplace_back(known);
+  }
+  throw InvalidArgument("unknown fault '" + name + "'." + did_you_mean(name, names) +
+                        " Known are drop, delay, duplicate, truncate, reorder, corrupt, kill and "
+                        "stop");
+}
+
+std::int64_t count_of(const std::string& key, const std::string& value) {
+  std::int64_t count = -1;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, count);
+  require(error == std::errc() && stop == end && count >= 0 && count <= 1'000'000'000,
+          "fault: " + key + " must be a count up to 1000000000, not '" + value + "'");
+  return count;
+}
+
+// "0.1%" or "0.001".
+double chance_of(const std::string& value) {
+  const bool percent = value.ends_with('%');
+  double chance = -1;
+  const char* const end = value.data() + value.size() - (percent ? 1 : 0);
+  const auto [stop, error] = std::from_chars(value.data(), end, chance);
+  if (percent) chance /= 100;
+  require(error == std::errc() && stop == end && chance > 0 && chance <= 1,
+          "fault: chance must be above 0 and at most 1 (or 100%), not '" + value + "'");
+  return chance;
+}
+
+void set(InjectedFault& fault, const std::string& key, const std::string& value) {
+  if (key == "rank") {
+    fault.rank = static_cast<Rank>(count_of(key, value));
+  } else if (key == "to") {
+    fault.to = static_cast<Rank>(count_of(key, value));
+  } else if (key == "message") {
+    fault.message = count_of(key, value);
+  } else if (key == "every") {
+    fault.every = count_of(key, value);
+  } else if (key == "seed") {
+    fault.seed = static_cast<std::uint64_t>(count_of(key, value));
+  } else if (key == "chance") {
+    fault.chance = chance_of(value);
+  } else if (key == "time") {
+    fault.time = parse_duration(value);
+  } else if (key == "early") {
+    require(value.empty(), "fault: early takes no value");
+    fault.early = true;
+  } else {
+    throw InvalidArgument("fault: unknown key '" + key + "'." + did_you_mean(key, keys) +
+                          " Known are rank, to, message, every, chance, time, early and seed");
+  }
+}
+
+InjectedFault fault_of(std::string_view text) {
+  const AlgorithmSpec spec = parse_algorithm_spec(text);
+  InjectedFault fault;
+  fault.kind = kind_of(spec.name);
+  for (const auto& [key, value] : spec.options) set(fault, key, value);
+  const bool process = fault.kind == Kind::kill || fault.kind == Kind::stop;
+  require(!fault.early || process, "fault: early is for kill and stop, not for " + spec.name);
+  require((fault.time.count() > 0) == (fault.kind == Kind::delay),
+          "fault: a delay needs time=, as in delay:time=10ms, and nothing else has one");
+  require(!process || fault.rank >= 0, "fault: " + spec.name + " needs rank=");
+  return fault;
+}
+
+}  // namespace
+
+bool InjectedFault::befalls(Rank from, Rank receiver, std::int64_t number,
+                            std::mt19937_64& engine) const {
+  if ((rank >= 0 && rank != from) || (to >= 0 && to != receiver) || number < message) return false;
+  const std::int64_t period = every == 0 && chance < 1 ? 1 : every;
+  if (number != message && (period == 0 || (number - message) % period != 0)) return false;
+  constexpr double range = 18446744073709551616.0;  // 2^64
+  return chance >= 1 || static_cast<double>(engine()) < chance * range;
+}
+
+std::vector<InjectedFault> parse_injected_faults(std::string_view text) {
+  std::vector<InjectedFault> faults;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    faults.push_back(fault_of(text.substr(0, comma)));
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    require(comma == std::string_view::npos || !text.empty(), "fault: nothing follows the comma");
+  }
+  return faults;
+}
+
+}  // namespace collbench

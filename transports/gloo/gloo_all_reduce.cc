@@ -1,0 +1,204 @@
+#include "transports/gloo/gloo_all_reduce.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gloo/allreduce.h>
+#include <gloo/allreduce_halving_doubling.h>
+#include <gloo/allreduce_ring_chunked.h>
+#include <gloo/barrier.h>
+#include <gloo/context.h>
+#include <gloo/math.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "transports/gloo/gloo.h"
+
+namespace collbench {
+
+namespace {
+
+std::chrono::milliseconds in_milliseconds(Seconds time) {
+  return std::chrono::ceil<std::chrono::milliseconds>(time);
+}
+
+// Calls visit(T{}) with Gloo's element type for `type`.
+template <typename Visitor>
+void with_element(DataType type, Visitor visit) {
+  switch (type) {
+    case DataType::f16:
+      return visit(gloo::float16{});
+    case DataType::f32:
+      return visit(float{});
+    case DataType::f64:
+      return visit(double{});
+    case DataType::i32:
+      return visit(std::int32_t{});
+    case DataType::i64:
+      return visit(std::int64_t{});
+    case DataType::u8:
+      return visit(std::uint8_t{});
+    case DataType::bf16:
+      break;
+  }
+  throw Unavailable(fmt::format(
+      "Gloo cannot reduce {}; it can reduce f16, f32, f64, i32, i64 and u8", to_string(type)));
+}
+
+[[noreturn]] void refuse(ReduceOp op) {
+  throw Unavailable(fmt::format("Gloo has no {}; it has sum, prod, min and max", to_string(op)));
+}
+
+using PresentFunction = void (*)(void*, const void*, const void*, std::size_t);
+
+template <typename T>
+PresentFunction present_function(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return &gloo::sum<T>;
+    case ReduceOp::prod:
+      return &gloo::product<T>;
+    case ReduceOp::min:
+      return &gloo::min<T>;
+    case ReduceOp::max:
+      return &gloo::max<T>;
+    case ReduceOp::avg:
+      break;
+  }
+  refuse(op);
+}
+
+// The interface that takes buffers and options with each call.
+class PresentAllReduce : public GlooAllReduce {
+ public:
+  using Algorithm = gloo::AllreduceOptions::Algorithm;
+
+  PresentAllReduce(std::shared_ptr<gloo::Context> context, Algorithm algorithm, Seconds timeout)
+      : context_(std::move(context)), algorithm_(algorithm), timeout_(in_milliseconds(timeout)) {}
+
+  void run(Region in, Region out, ReduceOp op) override {
+    with_element(out.type, [&]<typename T>(T) {
+      gloo::AllreduceOptions options(context_);
+      options.setAlgorithm(algorithm_);
+      options.setTimeout(timeout_);
+      const auto count = static_cast<std::size_t>(out.count);
+      if (in.data != out.data) options.setInput(reinterpret_cast<T*>(in.data), count);
+      options.setOutput(reinterpret_cast<T*>(out.data), count);
+      options.setReduceFunction(present_function<T>(op));
+      gloo::allreduce(options);
+    });
+  }
+
+ private:
+  std::shared_ptr<gloo::Context> context_;
+  Algorithm algorithm_;
+  std::chrono::milliseconds timeout_;
+};
+
+template <typename T>
+const gloo::ReductionFunction<T>* older_function(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return gloo::ReductionFunction<T>::sum;
+    case ReduceOp::prod:
+      return gloo::ReductionFunction<T>::product;
+    case ReduceOp::min:
+      return gloo::ReductionFunction<T>::min;
+    case ReduceOp::max:
+      return gloo::ReductionFunction<T>::max;
+    case ReduceOp::avg:
+      break;
+  }
+  refuse(op);
+}
+
+// The older interface. Its objects are bound to a buffer when made, and must be made by every rank
+// at the same call. Whether a caller's address is a new one is not the same on every rank, so each
+// object gets a buffer of its own, by count, type and operator alone, and the data are copied.
+template <template <typename> typename Algorithm>
+class OlderAllReduce : public GlooAllReduce {
+ public:
+  explicit OlderAllReduce(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
+
+  void run(Region in, Region out, ReduceOp op) override {
+    if (out.size().count > std::numeric_limits<int>::max())
+      throw Unavailable(fmt::format(
+          "Gloo's older algorithms count bytes in 31 bits: {} is too much; use gloo:ring",
+          to_string(out.size())));
+    const auto bytes = static_cast<std::size_t>(out.size().count);
+    Bound& bound = find_or_make(out, op);
+    std::memcpy(bound.buffer.get(), in.data, bytes);
+    bound.algorithm->run();
+    std::memcpy(out.data, bound.buffer.get(), bytes);
+  }
+
+ private:
+  using Key = std::tuple<std::int64_t, DataType, ReduceOp>;
+  struct Bound {
+    std::unique_ptr<std::byte[]> buffer;  // outlives the algorithm, which holds its address
+    std::unique_ptr<gloo::Algorithm> algorithm;
+  };
+  static constexpr std::int64_t most_held_bytes = std::int64_t{256} << 20;
+
+  Bound& find_or_make(Region out, ReduceOp op) {
+    const Key key{out.count, out.type, op};
+    if (const auto found = bound_.find(key); found != bound_.end()) return found->second;
+    if (held_bytes_ + out.size().count > most_held_bytes) forget_all();
+    Bound made{std::make_unique<std::byte[]>(static_cast<std::size_t>(out.size().count)), nullptr};
+    with_element(out.type, [&]<typename T>(T) {
+      const std::vector<T*> pointers{reinterpret_cast<T*>(made.buffer.get())};
+      made.algorithm = std::make_unique<Algorithm<T>>(
+          context_, pointers, static_cast<int>(out.count), older_function<T>(op));
+    });
+    held_bytes_ += out.size().count;
+    return bound_.emplace(key, std::move(made)).first->second;
+  }
+
+  // Every rank comes here at the same call; the barrier lets the last notifications arrive.
+  void forget_all() {
+    gloo::BarrierOptions options(context_);
+    gloo::barrier(options);
+    bound_.clear();
+    held_bytes_ = 0;
+  }
+
+  std::shared_ptr<gloo::Context> context_;
+  std::map<Key, Bound> bound_;
+  std::int64_t held_bytes_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> gloo_algorithms() {
+  return {"gloo", "gloo:ring", "gloo:bcube", "gloo:ring-chunked", "gloo:halving-doubling"};
+}
+
+std::unique_ptr<GlooAllReduce> make_gloo_all_reduce(const std::string& algorithm,
+                                                    const std::shared_ptr<gloo::Context>& context,
+                                                    Seconds timeout) {
+  using Present = gloo::AllreduceOptions::Algorithm;
+  if (algorithm == "gloo")
+    return std::make_unique<PresentAllReduce>(context, Present::UNSPECIFIED, timeout);
+  if (algorithm == "gloo:ring")
+    return std::make_unique<PresentAllReduce>(context, Present::RING, timeout);
+  if (algorithm == "gloo:bcube")
+    return std::make_unique<PresentAllReduce>(context, Present::BCUBE, timeout);
+  if (algorithm == "gloo:ring-chunked")
+    return std::make_unique<OlderAllReduce<gloo::AllreduceRingChunked>>(context);
+  if (algorithm == "gloo:halving-doubling")
+    return std::make_unique<OlderAllReduce<gloo::AllreduceHalvingDoubling>>(context);
+  throw InvalidArgument(fmt::format("Gloo has no algorithm '{}'; it has {}.{}", algorithm,
+                                    fmt::join(gloo_algorithms(), ", "),
+                                    did_you_mean(algorithm, gloo_algorithms())));
+}
+
+}  // namespace collbench

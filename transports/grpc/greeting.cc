@@ -1,0 +1,69 @@
+#include "transports/grpc/greeting.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace collbench {
+
+namespace {
+
+constexpr std::size_t number_digits = 32;
+constexpr std::size_t version_told = 16;  // characters
+
+int read_number(const std::string& text) {
+  int value = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? value : -1;
+}
+
+bool is_number(const std::string& text) {
+  return text.size() == number_digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// At most so much of what a stranger says, and nothing that would move a terminal's cursor.
+std::string shortened(std::string text) {
+  text.resize(std::min(text.size(), version_told));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+std::string proof(std::string_view part, const std::string& token, const GrpcIdentity& caller,
+                  Rank to, const std::string& listener_number) {
+  return proof_of(token, {part, caller.rank, to, caller.ranks, caller.number, listener_number});
+}
+
+}  // namespace
+
+GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata) {
+  GrpcGreeting greeting;
+  greeting.who = {read_number(metadata(grpc_names::rank)), read_number(metadata(grpc_names::ranks)),
+                  metadata(grpc_names::number)};
+  const std::string version = metadata(grpc_names::version);
+  if (method != grpc_names::method) {
+    greeting.unfit = "there is no such method";
+  } else if (version != grpc_names::protocol) {
+    greeting.unfit = "it speaks protocol " + std::string(grpc_names::protocol) + ", not '" +
+                     shortened(version) + "'; all ranks need the same version of collbench";
+  }
+  if (!greeting.unfit.empty()) return greeting;
+  if (greeting.who.rank < 0 || greeting.who.ranks < 1 || !is_number(greeting.who.number)) {
+    greeting.unfit = "the call names no rank";
+  }
+  return greeting;
+}
+
+std::string caller_proof(const std::string& token, const GrpcIdentity& caller, Rank to,
+                         const std::string& listener_number) {
+  return proof("caller", token, caller, to, listener_number);
+}
+
+std::string listener_proof(const std::string& token, const GrpcIdentity& caller, Rank to,
+                           const std::string& listener_number) {
+  return proof("listener", token, caller, to, listener_number);
+}
+
+}  // namespace collbench

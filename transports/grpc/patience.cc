@@ -1,0 +1,173 @@
+#include "transports/grpc/patience.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <sched.h>
+
+namespace collbench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Seconds sleep_at_most{0.02};
+constexpr Seconds sleep_sending{0.001};
+constexpr Seconds release_within{1.0};
+constexpr Seconds reason_within{0.1};  // why a peer has ended may come behind its end
+
+// Watches a wait that has become long.
+class Watch {
+ public:
+  Watch(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& patience)
+      : wire_(wire),
+        awaited_(awaited),
+        rank_(rank),
+        timeout_(patience.timeout),
+        heartbeat_(std::min(patience.heartbeat, patience.timeout / 4)) {}
+
+  void look() {
+    const Clock::time_point now = Clock::now();
+    const GrpcAwaited::Lack lack = awaited_.lack();
+    if (lack.peer != last_.peer || lack.bytes != last_.bytes) {
+      last_ = lack;
+      moved_ = lived_ = asked_ = now;
+      if (lack.peer >= 0) answers_ = wire_.answers(lack.peer);
+    }
+    if (lack.peer < 0) return;
+    const std::string peer = "rank " + std::to_string(lack.peer);
+    const std::string self = "rank " + std::to_string(rank_) + " " + describe(lack);
+    // A peer that has taken all may end before gRPC has told this rank that the memory is free.
+    const bool long_since = now - moved_ > release_within;
+    const bool gone = lack.sending ? wire_.takes_none(lack.peer) && long_since
+                                   : (lack.streamed && wire_.sent_all(lack.peer)) ||
+                                         (wire_.refuses(lack.peer) && long_since);
+    if (!gone) gone_since_ = now;
+    if (now - gone_since_ > reason_within) wire_.fail(peer + " has ended, but " + self);
+    ask(lack.peer, now);
+    if (now - lived_ > timeout_) {
+      wire_.fail(peer + " did not answer for " + to_string(timeout_) + " (" + self + ")");
+    }
+    if (now - moved_ > 2 * timeout_) {
+      wire_.fail(peer + " lives but moved nothing for " + to_string(2 * timeout_) + ": " + self +
+                 ", and " + peer + " " + wire_.answer(lack.peer));
+    }
+  }
+
+ private:
+  void ask(Rank peer, Clock::time_point now) {
+    if (wire_.answers(peer) > answers_) {
+      answers_ = wire_.answers(peer);
+      lived_ = now;
+    }
+    if (now - asked_ < heartbeat_) return;
+    asked_ = now;
+    wire_.ask(peer);
+  }
+
+  GrpcWire& wire_;
+  GrpcAwaited& awaited_;
+  Rank rank_;
+  Seconds timeout_;
+  Seconds heartbeat_;
+  GrpcAwaited::Lack last_;
+  Clock::time_point moved_ = Clock::now();  // something came
+  Clock::time_point lived_ = moved_;        // something or an answer came
+  Clock::time_point asked_ = moved_;
+  Clock::time_point gone_since_ = moved_;
+  std::uint64_t answers_ = 0;
+};
+
+// How long to poll, and how long to poll and yield after that, before sleeping.
+struct Patience {
+  microseconds spin;
+  microseconds yield;
+};
+
+// Other threads want the processors, if giving way takes this long: one of them has run. Ranks in
+// containers or namespaces of one machine cannot be counted, other users' processes neither.
+constexpr microseconds crowded_yield{30};
+constexpr milliseconds crowded_for{50};  // then it is tried again
+
+/// Whether giving way has lately let others run.
+class Crowd {
+ public:
+  bool here(Clock::time_point now) const { return now < until_; }
+  void give_way() {
+    const Clock::time_point before = Clock::now();
+    sched_yield();
+    const Clock::time_point after = Clock::now();
+    if (after - before > crowded_yield) until_ = after + crowded_for;
+  }
+
+ private:
+  Clock::time_point until_;
+};
+
+/// How long the next event usually lets itself be waited for. Where that is longer than anybody
+/// stays awake for it, as on slow networks, staying awake only takes the processor from those who
+/// compute meanwhile.
+class UsualGap {
+ public:
+  void note(Seconds gap) { gap_ += (gap - gap_) / 4; }
+  bool exceeds(Seconds patience) const { return gap_ > patience * 2; }
+
+ private:
+  Seconds gap_{0};
+};
+
+Patience patience_of(int ranks_here, bool sending) {
+  static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (ranks_here <= cores || sending) return {microseconds(20), microseconds(1000)};
+  if (ranks_here <= 3 * cores) return {microseconds(10), microseconds(100)};
+  return {microseconds(0), microseconds(0)};
+}
+
+}  // namespace
+
+std::string describe(const GrpcAwaited::Lack& lack) {
+  return std::string(lack.sending ? "waits to hand " : "waits for ") +
+         std::to_string(lack.bytes.count) +
+         (lack.sending ? " bytes to rank " : " bytes from rank ") + std::to_string(lack.peer);
+}
+
+void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& limits) {
+  if (awaited.done()) return;
+  // The end of a send is no event: gRPC lets go of the memory without waking the one who waits.
+  const bool sending = awaited.lack().sending;
+  const Patience patience = patience_of(wire.ranks_here(), sending);
+  static thread_local Crowd crowd;
+  static thread_local UsualGap gap;
+  Watch watch(wire, awaited, rank, limits);
+  Clock::time_point idle_since = Clock::now();
+  Seconds sleep{0};
+  for (;;) {
+    if (wire.poll(sleep)) {
+      gap.note(Clock::now() - idle_since);
+      if (awaited.done()) return;
+      idle_since = Clock::now();
+      sleep = Seconds(0);
+      continue;
+    }
+    // gRPC's own threads may have released the last slice, which is no event.
+    if (awaited.done()) return;
+    const Clock::time_point now = Clock::now();
+    const auto idle = now - idle_since;
+    const bool stays_awake = !gap.exceeds(patience.spin + patience.yield);
+    if (stays_awake && (sending || !crowd.here(now))) {
+      if (idle < patience.spin) continue;
+      if (idle < patience.spin + patience.yield) {
+        crowd.give_way();
+        continue;
+      }
+    }
+    watch.look();
+    sleep = std::min(sending ? sleep_sending : sleep_at_most, limits.timeout / 4);
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,159 @@
+// The two ends of one gRPC stream: the opener sends elements, the accepter control messages.
+//
+// Both are state machines over tags of one completion queue, and both begin with the greeting of
+// transports/grpc/greeting.h. A stream may be destroyed only when it is idle, that is when none of
+// its tags is in the queue any more.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "transports/endpoint.h"
+#include "transports/grpc/greeting.h"
+
+namespace grpc {
+class AsyncGenericService;
+class Channel;
+class ServerCompletionQueue;
+}  // namespace grpc
+
+namespace collbench {
+
+/// What is put into the completion queue: run() is called when it comes out.
+class GrpcTag {
+ public:
+  explicit GrpcTag(std::function<void(bool ok)> action) : action_(std::move(action)) {}
+  /// Marks it as being in the queue, and gives what gRPC wants.
+  void* put() {
+    pending_ = true;
+    return this;
+  }
+  bool pending() const { return pending_; }
+  void run(bool ok) {
+    pending_ = false;
+    action_(ok);
+  }
+
+ private:
+  std::function<void(bool ok)> action_;
+  bool pending_ = false;
+};
+
+/// How a stream ended.
+struct StreamEnd {
+  /// Of the two ends of a foreign stream neither has proved anything: another token or version.
+  enum class Kind { closed, aborted, refused, foreign, unreachable, lost };
+  Kind kind;
+  std::string text;
+};
+
+/// Counts the slices of a send that gRPC still holds. It lives until its owner and the last slice
+/// have let go of it, for gRPC may do so later than anyone waits, on a thread of its own.
+class SliceCount {
+ public:
+  struct Drop {
+    void operator()(SliceCount* count) const { count->drop(); }
+  };
+  using Owner = std::unique_ptr<SliceCount, Drop>;
+  static Owner make() { return Owner(new SliceCount); }
+
+  void add() { held_.fetch_add(1, std::memory_order_relaxed); }
+  void drop() {
+    if (held_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  /// Only the owner is left.
+  bool released() const { return held_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  SliceCount() = default;
+  std::atomic<std::int32_t> held_{1};
+};
+
+class IncomingStream;
+
+/// Told by streams what happens, from within the polling of the completion queue.
+class StreamEvents {
+ public:
+  virtual ~StreamEvents() = default;
+  virtual void opened(Rank to) = 0;
+  /// Somebody calls; nothing is known of him. The stream greets by itself, and another one must
+  /// wait for the next call.
+  virtual void called(IncomingStream& stream) = 0;
+  /// The caller has proved to know the token. Must accept or refuse.
+  virtual void arrived(IncomingStream& stream, const GrpcIdentity& who) = 0;
+  /// A call that was answered has ended without a proof; `claimed` may be anybody.
+  virtual void went_away(const GrpcIdentity& claimed) = 0;
+  /// The next read starts only with IncomingStream::read().
+  virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                        const std::shared_ptr<const void>& keeper) = 0;
+  virtual void control(Rank from, const std::string& message) = 0;
+  virtual void outgoing_ended(Rank to, const StreamEnd& end) = 0;
+  virtual void incoming_ended(Rank from, const StreamEnd& end) = 0;
+};
+
+class OutgoingStream {
+ public:
+  OutgoingStream(const std::shared_ptr<grpc::Channel>& channel, grpc::ServerCompletionQueue& queue,
+                 Rank to, const GrpcSelf& self, std::int64_t piece, StreamEvents& events);
+  ~OutgoingStream();
+
+  /// Sends from the caller's memory, which is free once `slices` is released.
+  void send(std::span<const std::byte> bytes, SliceCount& slices);
+  /// Whether what is sent now goes to gRPC at once. Otherwise it goes when the completion queue is
+  /// next polled, so somebody must wait for it.
+  bool sends_at_once() const;
+  /// Copies the bytes first.
+  void send_copy(std::span<const std::byte> bytes);
+  /// Takes over what `earlier` could not send, for it was never opened.
+  void take_unsent(OutgoingStream& earlier);
+  bool has_unsent() const;
+  /// Says that no more will be sent, once all has been. A stream that is not open and has nothing
+  /// to send is cancelled.
+  void close();
+  void cancel();
+
+  bool open() const;
+  bool ended() const;
+  bool idle() const;
+
+ private:
+  struct Call;
+  std::unique_ptr<Call> call_;
+};
+
+class IncomingStream {
+ public:
+  /// Waits for the next stream that anyone opens.
+  IncomingStream(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
+                 const GrpcSelf& self, StreamEvents& events);
+  ~IncomingStream();
+
+  /// gRPC's name of the connection over which the caller came.
+  std::string connection() const;
+  void accept();
+  void refuse(const std::string& reason);
+  /// Lets the next message come, unless that is under way.
+  void read();
+  void write_control(const std::string& message);
+  /// Ends the stream in good order: this rank wants no more.
+  void close();
+  /// Ends the stream; the peer is told `reason` as the cause of an abort.
+  void abort(const std::string& reason);
+  /// From now on starts nothing new, for the queue is going to be shut down.
+  void stop();
+
+  bool ended() const;
+  bool idle() const;
+
+ private:
+  struct Call;
+  std::unique_ptr<Call> call_;
+};
+
+}  // namespace collbench

@@ -1,0 +1,230 @@
+#include "transports/grpc/wire.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <grpc/support/log.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "core/error.h"
+#include "core/host_port.h"
+#include "transports/grpc/admission.h"
+#include "transports/grpc/credentials.h"
+
+namespace collbench {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A connection through which nothing passes holds its last write for as long as the kernel tries,
+// which is a quarter of an hour, and with it the queue.
+constexpr milliseconds shut_down_linger{1000};
+constexpr milliseconds close_linger{2000};  // in which peers take what is still under way
+constexpr int metadata_limit = 8192;        // bytes
+constexpr int control_limit = 16 << 10;     // bytes
+constexpr int spare_of_piece = 64 << 10;    // bytes: copies may exceed a piece a little
+constexpr int handshake_ms = 20'000;
+constexpr int strangers_at_once = 64;  // connections, beside one of every rank
+
+struct Argument {
+  const char* name;
+  int value;
+};
+
+constexpr Argument arguments[] = {
+    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
+    {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
+    {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
+    {GRPC_ARG_MAX_METADATA_SIZE, metadata_limit},
+    {GRPC_ARG_ALLOW_REUSEPORT, 0},
+    {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
+    {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
+    {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000},  // for one attempt, TLS included
+    {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
+};
+
+// Whether gRPC 1.51 probes the bandwidth-delay product. Without, the window of a connection stays
+// at 64 KiB ahead of the message being read, and a sender waits for an update with every message: 6
+// to 12 % of the time of 1 Gbit/s between busy hosts. With it, received bytes leave the caches
+// before they are read, which costs up to a third of the throughput over loopback.
+int probes_window(const std::string& listen) {
+  return is_loopback(parse_host_port("the address to listen on", listen, 0).host) ? 0 : 1;
+}
+
+// What gRPC would print is told by our errors; only who asks for its log gets it.
+void silence_grpc() {
+  static const bool once = [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    return true;
+  }();
+  (void)once;
+}
+
+// gRPC takes memory for every piece it receives and gives it back soon after. By default glibc maps
+// and unmaps pieces of this size, and the kernel clears them each time; kept, 1 to 64 MiB between
+// two ranks go 1.3 to 1.6 times as fast. Whoever sets MALLOC_MMAP_THRESHOLD_ decides for himself.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  static const bool once = [] {
+    if (std::getenv("MALLOC_MMAP_THRESHOLD_") != nullptr) return true;
+    mallopt(M_MMAP_THRESHOLD, 256 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 64 << 20);
+    return true;
+  }();
+  (void)once;
+#endif
+}
+
+}  // namespace
+
+GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service)
+    : options_(options),
+      self_{options.rank, options.ranks, options.job},
+      client_(client),
+      is_called_for_buffers_(service != nullptr),
+      generic_(std::make_unique<grpc::AsyncGenericService>()),
+      peers_(static_cast<std::size_t>(options.ranks)) {
+  const JobSecurity security{options.job, options.tls};
+  require_secure(security, {&options.listen, 1});
+  silence_grpc();
+  keep_freed_memory();
+  require_usable(security);
+  HostPort address = parse_host_port("grpc: the address to listen on", options.listen, 0);
+  door_ = std::make_unique<GrpcDoor>(options.listen, options.ranks + strangers_at_once);
+  address.port = door_->port();
+  address_ = to_string(address);
+  start_server(service, server_credentials(security));
+  listen_for_next();
+}
+
+void GrpcWire::start_server(grpc::Service* service,
+                            const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  grpc::ServerBuilder builder;
+  for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
+  // Calls for buffers wait until the buffers are sent; a stream is one for good.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, service == nullptr ? 8 : 1024);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options_.piece.count) + spare_of_piece);
+  auto admit = admission_to(builder, credentials);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
+  if (service != nullptr) builder.RegisterService(service);
+  builder.RegisterAsyncGenericService(generic_.get());
+  queue_ = builder.AddCompletionQueue();
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) {
+    shut_down();
+    throw TransportError("grpc: the server of this rank cannot start");
+  }
+  door_->open(std::move(admit));
+}
+
+GrpcWire::~GrpcWire() { stop(); }
+
+void GrpcWire::stop() {
+  if (phase_ == Phase::stopping) return;
+  if (failure_.empty() && phase_ == Phase::connected) close_streams();
+  shut_down();
+}
+
+void GrpcWire::close_streams() {
+  phase_ = Phase::closing;
+  for (Peer& peer : peers_) {
+    if (peer.out != nullptr) peer.out->close();
+    if (peer.in != nullptr) peer.in->close();
+  }
+  drain_until(Clock::now() + close_linger, &GrpcWire::every_stream_ended);
+}
+
+void GrpcWire::shut_down() {
+  phase_ = Phase::stopping;
+  if (next_ != nullptr) next_->stop();
+  for (const auto& stream : refused_) stream->stop();
+  for (const auto& stream : greeting_) stream->stop();
+  for (const auto& stream : abandoned_) stream->cancel();
+  for (Peer& peer : peers_) {
+    if (peer.in != nullptr) peer.in->stop();
+    if (peer.out != nullptr) peer.out->cancel();
+  }
+  if (door_ != nullptr) door_->close();
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  queue_->Shutdown();
+  const gpr_timespec until = gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(shut_down_linger.count(), GPR_TIMESPAN));
+  void* tag = nullptr;
+  bool ok = false;
+  auto status = grpc::CompletionQueue::GOT_EVENT;
+  while ((status = queue_->AsyncNext(&tag, &ok, until)) == grpc::CompletionQueue::GOT_EVENT) {
+    static_cast<GrpcTag*>(tag)->run(ok);
+  }
+  if (status == grpc::CompletionQueue::TIMEOUT) leave_behind();
+  abandoned_.clear();
+  for (Peer& peer : peers_) {
+    peer.out.reset();
+    peer.channel.reset();
+  }
+}
+
+// Keeps for the life of the process what cannot be destroyed now.
+void GrpcWire::leave_behind() {
+  struct Remains {
+    std::unique_ptr<grpc::AsyncGenericService> generic;
+    std::unique_ptr<grpc::ServerCompletionQueue> queue;
+    std::unique_ptr<grpc::Server> server;
+    std::unique_ptr<GrpcDoor> door;
+    std::vector<Peer> peers;
+    std::unique_ptr<IncomingStream> next;
+    std::vector<std::unique_ptr<IncomingStream>> greeting, refused;
+    std::vector<std::unique_ptr<OutgoingStream>> abandoned;
+  };
+  static std::vector<Remains*> all;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  all.push_back(new Remains{std::move(generic_), std::move(queue_), std::move(server_),
+                            std::move(door_), std::move(peers_), std::move(next_),
+                            std::move(greeting_), std::move(refused_), std::move(abandoned_)});
+  peers_ = std::vector<Peer>(static_cast<std::size_t>(options_.ranks));
+}
+
+void GrpcWire::listen_for_next() {
+  next_ = std::make_unique<IncomingStream>(*generic_, *queue_, self_,
+                                           static_cast<StreamEvents&>(*this));
+}
+
+void GrpcWire::open_stream(Rank to) {
+  Peer& peer = peers_[static_cast<std::size_t>(to)];
+  if (peer.channel == nullptr) {
+    const JobSecurity security{options_.job, options_.tls};
+    grpc::ChannelArguments channel_arguments;
+    for (const auto& [name, value] : arguments) channel_arguments.SetInt(name, value);
+    // Buffers come whole as the answers of calls; streams bring back control messages only.
+    channel_arguments.SetMaxReceiveMessageSize(is_called_for_buffers_ ? -1 : control_limit);
+    channel_arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
+    add_security(security, channel_arguments);
+    peer.channel =
+        grpc::CreateCustomChannel(peer.address, channel_credentials(security), channel_arguments);
+    ++streams_opened_;
+  }
+  auto stream = std::make_unique<OutgoingStream>(
+      peer.channel, *queue_, to, self_, options_.piece.count, static_cast<StreamEvents&>(*this));
+  if (peer.out != nullptr) {
+    stream->take_unsent(*peer.out);
+    abandoned_.push_back(std::move(peer.out));
+  }
+  peer.retry = false;
+  peer.out = std::move(stream);
+}
+
+}  // namespace collbench

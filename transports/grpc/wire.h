@@ -1,0 +1,203 @@
+// One rank's connections to all others: who is there, who was lost and why, and a clean end.
+//
+// Streams are opened by need, and in pairs: who accepts one opens one back, so that any two ranks
+// that talk can also ask and tell. Joining needs those of a binomial tree: each rank is ready once
+// its children are, rank 0 then says "begin" down the tree, and who is missing is told both ways.
+//
+// Failure: a stream that breaks is a suspicion only, since the rank at its other end may have given
+// up because of a third. So a reason told by any peer within a short grace goes before it; then
+// this rank tells all its peers, which tell theirs, and throws. A rank that has finished closes its
+// streams in order, which is an error only for one that still needs it.
+//
+// Who finds in joining that another has a different token or version cannot tell him, for neither
+// believes the other; that one finds it by his own call. So this rank answers it before it ends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transports/grpc/control.h"
+#include "transports/grpc/door.h"
+#include "transports/grpc/grpc_endpoint.h"
+#include "transports/grpc/stream.h"
+
+namespace grpc {
+class Server;
+class ServerCredentials;
+class Service;
+}  // namespace grpc
+
+namespace collbench {
+
+/// Thread safety: belongs to the thread of its endpoint.
+class GrpcWire : private StreamEvents {
+ public:
+  /// Told what comes, from within poll().
+  class Client {
+   public:
+    virtual ~Client() = default;
+    virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                          const std::shared_ptr<const void>& keeper) = 0;
+    /// What this rank is waiting for, as others are told when they ask whether it lives.
+    virtual std::string occupation() const = 0;
+  };
+
+  /// Listens from now on. `service` is served beside the streams, if any.
+  GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service = nullptr);
+  ~GrpcWire() override;
+  GrpcWire(const GrpcWire&) = delete;
+  GrpcWire& operator=(const GrpcWire&) = delete;
+
+  const std::string& address() const { return address_; }
+  void connect(const std::vector<std::string>& addresses);
+  /// How many ranks, this one included, are on this rank's host as far as their addresses tell.
+  int ranks_here() const { return ranks_here_; }
+
+  /// Lets peers take what is under way, then ends every stream and empties the queue: nothing is
+  /// called back afterwards.
+  void stop();
+
+  /// The stream to a peer, opened if need be. Throws TransportError if this rank has failed or the
+  /// peer has closed.
+  OutgoingStream& to(Rank peer);
+  /// Makes sure that there is a stream to a peer from whom something is expected, to ask it by.
+  void reach(Rank peer);
+  /// Waits until the peer has accepted the stream to it.
+  void await_open(Rank peer);
+  int streams_opened() const { return streams_opened_; }
+  /// The rank that has proved itself over this connection (gRPC's name of it); -1 if none has.
+  Rank rank_behind(const std::string& connection) const;
+  /// Lets the next bytes of a peer come.
+  void read(Rank from);
+  /// Whether the peer has ended in good order, so that no more bytes will come from it (will be
+  /// taken by it).
+  bool sent_all(Rank peer) const {
+    const Peer& there = peers_[static_cast<std::size_t>(peer)];
+    return there.sent_all || (there.takes_none && there.in == nullptr);
+  }
+  /// Whether a peer that this rank never had a stream with no longer listens, as all do in a run.
+  bool refuses(Rank peer) const {
+    const Peer& there = peers_[static_cast<std::size_t>(peer)];
+    return !there.opened && there.in == nullptr &&
+           there.trouble.find("Connection refused") != std::string::npos;
+  }
+  bool takes_none(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].takes_none; }
+
+  /// Handles one event, waiting for it at most `longest`; false if there was none.
+  /// Throws TransportError once a peer is lost or has given up.
+  bool poll(Seconds longest);
+  /// Notes that something went wrong, for poll() to throw: at once if `certain`, otherwise after a
+  /// grace in which another peer may tell the cause.
+  void suspect(const std::string& what, bool certain);
+  /// Tells every peer that this rank gives up, and throws TransportError(reason).
+  [[noreturn]] void fail(const std::string& reason);
+
+  /// Asks a peer whether it lives. If it does and polls, answers() grows and answer() is what it
+  /// is waiting for.
+  void ask(Rank peer);
+  std::uint64_t answers(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].answers; }
+  const std::string& answer(Rank peer) const {
+    return peers_[static_cast<std::size_t>(peer)].answer;
+  }
+
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
+  const std::shared_ptr<grpc::Channel>& channel(Rank peer) const {
+    return peers_[static_cast<std::size_t>(peer)].channel;
+  }
+  /// Nothing new may be put into the queue.
+  bool stopping() const { return phase_ == Phase::stopping; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase { listening, connected, closing, stopping };
+  struct Peer {
+    std::string address;
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<OutgoingStream> out;
+    std::unique_ptr<IncomingStream> in;
+    bool opened = false;
+    bool arrived() const { return in != nullptr && (sent_all || !in->ended()); }
+    bool joined() const { return opened && arrived(); }
+    bool sent_all = false;
+    bool takes_none = false;
+    bool retry = false;        // to be opened again
+    std::string trouble;       // why it could not be opened
+    bool foreign = false;      // its answer showed another token or version
+    bool answered = false;     // so has a call in its name been answered
+    bool awaited = false;      // joining needs it, or tries it in place of its missing parent
+    bool ready = false;        // so have all below it said in joining
+    std::vector<Rank> misses;  // whom it has said to miss
+    std::string told;          // the last that it was told of who is missing
+    std::uint64_t answers = 0;
+    std::string answer;
+  };
+
+  void opened(Rank to) override;
+  void called(IncomingStream& stream) override;
+  void arrived(IncomingStream& stream, const GrpcIdentity& who) override;
+  void went_away(const GrpcIdentity& claimed) override;
+  void received(Rank from, std::span<const std::span<const std::byte>> pieces,
+                const std::shared_ptr<const void>& keeper) override;
+  void control(Rank from, const std::string& message) override;
+  void outgoing_ended(Rank to, const StreamEnd& end) override;
+  void incoming_ended(Rank from, const StreamEnd& end) override;
+
+  std::string unfit_identity(const GrpcIdentity& who) const;
+  void start_server(grpc::Service* service,
+                    const std::shared_ptr<grpc::ServerCredentials>& credentials);
+  void listen_for_next();
+  void open_stream(Rank to);
+  void open_again();
+  void await_joining(Rank peer);
+  void await_orphans();
+  bool children_ready() const;
+  bool advance_joining();
+  void tell(Rank peer, const GrpcControl& control);
+  void tell_missing();
+  std::vector<Rank> missing_but_for(Rank listener) const;
+  std::string missing() const;
+  bool handle_one(Seconds longest);
+  void drain_until(Clock::time_point deadline, bool (GrpcWire::*enough)() const);
+  bool every_stream_to_peers_ended() const;
+  bool every_stream_ended() const;
+  bool every_foreigner_answered() const;
+  void close_streams();
+  void shut_down();
+  void leave_behind();
+
+  GrpcOptions options_;
+  GrpcSelf self_;
+  Client& client_;
+  const bool is_called_for_buffers_;  // a service is served beside the streams
+  std::string address_;
+  std::unique_ptr<grpc::AsyncGenericService> generic_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<GrpcDoor> door_;
+  std::vector<Peer> peers_;
+  std::unique_ptr<IncomingStream> next_;
+  std::vector<std::unique_ptr<IncomingStream>> greeting_;  // called, but not yet proved
+  std::map<std::string, Rank> proved_;                     // connections
+  std::vector<std::unique_ptr<IncomingStream>> refused_;
+  std::vector<std::unique_ptr<OutgoingStream>> abandoned_;
+  int ranks_here_ = 1;
+  int streams_opened_ = 0;
+  bool retries_ = false;       // some peer is to be opened again
+  Clock::time_point retried_;  // the last time that was done
+  Rank parent_ = -1;           // in the tree of joining
+  std::vector<Rank> children_;
+  bool said_ready_ = false;
+  bool may_begin_ = false;  // the parent has said so
+  Phase phase_ = Phase::listening;
+  std::string failure_;      // why this rank has given up; empty while it has not
+  std::string trouble_;      // what went wrong first, not yet raised
+  bool certain_ = false;     // trouble_ is the cause itself, not perhaps its consequence
+  Clock::time_point since_;  // trouble_ is known
+};
+
+}  // namespace collbench

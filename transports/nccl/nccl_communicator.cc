@@ -1,0 +1,348 @@
+#include "transports/nccl/nccl_communicator.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::chrono::seconds patience_with_aborted_work{1};
+
+// Blocks that a communicator has given away. Shared with them: they may outlive it.
+struct Blocks {
+  const CudaDriver& driver;
+  NcclSession* session = nullptr;                // null once it is gone
+  GpuStream stream = nullptr;                    // null once it is gone
+  std::map<const std::byte*, void*> registered;  // block to NCCL's handle
+  std::set<const std::byte*> known;              // starts of regions seen to be device memory
+  std::uint64_t released = 0;                    // how many are gone
+  bool stuck = false;                            // work of an aborted communicator did not end
+
+  // The driver blocks whoever frees memory until the GPU is done, and after a failure it may never
+  // be. Such memory stays.
+  bool may_free() {
+    if (session == nullptr || session->usable() || stuck) return !stuck;
+    const auto deadline = std::chrono::steady_clock::now() + patience_with_aborted_work;
+    try {
+      while (!driver.finished(stream)) {
+        if (std::chrono::steady_clock::now() > deadline) stuck = true;
+        if (stuck) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    } catch (const Error&) {
+      stuck = true;  // a device that is lost has taken its memory along
+    }
+    return !stuck;
+  }
+
+  void note_release() {
+    known.clear();
+    ++released;
+  }
+};
+
+class NcclBlackBox final : public NcclCommunicator {
+ public:
+  explicit NcclBlackBox(const NcclOptions& options)
+      : driver_(CudaDriver::instance()),
+        session_(options),
+        call_(session_.library().call),
+        settings_(session_.options().settings),
+        blocks_(std::make_shared<Blocks>(Blocks{driver_, &session_, nullptr, {}, {}, 0, false})) {
+    if (settings_.registered && call_.optional.register_buffer == nullptr) {
+      throw Unavailable(fmt::format("NCCL {} cannot register buffers; 2.19 and later can",
+                                    session_.library().version));
+    }
+    blocks_->stream = stream_ = driver_.make_stream();
+    token_ = allocate_plain({sizeof(std::int32_t)});
+  }
+
+  ~NcclBlackBox() override {
+    blocks_->may_free();  // last chance to see whether the GPU is stuck
+    for (const auto& [block, handle] : blocks_->registered) {
+      if (session_.usable()) call_.optional.deregister_buffer(session_.comm(), handle);
+    }
+    drop_graphs();
+    for (const auto& [ticket, event] : started_) driver_.destroy_event(event);
+    token_.reset();
+    blocks_->session = nullptr;
+    driver_.destroy_stream(stream_);
+  }
+
+  Rank rank() const override { return session_.options().rank; }
+  int ranks() const override { return session_.options().ranks; }
+  Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  GpuStream stream() const override { return stream_; }
+
+  void all_reduce(Region in, Region out, ReduceOp op) override {
+    enqueue(in, out, op);
+    finish("ncclAllReduce");
+  }
+
+  Ticket start_all_reduce(Region in, Region out, ReduceOp op) override {
+    enqueue(in, out, op);
+    const GpuEvent event = driver_.make_event();
+    driver_.record(event, stream_);
+    started_.emplace(++last_ticket_, event);
+    return last_ticket_;
+  }
+
+  void wait(Ticket ticket) override {
+    const auto found = started_.find(ticket);
+    if (found == started_.end()) return;
+    session_.wait("ncclAllReduce", [&] { return driver_.happened(found->second); });
+    driver_.destroy_event(found->second);
+    started_.erase(found);
+  }
+
+  void enqueue(Region in, Region out, ReduceOp op) override {
+    require(in.count == out.count && in.type == out.type,
+            "all_reduce: input and output differ in count or type");
+    driver_.use(session_.options().device);
+    if (in.count == 0) return;
+    require_device_memory(in);
+    require_device_memory(out);
+    if (settings_.graph) {
+      driver_.launch(graph_of(in, out, op), stream_);
+    } else {
+      give(in, out, op);
+    }
+  }
+
+  void broadcast(Region region, Rank root) override {
+    require(root >= 0 && root < ranks(),
+            fmt::format("broadcast: root {} is not one of {} ranks", root, ranks()));
+    driver_.use(session_.options().device);
+    if (region.count == 0) return;
+    require_device_memory(region);
+    session_.call("ncclBroadcast", [&] {
+      return call_.broadcast(region.data, region.data, static_cast<std::size_t>(region.count),
+                             nccl_type(region.type), root, session_.comm(), stream_);
+    });
+    finish("ncclBroadcast");
+  }
+
+  void barrier() override {
+    driver_.use(session_.options().device);
+    const Region token{token_.get(), 1, DataType::i32};
+    give(token, token, ReduceOp::max);
+    finish("ncclAllReduce of a barrier");
+  }
+
+  std::optional<Forecast> estimate(Region in, Region out, ReduceOp op) override {
+    // A non-blocking group is played on a thread that is not told where to put the estimate.
+    if (call_.optional.group_simulate_end == nullptr || settings_.nonblocking || in.count == 0) {
+      return std::nullopt;
+    }
+    driver_.use(session_.options().device);
+    NcclSimulation simulation;
+    session_.call("ncclGroupSimulateEnd", [&] {
+      int result = call_.group_start();
+      if (result == nccl_success) result = give_parts(in, out, op);
+      const int ended = call_.optional.group_simulate_end(&simulation);
+      return result == nccl_success ? ended : result;
+    });
+    if (!(simulation.estimated_us > 0)) return std::nullopt;
+    return Forecast{Seconds{static_cast<double>(simulation.estimated_us) * 1e-6},
+                    "ncclGroupSimulateEnd"};
+  }
+
+  std::shared_ptr<std::byte> allocate(Bytes size) override {
+    driver_.use(session_.options().device);
+    if (!settings_.registered) return allocate_plain(size);
+    void* memory = nullptr;
+    session_.call("ncclMemAlloc", [&] {
+      return call_.optional.mem_alloc(&memory, static_cast<std::size_t>(size.count));
+    });
+    auto* const block = static_cast<std::byte*>(memory);
+    std::shared_ptr<std::byte> held(
+        block, [blocks = blocks_, release = call_.optional.mem_free,
+                deregister = call_.optional.deregister_buffer](std::byte* start) {
+          const auto found = blocks->registered.find(start);
+          if (found != blocks->registered.end()) {
+            if (blocks->session != nullptr && blocks->session->usable()) {
+              deregister(blocks->session->comm(), found->second);
+            }
+            blocks->registered.erase(found);
+          }
+          blocks->note_release();
+          if (blocks->may_free()) release(start);
+        });
+    register_block(block, size);
+    return held;
+  }
+
+  std::string description() const override {
+    std::string text = "NCCL " + session_.library().version;
+    const std::string how = settings_.description();
+    if (!how.empty()) text += ", " + how;
+    if (!session_.options().remark.empty()) text += "; " + session_.options().remark;
+    return text;
+  }
+
+ private:
+  using Key = std::tuple<std::byte*, std::byte*, std::int64_t, DataType, ReduceOp>;
+
+  std::shared_ptr<std::byte> allocate_plain(Bytes size) {
+    return {driver_.allocate(size),
+            [blocks = blocks_, device = session_.options().device](std::byte* memory) {
+              blocks->note_release();
+              if (!blocks->may_free()) return;
+              try {
+                blocks->driver.use(device);
+                blocks->driver.free(memory);
+              } catch (const Error&) {
+                // A device that is lost has taken its memory along.
+              }
+            }};
+  }
+
+  void register_block(std::byte* block, Bytes size) {
+    void* handle = nullptr;
+    session_.call("ncclCommRegister", [&] {
+      return call_.optional.register_buffer(session_.comm(), block,
+                                            static_cast<std::size_t>(size.count), &handle);
+    });
+    blocks_->registered.emplace(block, handle);
+  }
+
+  // A pointer of the host would end the process's use of the GPU. Asked once for each buffer.
+  void require_device_memory(Region region) {
+    if (blocks_->known.contains(region.data)) return;
+    require(driver_.is_device_memory(region.data),
+            "NCCL reduces memory of GPUs, and this buffer is none");
+    blocks_->known.insert(region.data);
+  }
+
+  int give_parts(Region in, Region out, ReduceOp op) {
+    const int type = nccl_type(in.type);
+    const int operation = nccl_op(op, in.type, ranks());
+    const std::int64_t parts = std::min<std::int64_t>(settings_.parts, in.count);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t first = in.count * part / parts;
+      const std::int64_t count = in.count * (part + 1) / parts - first;
+      const int result = call_.all_reduce(in.part(first, count).data, out.part(first, count).data,
+                                          static_cast<std::size_t>(count), type, operation,
+                                          session_.comm(), stream_);
+      if (result != nccl_success && result != nccl_in_progress) return result;
+    }
+    return nccl_success;
+  }
+
+  void give(Region in, Region out, ReduceOp op) {
+    session_.call("ncclAllReduce", [&] {
+      if (settings_.parts <= 1) {
+        return call_.all_reduce(in.data, out.data, static_cast<std::size_t>(in.count),
+                                nccl_type(in.type), nccl_op(op, in.type, ranks()), session_.comm(),
+                                stream_);
+      }
+      int result = call_.group_start();
+      if (result == nccl_success) result = give_parts(in, out, op);
+      const int ended = call_.group_end();
+      return result == nccl_success ? ended : result;
+    });
+  }
+
+  void drop_graphs() {
+    for (const auto& [key, graph] : graphs_) driver_.destroy_graph(graph);
+    graphs_.clear();
+  }
+
+  // A graph holds addresses, which may stand for other memory once a block is gone.
+  GpuGraph graph_of(Region in, Region out, ReduceOp op) {
+    if (graphs_made_after_ != blocks_->released) drop_graphs();
+    graphs_made_after_ = blocks_->released;
+    const auto [found, is_new] = graphs_.try_emplace({in.data, out.data, in.count, in.type, op});
+    if (is_new) {
+      try {
+        driver_.begin_capture(stream_);
+        give(in, out, op);
+        found->second = driver_.end_capture(stream_);
+      } catch (...) {
+        graphs_.erase(found);
+        throw;
+      }
+    }
+    return found->second;
+  }
+
+  void finish(const char* name) {
+    session_.wait(name, [this] { return driver_.finished(stream_); });
+  }
+
+  const CudaDriver& driver_;
+  NcclSession session_;
+  const NcclFunctions& call_;
+  const NcclSettings& settings_;
+  std::shared_ptr<Blocks> blocks_;
+  GpuStream stream_ = nullptr;
+  std::shared_ptr<std::byte> token_;
+  std::map<Key, GpuGraph> graphs_;
+  std::uint64_t graphs_made_after_ = 0;
+  std::map<Ticket, GpuEvent> started_;
+  Ticket last_ticket_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<NcclCommunicator> make_nccl_communicator(const NcclOptions& options) {
+  require(options.ranks >= 1 && options.rank >= 0 && options.rank < options.ranks,
+          fmt::format("NCCL: rank {} of {} is out of range", options.rank, options.ranks));
+  return std::make_unique<NcclBlackBox>(options);
+}
+
+int nccl_type(DataType type) {
+  switch (type) {
+    case DataType::f16:
+      return nccl_f16;
+    case DataType::bf16:
+      return nccl_bf16;
+    case DataType::f32:
+      return nccl_f32;
+    case DataType::f64:
+      return nccl_f64;
+    case DataType::i32:
+      return nccl_i32;
+    case DataType::i64:
+      return nccl_i64;
+    case DataType::u8:
+      return nccl_u8;
+  }
+  throw Unavailable(fmt::format("NCCL has no element type number {}", static_cast<int>(type)));
+}
+
+int nccl_op(ReduceOp op, DataType type, int ranks) {
+  const bool floating = type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 ||
+                        type == DataType::f64;
+  if (op == ReduceOp::avg && floating && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+    throw Unavailable(fmt::format(
+        "NCCL divides before it adds, so its avg of {} over {} ranks rounds every term; use sum, "
+        "or 2, 4, 8, ... ranks",
+        to_string(type), ranks));
+  }
+  switch (op) {
+    case ReduceOp::sum:
+      return nccl_sum;
+    case ReduceOp::prod:
+      return nccl_prod;
+    case ReduceOp::min:
+      return nccl_min;
+    case ReduceOp::max:
+      return nccl_max;
+    case ReduceOp::avg:
+      return nccl_avg;
+  }
+  throw Unavailable(fmt::format("NCCL has no operator number {}", static_cast<int>(op)));
+}
+
+}  // namespace collbench

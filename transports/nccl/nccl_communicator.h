@@ -1,0 +1,38 @@
+// NCCL as a black box: the same Communicator, played by NCCL on memory of GPUs.
+//
+// What NCCL can do here: every element type and sum, prod, min and max of them; avg of integers,
+// and of floating point for 1, 2, 4, 8, ... ranks. For other numbers it rounds every term before it
+// adds, which is not the average that collbench means. min and max may lose a NaN.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transports/communicator.h"
+#include "transports/cuda/driver.h"
+#include "transports/nccl/session.h"
+
+namespace collbench {
+
+/// Regions are memory that the GPU of the rank works on; others are refused with InvalidArgument.
+class NcclCommunicator : public Communicator {
+ public:
+  /// Memory of this GPU; registered with NCCL if the settings say so. It must go before the
+  /// communicator is used no more, and may go after it.
+  virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
+
+  /// The all-reduce as work of stream(), for whoever orders work on GPUs. Not waited for, and
+  /// checked for errors only when something is.
+  virtual void enqueue(Region in, Region out, ReduceOp op) = 0;
+  virtual GpuStream stream() const = 0;
+};
+
+/// Joins the other ranks, on the thread that will use it. Throws as NcclSession.
+std::unique_ptr<NcclCommunicator> make_nccl_communicator(const NcclOptions& options);
+
+/// What `bytes` of `type` and `op` are to NCCL. Throw Unavailable for what it cannot do.
+int nccl_type(DataType type);
+int nccl_op(ReduceOp op, DataType type, int ranks);
+
+}  // namespace collbench

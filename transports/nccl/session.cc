@@ -1,0 +1,250 @@
+#include "transports/nccl/session.h"
+
+#include <cstring>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "transports/cuda/driver.h"
+#include "transports/waiting.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::chrono::milliseconds guard_interval{10};
+constexpr int checks_between_health = 64;
+constexpr std::chrono::milliseconds spin_for{2};  // then give the processor away
+
+NcclUniqueId read_id(const std::string& text) {
+  NcclUniqueId id{};
+  require(text.size() == 2 * sizeof id.bytes, "the id of an NCCL communicator is 256 hex digits");
+  for (std::size_t i = 0; i < sizeof id.bytes; ++i) {
+    id.bytes[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  }
+  return id;
+}
+
+std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string make_nccl_id() {
+  NcclUniqueId id{};
+  const LoadedNccl& nccl = load_nccl();
+  if (const int error = nccl.call.get_unique_id(&id); error != nccl_success) {
+    throw Unavailable(fmt::format("NCCL {}: ncclGetUniqueId failed: {}", nccl.version,
+                                  nccl.call.error_string(error)));
+  }
+  std::string text;
+  for (const char byte : id.bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+NcclSession::NcclSession(const NcclOptions& options) : options_(options), nccl_(load_nccl()) {
+  CudaDriver::instance().use(options_.device);
+  NcclConfig config;
+  config.blocking = options_.settings.nonblocking ? 0 : 1;
+  if (options_.settings.channels > 0) {
+    config.least_ctas = config.most_ctas = options_.settings.channels;
+  }
+  const NcclUniqueId id = read_id(options_.unique_id);
+  if (options_.settings.nonblocking) {
+    join_nonblocking(config, id);
+  } else {
+    join_blocking(config, id);
+  }
+  guard_ = std::thread([this] { watch(); });
+}
+
+// While it joins, a blocking communicator has no handle by which it could be aborted. So it joins
+// on a thread of its own, which is left behind if the others never come.
+void NcclSession::join_blocking(NcclConfig& config, const NcclUniqueId& id) {
+  struct Joining {
+    NcclConfig config;
+    NcclComm comm = nullptr;
+    std::promise<int> result;
+  };
+  const auto joining = std::make_shared<Joining>();
+  joining->config = config;
+  std::future<int> result = joining->result.get_future();
+  const auto join = [joining, id, &nccl = nccl_, rank = options_.rank, ranks = options_.ranks,
+                     device = options_.device] {
+    try {
+      CudaDriver::instance().use(device);
+      joining->result.set_value(
+          nccl.call.init_rank(&joining->comm, ranks, id, rank, &joining->config));
+    } catch (...) {
+      joining->result.set_exception(std::current_exception());
+    }
+  };
+  std::thread thread(join);
+  const auto deadline = Clock::now() + options_.timeout;
+  while (result.wait_for(guard_interval) != std::future_status::ready) {
+    const bool given_up = options_.cancelled && options_.cancelled();
+    if (!given_up && Clock::now() < deadline) continue;
+    thread.detach();
+    fail("ncclCommInitRankConfig", given_up ? "the team gave up" : late());
+  }
+  thread.join();
+  const int error = result.get();
+  if (error != nccl_success) fail_with("ncclCommInitRankConfig", error);
+  comm_ = joining->comm;
+}
+
+void NcclSession::join_nonblocking(NcclConfig& config, const NcclUniqueId& id) {
+  const int result = nccl_.call.init_rank(&comm_, options_.ranks, id, options_.rank, &config);
+  if (result != nccl_in_progress && result != nccl_success) {
+    fail_with("ncclCommInitRankConfig", result);
+  }
+  settle("ncclCommInitRankConfig", nccl_in_progress);
+}
+
+NcclSession::~NcclSession() {
+  closing_ = true;
+  if (guard_.joinable()) guard_.join();
+  if (comm_ != nullptr && !aborted_) leave();
+}
+
+// Leaving waits for the other ranks too, so it is left to a thread that may be left behind.
+void NcclSession::leave() {
+  auto left = std::make_shared<std::promise<void>>();
+  std::future<void> done = left->get_future();
+  std::thread thread(
+      [left, &nccl = nccl_, comm = comm_, failed = failure_ != nullptr, device = options_.device] {
+        try {
+          CudaDriver::instance().use(device);
+          int state = failed ? nccl_remote_error : nccl.call.finalize(comm);
+          while (state == nccl_in_progress) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (nccl.call.async_error(comm, &state) != nccl_success) break;
+          }
+          (state == nccl_success ? nccl.call.destroy : nccl.call.abort)(comm);
+        } catch (const Error&) {
+          nccl.call.abort(comm);
+        }
+        left->set_value();
+      });
+  if (done.wait_for(std::min(options_.timeout, Seconds{10})) == std::future_status::ready) {
+    thread.join();
+  } else {
+    thread.detach();
+  }
+}
+
+void NcclSession::abort_once() {
+  if (comm_ == nullptr || aborted_.exchange(true)) return;
+  auto ended = std::make_shared<std::promise<void>>();
+  std::future<void> done = ended->get_future();
+  std::thread thread([ended, &nccl = nccl_, comm = comm_, device = options_.device] {
+    try {
+      CudaDriver::instance().use(device);
+    } catch (const Error&) {
+      // NCCL finds the device by itself.
+    }
+    nccl.call.abort(comm);
+    ended->set_value();
+  });
+  if (done.wait_for(std::chrono::seconds(5)) == std::future_status::ready) {
+    thread.join();
+  } else {
+    thread.detach();
+  }
+}
+
+// Looks after calls that block; what spins looks after itself.
+void NcclSession::watch() {
+  while (!closing_ && !aborted_) {
+    std::this_thread::sleep_for(guard_interval);
+    const std::int64_t deadline = deadline_ns_;
+    if (deadline == 0) continue;
+    const bool given_up = options_.cancelled && options_.cancelled();
+    if (given_up || nanoseconds(Clock::now()) > deadline) abort_once();
+  }
+}
+
+std::string NcclSession::late() const {
+  return fmt::format("not done within {}: a rank is missing, lost or stuck",
+                     to_string(options_.timeout));
+}
+
+std::string NcclSession::words(int error) const {
+  const char* last = nccl_.call.last_error(comm_);
+  std::string text = nccl_.call.error_string(error);
+  if (last != nullptr && *last != '\0') text += fmt::format(" ({})", last);
+  return text;
+}
+
+void NcclSession::fail(const char* name, const std::string& why) {
+  abort_once();
+  const std::string text = fmt::format("NCCL {}: rank {} of {}: {} failed: {}", nccl_.version,
+                                       options_.rank, options_.ranks, name, why);
+  failure_ = std::make_exception_ptr(TransportError(text));
+  std::rethrow_exception(failure_);
+}
+
+void NcclSession::fail_with(const char* name, int error) {
+  if (error == nccl_invalid_usage) {
+    throw Unavailable(fmt::format(
+        "NCCL {}: rank {} of {}: {} refuses: {}; several ranks on one GPU need processes of their "
+        "own, each with another NCCL_HOSTID",
+        nccl_.version, options_.rank, options_.ranks, name, words(error)));
+  }
+  fail(name, words(error));
+}
+
+int NcclSession::health() const {
+  int state = nccl_success;
+  const int asked = nccl_.call.async_error(comm_, &state);
+  return asked == nccl_success ? state : asked;
+}
+
+// A non-blocking call goes on after it has returned.
+void NcclSession::settle(const char* name, int result) {
+  const auto deadline = Clock::now() + options_.timeout;
+  while (result == nccl_in_progress) {
+    pause_processor();
+    result = health();
+    if (result != nccl_in_progress) break;
+    if (options_.cancelled && options_.cancelled()) fail(name, "the team gave up");
+    if (Clock::now() > deadline) fail(name, late());
+    std::this_thread::yield();
+  }
+  if (result != nccl_success) fail_with(name, result);
+}
+
+void NcclSession::begin_call() {
+  if (failure_) std::rethrow_exception(failure_);
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(options_.timeout);
+  deadline_ns_ = nanoseconds(Clock::now() + timeout);
+}
+
+void NcclSession::end_call(const char* name, int result) {
+  deadline_ns_ = 0;
+  if (aborted_) {
+    const bool given_up = options_.cancelled && options_.cancelled();
+    fail(name, given_up ? "the team gave up" : late());
+  }
+  settle(name, result);
+}
+
+void NcclSession::wait(const char* name, const std::function<bool()>& done) {
+  if (failure_) std::rethrow_exception(failure_);
+  const auto start = Clock::now();
+  const auto deadline = start + options_.timeout;
+  for (int round = 1; !done(); ++round) {
+    pause_processor();
+    if (round % checks_between_health != 0) continue;
+    if (const int error = health(); error != nccl_success && error != nccl_in_progress) {
+      fail_with(name, error);
+    }
+    if (options_.cancelled && options_.cancelled()) fail(name, "the team gave up");
+    const auto now = Clock::now();
+    if (now > deadline) fail(name, late());
+    if (now - start > spin_for) std::this_thread::yield();
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,157 @@
+#include "transports/shm/shm_world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "core/error.h"
+#include "transports/shm/layout.h"
+#include "transports/waiting.h"
+
+namespace collbench {
+
+namespace {
+
+constexpr int most_ranks = 512;
+constexpr double most_stay_seconds = 0.5;  // of a process that visits, after the end of the world
+
+}  // namespace
+
+std::size_t ShmLines::footprint(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  return sizeof(ShmHeader) + (sizeof(ShmArrival) + 2 * sizeof(ShmInline) + sizeof(ShmBusy)) * n +
+         (sizeof(ShmCounter) + (sizeof(ShmSlot) + sizeof(ShmPayload)) * shm_slots) * n * n;
+}
+
+std::size_t shm_world_footprint(int ranks) {
+  require(ranks >= 1 && ranks <= most_ranks,
+          "shared memory holds 1 to 512 ranks, not " + std::to_string(ranks));
+  return ShmLines::footprint(ranks);
+}
+
+void create_shm_world(std::byte* memory, int ranks, const ShmOptions& options) {
+  shm_world_footprint(ranks);  // refuses impossible sizes
+  auto& header = *new (memory) ShmHeader{};
+  header.ranks = ranks;
+  header.cores = options.cores > 0 ? options.cores : usable_cores();
+  header.peer_memory = options.peer_memory;
+  header.timeout_seconds = options.timeout.count();
+}
+
+void abort_shm_world(std::byte* world, std::string_view message) {
+  ShmHeader& header = ShmLines(world).header();
+  std::uint32_t alive = 0;
+  if (!header.aborted.compare_exchange_strong(alive, 1)) return;
+  const std::size_t length = std::min(message.size(), shm_message_bytes - 1);
+  std::memcpy(header.message, message.data(), length);
+  header.message[length] = '\0';
+  header.aborted.store(2);
+  header.epoch.fetch_add(1);
+  futex_wake_all(header.epoch);
+}
+
+std::string shm_world_error(const std::byte* world) {
+  const ShmHeader& header = ShmLines(const_cast<std::byte*>(world)).header();
+  while (header.aborted.load() == 1) std::this_thread::yield();
+  return header.aborted.load() == 2 ? header.message : "";
+}
+
+std::shared_ptr<std::byte> allocate_shm_world(int ranks, const ShmOptions& options) {
+  const std::size_t bytes = shm_world_footprint(ranks);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw InvalidArgument("shared memory: no room for a world of " + std::to_string(ranks) +
+                          " ranks (" + to_string(Bytes{static_cast<std::int64_t>(bytes)}) + ")");
+  }
+  auto* world = static_cast<std::byte*>(memory);
+  create_shm_world(world, ranks, options);
+  return {world, [bytes](std::byte* p) { munmap(p, bytes); }};
+}
+
+ShmWaiter::ShmWaiter(const ShmView& view, Rank rank)
+    : world_(view.world),
+      lines_(view.world),
+      header_(lines_.header()),
+      visits_(lines_.busy(rank).visits),
+      rank_(rank),
+      timeout_seconds_(header_.timeout_seconds),
+      spins_(header_.ranks <= header_.cores ? 2000 : 1),
+      yields_(header_.ranks <= header_.cores ? 20 : 200),
+      threads_(view.shared_bytes == 0),
+      own_fence_(!accept_fences()) {}
+
+void ShmWaiter::pause() { pause_processor(); }
+
+void ShmWaiter::yield() { sched_yield(); }
+
+double ShmWaiter::seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Whoever does not see that a rank has left is visiting already, or will see it at the next visit.
+// Nobody waits here as a visitor, so that two who leave do not wait for each other. The visit of a
+// process may have ended with it, or be stopped, which must not keep the others.
+void ShmWaiter::await_visitors() {
+  end_visit();
+  header_.left.store(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_everywhere();
+  const double deadline = seconds_now() + most_stay_seconds;
+  for (Rank r = 0; r < header_.ranks; ++r) {
+    while (lines_.busy(r).visits.load(std::memory_order_acquire) != 0) {
+      if (!threads_ && seconds_now() > deadline) return;
+      yield();
+    }
+  }
+}
+
+std::string ShmWaiter::end_world(const std::string& reason) {
+  abort_shm_world(world_, reason);
+  await_visitors();
+  return shm_world_error(world_);
+}
+
+void ShmWaiter::leave() { throw TransportError(end_world({})); }
+
+std::uint32_t ShmWaiter::enlist() {
+  header_.sleepers.fetch_add(1);
+  const std::uint32_t epoch = header_.epoch.load();
+  fence_everywhere();
+  return epoch;
+}
+
+void ShmWaiter::sleep(std::uint32_t epoch) {
+  // The short timeout bounds what a missed wake-up can cost, and lets the deadline be looked at.
+  futex_sleep(header_.epoch, epoch, std::chrono::milliseconds(20));
+}
+
+void ShmWaiter::wake() {
+  header_.epoch.fetch_add(1);
+  futex_wake_all(header_.epoch);
+}
+
+void ShmWaiter::announce_wait(Rank peer) {
+  lines_.busy(rank_).waits_for_plus_one.store(peer + 1, std::memory_order_relaxed);
+}
+
+// Follows who waits for whom to the rank that waits for nobody, which is the one that is stuck.
+void ShmWaiter::give_up(Rank peer, std::string reason) {
+  Rank stuck = peer;
+  for (int hops = 0; stuck >= 0 && hops < header_.ranks; ++hops) {
+    const Rank next = lines_.busy(stuck).waits_for_plus_one.load(std::memory_order_relaxed) - 1;
+    if (next < 0 || next == peer) break;
+    stuck = next;
+  }
+  if (stuck != peer) {
+    reason = "rank " + std::to_string(stuck) + " is stuck: others wait for it, and " + reason;
+  }
+  throw TransportError(end_world(reason));
+}
+
+}  // namespace collbench

@@ -1,0 +1,224 @@
+#include "transports/world/launch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "core/error.h"
+#include "transports/world/piped_process.h"
+
+namespace collbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Started by the remote shell with the worker's command as arguments. The first line it reads is
+/// the secret, later ones are signals. At the end of input the worker is asked to end, and 5 s
+/// later killed.
+constexpr const char* remote_script =
+    "IFS= read -r COLLBENCH_JOB_TOKEN || exit 5; export COLLBENCH_JOB_TOKEN; exec 3<&0; "
+    "\"$@\" </dev/null 3<&- & worker=$!; "
+    "(while read -r signal; do kill -s \"$signal\" \"$worker\"; done; kill \"$worker\"; sleep 5; "
+    "kill -9 \"$worker\") "
+    "<&3 >/dev/null 2>&1 & watcher=$!; "
+    "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
+
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string address_of(const LaunchHost& host, int port) {
+  return fmt::format("{}:{}", host.name.substr(host.name.rfind('@') + 1), port);
+}
+
+LaunchHost parse_launch_host(const std::string& text) {
+  LaunchHost host{text, 1};
+  const std::size_t colon =
+      text.find(':', text.find(']') == std::string::npos ? 0 : text.find(']'));
+  if (colon != std::string::npos) {
+    host.name = text.substr(0, colon);
+    const std::string slots = text.substr(colon + 1);
+    const bool digits = !slots.empty() && slots.size() <= 4 &&
+                        slots.find_first_not_of("0123456789") == std::string::npos;
+    host.slots = digits ? std::stoi(slots) : 0;
+    require(host.slots > 0,
+            fmt::format("--hosts: '{}' is not HOST:SLOTS; slots are a number from 1 to 9999 "
+                        "(--port says where they listen)",
+                        text));
+  }
+  require(!host.name.empty() && host.name[0] != '-' &&
+              host.name.find_first_of(" \t\n'\"\\$;&|<>`") == std::string::npos,
+          fmt::format("--hosts: '{}' is not the name of a host", text));
+  return host;
+}
+
+/// A worker as the launcher sees it.
+struct Worker {
+  LaunchCommand command;
+  PipedProcess process;
+  bool ended = false;
+};
+
+class Launch {
+ public:
+  Launch(const LaunchPlan& plan, const LaunchHooks& hooks) : plan_(plan), hooks_(hooks) {
+    for (LaunchCommand& command : launch_commands(plan)) {
+      PipedProcess process(command.words);
+      process.write(plan.token + "\n");
+      workers_.push_back({std::move(command), std::move(process)});
+    }
+  }
+
+  LaunchEnd run() {
+    while (running()) {
+      wait();
+      for (Worker& worker : workers_) look_after(worker);
+      if (!signalled_) {
+        const std::string name = hooks_.signalled();
+        if (!name.empty()) tell(name.substr(3));
+        signalled_ = !name.empty();
+      }
+      escalate();
+    }
+    return end_;
+  }
+
+ private:
+  bool running() const {
+    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.ended; });
+  }
+
+  void wait() {
+    std::vector<pollfd> descriptors;
+    for (const Worker& worker : workers_) {
+      if (worker.ended) continue;
+      descriptors.push_back({worker.process.out_descriptor(), POLLIN, 0});
+      descriptors.push_back({worker.process.err_descriptor(), POLLIN, 0});
+    }
+    poll(descriptors.data(), descriptors.size(), 50);
+  }
+
+  void look_after(Worker& worker) {
+    if (worker.ended) return;
+    const std::optional<int> code = worker.process.exit_code();  // before the last of its output
+    const Rank rank = worker.command.rank;
+    worker.process.read([&](const std::string& line) { hooks_.on_line(rank, false, line); },
+                        [&](const std::string& line) { hooks_.on_line(rank, true, line); });
+    if (!code) return;
+    worker.ended = true;
+    if (*code == 0 || failed_) return;
+    // Who hears of the interruption from a peer first ends as one that lost it.
+    const bool was_told = *code == 130 || *code == 143;
+    if (end_.code == 0 || (end_.code == 5 && was_told)) end_ = end_of(worker.command, *code);
+    // Asked to stop, workers take the time they need; a second Ctrl-C ends us, and them with us.
+    failed_ = !signalled_;
+    if (failed_) give_time();
+  }
+
+  LaunchEnd end_of(const LaunchCommand& command, int code) const {
+    const std::string who = fmt::format("rank {} on {}", command.rank, command.host);
+    if (code == 255) {
+      return {5, fmt::format("{}: '{}' failed; 'ssh {}' must work without a password", who,
+                             plan_.ssh[0], command.host)};
+    }
+    if (code == 126 || code == 127) {
+      return {4, fmt::format("{}: there is no '{}' that can be run; --program says where it is",
+                             who, plan_.program)};
+    }
+    if (code == 130 || code == 143) return {code, fmt::format("{} was interrupted", who)};
+    if (code > 128) return {5, fmt::format("{} was killed by signal {}", who, code - 128)};
+    return {code, fmt::format("{} ended with exit code {}", who, code)};
+  }
+
+  void tell(const std::string& signal) {
+    for (Worker& worker : workers_) {
+      if (!worker.ended) worker.process.write(signal + "\n");
+    }
+  }
+
+  void give_time() {
+    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(plan_.patience);
+  }
+
+  /// SIGTERM, SIGKILL, and at last the connection.
+  void escalate() {
+    if (!deadline_ || Clock::now() < *deadline_ || !running()) return;
+    if (++stage_ <= 2) return tell_and_wait(stage_ == 1 ? "TERM" : "KILL");
+    for (Worker& worker : workers_) worker.process.kill();
+  }
+
+  void tell_and_wait(const std::string& signal) {
+    tell(signal);
+    give_time();
+  }
+
+  const LaunchPlan& plan_;
+  const LaunchHooks& hooks_;
+  std::vector<Worker> workers_;
+  LaunchEnd end_;
+  bool signalled_ = false;
+  bool failed_ = false;  // a worker, and not because it was told to stop
+  int stage_ = 0;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace
+
+std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
+  std::vector<LaunchHost> hosts;
+  std::set<std::string> names;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    hosts.push_back(parse_launch_host(text.substr(begin, comma - begin)));
+    require(names.insert(hosts.back().name).second,
+            fmt::format("--hosts: '{}' is there twice; '{}:2' starts two workers on it",
+                        hosts.back().name, hosts.back().name));
+    begin = comma + 1;
+  }
+  return hosts;
+}
+
+std::vector<LaunchCommand> launch_commands(const LaunchPlan& plan) {
+  const std::vector<std::string>& words = plan.arguments;
+  require(!words.empty() && (words[0] == "run" || words[0] == "train"),
+          fmt::format("after -- comes 'run ...' or 'train ...', not '{}'",
+                      words.empty() ? "" : words[0]));
+  for (const std::string& word : words) {
+    for (const char* own : {"--hosts", "--rank", "--token-file"}) {
+      require(word != own && !word.starts_with(std::string(own) + "="),
+              fmt::format("{} after -- is what launch gives each worker; leave it out", own));
+    }
+  }
+  std::vector<LaunchCommand> commands;
+  std::string addresses;
+  for (const LaunchHost& host : plan.hosts) {
+    require(plan.first_port + host.slots - 1 <= 65'535,
+            fmt::format("{} workers on {} from port {} need ports beyond 65535", host.slots,
+                        host.name, plan.first_port));
+    for (int slot = 0; slot < host.slots; ++slot) {
+      addresses += (addresses.empty() ? "" : ",") + address_of(host, plan.first_port + slot);
+      commands.push_back({static_cast<Rank>(commands.size()), host.name, plan.ssh});
+    }
+  }
+  for (LaunchCommand& command : commands) {
+    std::string line =
+        fmt::format("exec sh -c {} sh {}", quoted(remote_script), quoted(plan.program));
+    for (const std::string& word : words) line += " " + quoted(word);
+    line += fmt::format(" --hosts {} --rank {}", quoted(addresses), command.rank);
+    command.words.push_back(command.host);
+    command.words.push_back(line);
+  }
+  return commands;
+}
+
+LaunchEnd launch(const LaunchPlan& plan, const LaunchHooks& hooks) {
+  return Launch(plan, hooks).run();
+}
+
+}  // namespace collbench

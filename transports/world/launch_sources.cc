@@ -1,0 +1,338 @@
+#include "transports/world/launch_sources.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/host_port.h"
+#include "core/suggest.h"
+#include "transports/world/launcher_variables.h"
+#include "transports/world/slurm_nodes.h"
+#include "transports/world/tf_config.h"
+
+namespace collbench {
+namespace {
+
+constexpr int most_ranks = 1 << 20;
+constexpr int pod_port = 7101;  // of workers that have an address each
+
+std::string text_of(const LaunchFacts& facts, const char* name) {
+  const char* value = name == nullptr ? nullptr : facts.environment(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_set(const LaunchFacts& facts, const char* name) {
+  return name != nullptr && facts.environment(name) != nullptr;
+}
+
+int number_of(const LaunchFacts& facts, const char* name, int least, int most) {
+  const std::string text = text_of(facts, name);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(
+      error == std::errc() && end == text.data() + text.size() && value >= least && value <= most,
+      fmt::format("{} must be a whole number from {} to {}, not '{}'", name, least, most, text));
+  return value;
+}
+
+/// What one source says; no rank or no number of ranks where it is silent about it.
+struct Claim {
+  std::string source;
+  std::optional<int> rank;
+  int ranks = 0;
+  bool all_here = false;  // all ranks are on this machine
+  std::vector<std::string> hosts;
+  bool evaluator = false;
+};
+
+/// A row of the table: a launcher, by its variables unless `read` has a way of its own.
+struct Source {
+  const char* key;  // for --launcher
+  const char* name;
+  LauncherVariables variables;
+  const char* local_ranks;  // how many of them are on this machine
+  std::optional<Claim> (*read)(const LaunchFacts&, const Source&);
+};
+
+std::optional<Claim> read_tf_config(const LaunchFacts& facts, const Source& source) {
+  if (!is_set(facts, source.variables.index)) return std::nullopt;
+  const MirroredPlace place =
+      mirrored_place(parse_tf_config(text_of(facts, source.variables.index)));
+  Claim claim;
+  claim.source = source.name;
+  claim.evaluator = place.evaluator;
+  if (place.evaluator) return claim;
+  claim.rank = place.rank;
+  claim.ranks = std::max(1, static_cast<int>(place.hosts.size()));
+  claim.hosts = place.hosts;
+  return claim;
+}
+
+std::optional<Claim> read_variables(const LaunchFacts& facts, const Source& source) {
+  if (!is_set(facts, source.variables.index)) return std::nullopt;
+  Claim claim;
+  claim.source = source.name;
+  if (source.variables.count != nullptr) {
+    require(is_set(facts, source.variables.count),
+            fmt::format("{} is set, but {} is not; a worker needs both (or neither)",
+                        source.variables.index, source.variables.count));
+    claim.ranks = number_of(facts, source.variables.count, 1, most_ranks);
+  }
+  claim.rank = number_of(facts, source.variables.index, 0,
+                         claim.ranks == 0 ? most_ranks - 1 : claim.ranks - 1);
+  claim.all_here =
+      claim.ranks > 0 && text_of(facts, source.local_ranks) == fmt::to_string(claim.ranks);
+  return claim;
+}
+
+/// A batch script has a rank, but no step: then nothing was launched.
+std::optional<Claim> read_step(const LaunchFacts& facts, const Source& source) {
+  return is_set(facts, source.variables.count) ? read_variables(facts, source) : std::nullopt;
+}
+
+constexpr const char* tf_config = "TF_CONFIG";
+constexpr const char* torchrun = "torchrun";
+constexpr const char* open_mpi = "Open MPI";
+constexpr const char* pmi = "PMI";
+constexpr const char* slurm = "Slurm";
+constexpr const char* kubernetes = "Kubernetes";
+constexpr const char* pmix = "PMIx";
+
+constexpr Source sources[] = {
+    {"tf-config", tf_config, {"TF_CONFIG", nullptr}, nullptr, read_tf_config},
+    {"torchrun", torchrun, torchrun_variables, "LOCAL_WORLD_SIZE", read_variables},
+    {"open-mpi", open_mpi, open_mpi_variables, "OMPI_COMM_WORLD_LOCAL_SIZE", read_variables},
+    {"pmi", pmi, pmi_variables, "MPI_LOCALNRANKS", read_variables},
+    {"slurm", slurm, slurm_variables, nullptr, read_step},
+    {"kubernetes", kubernetes, kubernetes_variables, nullptr, read_variables},
+    {"pmix", pmix, pmix_variables, nullptr, read_variables},
+};
+
+std::string words_of(const Claim& claim) {
+  if (claim.rank && claim.ranks > 0) return fmt::format("rank {} of {}", *claim.rank, claim.ranks);
+  return claim.rank ? fmt::format("rank {}", *claim.rank) : fmt::format("{} workers", claim.ranks);
+}
+
+/// Another launcher may have started torchrun once for each node, and that this process.
+bool is_node_of(const LaunchFacts& facts, const Claim& inner, const Claim& outer) {
+  return inner.source == torchrun && is_set(facts, "GROUP_RANK") &&
+         is_set(facts, "GROUP_WORLD_SIZE") &&
+         number_of(facts, "GROUP_RANK", 0, most_ranks) == outer.rank &&
+         (outer.ranks == 0 || number_of(facts, "GROUP_WORLD_SIZE", 1, most_ranks) == outer.ranks);
+}
+
+void require_consistent(const LaunchFacts& facts, const std::vector<Claim>& claims) {
+  for (auto one = claims.begin(); one != claims.end(); ++one) {
+    for (auto other = one + 1; other != claims.end(); ++other) {
+      const bool same_rank = !one->rank || !other->rank || one->rank == other->rank;
+      const bool same_size = one->ranks == 0 || other->ranks == 0 || one->ranks == other->ranks;
+      require((same_rank && same_size) || one->evaluator || is_node_of(facts, *one, *other),
+              fmt::format("{} says {}, {} says {}; unset the variables of one, or say with "
+                          "--launcher which to believe",
+                          one->source, words_of(*one), other->source, words_of(*other)));
+      if (one->hosts.empty() || other->hosts.empty()) continue;
+      const auto [mine, theirs] =
+          std::mismatch(one->hosts.begin(), one->hosts.end(), other->hosts.begin());
+      require(mine == one->hosts.end(),
+              fmt::format("{} has rank {} at {}, {} has it at {}; leave one out", one->source,
+                          mine - one->hosts.begin(), mine == one->hosts.end() ? "" : *mine,
+                          other->source, theirs == other->hosts.end() ? "" : *theirs));
+    }
+  }
+}
+
+std::vector<Claim> options_of(const LaunchFacts& facts) {
+  std::vector<Claim> claims;
+  if (facts.rank) {
+    claims.emplace_back();
+    claims.back().source = "--rank";
+    claims.back().rank = facts.rank;
+  }
+  if (!facts.hosts.empty()) {
+    claims.emplace_back();
+    claims.back().source = "--hosts";
+    claims.back().ranks = static_cast<int>(facts.hosts.size());
+    claims.back().hosts = facts.hosts;
+  }
+  return claims;
+}
+
+/// What the launchers say that are to be listened to.
+std::vector<Claim> launchers_of(const LaunchFacts& facts) {
+  const std::vector<std::string> names = launcher_names();
+  require(std::find(names.begin(), names.end(), facts.launcher) != names.end(),
+          fmt::format("--launcher: unknown '{}'.{} Known are {}", facts.launcher,
+                      did_you_mean(facts.launcher, names), fmt::join(names, ", ")));
+  std::vector<Claim> claims;
+  for (const Source& source : sources) {
+    if (facts.launcher != "auto" && facts.launcher != source.key) continue;
+    const std::optional<Claim> claim = source.read(facts, source);
+    require(claim || facts.launcher == "auto",
+            fmt::format("--launcher {}: {} is not set", source.key, source.variables.index));
+    if (claim && claim->ranks != 1) claims.push_back(*claim);
+  }
+  const bool by_mpirun = std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
+    return claim.source == open_mpi || claim.source == pmi;
+  });
+  // mpirun starts its daemons with srun, and their step is what Slurm's variables then describe.
+  if (by_mpirun) std::erase_if(claims, [](const Claim& claim) { return claim.source == slurm; });
+  return claims;
+}
+
+/// Known to the user or to PyTorch where the launcher itself does not say it.
+int size_besides(const LaunchFacts& facts, const LaunchedWorker& worker) {
+  const bool world = is_set(facts, "WORLD_SIZE");
+  const int size = world ? number_of(facts, "WORLD_SIZE", 1, most_ranks) : 0;
+  require(!world || facts.workers == 0 || size == facts.workers,
+          fmt::format("--workers says {} workers, WORLD_SIZE says {} workers; leave one out",
+                      facts.workers, size));
+  require(world || facts.workers > 0,
+          fmt::format("{} says rank {}, but nothing says of how many: set WORLD_SIZE or --workers "
+                      "for all of them",
+                      worker.source, worker.rank));
+  return world ? size : facts.workers;
+}
+
+/// The pods of an indexed Job are JOB-0, JOB-1, ... within the domain of their service.
+std::vector<std::string> pods_of(const LaunchFacts& facts, const LaunchedWorker& worker) {
+  const std::string name = facts.host_name();
+  const std::size_t dot = name.find('.');
+  const std::string index = fmt::format("-{}", worker.rank);
+  require(dot != std::string::npos && name.substr(0, dot).ends_with(index),
+          fmt::format("started by Kubernetes as index {}, but this pod is '{}', not "
+                      "JOB{}.SERVICE: give the pods a headless service as their subdomain, or set "
+                      "MASTER_ADDR and MASTER_PORT",
+                      worker.rank, name, index));
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < worker.ranks; ++rank) {
+    hosts.push_back(fmt::format("{}-{}{}:{}", name.substr(0, dot - index.size()), rank,
+                                name.substr(dot), pod_port));
+  }
+  return hosts;
+}
+
+/// A port that all ranks of a job derive alike, among the dynamic ones that Linux does not lend out
+/// by itself.
+int port_of_job(const std::string& job) {
+  std::uint32_t hash = 2166136261;  // FNV-1a
+  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return static_cast<int>(20'000 + hash % 12'000);
+}
+
+int meeting_port(const LaunchFacts& facts, const LaunchedWorker& worker) {
+  if (is_set(facts, "MASTER_PORT")) return number_of(facts, "MASTER_PORT", 1, 65'534) + 1;
+  if (worker.source != slurm) {
+    for (const char* name : {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}) {
+      if (is_set(facts, name)) return port_of_job(text_of(facts, name));
+    }
+  }
+  if (is_set(facts, "SLURM_STEP_ID")) {
+    return port_of_job(text_of(facts, "SLURM_JOB_ID") + "." + text_of(facts, "SLURM_STEP_ID"));
+  }
+  throw InvalidArgument(
+      fmt::format("started by {}, but nothing says at which port the ranks meet: set MASTER_PORT "
+                  "for all of them",
+                  worker.source));
+}
+
+std::string meeting_of(const LaunchFacts& facts, const LaunchedWorker& worker, bool all_here) {
+  HostPort meeting{text_of(facts, "MASTER_ADDR"), 0};
+  if (meeting.host.empty() && all_here) meeting.host = "127.0.0.1";
+  const bool step = worker.source == slurm || worker.source == pmix;
+  const std::string nodes = text_of(facts, step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST");
+  if (meeting.host.empty() && !nodes.empty()) meeting.host = expand_node_list(nodes).front();
+  require(!meeting.host.empty(),
+          fmt::format("started by {}, but nothing says where rank 0 is: set MASTER_ADDR (and "
+                      "MASTER_PORT) for all ranks",
+                      worker.source));
+  meeting.port = meeting_port(facts, worker);
+  return to_string(meeting);
+}
+
+/// What all claims say together, each part by the first that says it.
+LaunchedWorker merged(const std::vector<Claim>& claims) {
+  LaunchedWorker worker;
+  worker.rank = -1;
+  worker.ranks = 0;
+  for (const Claim& claim : claims) {
+    if (worker.rank < 0 && claim.rank) {
+      worker.rank = *claim.rank;
+      worker.source = claim.source;
+    }
+    if (worker.ranks == 0) worker.ranks = claim.ranks;
+    if (worker.hosts.empty()) worker.hosts = claim.hosts;
+    worker.evaluator = worker.evaluator || claim.evaluator;
+  }
+  return worker;
+}
+
+}  // namespace
+
+std::vector<std::string> launcher_names() {
+  std::vector<std::string> names = {"auto", "none"};
+  for (const Source& source : sources) names.emplace_back(source.key);
+  return names;
+}
+
+std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
+  std::vector<Claim> claims = options_of(facts);
+  for (Claim& claim : launchers_of(facts)) claims.push_back(std::move(claim));
+  require_consistent(facts, claims);
+  LaunchedWorker worker = merged(claims);
+  if (worker.evaluator) {
+    worker.source = tf_config;
+    worker.hosts.clear();
+    return worker;
+  }
+  if (worker.rank < 0) {
+    require(facts.hosts.empty(),
+            "--hosts needs --rank, this process's place in it from 0, or a launcher that says it");
+    require(facts.meeting.empty(),
+            "--meet needs --rank and --workers, or a launcher that says them");
+    return std::nullopt;
+  }
+  if (worker.source == "--rank" && worker.ranks == 0) {
+    require(!facts.meeting.empty() && facts.workers > 0,
+            "--rank needs --hosts, the HOST:PORT of every worker, or --workers and --meet");
+  }
+  if (worker.ranks == 0) worker.ranks = size_besides(facts, worker);
+  require(worker.rank < worker.ranks, fmt::format("{} must be at most {} (got {})", worker.source,
+                                                  worker.ranks - 1, worker.rank));
+  if (worker.ranks == 1 && facts.hosts.empty()) return std::nullopt;
+  if (!facts.hosts.empty() && worker.source == "--rank") worker.source = "--hosts";
+  if (!facts.meeting.empty()) {
+    require(worker.hosts.empty(),
+            fmt::format("--meet is for workers whose addresses nothing names, but {} names them",
+                        worker.source));
+    worker.meeting = facts.meeting;
+    return worker;
+  }
+  const bool pods = worker.source == kubernetes && !is_set(facts, "MASTER_ADDR");
+  if (worker.hosts.empty() && pods) worker.hosts = pods_of(facts, worker);
+  const bool all_here =
+      std::any_of(claims.begin(), claims.end(), [](const Claim& claim) { return claim.all_here; });
+  worker.meeting =
+      worker.hosts.empty() ? meeting_of(facts, worker, all_here) : worker.hosts.front();
+  return worker;
+}
+
+std::string full_host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return "";
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_CANONNAME;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(name, nullptr, &hints, &found) != 0) return name;
+  std::string full = found->ai_canonname == nullptr ? name : found->ai_canonname;
+  freeaddrinfo(found);
+  return full;
+}
+
+}  // namespace collbench

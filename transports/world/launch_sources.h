@@ -1,0 +1,63 @@
+// Which worker of how many this process is, and where it finds the others: one table of all that
+// may say so.
+//
+//   --rank --hosts --workers --meet              options; --hosts names every address
+//   TF_CONFIG                                    TensorFlow, Kubeflow's TFJob; names every address
+//   RANK WORLD_SIZE MASTER_ADDR MASTER_PORT      torchrun, Kubeflow's PyTorchJob
+//   OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE    Open MPI's mpirun, Kubeflow's MPIJob
+//   PMI_RANK PMI_SIZE                            MPICH, Intel MPI, srun --mpi=pmi2
+//   SLURM_PROCID SLURM_STEP_NUM_TASKS            Slurm's srun; in a batch script there is no step
+//   JOB_COMPLETION_INDEX                         Kubernetes, indexed Job; the number of workers is
+//                                                WORLD_SIZE or --workers, the pods' names follow
+//                                                from this one's and a headless service
+//   PMIX_RANK                                    PMIx; the number as above, if no other has it
+//
+// All that speak must agree, save that any launcher may start torchrun once for each node, and that
+// mpirun starts its daemons with srun. A launcher of one worker says nothing. Where no address is
+// known but rank 0's, the ranks meet there (transports/world/meeting.h): at --meet, else at
+// MASTER_ADDR, else on this machine if all ranks are here, else at the first node of Slurm's list.
+// The port is MASTER_PORT + 1 (torchrun itself holds MASTER_PORT), or one derived from the number
+// of the job.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace collbench {
+
+/// The value of an environment variable, or null: std::getenv, or a test's own.
+using Environ = std::function<const char*(const char*)>;
+
+/// What is asked for who this process is.
+struct LaunchFacts {
+  Environ environment;
+  std::function<std::string()> host_name;  // with its domain; asked of Kubernetes only
+  std::string launcher = "auto";           // of launcher_names(): the only one to listen to
+  std::optional<int> rank;                 // --rank
+  std::vector<std::string> hosts;          // --hosts
+  int workers = 0;                         // --workers; 0: not given
+  std::string meeting;                     // --meet
+};
+
+struct LaunchedWorker {
+  std::string source;  // "--hosts", "TF_CONFIG", "torchrun", "Open MPI", ...
+  int rank = 0;
+  int ranks = 1;
+  std::vector<std::string> hosts;  // HOST:PORT of every rank; empty: the ranks meet to learn them
+  std::string meeting;             // HOST:PORT at which rank 0 awaits the others
+  bool evaluator = false;          // of TF_CONFIG: outside the cluster, the rest is empty
+};
+
+/// What --launcher takes: auto, none, and the names of the table.
+std::vector<std::string> launcher_names();
+
+/// Nothing if this process is the only worker. Throws InvalidArgument for what is incomplete, no
+/// number, or contradicts another source; the message names both.
+std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts);
+
+/// This machine's name with its domain, as the others may know it.
+std::string full_host_name();
+
+}  // namespace collbench

@@ -1,0 +1,351 @@
+#include "transports/world/meeting.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/host_port.h"
+#include "core/keyed_digest.h"
+#include "transports/world/meeting_sockets.h"
+#include "transports/world/meeting_words.h"
+
+namespace collbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto between_words = Seconds{5};  // or a quarter of the timeout
+constexpr const char* gone = "gone";        // says a guest whose patience has ended
+constexpr auto between_looks = std::chrono::milliseconds(100);
+constexpr int children_each = 16;
+constexpr std::size_t most_named = 32;
+constexpr std::size_t strangers = 64;  // at once, beside the ranks
+
+/// When to give up, and when to say again who is missing.
+class Patience {
+ public:
+  explicit Patience(const Meeting& meeting)
+      : meeting_(meeting),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(meeting.timeout)),
+        pause_(std::chrono::duration_cast<Clock::duration>(
+            std::min(between_words, meeting.timeout / 4))),
+        next_word_(Clock::now() + pause_) {}
+
+  /// Throws once the time is over; true, having told it, when it is time for a word.
+  bool check(const std::string& missing) {
+    const auto now = Clock::now();
+    if (now >= end_) {
+      throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}", meeting_.rank,
+                                       to_string(meeting_.timeout), missing, meeting_.address));
+    }
+    if (now < next_word_) return false;
+    next_word_ = now + pause_;
+    say(fmt::format("waiting for {} at {}", missing, meeting_.address));
+    return true;
+  }
+  void say(const std::string& text) const {
+    if (meeting_.on_waiting) meeting_.on_waiting(text);
+  }
+
+ private:
+  const Meeting& meeting_;
+  Clock::time_point end_;
+  Clock::duration pause_;
+  Clock::time_point next_word_;
+};
+
+std::string names_of(const std::vector<Rank>& ranks) {
+  const std::vector<Rank> named(
+      ranks.begin(), ranks.begin() + std::min<std::ptrdiff_t>(most_named, std::ssize(ranks)));
+  const std::string more =
+      ranks.size() > most_named ? fmt::format(" and {} more", ranks.size() - most_named) : "";
+  return fmt::format("rank{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(named, ", "), more);
+}
+
+/// Why a guest that knows the token cannot be the rank that it says to be; empty if it can.
+std::string unfit(const MeetingGuest& guest, const std::string& host, const Meeting& meeting) {
+  const std::string who = fmt::format("rank {} at {}", guest.rank, host);
+  if (guest.version != meeting.version) {
+    return fmt::format("{} has version {} where rank {} has {}", who, guest.version, meeting.rank,
+                       meeting.version);
+  }
+  if (guest.ranks != meeting.ranks) {
+    return fmt::format("{} was started for {} ranks, rank {} for {}", who, guest.ranks,
+                       meeting.rank, meeting.ranks);
+  }
+  if (guest.rank >= guest.ranks) return fmt::format("{} is no rank of {}", who, guest.ranks);
+  return "";
+}
+
+/// Gives the table to those who ask this rank for it, until all of them have it.
+void hand_on(const Meeting& meeting, const std::string& table, Reception& reception,
+             Patience& patience) {
+  std::vector<Rank> left = meeting_children(meeting.rank, meeting.ranks);
+  const auto give = [&](Reception::Caller&& caller, const std::string& line) {
+    const ReadGuest read = read_guest(line, meeting.token, caller.number);
+    const auto found = std::find(left.begin(), left.end(), read.guest.rank);
+    if (!read.proved || found == left.end()) return;
+    if (caller.socket.send(proved_line(table, meeting.token, read.guest.number))) left.erase(found);
+  };
+  while (!left.empty()) {
+    reception.serve(between_looks, give);
+    if (!left.empty()) patience.check(names_of(left) + " to fetch the addresses");
+  }
+}
+
+/// Rank 0's side.
+class Host {
+ public:
+  Host(const Meeting& meeting, int port)
+      : meeting_(meeting),
+        patience_(meeting),
+        address_(parse_host_port("the meeting", meeting.address)),
+        reception_(listen_at(to_string({meeting.listen, address_.port}), "rank 0"),
+                   static_cast<std::size_t>(meeting.ranks) + strangers),
+        guests_(static_cast<std::size_t>(meeting.ranks)),
+        missing_(meeting.ranks - 1) {
+    allow_descriptors(2 * guests_.size() + 256);
+    guests_[0].address = to_string({meeting.host.empty() ? address_.host : meeting.host, port});
+  }
+
+  std::vector<std::string> run() {
+    try {
+      gather();
+    } catch (const TransportError& error) {
+      for (const Guest& guest : guests_) tell(guest, fmt::format("error {}", error.what()));
+      throw;
+    }
+    return hand_out();
+  }
+
+ private:
+  struct Guest {
+    mutable LineSocket socket;
+    std::string number;
+    std::string address;  // "" until it has come
+    std::string relay;
+    std::string host;
+  };
+
+  void gather() {
+    const auto said = [this](Reception::Caller&& caller, const std::string& line) {
+      admit(std::move(caller), line);
+    };
+    Clock::time_point looked = Clock::now();
+    while (missing_ > 0) {
+      reception_.serve(between_looks, said);
+      if (missing_ == 0 || Clock::now() - looked < between_looks) continue;
+      looked = Clock::now();
+      watch_guests();
+      const std::string absent = names_of(absent_ranks());
+      if (!patience_.check(absent)) continue;
+      for (const Guest& guest : guests_) {
+        if (guest.socket.descriptor() >= 0) guest.socket.send("wait " + absent);
+      }
+    }
+  }
+
+  std::vector<Rank> absent_ranks() const {
+    std::vector<Rank> ranks;
+    for (std::size_t r = 1; r < guests_.size(); ++r) {
+      if (guests_[r].address.empty()) ranks.push_back(static_cast<Rank>(r));
+    }
+    return ranks;
+  }
+
+  void admit(Reception::Caller&& caller, const std::string& line) {
+    const ReadGuest read = read_guest(line, meeting_.token, caller.number);
+    if (!read.proved || read.guest.fetches) {
+      const std::string why = read.fault.empty()
+                                  ? fmt::format(
+                                        "rank {} at {} belongs to another run: its token "
+                                        "differs",
+                                        read.guest.rank, caller.host)
+                                  : fmt::format("a caller from {}: {}", caller.host, read.fault);
+      caller.socket.send("- error " + why);
+      if (++strangers_told_ <= most_named) patience_.say("refused " + why);
+      return;
+    }
+    Guest guest{std::move(caller.socket), read.guest.number, "", "", caller.host};
+    std::string refusal = unfit(read.guest, guest.host, meeting_);
+    if (refusal.empty() && read.guest.rank == 0) {
+      refusal = fmt::format("rank 0 was started twice, here and at {}", guest.host);
+    }
+    const auto place = static_cast<std::size_t>(read.guest.rank);
+    if (refusal.empty() && !guests_[place].address.empty()) {
+      refusal = fmt::format("rank {} was started twice, at {} and at {}", place,
+                            guests_[place].host, guest.host);
+    }
+    if (!refusal.empty()) {
+      tell(guest, "error " + refusal);
+      throw TransportError(refusal);
+    }
+    const std::string host = read.guest.host.empty() ? guest.host : read.guest.host;
+    guest.address = to_string({host, read.guest.port});
+    guest.relay = to_string({host, read.guest.relay_port});
+    guests_[place] = std::move(guest);
+    --missing_;
+  }
+
+  void watch_guests() {
+    for (std::size_t r = 1; r < guests_.size(); ++r) {
+      LineSocket& guest = guests_[r].socket;
+      if (guest.descriptor() < 0 || !readable(guest.descriptor(), std::chrono::milliseconds(0))) {
+        continue;
+      }
+      const bool lost = !guest.receive() || guest.received() > longest_hello;
+      if (guest.take_line() == gone) {
+        throw TransportError(fmt::format("rank {} waited for {} at the meeting {} and has gone", r,
+                                         names_of(absent_ranks()), meeting_.address));
+      }
+      if (lost) throw TransportError(fmt::format("rank {} was lost at the start", r));
+    }
+  }
+
+  void tell(const Guest& guest, const std::string& words) const {
+    if (guest.socket.descriptor() < 0) return;
+    guest.socket.send(proved_line(words, meeting_.token, guest.number));
+  }
+
+  std::vector<std::string> hand_out() {
+    std::vector<std::string> addresses;
+    for (const Guest& guest : guests_) addresses.push_back(guest.address);
+    const std::string table = fmt::format("table {}", fmt::join(addresses, " "));
+    for (const Rank child : meeting_children(0, meeting_.ranks)) {
+      tell(guests_[static_cast<std::size_t>(child)], table);
+    }
+    for (Rank parent = 1; parent < meeting_.ranks; ++parent) {
+      for (const Rank child : meeting_children(parent, meeting_.ranks)) {
+        tell(guests_[static_cast<std::size_t>(child)],
+             "ask " + guests_[static_cast<std::size_t>(parent)].relay);
+      }
+    }
+    return addresses;
+  }
+
+  const Meeting& meeting_;
+  Patience patience_;
+  HostPort address_;
+  Reception reception_;
+  std::vector<Guest> guests_;  // by rank
+  int missing_;
+  std::size_t strangers_told_ = 0;
+};
+
+/// Another rank's side.
+class Attendance {
+ public:
+  Attendance(const Meeting& meeting, int port)
+      : meeting_(meeting), patience_(meeting), port_(port) {}
+
+  std::vector<std::string> run() {
+    std::optional<Reception> relay;
+    if (!meeting_children(meeting_.rank, meeting_.ranks).empty()) {
+      relay.emplace(
+          listen_at(to_string({meeting_.listen, 0}), fmt::format("rank {}", meeting_.rank)),
+          children_each + strangers);
+    }
+    MeetingGuest self;
+    self.version = meeting_.version;
+    self.rank = meeting_.rank;
+    self.ranks = meeting_.ranks;
+    self.port = port_;
+    self.host = meeting_.host;
+    if (relay) self.relay_port = port_of(relay->listener());
+    std::string answer = ask(meeting_.address, "rank 0", self);
+    if (answer.starts_with("ask ")) {
+      self.fetches = true;
+      answer = ask(answer.substr(4), "the rank that has the addresses", self);
+    }
+    if (answer.starts_with("error ")) throw TransportError(answer.substr(6));
+    const std::vector<std::string> addresses = addresses_in(answer);
+    if (relay) hand_on(meeting_, answer, *relay, patience_);
+    return addresses;
+  }
+
+ private:
+  std::string ask(const std::string& address, const std::string& whom, MeetingGuest self) {
+    const auto check = [&](const std::string& why) {
+      patience_.check(fmt::format("{} ({})", whom, why));
+    };
+    LineSocket host = connect_again(address, BackOff(static_cast<unsigned>(self.rank)), check);
+    const std::optional<std::string> number =
+        greeted_number(next_line(host, whom, "its greeting", true));
+    if (!number) {
+      throw TransportError(fmt::format(
+          "what listens at {} is no meeting of this version: has the run begun without rank {}?",
+          address, self.rank));
+    }
+    self.number = random_digits();
+    host.send(guest_line(self, meeting_.token, *number));
+    std::string awaited = whom == "rank 0" ? "the ranks that rank 0 waits for" : whom;
+    for (;;) {
+      const std::string line = next_line(host, awaited, "its answer", false);
+      if (line.starts_with("wait ")) {
+        awaited = line.substr(5, 500);
+        continue;
+      }
+      if (const auto words = proved_words(line, meeting_.token, self.number)) return *words;
+      throw TransportError(
+          fmt::format("{} at {} does not know the token of this job{}", whom, address,
+                      line.starts_with("- error ") ? ", and says: " + line.substr(8, 500) : ""));
+    }
+  }
+
+  std::string next_line(LineSocket& host, const std::string& whom, const char* what,
+                        bool greeting) {
+    for (;;) {
+      if (const std::optional<std::string> line = host.take_line()) return *line;
+      if (readable(host.descriptor(), between_looks)) {
+        if (!host.receive()) {
+          throw TransportError(
+              fmt::format("{} was lost at the start, before {}", greeting ? whom : "rank 0", what));
+        }
+        if (greeting && host.received() > longest_hello) return "";
+      }
+      try {
+        patience_.check(whom);
+      } catch (const TransportError&) {
+        if (!greeting) host.send(gone);  // or it would be blamed for those that it waited for
+        throw;
+      }
+    }
+  }
+
+  std::vector<std::string> addresses_in(const std::string& answer) const {
+    std::istringstream words(answer);
+    std::string word;
+    std::vector<std::string> addresses;
+    for (words >> word; words >> word;) addresses.push_back(word);
+    if (!answer.starts_with("table ") || std::ssize(addresses) != meeting_.ranks) {
+      throw TransportError(
+          fmt::format("what listens at {} is no worker of this run", meeting_.address));
+    }
+    return addresses;
+  }
+
+  const Meeting& meeting_;
+  Patience patience_;
+  int port_;
+};
+
+}  // namespace
+
+std::vector<Rank> meeting_children(Rank rank, int ranks) {
+  std::vector<Rank> children;
+  for (int i = 1; i <= children_each; ++i) {
+    const std::int64_t child = std::int64_t{rank} * children_each + i;
+    if (child < ranks) children.push_back(static_cast<Rank>(child));
+  }
+  return children;
+}
+
+std::vector<std::string> meet(const Meeting& meeting, int port) {
+  return meeting.rank == 0 ? Host(meeting, port).run() : Attendance(meeting, port).run();
+}
+
+}  // namespace collbench

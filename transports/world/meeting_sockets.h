@@ -1,0 +1,70 @@
+// Connections of a meeting: listening, connecting again and again, and who has come but not yet
+// said who it is.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <string>
+
+#include "core/units.h"
+#include "transports/world/line_socket.h"
+
+namespace collbench {
+
+/// Listens at HOST:PORT (port 0: any), at the first address of the host that can be; "" as the host
+/// is every address of this machine, of both kinds. Throws TransportError.
+LineSocket listen_at(const std::string& address, const std::string& who);
+/// The port at which it listens.
+int port_of(const LineSocket& listener);
+
+/// Pauses between attempts: 10 ms, growing by a half each time up to 1 s, and scattered by a
+/// quarter either way so that ranks started together do not call together.
+class BackOff {
+ public:
+  explicit BackOff(unsigned seed) : state_(seed * 2'654'435'769U + 1) {}
+  std::chrono::milliseconds next();
+
+ private:
+  double pause_ms_ = 10;
+  unsigned state_;
+};
+
+/// Connects to HOST:PORT, whichever of its addresses answers. A host that is not known yet, or
+/// whose name cannot be resolved yet, is tried again; `check` is called between attempts with why
+/// the last one failed, and throws to give up.
+LineSocket connect_again(const std::string& address, BackOff pauses,
+                         const std::function<void(const std::string& why)>& check);
+
+/// Whether something can be read within `patience`.
+bool readable(int descriptor, std::chrono::milliseconds patience);
+
+/// Lets this process hold so many connections, as far as it may.
+void allow_descriptors(std::size_t count);
+
+/// Those who have connected to a listener and have not yet said a line. Each is greeted with a
+/// number of its own, and has 15 s and 1 KiB; beyond `most` the oldest has to go.
+class Reception {
+ public:
+  struct Caller {
+    LineSocket socket;
+    std::string number;  // it was greeted with
+    std::string host;    // it comes from
+    std::chrono::steady_clock::time_point until;
+  };
+  Reception(LineSocket listener, std::size_t most);
+
+  const LineSocket& listener() const { return listener_; }
+  /// Waits up to `patience` for callers, and gives each that has said its line to `said`.
+  void serve(std::chrono::milliseconds patience,
+             const std::function<void(Caller&& caller, const std::string& line)>& said);
+
+ private:
+  void accept_all();
+
+  LineSocket listener_;
+  std::size_t most_;
+  std::list<Caller> callers_;  // oldest first
+};
+
+}  // namespace collbench

@@ -1,0 +1,142 @@
+#include "transports/world/worker_process.h"
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+extern char** environ;
+
+namespace collbench {
+namespace {
+
+std::string describe_end(int status) {
+  if (WIFSIGNALED(status)) {
+    return "was killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
+           strsignal(WTERMSIG(status)) + ")";
+  }
+  return "exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// The settings of posix_spawn, released on every way out.
+struct SpawnSettings {
+  explicit SpawnSettings(bool quiet) {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (quiet) {
+      posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    }
+    // Ctrl-C at the terminal is for the team, which then ends its workers in order.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+};
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::vector<std::string>& variables, bool quiet) {
+  std::vector<std::string> words = command;
+  std::vector<std::string> environment = variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    environment.emplace_back(*variable);
+  }
+  const SpawnSettings settings(quiet);
+  const int failure = posix_spawnp(&pid_, words[0].c_str(), &settings.files, &settings.attributes,
+                                   pointers(words).data(), pointers(environment).data());
+  if (failure != 0) {
+    pid_ = -1;
+    throw Unavailable("cannot start " + words[0] + ": " + std::strerror(failure));
+  }
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)) {}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(end_, other.end_);
+  return *this;
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0 || ended()) return;
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+}
+
+const std::optional<std::string>& ChildProcess::ended() {
+  if (pid_ < 0 || end_) return end_;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) == pid_) end_ = describe_end(status);
+  return end_;
+}
+
+const std::optional<std::string>& ChildProcess::ended_within(Seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!ended() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return end_;
+}
+
+void ChildProcess::signal(int number) {
+  if (pid_ >= 0 && !ended()) ::kill(pid_, number);
+}
+
+ProcessHandle::ProcessHandle(pid_t pid)
+    : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+
+ProcessHandle::ProcessHandle(ProcessHandle&& other) noexcept
+    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+ProcessHandle::~ProcessHandle() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void ProcessHandle::kill() const {
+  if (descriptor_ >= 0) syscall(SYS_pidfd_send_signal, descriptor_, SIGKILL, nullptr, 0);
+}
+
+bool ProcessHandle::stopped() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');  // the state follows the name in parentheses
+  if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
+  return line[name_end + 2] == 'T' || line[name_end + 2] == 't';
+}
+
+}  // namespace collbench
