@@ -12,6 +12,7 @@
 #include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -48,16 +49,32 @@ Finding judge_steal(const std::string& steal) {
           "the hypervisor takes time away: compare only within a run"};
 }
 
-nlohmann::json to_json(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
-                       const GpuReport& gpus, const Environment& environment) {
+/// A row of backends(), asked once: finding out may start a GPU.
+struct BackEndState {
+  std::string name;
+  std::string summary;
+  std::string unavailable;
+};
+
+std::vector<BackEndState> back_end_states() {
+  std::vector<BackEndState> states;
+  for (const Backend& backend : backends()) {
+    states.push_back({backend.name, backend.summary, why_unavailable(backend)});
+  }
+  return states;
+}
+
+nlohmann::json to_json(const std::vector<Finding>& findings,
+                       const std::vector<BackEndState>& states, const GpuReport& gpus,
+                       const Environment& environment) {
   nlohmann::json document;
   document["environment"] = environment;
   document["gpus"] = nlohmann::json::parse(gpus_json(gpus));
-  for (const TeamInfo& team : teams) {
-    document["backends"].push_back({{"name", team.name},
-                                    {"summary", team.summary},
-                                    {"usable", team.unavailable.empty()},
-                                    {"reason", team.unavailable}});
+  for (const BackEndState& state : states) {
+    document["backends"].push_back({{"name", state.name},
+                                    {"summary", state.summary},
+                                    {"usable", state.unavailable.empty()},
+                                    {"reason", state.unavailable}});
   }
   static constexpr const char* names[] = {"good", "note", "bad"};
   for (const Finding& finding : findings) {
@@ -69,13 +86,13 @@ nlohmann::json to_json(const std::vector<Finding>& findings, const std::vector<T
   return document;
 }
 
-void print_report(const std::vector<Finding>& findings, const std::vector<TeamInfo>& teams,
+void print_report(const std::vector<Finding>& findings, const std::vector<BackEndState>& states,
                   const GpuReport& gpus, const Environment& environment) {
   std::cout << "Back ends\n";
-  for (const TeamInfo& team : teams) {
-    std::cout << fmt::format("  {:<8}{:<10}{}\n", team.name,
-                             team.unavailable.empty() ? "usable" : "absent",
-                             team.unavailable.empty() ? team.summary : team.unavailable);
+  for (const BackEndState& state : states) {
+    std::cout << fmt::format("  {:<8}{:<10}{}\n", state.name,
+                             state.unavailable.empty() ? "usable" : "absent",
+                             state.unavailable.empty() ? state.summary : state.unavailable);
   }
   std::cout << "\nGPUs\n" << describe_gpus(gpus) << "\nMachine\n";
   for (const char* key : {"host", "cpu", "cores", "affinity", "isa", "kernel", "compiler",
@@ -96,12 +113,12 @@ int run_doctor(const std::string& format) {
           fmt::format("--format is text or json, not '{}'", format));
   const Environment environment = collect_environment();
   const std::vector<Finding> findings = judge(environment, read_smt());
-  const std::vector<TeamInfo> teams = team_infos();
+  const std::vector<BackEndState> states = back_end_states();
   const GpuReport gpus = look_for_gpus();
   if (format == "json") {
-    std::cout << to_json(findings, teams, gpus, environment).dump(2) << '\n';
+    std::cout << to_json(findings, states, gpus, environment).dump(2) << '\n';
   } else {
-    print_report(findings, teams, gpus, environment);
+    print_report(findings, states, gpus, environment);
   }
   return exit_ok;
 }

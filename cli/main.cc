@@ -8,11 +8,12 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include "bench/measure/worker.h"
+#include "bench/measure/measure_case.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "transports/world/worker.h"
 
 namespace collbench {
 namespace {
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
   try {
     // Workers of a run are this same program; they print nothing and parse nothing of the above.
     if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
-      return worker_main({argv + 2, argv + argc});
+      return worker_main({argv + 2, argv + argc}, carry_out_case);
     }
     const int code = dispatch(app, argc, argv);
     std::cout.flush();

@@ -133,9 +133,9 @@ void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Swee
   sweep.backends = {backend};
 }
 
-RemoteJob remote_job_of(const LaunchedWorker& worker, const Settings& settings) {
+JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   speak_as_rank(worker.rank);
-  RemoteJob job;
+  JoinSpec job;
   job.backend = "grpc";
   job.source = worker.source;
   job.rank = worker.rank;
@@ -159,18 +159,18 @@ RemoteJob remote_job_of(const LaunchedWorker& worker, const Settings& settings) 
   return job;
 }
 
-std::shared_ptr<RemoteTeam> join(const RemoteJob& job, RunPlan& plan, Environment& environment) {
-  auto team = std::make_shared<RemoteTeam>(job);
+std::shared_ptr<JoinedTeam> join(const JoinSpec& job, RunPlan& plan, Environment& environment) {
+  auto team = std::make_shared<JoinedTeam>(job);
   team->compare_plans(plan.cases, plan.sampling, plan.cycles);
   environment["launcher"] = job.source;
-  environment["hosts"] = fmt::format("{}", fmt::join(team->hosts(), ","));
-  environment["nodes"] = std::to_string(team->nodes());
-  environment["clock"] = team->one_machine() ? "one" : "one per machine";
-  plan.cores = team->processors();
+  environment["hosts"] = fmt::format("{}", fmt::join(team->world().hosts(), ","));
+  environment["nodes"] = std::to_string(team->world().nodes());
+  environment["clock"] = team->world().one_machine() ? "one" : "one per machine";
+  plan.cores = team->world().processors();
   plan.bound = [](const Case&, const Measurement&) { return std::optional<Bound>(); };
   plan.make = [team](const Case&, const Sampling&) { return team; };
   plan.stop_requested = [team, asked = plan.stop_requested] {
-    return team->agree_to_stop(asked());
+    return team->world().agree_to_stop(asked());
   };
   return team;
 }

@@ -6,10 +6,11 @@
 #include <optional>
 #include <span>
 
-#include "bench/measure/remote_team.h"
 #include "bench/measure/run_cases.h"
 #include "bench/measure/sweep.h"
+#include "bench/measure/team.h"
 #include "cli/settings.h"
+#include "transports/world/joined_world.h"
 #include "transports/world/launch_sources.h"
 
 namespace collbench {
@@ -28,10 +29,10 @@ void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Swee
 /// The job of a worker with all that the other options say. From now on lines on standard error say
 /// which rank speaks. Throws InvalidArgument naming the option that is wrong, Unavailable for a
 /// file that cannot be read.
-RemoteJob remote_job_of(const LaunchedWorker& worker, const Settings& settings);
+JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings);
 
 /// Joins the other ranks and fits the plan to the team: its cases are measured by it, all ranks
 /// stop together, and the environment names the hosts.
-std::shared_ptr<RemoteTeam> join(const RemoteJob& job, RunPlan& plan, Environment& environment);
+std::shared_ptr<JoinedTeam> join(const JoinSpec& job, RunPlan& plan, Environment& environment);
 
 }  // namespace collbench

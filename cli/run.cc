@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/measure/backend.h"
 #include "bench/measure/bound.h"
 #include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
@@ -20,6 +19,7 @@
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -115,13 +115,13 @@ int measure_remotely(const LaunchedWorker& worker, const Settings& settings, Run
                      Environment environment, ProgressLine& progress) {
   const std::vector<BandwidthGate> gates = gates_of(settings);
   const Outputs outputs = outputs_of(settings);
-  RemoteJob job = remote_job_of(worker, settings);
+  JoinSpec job = join_spec_of(worker, settings);
   job.backend = plan.cases.front().backend;
   job.pin = plan.sampling.pin;
   job.cpus = plan.sampling.cpus;
   const bool reports = job.rank == 0;
   watch_interrupts();
-  const std::shared_ptr<RemoteTeam> team = join(job, plan, environment);
+  const std::shared_ptr<JoinedTeam> team = join(job, plan, environment);
   std::optional<ReporterSet> reporters;
   if (reports) reporters.emplace(settings, outputs, plan.sampling);
   const RunResult result =

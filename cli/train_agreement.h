@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "bench/measure/agreement.h"
 #include "cli/train_options.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 

@@ -12,7 +12,7 @@ namespace {
 
 TrainCluster cluster_of(const LaunchedWorker& worker, const Settings& settings) {
   if (worker.evaluator) return {worker.source, {}, true};
-  TrainCluster cluster{worker.source, remote_job_of(worker, settings), false};
+  TrainCluster cluster{worker.source, join_spec_of(worker, settings), false};
   // --isolate tells its processes by torchrun's variables, and overrides itself for them.
   if (settings.given("isolate")) cluster.source = "--isolate";
   return cluster;

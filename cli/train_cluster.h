@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/remote_team.h"
 #include "cli/settings.h"
+#include "transports/world/joined_world.h"
 #include "transports/world/worker_process.h"
 
 namespace collbench {
 
 struct TrainCluster {
   std::string source;  // "--hosts", "TF_CONFIG", "torchrun", "Open MPI", "Slurm"
-  RemoteJob job;       // unused by an evaluator
+  JoinSpec job;        // unused by an evaluator
   bool evaluator = false;
 };
 

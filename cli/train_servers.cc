@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/measure/backend.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/isolated_tasks.h"
@@ -24,6 +23,7 @@
 #include "core/error.h"
 #include "training/asynchronous/parameter_server.h"
 #include "training/asynchronous/remote_coordinator.h"
+#include "transports/world/backend.h"
 #include "transports/world/tf_config.h"
 
 namespace collbench {
@@ -33,7 +33,7 @@ namespace {
 struct Task {
   std::string type;  // "chief", "worker", "ps"
   int index = 0;
-  RemoteJob job;
+  JoinSpec job;
   ServerRun run;
 };
 
@@ -104,7 +104,7 @@ int train_server_threads(const Settings& settings) {
   return report_servers(settings, plan, samples, session, report);
 }
 
-std::unique_ptr<CallNetwork> network_of(const RemoteJob& job) {
+std::unique_ptr<CallNetwork> network_of(const JoinSpec& job) {
   const Backend& backend = find_backend("grpc");
   if (backend.call_network == nullptr) {
     throw Unavailable(fmt::format("tasks in several processes need the back end 'grpc': {}",
@@ -188,7 +188,7 @@ Task task_of(const ParameterServerPlace& place, const Settings& settings) {
   self.hosts = place.hosts;
   self.meeting = place.hosts[0];  // nobody meets there, but it tells how far the run reaches
   Task task;
-  task.job = remote_job_of(self, settings);
+  task.job = join_spec_of(self, settings);
   task.run.timeout = task.job.timeout;
   task.run.say = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);

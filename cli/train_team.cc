@@ -5,18 +5,18 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
-#include "bench/measure/backend.h"
 #include "cli/train_report.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/waiting.h"
+#include "transports/world/backend.h"
 #include "transports/world/lent_endpoint.h"
 
 namespace collbench {
 namespace {
 
-std::shared_ptr<Endpoint> join(const RemoteJob& job) {
+std::shared_ptr<Endpoint> join(const JoinSpec& job) {
   const Backend& backend = find_backend(job.backend);
   if (backend.join_remote == nullptr || !backend.unavailable.empty()) {
     throw Unavailable(fmt::format("workers in several processes need the back end '{}': {}",
@@ -32,7 +32,7 @@ int cores_of_rank_0(Rendezvous& rendezvous) {
 
 }  // namespace
 
-TrainTeam::TrainTeam(const RemoteJob& job)
+TrainTeam::TrainTeam(const JoinSpec& job)
     : endpoint_(join(job)), rendezvous_(endpoint_), cores_(cores_of_rank_0(rendezvous_)) {}
 
 void TrainTeam::together(const std::function<void()>& task) {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/agreement.h"
-#include "bench/measure/remote_team.h"
 #include "training/replica.h"
 #include "transports/communicator.h"
+#include "transports/world/agreement.h"
 #include "transports/world/endpoint_rendezvous.h"
+#include "transports/world/joined_world.h"
 
 namespace collbench {
 
@@ -20,7 +20,7 @@ namespace collbench {
 class TrainTeam {
  public:
   /// Joins all ranks. Throws Unavailable in a build without gRPC.
-  explicit TrainTeam(const RemoteJob& job);
+  explicit TrainTeam(const JoinSpec& job);
 
   Rank rank() const { return rendezvous_.rank(); }
   int ranks() const { return rendezvous_.ranks(); }

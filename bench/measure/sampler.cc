@@ -4,11 +4,11 @@
 #include <cassert>
 #include <ctime>
 
-#include "bench/measure/agreement.h"
 #include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
 #include "core/error.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 namespace {
@@ -18,6 +18,28 @@ namespace {
 constexpr int back_to_back_batches = 5;
 constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
+
+std::vector<NamedValue> agreed_values(const Case& which, const Sampling& sampling) {
+  const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
+  return {{"algorithm", which.algorithm},
+          {"back end", which.backend},
+          {"workers", std::to_string(which.workers)},
+          {"size", to_string(which.bytes)},
+          {"data type", std::string(to_string(which.type))},
+          {"operator", std::string(to_string(which.op))},
+          {"in place", yes_no(which.in_place)},
+          {"buffers", std::string(to_string(which.buffers))},
+          {"transport", which.transport},
+          {"devices", which.devices},
+          {"checksum", yes_no(which.checksum)},
+          {"injected faults", which.inject},
+          {"iterations", std::to_string(sampling.iterations)},
+          {"warm-up", std::to_string(sampling.warmup)},
+          {"interval", std::to_string(sampling.target_interval)},
+          {"time", to_string(sampling.max_time)},
+          {"check", yes_no(sampling.check)},
+          {"seed", std::to_string(sampling.seed)}};
+}
 
 class Sampler {
  public:
@@ -34,7 +56,7 @@ class Sampler {
         visible_(buffers, inputs_) {}
 
   Measurement run() {
-    require_agreement(which_, sampling_, rendezvous_);
+    require_same(agreed_values(which_, sampling_), rendezvous_);
     if (sampling_.check) {
       check();
       compare_replicas();

@@ -1,18 +1,13 @@
 #include "bench/measure/user_buffers.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/error.h"
 
 namespace collbench {
 namespace {
-
-constexpr std::int64_t huge_page = std::int64_t{2} << 20;
 
 // What a rank's cold buffers must exceed: the last-level cache, within reason. A virtual machine
 // reports the whole socket's cache, of which few of its cores ever fill more than a part.
@@ -57,23 +52,6 @@ void require_memory(const Case& which, Bytes available) {
                         std::to_string(buffers_per_set(which) * set_count(which)) + " buffers of " +
                         to_string(which.bytes) + " each need " + total + " of memory; " +
                         to_string(available) + " are available");
-}
-
-std::shared_ptr<std::byte> allocate_pages(Bytes size) {
-  const bool large = size.count >= huge_page;
-  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size.count, 1));
-  const std::size_t mapped = bytes + (large ? static_cast<std::size_t>(huge_page) : 0);
-  void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  require(start != MAP_FAILED,
-          "no memory for a buffer of " + to_string(size) + ": " + std::strerror(errno));
-  auto address = reinterpret_cast<std::uintptr_t>(start);
-  if (large) {
-    constexpr auto page = static_cast<std::uintptr_t>(huge_page);
-    address = (address + page - 1) / page * page;
-    madvise(reinterpret_cast<void*>(address), bytes, MADV_HUGEPAGE);  // a wish; may be refused
-  }
-  return {reinterpret_cast<std::byte*>(address),
-          [start, mapped](std::byte*) { munmap(start, mapped); }};
 }
 
 UserBuffers::UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies)

@@ -12,6 +12,7 @@
 
 #include "bench/records/case.h"
 #include "transports/endpoint.h"
+#include "transports/world/memory.h"
 
 namespace collbench {
 
@@ -21,17 +22,6 @@ Bytes user_buffer_bytes(const Case& which);
 /// Throws InvalidArgument, saying how much is needed and how much there is, if all ranks' buffers
 /// exceed `available`; and for a size that is negative or not a whole number of elements.
 void require_memory(const Case& which, Bytes available);
-
-/// Memory from the system: zero, aligned to 2 MiB with huge pages asked for where it is large,
-/// given back with the last copy. Not touched: its owner does that first. Throws InvalidArgument if
-/// there is none.
-std::shared_ptr<std::byte> allocate_pages(Bytes size);
-
-/// How bytes get into memory that the processor cannot touch, and back; both are null where it can.
-struct MemoryCopies {
-  void (*upload)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
-  void (*download)(std::byte* to, const std::byte* from, Bytes size) = nullptr;
-};
 
 /// Thread safety: belongs to its rank's thread.
 class UserBuffers {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/available_memory.h"
+#include "core/version.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/driver.h"
 #include "transports/cuda/nccl_library.h"
@@ -147,7 +148,7 @@ Environment collect_environment() {
   environment["build_flags"] = COLLBENCH_BUILD_FLAGS;
   environment["isa"] = kernel_isa();
   environment["git_revision"] = COLLBENCH_GIT_REVISION;
-  environment["version"] = COLLBENCH_VERSION;
+  environment["version"] = collbench_version();
   return environment;
 }
 

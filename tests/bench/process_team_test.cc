@@ -1,5 +1,3 @@
-#include "bench/measure/process_team.h"
-
 #include <future>
 #include <thread>
 
@@ -11,6 +9,8 @@
 
 #include "tests/bench/team_cases.h"
 
+#include "bench/measure/measure_case.h"
+#include "bench/measure/team.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -31,8 +31,8 @@ std::string words_after(const Case& which, Seconds timeout,
                         const std::function<void(const std::vector<pid_t>&)>& harm) {
   Sampling sampling = quick(2'000'000'000);
   sampling.timeout = timeout;
-  ProcessTeam team(find_backend(which.backend), which, sampling);
-  const std::vector<pid_t> processes = team.processes();
+  StartedTeam team(start_world(world_of(which), sampling.timeout));
+  const std::vector<pid_t> processes = team.world().processes();
   auto words = std::async(std::launch::async, [&]() -> std::string {
     try {
       team.measure(which, sampling);
@@ -74,8 +74,8 @@ TEST(ProcessTeamTest, LeavesNoProcessAndNoSegment) {
   const std::set<std::string> before = shared_memory_files();
   std::vector<pid_t> processes;
   {
-    ProcessTeam team(find_backend("shm"), isolated("ring", 3), quick());
-    processes = team.processes();
+    StartedTeam team(start_world(world_of(isolated("ring", 3)), Seconds{30}));
+    processes = team.world().processes();
     EXPECT_EQ(shared_memory_files(), before);
     team.measure(isolated("ring", 3), quick());
     EXPECT_EQ(shared_memory_files(), before);
@@ -102,7 +102,7 @@ TEST(ProcessTeamTest, AStoppedWorkerIsNamedWithinTheTimeout) {
 }
 
 TEST(ProcessTeamTest, ARankWithAnotherTypeIsNamed) {
-  ProcessTeam team(find_backend("shm"), isolated("ring", 3), quick());
+  StartedTeam team(start_world(world_of(isolated("ring", 3)), Seconds{30}));
   std::vector<Case> cases(3, isolated("ring", 3));
   cases[1].type = DataType::i32;
   try {
@@ -111,7 +111,7 @@ TEST(ProcessTeamTest, ARankWithAnotherTypeIsNamed) {
   } catch (const TransportError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 1 has data type i32 where rank 0 has f32"));
   }
-  for (const pid_t process : team.processes()) EXPECT_FALSE(runs(process));
+  for (const pid_t process : team.world().processes()) EXPECT_FALSE(runs(process));
 }
 
 TEST(ProcessTeamTest, ACaseThatEveryRankRefusesLeavesTheTeamUsable) {

@@ -7,8 +7,8 @@
 
 #include "tests/bench/scripted_world.h"
 
-#include "bench/measure/agreement.h"
 #include "core/error.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 namespace {

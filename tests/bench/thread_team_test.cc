@@ -1,10 +1,10 @@
-#include "bench/measure/thread_team.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/bench/team_cases.h"
 
+#include "bench/measure/measure_case.h"
+#include "bench/measure/team.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -53,7 +53,7 @@ TEST(ThreadTeamTest, MoreMemoryThanThereIsIsRefusedBeforeAnyIsTaken) {
 }
 
 TEST(ThreadTeamTest, ARankThatDisagreesIsNamedAndEndsTheTeam) {
-  ThreadTeam team(find_backend("shm"), 3, Seconds{30});
+  StartedTeam team(start_world(world_of(team_case("shm", "ring", 3)), Seconds{30}));
   std::vector<Case> cases(3, team_case("shm", "ring", 3));
   cases[2].type = DataType::f64;
   EXPECT_THAT(words_of([&] { team.measure_each(cases, quick()); }),
@@ -80,9 +80,9 @@ TEST(MakeTeamTest, ImpossibleTeamsAreRefusedWithWhatWouldBePossible) {
   EXPECT_THAT(words_of([&] { make_team(which, quick()); }), HasSubstr("isolated"));
 }
 
-TEST(TeamInfosTest, EveryBackEndIsARow) {
+TEST(BackendsTest, EveryBackEndIsARow) {
   std::vector<std::string> names;
-  for (const TeamInfo& info : team_infos()) names.push_back(info.name);
+  for (const Backend& backend : backends()) names.push_back(backend.name);
   EXPECT_THAT(names, testing::ElementsAre("shm", "grpc", "gloo", "mpi", "nccl", "cuda"));
 }
 

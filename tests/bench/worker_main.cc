@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "bench/measure/process_team.h"
-#include "bench/measure/worker.h"
+#include "bench/measure/measure_case.h"
+#include "bench/measure/team.h"
 
 namespace {
 
@@ -18,8 +18,8 @@ int hold_team() {
   which.backend = "shm";
   which.workers = 3;
   which.isolate = true;
-  const collbench::ProcessTeam team(collbench::find_backend("shm"), which, {});
-  for (const pid_t process : team.processes()) std::printf("%d\n", process);
+  const auto world = collbench::start_world(collbench::world_of(which), collbench::Seconds{60});
+  for (const pid_t process : world->processes()) std::printf("%d\n", process);
   std::fflush(stdout);
   pause();
   return 0;
@@ -29,7 +29,7 @@ int hold_team() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
-    return collbench::worker_main({argv + 2, argv + argc});
+    return collbench::worker_main({argv + 2, argv + argc}, collbench::carry_out_case);
   }
   if (argc > 1 && std::strcmp(argv[1], "hold-team") == 0) return hold_team();
   testing::InitGoogleMock(&argc, argv);

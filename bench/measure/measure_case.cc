@@ -1,0 +1,127 @@
+#include "bench/measure/measure_case.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/measure/sampler.h"
+#include "bench/records/record_json.h"
+#include "core/error.h"
+#include "transports/nccl/gpu_survey.h"
+#include "transports/world/core_order.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::json;
+
+Json sampling_value(const Sampling& sampling) {
+  return {{"iterations", sampling.iterations},
+          {"warmup", sampling.warmup},
+          {"target_interval", sampling.target_interval},
+          {"max_time_s", sampling.max_time.count()},
+          {"timeout_s", sampling.timeout.count()},
+          {"back_to_back", sampling.back_to_back},
+          {"check", sampling.check},
+          {"seed", sampling.seed},
+          {"pin", sampling.pin},
+          {"cpus", sampling.cpus}};
+}
+
+Sampling read_sampling(const Json& value) {
+  Sampling sampling;
+  value.at("iterations").get_to(sampling.iterations);
+  value.at("warmup").get_to(sampling.warmup);
+  value.at("target_interval").get_to(sampling.target_interval);
+  sampling.max_time = Seconds{value.at("max_time_s").get<double>()};
+  sampling.timeout = Seconds{value.at("timeout_s").get<double>()};
+  value.at("back_to_back").get_to(sampling.back_to_back);
+  value.at("check").get_to(sampling.check);
+  value.at("seed").get_to(sampling.seed);
+  value.at("pin").get_to(sampling.pin);
+  value.at("cpus").get_to(sampling.cpus);
+  return sampling;
+}
+
+std::pair<Case, Sampling> read_order(const std::string& order) {
+  try {
+    const Json value = Json::parse(order);
+    return {case_from_json(value.at("case")), read_sampling(value.at("sampling"))};
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument("not the order of a case: " + order.substr(0, 200) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+WorldSpec world_of(const Case& which) {
+  WorldSpec spec;
+  spec.backend = which.backend;
+  spec.ranks = which.workers;
+  spec.algorithm = which.algorithm;
+  spec.bytes = which.bytes;
+  spec.user_bytes = user_buffer_bytes(which);
+  spec.isolate = which.isolate;
+  spec.private_buffers = which.private_buffers;
+  spec.transport = which.transport;
+  spec.devices = which.devices;
+  spec.checksum = which.checksum;
+  spec.inject = which.inject;
+  return spec;
+}
+
+UserBuffers prepare_case(const Backend& backend, const Case& which, RankContext& context) {
+  const WorldSpec spec = world_of(which);
+  communicator_for(backend, spec, context);
+  return {which,
+          backend.user_memory != nullptr ? backend.user_memory(spec, context)
+                                         : allocate_pages(spec.user_bytes),
+          backend.copies};
+}
+
+Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
+                             RankContext& context, const UserBuffers& buffers) {
+  Measurement measured =
+      sample(which, sampling, *context.communicator, *context.rendezvous, buffers);
+  measured.warnings.insert(measured.warnings.end(), context.remarks.begin(), context.remarks.end());
+  if (backend.on_gpus && context.rank == 0) {
+    for (std::string& text : slowed_gpus(survey_gpus())) {
+      measured.warnings.push_back(std::move(text));
+    }
+  }
+  if (backend.measure_bound != nullptr) {
+    if (const auto bound = backend.measure_bound(world_of(which), context)) {
+      measured.bound = Bound{bound->time, bound->reason};
+    }
+  }
+  if (!backend.keeps_communicator) context.communicator.reset();
+  return measured;
+}
+
+Measurement measure_case(const Case& which, const Sampling& sampling, RankContext& context) {
+  if (sampling.pin) pin_to_core(context.rank, sampling.cpus);
+  const Backend& backend = find_backend(which.backend);
+  const UserBuffers buffers = prepare_case(backend, which, context);
+  return measure_prepared(backend, which, sampling, context, buffers);
+}
+
+std::string case_order(const Case& which, const Sampling& sampling) {
+  return Json{{"case", to_json(which)}, {"sampling", sampling_value(sampling)}}.dump();
+}
+
+std::string carry_out_case(RankContext& context, const WorldSpec&, const std::string& order) {
+  const auto [which, sampling] = read_order(order);
+  Record record;
+  record.measurement = measure_case(which, sampling, context);
+  if (context.rank != 0) return "";
+  record.bound = record.measurement.bound;
+  return to_json(record);
+}
+
+Measurement read_measurement(const std::string& answer) {
+  Record record = record_from_json(answer);
+  record.measurement.bound = record.bound;
+  return std::move(record.measurement);
+}
+
+}  // namespace collbench

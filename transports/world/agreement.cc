@@ -1,0 +1,73 @@
+#include "transports/world/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::string joined(const std::vector<NamedValue>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += value + "\n";
+  return text;
+}
+
+std::string line(const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string found;
+  for (std::size_t i = 0; i <= number; ++i) std::getline(lines, found);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous) {
+  const auto length = static_cast<std::int64_t>(mine.size());
+  const std::vector<std::int64_t> lengths = rendezvous.gather(std::span(&length, 1));
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::int64_t> words(static_cast<std::size_t>(longest / 8 + 1));
+  std::memcpy(words.data(), mine.data(), mine.size());
+  const std::vector<std::int64_t> all = rendezvous.gather(words);
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    const auto* start = reinterpret_cast<const char*>(all.data() + r * words.size());
+    texts.emplace_back(start, static_cast<std::size_t>(lengths[r]));
+  }
+  return texts;
+}
+
+void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous) {
+  const std::vector<std::string> texts = gather_text(joined(mine), rendezvous);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const std::string first = line(texts[0], i);
+      const std::string other = line(texts[rank], i);
+      if (first == other) continue;
+      throw TransportError("rank " + std::to_string(rank) + " has " + mine[i].first + " " + other +
+                           " where rank 0 has " + first);
+    }
+  }
+}
+
+void together(Rendezvous& rendezvous, const std::function<void()>& task) {
+  std::exception_ptr failure;
+  std::string refusal;
+  try {
+    task();
+  } catch (const std::exception& error) {
+    refusal = error.what();
+    failure = std::current_exception();
+  }
+  const std::vector<std::string> refusals = gather_text(refusal, rendezvous);
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t rank = 0; rank < refusals.size(); ++rank) {
+    if (refusals[rank].empty()) continue;
+    throw TransportError("rank " + std::to_string(rank) + " cannot take part: " + refusals[rank]);
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,99 @@
+// The table of back ends: how the ranks of each are started, and what each rank's Communicator is.
+//
+// One row per back end, with functions as data; a part that a back end does not have is null. A
+// back end that this build lacks is a row that says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transports/communicator.h"
+#include "transports/remote_calls.h"
+#include "transports/world/memory.h"
+#include "transports/world/rank_context.h"
+#include "transports/world/world_spec.h"
+
+namespace collbench {
+
+struct JoinSpec;  // transports/world/joined_world.h
+
+/// A limit that a back end found by measuring, and what it is: "gRPC: ... at 3.2 GB/s".
+struct TransportBound {
+  Seconds time;
+  std::string reason;
+};
+
+/// `launched` ranks are started by a launcher of the back end (mpirun), `processes` by us.
+enum class RankKind : std::uint8_t { threads, processes, launched };
+
+struct Backend {
+  std::string name;
+  std::string summary;
+  std::string unavailable;  // why it cannot be used here; empty if it can
+  /// The same where finding out costs something, as starting a GPU does; asked only when needed.
+  std::string (*find_unavailable)() = nullptr;
+  RankKind (*kind)(const WorldSpec&) = nullptr;
+  /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
+  std::unique_ptr<Communicator> (*make_communicator)(const WorldSpec&, RankContext&) = nullptr;
+
+  /// Whether ranks are processes where that is asked for (WorldSpec::isolate).
+  bool isolates = false;
+  /// Whether it plays our schedules, over an Endpoint.
+  bool plays_schedules = false;
+  /// Whether its ranks may have buffers that the others cannot reach (WorldSpec::private_buffers).
+  bool private_buffers = false;
+  /// Whether a communicator serves further work with the same algorithm and transport.
+  bool keeps_communicator = false;
+  /// Memory that the ranks share, how it is laid out once before they start (it is zero), and how
+  /// ranks that wait in it are made to give up.
+  Bytes (*arena_bytes)(const WorldSpec&) = nullptr;
+  void (*lay_out_arena)(const WorldSpec&, std::byte* arena, Seconds timeout) = nullptr;
+  void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
+  /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
+  bool world_per_algorithm = false;
+  /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.
+  std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
+  MemoryCopies copies;  // to and from that memory
+  bool on_gpus = false;
+  /// What threads share beside the arena, made before they start.
+  std::shared_ptr<void> (*share)(const WorldSpec&) = nullptr;
+  /// What the transport allows for one vector of WorldSpec::bytes, measured by all ranks together.
+  std::optional<TransportBound> (*measure_bound)(const WorldSpec&, RankContext&) = nullptr;
+  /// Calls between processes, for roles that do not march in step.
+  std::unique_ptr<CallNetwork> (*call_network)(const CallOptions&) = nullptr;
+  /// Joins ranks that were started anywhere, this process being one of them. Throws as Endpoint.
+  std::shared_ptr<Endpoint> (*join_remote)(const JoinSpec&) = nullptr;
+  /// The command that starts launched ranks, to be followed by the worker's own.
+  std::vector<std::string> (*launcher)(const WorldSpec&) = nullptr;
+};
+
+std::span<const Backend> backends();
+/// Throws InvalidArgument with a suggestion for an unknown name.
+const Backend& find_backend(const std::string& name);
+
+// The rows, one file each.
+Backend shm_backend();
+Backend cuda_backend();
+Backend grpc_backend();
+Backend gloo_backend();
+Backend mpi_backend();
+Backend nccl_backend();
+
+/// `unavailable`, or what find_unavailable() says.
+std::string why_unavailable(const Backend& backend);
+/// Throws Unavailable if the back end cannot be used here.
+void require_usable(const Backend& backend);
+/// Throws InvalidArgument, saying what would be possible, if the back end has no such world.
+void require_possible(const WorldSpec& spec);
+
+/// The communicator of a rank for a spec: the one kept in the context where it serves, else a new
+/// one, which stays there.
+Communicator& communicator_for(const Backend& backend, const WorldSpec& spec, RankContext& context);
+
+}  // namespace collbench

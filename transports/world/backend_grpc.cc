@@ -1,0 +1,166 @@
+// Ranks as processes joined by gRPC streams: over the loopback interface where we start them, over
+// any network where the user does.
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/host_port.h"
+#include "core/suggest.h"
+#include "core/version.h"
+#include "transports/grpc/exchange_rate.h"
+#include "transports/grpc/grpc_calls.h"
+#include "transports/grpc/grpc_endpoint.h"
+#include "transports/world/agreement.h"
+#include "transports/world/backend.h"
+#include "transports/world/joined_world.h"
+#include "transports/world/lent_endpoint.h"
+#include "transports/world/meeting.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+
+RankKind kind(const WorldSpec&) { return RankKind::processes; }
+
+std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
+                                            const GrpcOptions& options) {
+  if (transport.empty() || transport == "raw") return make_grpc_endpoint(options);
+  if (transport == "tf-recvbuf") return make_tf_recvbuf_endpoint(options);
+  throw InvalidArgument("unknown gRPC transport '" + transport + "'." +
+                        did_you_mean(transport, {"raw", "tf-recvbuf"}) +
+                        " Possible are raw and tf-recvbuf.");
+}
+
+constexpr Seconds time_to_be_seen{3};
+
+// A rank whose address is taken is perhaps there twice. Joining from another port shows the second
+// one to the others, so that all of them end, whichever comes first.
+void show_twice(GrpcOptions options, const JoinSpec& job) {
+  const HostPort own = parse_host_port("the own address", options.listen, 0);
+  options.listen = to_string({own.host, 0});
+  options.timeout = std::min(options.timeout, time_to_be_seen);
+  options.on_waiting = nullptr;
+  try {
+    make_endpoint(job.transport, options)->connect(job.hosts);
+  } catch (const Error&) {
+    // Whatever came of it, this rank cannot take part.
+  }
+}
+
+std::unique_ptr<GrpcEndpoint> listen_for(const JoinSpec& job, const GrpcOptions& options) {
+  try {
+    return make_endpoint(job.transport, options);
+  } catch (const TransportError& error) {
+    if (job.meeting.empty() && job.ranks() > 1) show_twice(options, job);
+    throw TransportError(std::string(error.what()) + "; is rank " + std::to_string(job.rank) +
+                         " started twice?");
+  }
+}
+
+std::vector<std::string> hosts_met(const JoinSpec& job, const GrpcEndpoint& endpoint) {
+  Meeting meeting;
+  meeting.address = job.meeting;
+  const std::string listens = parse_host_port("the own address", job.listen, 0).host;
+  if (listens != "0.0.0.0" && listens != "::") meeting.listen = listens;
+  meeting.host = job.reached_at;
+  meeting.rank = job.rank;
+  meeting.ranks = job.ranks();
+  meeting.version = std::string(collbench_version());
+  meeting.token = job.token;
+  meeting.timeout = job.timeout;
+  meeting.on_waiting = job.on_waiting;
+  return meet(meeting, parse_host_port("the own address", endpoint.address()).port);
+}
+
+std::shared_ptr<Endpoint> join_remote(const JoinSpec& job) {
+  const JobSecurity security{job.token, job.tls};
+  if (job.meeting.empty()) require_secure(security, job.hosts);
+  require_secure(security, {&(job.meeting.empty() ? job.listen : job.meeting), 1});
+  GrpcOptions options;
+  options.rank = job.rank;
+  options.ranks = job.ranks();
+  options.job = job.token;
+  options.tls = job.tls;
+  options.listen = job.listen;
+  options.timeout = job.timeout;
+  options.on_waiting = job.on_waiting;
+  std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
+  const std::vector<std::string> hosts =
+      job.meeting.empty() ? job.hosts : hosts_met(job, *endpoint);
+  if (job.on_hosts) job.on_hosts(hosts);
+  endpoint->connect(hosts);
+  return endpoint;
+}
+
+// An endpoint that all ranks have joined.
+std::unique_ptr<Endpoint> join(const std::string& transport, RankContext& context) {
+  if (context.endpoint) return lend(context.endpoint);
+  GrpcOptions options;
+  options.rank = context.rank;
+  options.ranks = context.ranks;
+  options.job = context.job;
+  options.timeout = context.timeout;
+  std::unique_ptr<GrpcEndpoint> endpoint = make_endpoint(transport, options);
+  endpoint->connect(gather_text(endpoint->address(), *context.rendezvous));
+  return endpoint;
+}
+
+std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+  const std::string over = spec.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
+  return play_on(join(spec.transport, context), spec, over);
+}
+
+// Of the slowest rank, in the best of many short tries: a bound must not hold what other processes
+// took. Streams even where the case uses RecvBuf calls: the bound is what gRPC could do.
+Bandwidth exchange_rate(Bytes message, RankContext& context) {
+  const auto [found, is_new] = context.exchange_rates.try_emplace(message.count);
+  if (!is_new) return found->second;
+  const auto fitting = [](Bytes all, Bytes one, std::int64_t least, std::int64_t most) {
+    return static_cast<int>(std::clamp(all.count / one.count, least, most));
+  };
+  const int iterations = fitting(4_MiB, message, 2, 16);
+  const int attempts = fitting(512_MiB, message * iterations, 5, 60);
+  constexpr Seconds long_enough{0.5};  // on slow links; all ranks know the same rates
+  Seconds spent{0};
+  const std::unique_ptr<Endpoint> endpoint = join("raw", context);
+  for (int attempt = 0; attempt < attempts && (attempt < 2 || spent < long_enough); ++attempt) {
+    const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
+    const auto rate = static_cast<std::int64_t>(mine.bytes_per_second);
+    const std::vector<std::int64_t> all = context.rendezvous->gather(std::span(&rate, 1));
+    const auto slowest = static_cast<double>(*std::min_element(all.begin(), all.end()));
+    spent += message * iterations / Bandwidth{slowest};
+    found->second = std::max(found->second, Bandwidth{slowest});
+  }
+  return found->second;
+}
+
+// What every rank must send and receive, at the rate at which neighbours exchange bytes. Nothing
+// below 64 KiB, where messages cost more than bytes, and nothing where the one endpoint that there
+// is has no streams.
+std::optional<TransportBound> measure_bound(const WorldSpec& spec, RankContext& context) {
+  const int n = spec.ranks;
+  if (spec.bytes < 64_KiB || n < 2) return std::nullopt;
+  if (context.endpoint && spec.transport == "tf-recvbuf") return std::nullopt;
+  const Bandwidth rate = exchange_rate(Bytes{spec.bytes.count / n}, context);
+  const Bytes sent{spec.bytes.count / n * 2 * (n - 1)};
+  return TransportBound{sent / rate, "gRPC: 2 (N-1)/N M bytes each way at " + to_string(rate) +
+                                         ", measured here as bare exchange between neighbours"};
+}
+
+}  // namespace
+
+Backend grpc_backend() {
+  Backend row;
+  row.name = "grpc";
+  row.summary = "our schedules over gRPC, one process per worker";
+  row.kind = kind;
+  row.plays_schedules = true;
+  row.make_communicator = make_communicator;
+  row.keeps_communicator = true;
+  row.measure_bound = measure_bound;
+  row.join_remote = join_remote;
+  row.call_network = make_grpc_calls;
+  return row;
+}
+
+}  // namespace collbench

@@ -1,0 +1,32 @@
+// MPI as a black box: ranks as processes that the library's launcher starts.
+#include "transports/mpi/mpi.h"
+#include "transports/world/backend.h"
+
+namespace collbench {
+namespace {
+
+RankKind kind(const WorldSpec&) { return RankKind::launched; }
+
+std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext&) {
+  return make_mpi_communicator(spec.algorithm);
+}
+
+std::vector<std::string> launcher(const WorldSpec& spec) {
+  return mpirun_command(spec.ranks, spec.algorithm);
+}
+
+}  // namespace
+
+Backend mpi_backend() {
+  Backend row;
+  row.name = "mpi";
+  row.summary = "MPI_Allreduce of " + mpi_library() + ", one process per worker";
+  row.kind = kind;
+  row.make_communicator = make_communicator;
+  row.launcher = launcher;
+  row.keeps_communicator = true;
+  row.world_per_algorithm = true;  // fixed when the library's processes start
+  return row;
+}
+
+}  // namespace collbench

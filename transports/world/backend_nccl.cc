@@ -1,0 +1,146 @@
+// NCCL as a black box. Ranks are threads where each has a GPU of its own; they are processes where
+// NCCL must be told something before its first call (a forced algorithm or protocol, ranks that
+// share a GPU), and wherever the user starts them.
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "transports/cuda/driver.h"
+#include "transports/nccl/nccl_communicator.h"
+#include "transports/nccl/presence.h"
+#include "transports/world/agreement.h"
+#include "transports/world/backend.h"
+
+namespace collbench {
+namespace {
+
+RankKind kind(const WorldSpec& spec) {
+  const bool one_each = spec.ranks <= CudaDriver::instance().devices();
+  return one_each && !parse_nccl_settings(spec.algorithm).needs_own_process() ? RankKind::threads
+                                                                              : RankKind::processes;
+}
+
+// One word: equal words mean one machine with the same GPUs.
+std::string machine() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return fmt::format("{}/{}", name, boot);
+}
+
+/// Where a rank is among those of its machine.
+struct PlaceOnMachine {
+  int index = 0;
+  int ranks = 1;
+};
+
+PlaceOnMachine place_of(Rank rank, const std::vector<std::string>& machines) {
+  const std::string& own = machines[static_cast<std::size_t>(rank)];
+  return {static_cast<int>(std::count(machines.begin(), machines.begin() + rank, own)),
+          static_cast<int>(std::count(machines.begin(), machines.end(), own))};
+}
+
+// All ranks tell a text or why they have none, so that nobody waits for one that cannot go on.
+std::vector<std::string> gather_or_refuse(Rendezvous& rendezvous, std::string (*make)(Rank)) {
+  std::string mine;
+  try {
+    mine = "+" + make(rendezvous.rank());
+  } catch (const std::exception& error) {
+    mine = std::string("-") + error.what();
+  }
+  std::vector<std::string> all = gather_text(mine, rendezvous);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank][0] == '-') {
+      throw Unavailable(fmt::format("rank {}: {}", rank, all[rank].substr(1)));
+    }
+    all[rank].erase(0, 1);
+  }
+  return all;
+}
+
+std::string device_count(Rank) {
+  return fmt::format("{} {}", machine(), CudaDriver::instance().devices());
+}
+
+// The library is loaded only now, after NCCL's variables are set.
+std::string id_of_first(Rank rank) {
+  load_nccl();
+  return rank == 0 ? make_nccl_id() : "";
+}
+
+// The flag by which ranks that wait in NCCL learn that another one has failed.
+using GiveUp = std::atomic<int>;
+Bytes arena_bytes(const WorldSpec&) { return {64}; }
+void lay_out_arena(const WorldSpec&, std::byte* arena, Seconds) { new (arena) GiveUp(0); }
+void abort_all(const WorldSpec&, std::byte* arena, const std::string&) {
+  if (arena != nullptr) *reinterpret_cast<GiveUp*>(arena) = 1;
+}
+
+std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+  NcclOptions options;
+  options.rank = context.rank;
+  options.ranks = context.ranks;
+  options.timeout = context.timeout;
+  options.settings = parse_nccl_settings(spec.algorithm);
+  const std::vector<std::string> machines = gather_or_refuse(*context.rendezvous, device_count);
+  const PlaceOnMachine place = place_of(context.rank, machines);
+  const int devices = CudaDriver::instance().devices();
+  options.device = place.index % devices;
+  auto variables = options.settings.environment();
+  if (place.ranks > devices) {
+    const auto shared = shared_gpu_environment(context.rank);
+    variables.insert(variables.end(), shared.begin(), shared.end());
+    options.remark = fmt::format("{} ranks on {} GPU{}, time-sliced", place.ranks, devices,
+                                 devices == 1 ? "" : "s");
+    context.remarks.push_back(options.remark + ": not a measurement of a network");
+  }
+  tell_nccl(variables);
+  options.unique_id = gather_or_refuse(*context.rendezvous, id_of_first)[0];
+  if (context.arena != nullptr) {
+    options.cancelled = [&context] {
+      return context.arena != nullptr && *reinterpret_cast<GiveUp*>(context.arena) != 0;
+    };
+  }
+  return make_nccl_communicator(options);
+}
+
+std::shared_ptr<std::byte> user_memory(const WorldSpec& spec, const RankContext& context) {
+  auto& nccl = dynamic_cast<NcclCommunicator&>(*context.communicator);
+  return nccl.allocate(spec.user_bytes);
+}
+
+void upload(std::byte* to, const std::byte* from, Bytes size) {
+  CudaDriver::instance().upload(to, from, size);
+}
+
+void download(std::byte* to, const std::byte* from, Bytes size) {
+  CudaDriver::instance().download(to, from, size);
+}
+
+}  // namespace
+
+Backend nccl_backend() {
+  Backend row;
+  row.name = "nccl";
+  row.summary = "NCCL's own algorithms on GPUs, found at run time";
+  row.find_unavailable = why_no_nccl;
+  row.kind = kind;
+  row.make_communicator = make_communicator;
+  row.keeps_communicator = true;
+  row.world_per_algorithm = true;
+  row.arena_bytes = arena_bytes;
+  row.lay_out_arena = lay_out_arena;
+  row.abort = abort_all;
+  row.user_memory = user_memory;
+  row.copies = {upload, download};
+  row.on_gpus = true;
+  row.join_remote = grpc_backend().join_remote;
+  return row;
+}
+
+}  // namespace collbench

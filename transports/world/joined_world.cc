@@ -1,0 +1,131 @@
+#include "transports/world/joined_world.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "transports/waiting.h"
+#include "transports/world/agreement.h"
+#include "transports/world/core_order.h"
+
+namespace collbench {
+namespace {
+
+// Where a process runs, in one word: equal words mean one machine. Without /proc every process is
+// taken for a machine of its own.
+std::string machine() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id.empty() ? fmt::format("unknown-{}-{}", gethostid(), getpid()) : id;
+}
+
+// Processes that have the same word see each other under their numbers ("pid"), or reach each other
+// without a network ("net").
+std::string name_space(const std::string& kind) {
+  std::error_code failed;
+  const auto link = std::filesystem::read_symlink("/proc/self/ns/" + kind, failed);
+  return failed ? "unknown" : link.string();
+}
+
+/// Where a rank runs, as ranks exchange it.
+struct RankSite {
+  std::string machine;
+  std::string process_world;
+  std::string network;
+  pid_t process = 0;
+  int cores = 1;
+
+  std::string text() const {
+    return fmt::format("{} {} {} {} {}", machine, process_world, network, process, cores);
+  }
+  static RankSite read(const std::string& text) {
+    RankSite site;
+    std::istringstream(text) >> site.machine >> site.process_world >> site.network >>
+        site.process >> site.cores;
+    return site;
+  }
+};
+
+}  // namespace
+
+JoinedWorld::JoinedWorld(const JoinSpec& job) : backend_(find_backend(job.backend)), job_(job) {
+  require_usable(backend_);
+  require(backend_.join_remote != nullptr,
+          "the workers of '" + backend_.name + "' cannot be started by hand; those of grpc can");
+  require(job.rank >= 0 && job.rank < job.ranks(),
+          fmt::format("there is no rank {} among {} hosts", job.rank, job.ranks()));
+  const int cores = usable_cores();  // a pinned thread cannot ask
+  context_.rank = job.rank;
+  context_.ranks = job.ranks();
+  context_.timeout = job.timeout;
+  context_.job = job.token;
+  job_.on_hosts = [this](const std::vector<std::string>& hosts) { job_.hosts = hosts; };
+  context_.endpoint = backend_.join_remote(job_);
+  rendezvous_ = std::make_unique<EndpointRendezvous>(context_.endpoint);
+  context_.rendezvous = rendezvous_.get();
+  const int place = learn_places(cores);
+  if (job.pin) pin_to_core(place, job.cpus);
+}
+
+JoinedWorld::~JoinedWorld() = default;
+
+// The place of this rank among those on its machine: each gets a core of its own, also where hosts
+// are containers or network namespaces that share one machine.
+int JoinedWorld::learn_places(int cores) {
+  const RankSite mine{machine(), name_space("pid"), name_space("net"), getpid(), cores};
+  std::map<std::string, int> cores_of_machines;
+  std::set<std::pair<std::string, std::string>> nodes;
+  ranks_here_ = 0;
+  int place_here = 0;
+  const std::vector<std::string> texts = gather_text(mine.text(), *rendezvous_);
+  for (Rank rank = 0; rank < job_.ranks(); ++rank) {
+    const RankSite place = RankSite::read(texts[static_cast<std::size_t>(rank)]);
+    int& most = cores_of_machines[place.machine];
+    most = std::max(most, place.cores);
+    nodes.emplace(place.machine, place.network);
+    if (place.machine != mine.machine) continue;
+    ++ranks_here_;
+    if (rank < job_.rank) ++place_here;
+    if (rank != job_.rank && place.process_world == mine.process_world) {
+      neighbours_.push_back(place.process);
+    }
+  }
+  processors_ = 0;
+  for (const auto& [name, count] : cores_of_machines) processors_ += count;
+  nodes_ = static_cast<int>(nodes.size());
+  first_here_ = place_here == 0;
+  rendezvous_->set_one_clock(cores_of_machines.size() == 1);
+  return place_here;
+}
+
+std::string JoinedWorld::agree_to_stop(const std::string& mine) {
+  if (broken_) return mine;
+  broken_ = true;
+  const std::vector<std::string> wishes = gather_text(mine, *rendezvous_);
+  broken_ = false;
+  for (Rank rank = 0; rank < job_.ranks(); ++rank) {
+    const std::string& wish = wishes[static_cast<std::size_t>(rank)];
+    if (wish.empty()) continue;
+    return rank == job_.rank ? wish : fmt::format("{} at rank {}", wish, rank);
+  }
+  return "";
+}
+
+void JoinedWorld::on_all(const WorldSpec&, Seconds timeout, const Work& work) {
+  if (broken_) throw TransportError("the ranks cannot go on after their first failure");
+  broken_ = true;
+  context_.timeout = timeout;
+  work.run(context_);
+  context_.kept.reset();
+  broken_ = false;
+}
+
+}  // namespace collbench

@@ -1,0 +1,89 @@
+// A world whose ranks the user or a launcher started, one command per rank, on any machines.
+//
+// This process is one of the ranks. It keeps one endpoint for its whole life: every communicator
+// and every meeting goes over it. All ranks do the same pieces of work in the same order; a rank
+// that cannot go on is named on all of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transports/job_security.h"
+#include "transports/world/endpoint_rendezvous.h"
+#include "transports/world/world.h"
+
+namespace collbench {
+
+/// Which rank this process is, and where it finds the others.
+struct JoinSpec {
+  std::string backend;
+  std::string source;  // what said so: "--hosts", "Open MPI", ...
+  Rank rank = 0;
+  std::vector<std::string> hosts;  // HOST:PORT by rank; with a meeting only their number counts
+  std::string listen;              // HOST:PORT of this rank
+  std::string meeting;             // HOST:PORT where rank 0 gives out all the hosts; "": known
+  std::string reached_at;          // HOST to give there; "": as rank 0 sees this one
+  std::string transport;           // as WorldSpec::transport
+  std::string token;               // a secret of the run; ranks with another one are refused
+  TlsTexts tls;                    // unused: the ranks talk in the clear
+  Seconds timeout{60};
+  bool pin = false;       // this rank's threads run on a processor of its own
+  std::vector<int> cpus;  // among these; empty: the usable ones
+  std::function<void(const std::string&)> on_waiting;             // says which ranks are missing
+  std::function<void(const std::vector<std::string>&)> on_hosts;  // called with all, once known
+
+  int ranks() const { return static_cast<int>(hosts.size()); }
+};
+
+/// Thread safety: as World. The first failure makes the world unusable.
+class JoinedWorld final : public World {
+ public:
+  /// Joins all ranks. Throws Unavailable if the back end cannot be used, InvalidArgument if it has
+  /// no such ranks, TransportError naming the ranks that did not come.
+  explicit JoinedWorld(const JoinSpec& job);
+  ~JoinedWorld() override;
+
+  const Backend& backend() const override { return backend_; }
+  int ranks() const override { return context_.ranks; }
+  /// Work of this rank; the others do theirs. The ranks do not learn of a failure by themselves:
+  /// together() is for what may fail before all take part.
+  void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) override;
+  /// The other ranks' processes that this one can see.
+  std::vector<pid_t> processes() const override { return neighbours_; }
+
+  Rank rank() const { return context_.rank; }
+  /// How the ranks meet beside their communicators.
+  Rendezvous& rendezvous() { return *rendezvous_; }
+  /// `mine` is empty, or why this rank wants to stop. The words of the first rank that does, led by
+  /// its number if it is another one; empty if none does. Collective.
+  std::string agree_to_stop(const std::string& mine);
+
+  /// HOST:PORT by rank.
+  const std::vector<std::string>& hosts() const { return job_.hosts; }
+  int ranks_here() const { return ranks_here_; }   // ranks on this machine
+  bool first_here() const { return first_here_; }  // no lower rank runs on this machine
+  /// Whether all ranks run on one machine, and so read one clock.
+  bool one_machine() const { return rendezvous_->one_clock(); }
+  /// How many networks the ranks are spread over: machines, or containers and namespaces in them.
+  int nodes() const { return nodes_; }
+  /// Processors of all machines together that the ranks may use.
+  int processors() const { return processors_; }
+
+ private:
+  int learn_places(int cores);
+
+  const Backend& backend_;
+  JoinSpec job_;
+  RankContext context_;
+  std::unique_ptr<EndpointRendezvous> rendezvous_;
+  std::vector<pid_t> neighbours_;
+  int ranks_here_ = 1;
+  bool first_here_ = true;
+  int nodes_ = 1;
+  int processors_ = 1;
+  bool broken_ = false;
+};
+
+}  // namespace collbench

@@ -1,0 +1,113 @@
+#include "transports/world/worker_protocol.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename Reader>
+auto read(const std::string& line, Reader reader) {
+  try {
+    return reader(Json::parse(line));
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument("not a message of the worker protocol: " + line.substr(0, 200) + ": " +
+                          error.what());
+  }
+}
+
+Json spec_value(const WorldSpec& spec) {
+  return {{"backend", spec.backend},
+          {"ranks", spec.ranks},
+          {"algorithm", spec.algorithm},
+          {"bytes", spec.bytes.count},
+          {"user_bytes", spec.user_bytes.count},
+          {"communicators", spec.communicators},
+          {"isolate", spec.isolate},
+          {"private_buffers", spec.private_buffers},
+          {"transport", spec.transport},
+          {"devices", spec.devices},
+          {"checksum", spec.checksum},
+          {"inject", spec.inject}};
+}
+
+WorldSpec spec_of(const Json& value) {
+  WorldSpec spec;
+  value.at("backend").get_to(spec.backend);
+  value.at("ranks").get_to(spec.ranks);
+  value.at("algorithm").get_to(spec.algorithm);
+  value.at("bytes").get_to(spec.bytes.count);
+  value.at("user_bytes").get_to(spec.user_bytes.count);
+  value.at("communicators").get_to(spec.communicators);
+  value.at("isolate").get_to(spec.isolate);
+  value.at("private_buffers").get_to(spec.private_buffers);
+  value.at("transport").get_to(spec.transport);
+  value.at("devices").get_to(spec.devices);
+  value.at("checksum").get_to(spec.checksum);
+  value.at("inject").get_to(spec.inject);
+  return spec;
+}
+
+}  // namespace
+
+std::string to_line(const Hello& hello) {
+  return dump({{"rank", hello.rank}, {"process", hello.process}, {"token", hello.token}});
+}
+
+std::string to_line(const Welcome& welcome) {
+  return dump(
+      {{"ranks", welcome.ranks}, {"backend", welcome.backend}, {"control", welcome.control}});
+}
+
+std::string to_line(const Order& order) {
+  return dump({{"spec", spec_value(order.spec)},
+               {"timeout_s", order.timeout.count()},
+               {"text", order.text},
+               {"arena", order.arena}});
+}
+
+std::string to_line(const OrderOutcome& outcome) {
+  if (const auto* fault = std::get_if<Fault>(&outcome)) {
+    return dump(
+        {{"fault", static_cast<int>(fault->kind)}, {"rank", fault->rank}, {"what", fault->what}});
+  }
+  return dump({{"answer", std::get<std::string>(outcome)}});
+}
+
+Hello read_hello(const std::string& line) {
+  return read(line, [](const Json& value) {
+    return Hello{value.at("rank"), value.at("process"), value.at("token")};
+  });
+}
+
+Welcome read_welcome(const std::string& line) {
+  return read(line, [](const Json& value) {
+    return Welcome{value.at("ranks"), value.at("backend"), value.at("control")};
+  });
+}
+
+Order read_order(const std::string& line) {
+  return read(line, [](const Json& value) {
+    return Order{spec_of(value.at("spec")), Seconds{value.at("timeout_s").get<double>()},
+                 value.at("text"), value.at("arena")};
+  });
+}
+
+OrderOutcome read_outcome(const std::string& line) {
+  return read(line, [](const Json& value) -> OrderOutcome {
+    if (value.contains("fault")) {
+      return Fault{static_cast<FaultKind>(value.at("fault").get<std::uint32_t>()), value.at("rank"),
+                   value.at("what")};
+    }
+    return value.at("answer").get<std::string>();
+  });
+}
+
+}  // namespace collbench

@@ -1,0 +1,36 @@
+#include "transports/world/world_spec.h"
+
+#include <utility>
+
+#include "algorithms/registry.h"
+#include "transports/faults/checked_endpoint.h"
+#include "transports/faults/faulty_endpoint.h"
+
+namespace collbench {
+
+ScheduleChoice schedules_of(const WorldSpec& spec) {
+  if (spec.schedules) return spec.schedules;
+  return
+      [schedule = make_schedule(spec.algorithm, spec.ranks)](Bytes, DataType) { return schedule; };
+}
+
+std::string name_of(const WorldSpec& spec) {
+  return spec.schedules ? spec.algorithm : make_schedule(spec.algorithm, spec.ranks).name();
+}
+
+std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const WorldSpec& spec,
+                                      const std::string& over) {
+  std::string description = name_of(spec) + " over " + over;
+  if (!spec.inject.empty()) {
+    endpoint = make_faulty_endpoint(std::move(endpoint), parse_injected_faults(spec.inject),
+                                    spec.checksum ? checked_messages : 1);
+  }
+  if (spec.checksum) {
+    endpoint = make_checked_endpoint(std::move(endpoint));
+    description += " with checksums";
+  }
+  if (!spec.inject.empty()) description += ", " + spec.inject + " injected";
+  return make_schedule_communicator(schedules_of(spec), std::move(endpoint), description);
+}
+
+}  // namespace collbench
