@@ -13,10 +13,14 @@
 #include "cli/train_cluster.h"
 #include "cli/train_options.h"
 #include "cli/train_simulated.h"
-#include "cli/train_team.h"
 #include "core/error.h"
+#include "training/gradient_schedule.h"
+#include "training/mirrored.h"
 #include "training/replay.h"
 #include "training/workloads/workload_profile.h"
+#include "transports/waiting.h"
+#include "transports/world/agreement.h"
+#include "transports/world/joined_world.h"
 
 namespace collbench {
 namespace {
@@ -44,14 +48,14 @@ std::int64_t steps_of(const Settings& settings) {
   return settings.given("steps") ? count_of(settings, "steps", 1) : usual_steps;
 }
 
-struct Replay {
+struct ReplayedWorkload {
   Workload workload;
   std::int64_t batch = 0;  // of a worker
   ReplayPlan plan;
 };
 
-Replay replay_of(const Settings& settings, int workers) {
-  Replay replay;
+ReplayedWorkload replay_of(const Settings& settings, int workers) {
+  ReplayedWorkload replay;
   replay.workload = find_workload(settings.text("workload"));
   replay.batch = worker_batch_of(settings, workers, 1);
   ReplayPlan& plan = replay.plan;
@@ -69,7 +73,7 @@ Replay replay_of(const Settings& settings, int workers) {
   return replay;
 }
 
-void report(const Settings& settings, const Replay& replay,
+void report(const Settings& settings, const ReplayedWorkload& replay,
             const std::vector<std::vector<StepTimes>>& ranks) {
   const ReplayPlan& plan = replay.plan;
   nlohmann::ordered_json document = {
@@ -100,22 +104,40 @@ void report(const Settings& settings, const Replay& replay,
 }
 
 /// As one of several processes; rank 0 reports.
-void replay_as_one_of(TrainTeam& team, const Settings& settings) {
-  Replay replay;
-  team.together([&] { replay = replay_of(settings, team.ranks()); });
-  team.compare({{"workload", replay.workload.name},
+void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
+  ReplayedWorkload replay;
+  WorldSpec spec;
+  const std::int64_t cores = usable_cores();
+  const auto cores_of_first = static_cast<int>(world.rendezvous().gather(std::span(&cores, 1))[0]);
+  together(world.rendezvous(), [&] {
+    replay = replay_of(settings, world.ranks());
+    spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(), cores_of_first);
+  });
+  require_same({{"workload", replay.workload.name},
                 {"parameters", std::to_string(replay.workload.parameters())},
                 {"data type", std::string(to_string(replay.plan.type))},
                 {"wire", settings.text("wire")},
                 {"buckets", settings.text("buckets")},
                 {"algorithm", settings.text("algo")},
-                {"steps", std::to_string(replay.plan.steps)}});
-  const auto communicator = team.communicator(settings.text("algo"));
+                {"steps", std::to_string(replay.plan.steps)}},
+               world.rendezvous());
   ReplicaReport own;
-  own.steps = replay_rank(replay.plan, *communicator);
+  own.steps = collbench::replay(replay.plan, world, spec)[0];
   std::vector<std::vector<StepTimes>> ranks;
-  for (ReplicaReport& one : team.gather({own})) ranks.push_back(std::move(one.steps));
-  if (team.rank() == 0) report(settings, replay, ranks);
+  for (ReplicaReport& one : gather_reports({own}, world.rendezvous())) {
+    ranks.push_back(std::move(one.steps));
+  }
+  if (world.rank() == 0) report(settings, replay, ranks);
+}
+
+/// On threads of this process.
+void replay_here(const Settings& settings) {
+  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const ReplayedWorkload replay = replay_of(settings, workers);
+  const WorldSpec spec = gradient_world(settings.text("algo"), find_backend(WorldSpec().backend),
+                                        workers, usable_cores());
+  const std::unique_ptr<World> world = start_world(spec, Seconds{60});
+  report(settings, replay, collbench::replay(replay.plan, *world, spec));
 }
 
 }  // namespace
@@ -125,14 +147,12 @@ int train_replay(const Settings& settings) {
   const std::optional<TrainCluster> cluster =
       settings.flag("isolate") ? isolated_cluster(settings, children) : train_cluster(settings);
   if (!cluster) {
-    const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-    const Replay replay = replay_of(settings, workers);
-    report(settings, replay, replay_threads(replay.plan, workers, settings.text("algo")));
+    replay_here(settings);
     return exit_ok;
   }
   require(!cluster->evaluator, "a replay has nothing to evaluate");
-  TrainTeam team(cluster->job);
-  replay_as_one_of(team, settings);
+  JoinedWorld world(cluster->job);
+  replay_as_one_of(world, settings);
   for (ChildProcess& child : children) child.ended_within(cluster->job.timeout);
   return exit_ok;
 }

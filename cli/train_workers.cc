@@ -14,53 +14,61 @@
 #include "cli/train_options.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
-#include "cli/train_team.h"
 #include "cli/train_threads.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
+#include "training/mirrored.h"
 #include "training/step_recorder.h"
-#include "training/worker_replicas.h"
+#include "transports/waiting.h"
+#include "transports/world/agreement.h"
+#include "transports/world/nested_world.h"
 
 namespace collbench {
 namespace {
 
+/// Cores of rank 0's machine: by them all ranks choose as rank 0 would.
+int cores_of_rank_0(Rendezvous& rendezvous) {
+  const std::int64_t mine = usable_cores();
+  return static_cast<int>(rendezvous.gather(std::span(&mine, 1))[0]);
+}
+
 /// The work of one of several workers. Returns the exit code.
-int train_as_one_of(TrainTeam& workers, const TrainCluster& cluster, const Settings& settings) {
+int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Settings& settings) {
   TrainingPlan plan;
   Samples samples;
   std::string algorithm;
   std::optional<TrainSession> session;
+  std::optional<NestedWorld> world;
+  WorldSpec spec;
   std::string state;
-  int replicas = 1;
-  int all = 1;  // replicas of all workers
   const bool chief = workers.rank() == 0;
-  workers.together([&] {
+  const int cores = cores_of_rank_0(workers.rendezvous());
+  together(workers.rendezvous(), [&] {
     plan = plan_of(settings);
     algorithm = gradient_algorithm(settings);
-    replicas = static_cast<int>(count_of(settings, "replicas", 1, 512));
-    all = workers.ranks() * replicas;
-    per_replica_batch(plan.global_batch, all);
+    world.emplace(workers, static_cast<int>(count_of(settings, "replicas", 1, 512)));
+    per_replica_batch(plan.global_batch, world->ranks());
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
-    check(plan, samples.train, all);
-    gradient_schedule(algorithm, "grpc", workers.ranks(), 1);
+    check(plan, samples.train, world->ranks());
+    spec = gradient_world(algorithm, workers.backend(), workers.ranks(), cores);
   });
-  workers.compare(values_of(settings, plan, samples));
-  workers.together([&] {
+  require_same(values_of(settings, plan, samples), workers.rendezvous());
+  together(workers.rendezvous(), [&] {
     if (chief) state = session->file_to_resume();
   });
   session->resume(workers.from_rank_0(std::move(state)));
-  session->begin(steps_per_epoch(plan, samples.train, all));
-  const auto communicator = workers.communicator(algorithm);
-  StepRecorder recorder(*communicator);
+  session->begin(steps_per_epoch(plan, samples.train, world->ranks()));
+  StepRecorder recorder;
   const auto reports =
-      workers.gather(train_worker_replicas(plan, replicas, recorder, samples.train,
-                                           samples.held_out, recorder.told_by(session->hooks())));
+      gather_reports(train_mirrored(*world, spec, plan, samples.train, samples.held_out,
+                                    recorder.recorded(session->hooks())),
+                     workers.rendezvous());
   if (chief) {
     write_output(settings.text("trace"),
                  [&](std::ostream& out) { recorder.write(out, reports[0].steps); });
   }
-  const Rank own = workers.rank() * replicas;
+  const Rank own = world->own_ranks().first;
   const int code = session->finish(reports[static_cast<std::size_t>(own)], own);
   if (chief) {
     report_training(settings, plan, samples, algorithm, reports);
@@ -85,7 +93,7 @@ int train_workers(const Settings& settings) {
   }
   if (cluster->evaluator) return evaluate_checkpoints(settings);
   watch_interrupts();
-  TrainTeam workers(cluster->job);
+  JoinedWorld workers(cluster->job);
   const int code = train_as_one_of(workers, *cluster, settings);
   for (ChildProcess& child : children) child.ended_within(cluster->job.timeout);
   return code;

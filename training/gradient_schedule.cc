@@ -26,12 +26,21 @@ ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view 
   return [schedule](Bytes, DataType) { return schedule; };
 }
 
-Schedule reduce_to_one(int ranks) {
-  const auto play = [ranks](Rank rank, int, Round& out) {
-    if (rank != 0) out.send(0, {0, 1});
-    for (Rank peer = 1; rank == 0 && peer < ranks; ++peer) out.recv_reduce(peer, {0, 1});
-  };
-  return {"reduce-to-one", {.ranks = ranks, .chunks = 1, .rounds = ranks > 1 ? 1 : 0}, play};
+WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,
+                         int cores) {
+  WorldSpec spec;
+  spec.backend = backend.name;
+  spec.ranks = ranks;
+  spec.algorithm = algorithm;
+  if (backend.is_black_box) {
+    if (algorithm == "auto") spec.algorithm = backend.name;
+    require(black_box(spec.algorithm) == &backend,
+            fmt::format("{} plays no schedules of ours such as {}; use auto or {}", backend.name,
+                        algorithm, backend.name));
+  } else {
+    spec.schedules = gradient_schedule(algorithm, backend.name, ranks, cores);
+  }
+  return spec;
 }
 
 }  // namespace collbench

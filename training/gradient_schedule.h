@@ -1,10 +1,10 @@
-// Which schedule sums the gradients of one bucket.
+// What sums the gradients of one bucket.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "transports/play/schedule_communicator.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 
@@ -16,8 +16,10 @@ namespace collbench {
 ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
                                  int cores);
 
-/// TensorFlow's ReductionToOneDevice: rank 0 folds what all send, in the order of ranks, and the
-/// others keep what they have. No all-reduce.
-Schedule reduce_to_one(int ranks);
+/// A world of so many ranks that sums gradients by `algorithm` on a back end: by its schedules, or
+/// by the back end itself where it is a black box, whose name "auto" then stands for. Throws as
+/// gradient_schedule().
+WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,
+                         int cores);
 
 }  // namespace collbench

@@ -11,12 +11,7 @@
 #include "core/available_memory.h"
 #include "core/error.h"
 #include "training/bucket_reducer.h"
-#include "training/gradient_schedule.h"
-#include "training/replica_threads.h"
 #include "training/wire_type.h"
-#include "transports/play/schedule_communicator.h"
-#include "transports/shm/shm_world.h"
-#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
@@ -151,29 +146,21 @@ std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communi
   return steps;
 }
 
-std::vector<std::vector<StepTimes>> replay_threads(const ReplayPlan& plan, int replicas,
-                                                   const std::string& algorithm) {
-  require(replicas >= 1, fmt::format("a replay needs at least 1 replica, not {}", replicas));
-  check(plan, replicas);
-  const Bytes needed = Bytes{elements_of(plan) * size_of(plan.type)} * replicas;
+std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
+                                           const WorldSpec& spec) {
+  check(plan, world.ranks());
+  const RankRange own = world.own_ranks();
+  const Bytes needed = Bytes{elements_of(plan) * size_of(plan.type)} * own.count;
   if (needed > available_memory()) {
     throw Unavailable(fmt::format("the gradients of {} replicas take {}; {} are available",
-                                  replicas, to_string(needed), to_string(available_memory())));
+                                  own.count, to_string(needed), to_string(available_memory())));
   }
-  const ScheduleChoice schedule = gradient_schedule(algorithm, "shm", replicas, usable_cores());
-  const std::shared_ptr<std::byte> world = allocate_shm_world(replicas, {});
-  std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(replicas));
-  std::vector<std::unique_ptr<Communicator>> kept(times.size());  // peers may still read
-  const auto replay = [&](Rank rank) {
-    const auto place = static_cast<std::size_t>(rank);
-    kept[place] =
-        make_schedule_communicator(schedule, make_shm_endpoint({.world = world.get()}, rank),
-                                   algorithm + " over shared memory of threads");
-    times[place] = replay_rank(plan, *kept[place]);
+  std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(own.count));
+  const auto run = [&](RankContext& context) {
+    times[static_cast<std::size_t>(context.rank - own.first)] =
+        replay_rank(plan, world.communicator(spec, context));
   };
-  run_replica_threads(replicas, replay, [&](Rank rank) {
-    abort_shm_world(world.get(), fmt::format("replica {} has failed", rank));
-  });
+  world.on_all(spec, Seconds{60}, {.run = run, .order = {}, .answer = {}});
   return times;
 }
 

@@ -10,6 +10,7 @@
 #include "training/bucket_plan.h"
 #include "training/replica.h"
 #include "training/simulated/compute.h"
+#include "transports/world/world.h"
 
 namespace collbench {
 
@@ -31,10 +32,10 @@ void check(const ReplayPlan& plan, int ranks);
 /// WrongResult if one is not the number of ranks. Throws as check() and Communicator do.
 std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communicator);
 
-/// On threads of this process, over shared memory, with the all-reduce `algorithm`; by rank.
-/// If one fails, all end, and the first failure is thrown. Throws Unavailable if the gradients do
-/// not fit into memory, and InvalidArgument as gradient_schedule() does.
-std::vector<std::vector<StepTimes>> replay_threads(const ReplayPlan& plan, int replicas,
-                                                   const std::string& algorithm);
+/// On every rank of a world, which gradient_world() describes as `spec`; the times of the ranks of
+/// this process, by rank. If one fails, all end, and the first failure is thrown. Throws
+/// Unavailable if the gradients do not fit into memory.
+std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
+                                           const WorldSpec& spec);
 
 }  // namespace collbench

@@ -79,6 +79,8 @@ struct ReplicaHooks {
   std::function<void(const TrainingState&)> save;
   const TrainingState* start = nullptr;  // where to go on; must outlive the call
   std::function<void(Rank)> on_thread;   // on the thread of each rank, before it starts any other
+  /// Stands between the first replica of this process and its communicator, as StepRecorder does.
+  std::function<Communicator&(Communicator&)> around;
 };
 
 /// Where the time of one step went, on one replica. `communication` is the sum over the buckets of

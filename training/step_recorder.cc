@@ -32,16 +32,22 @@ void add_parts(TraceSlices& trace, const StepTimes& step, Seconds begin) {
 
 void StepRecorder::all_reduce(Region in, Region out, ReduceOp op) {
   const Seconds begin = now();
-  communicator_.all_reduce(in, out, op);
+  communicator_->all_reduce(in, out, op);
   spans_.push_back({begin, now(), in.size()});
   if (spans_.size() > most_spans) spans_.pop_front();
 }
 
-ReplicaHooks StepRecorder::told_by(ReplicaHooks hooks) {
+ReplicaHooks StepRecorder::recorded(ReplicaHooks hooks) {
   hooks.on_step = [this, next = std::move(hooks.on_step)](const Progress& progress) {
     ended_.push_back(now());
     if (ended_.size() > most_steps) ended_.pop_front();
     if (next) next(progress);
+  };
+  hooks.around = [this](Communicator& communicator) -> Communicator& {
+    communicator_ = &communicator;
+    rank_ = communicator.rank();
+    ranks_ = communicator.ranks();
+    return *this;
   };
   return hooks;
 }
@@ -61,7 +67,7 @@ void StepRecorder::write(std::ostream& out, const std::vector<StepTimes>& steps)
     trace.add(TraceRow::all_reduces, to_string(span.size), "all-reduce", span.begin - first,
               span.end - first, fmt::format("{{\"bytes\":{}}}", span.size.count));
   }
-  trace.finish(fmt::format("{{\"rank\":{},\"ranks\":{},\"steps\":{}}}", rank(), ranks(), shown));
+  trace.finish(fmt::format("{{\"rank\":{},\"ranks\":{},\"steps\":{}}}", rank_, ranks_, shown));
 }
 
 }  // namespace collbench

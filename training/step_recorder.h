@@ -19,19 +19,17 @@ namespace collbench {
 /// Thread safety: as Communicator; step_ended() on the replica's thread, write() once it has ended.
 class StepRecorder final : public Communicator {
  public:
-  /// `communicator` must outlive it.
-  explicit StepRecorder(Communicator& communicator) : communicator_(communicator) {}
-
-  Rank rank() const override { return communicator_.rank(); }
-  int ranks() const override { return communicator_.ranks(); }
-  Seconds now() const override { return communicator_.now(); }
-  std::string description() const override { return communicator_.description(); }
+  Rank rank() const override { return communicator_->rank(); }
+  int ranks() const override { return communicator_->ranks(); }
+  Seconds now() const override { return communicator_->now(); }
+  std::string description() const override { return communicator_->description(); }
   void all_reduce(Region in, Region out, ReduceOp op) override;
-  void broadcast(Region region, Rank root) override { communicator_.broadcast(region, root); }
-  void barrier() override { communicator_.barrier(); }
+  void broadcast(Region region, Rank root) override { communicator_->broadcast(region, root); }
+  void barrier() override { communicator_->barrier(); }
 
-  /// The same hooks, which also tell this recorder when a step has ended.
-  ReplicaHooks told_by(ReplicaHooks hooks);
+  /// The same hooks, by which this recorder also learns when a step has ended and what it is to
+  /// stand in front of. It must outlive the training.
+  ReplicaHooks recorded(ReplicaHooks hooks);
   /// Writes the last steps of all, as TraceSlices: the parts of each step, and beside them its
   /// all-reduces with their sizes, in microseconds since the first of them began.
   void write(std::ostream& out, const std::vector<StepTimes>& steps) const;
@@ -42,7 +40,9 @@ class StepRecorder final : public Communicator {
     Seconds end{0};
     Bytes size;
   };
-  Communicator& communicator_;
+  Communicator* communicator_ = nullptr;
+  Rank rank_ = 0;  // of the communicator, which ends before what is recorded is written
+  int ranks_ = 1;
   std::deque<Span> spans_;     // of the thread that communicates
   std::deque<Seconds> ended_;  // of the thread that computes
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "training/gradient_schedule.h"
 #include "training/workloads/workload_profile.h"
 
 namespace collbench {
@@ -22,11 +23,17 @@ ReplayPlan small_plan() {
   return plan;
 }
 
+std::vector<std::vector<StepTimes>> replay_on_threads(const ReplayPlan& plan, int replicas,
+                                                      const std::string& algorithm) {
+  const WorldSpec spec = gradient_world(algorithm, find_backend("shm"), replicas, 1);
+  return replay(plan, *start_world(spec, Seconds{60}), spec);
+}
+
 TEST(ReplayTest, EveryRankWaitsForItsComputingAndSumsAllGradients) {
   for (const bool overlap : {true, false}) {
     ReplayPlan plan = small_plan();
     plan.overlap = overlap;
-    const auto ranks = replay_threads(plan, 3, "ring");  // throws if a sum is wrong
+    const auto ranks = replay_on_threads(plan, 3, "ring");  // throws if a sum is wrong
     ASSERT_EQ(ranks.size(), 3U);
     for (const auto& steps : ranks) {
       ASSERT_EQ(steps.size(), 3U);
@@ -39,8 +46,8 @@ TEST(ReplayTest, EveryRankWaitsForItsComputingAndSumsAllGradients) {
 }
 
 TEST(ReplayTest, AlgorithmsThatRoundDifferentlyOnRanksAreRefused) {
-  EXPECT_THROW(replay_threads(small_plan(), 0, "ring"), InvalidArgument);
-  EXPECT_THROW(replay_threads(small_plan(), 2, "rnig"), InvalidArgument);
+  EXPECT_THROW(replay_on_threads(small_plan(), 0, "ring"), InvalidArgument);
+  EXPECT_THROW(replay_on_threads(small_plan(), 2, "rnig"), InvalidArgument);
 }
 
 TEST(ReplayTest, AMeasuredModelIsATableOfItsTensors) {

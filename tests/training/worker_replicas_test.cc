@@ -1,8 +1,4 @@
 // Replicas of several workers, and buckets planned from measured times.
-#include "training/worker_replicas.h"
-
-#include <thread>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +7,8 @@
 #include "training/bucket_tuner.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
-#include "transports/play/schedule_communicator.h"
-#include "transports/shm/shm_world.h"
+#include "transports/world/nested_world.h"
+#include "transports/world/thread_world.h"
 
 namespace collbench {
 namespace {
@@ -24,22 +20,36 @@ TrainingPlan short_plan_for(const Model& model) {
   return plan;
 }
 
+/// One thread of a world, as a process that has joined others sees its world.
+class OneRank final : public World {
+ public:
+  OneRank(World& all, RankContext& context) : all_(all), context_(context) {}
+  const Backend& backend() const override { return all_.backend(); }
+  int ranks() const override { return all_.ranks(); }
+  RankRange own_ranks() const override { return {context_.rank, 1}; }
+  void on_all(const WorldSpec&, Seconds, const Work& work) override { work.run(context_); }
+  std::vector<pid_t> processes() const override { return {}; }
+
+ private:
+  World& all_;
+  RankContext& context_;
+};
+
 std::vector<std::vector<ReplicaReport>> train_workers_of(const TrainingPlan& plan, int workers,
                                                          int replicas, const Dataset& data) {
-  const auto world = allocate_shm_world(workers, {});
+  WorldSpec spec = gradient_world("ring", find_backend("shm"), workers, 1);
+  ThreadWorld all(spec);
   std::vector<std::vector<ReplicaReport>> reports(static_cast<std::size_t>(workers));
-  std::vector<std::unique_ptr<Communicator>> across(reports.size());
-  std::vector<std::thread> threads;
-  for (int worker = 0; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      const auto place = static_cast<std::size_t>(worker);
-      across[place] =
-          make_schedule_communicator(gradient_schedule("ring", "shm", workers, 1),
-                                     make_shm_endpoint({.world = world.get()}, worker), "workers");
-      reports[place] = train_worker_replicas(plan, replicas, *across[place], data, data, {});
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  all.on_all(spec, Seconds{60},
+             {.run =
+                  [&](RankContext& context) {
+                    OneRank own(all, context);
+                    NestedWorld nested(own, replicas);
+                    reports[static_cast<std::size_t>(context.rank)] =
+                        train_mirrored(nested, spec, plan, data, data);
+                  },
+              .order = {},
+              .answer = {}});
   return reports;
 }
 

@@ -21,6 +21,14 @@ const Backend& find_backend(const std::string& name) {
                         " 'collbench doctor' lists them.");
 }
 
+const Backend* black_box(const std::string& algorithm) {
+  const std::string base = algorithm.substr(0, algorithm.find(':'));
+  for (const Backend& backend : backends()) {
+    if (backend.is_black_box && backend.name == base) return &backend;
+  }
+  return nullptr;
+}
+
 std::string why_unavailable(const Backend& backend) {
   if (!backend.unavailable.empty() || backend.find_unavailable == nullptr) {
     return backend.unavailable;

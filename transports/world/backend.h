@@ -44,8 +44,10 @@ struct Backend {
 
   /// Whether ranks are processes where that is asked for (WorldSpec::isolate).
   bool isolates = false;
-  /// Whether it plays our schedules, over an Endpoint.
+  /// Whether it plays our schedules over an Endpoint, which checksums and faults can wrap.
   bool plays_schedules = false;
+  /// Whether the library behind it has all-reduces of its own, under the name of the back end.
+  bool is_black_box = false;
   /// Whether its ranks may have buffers that the others cannot reach (WorldSpec::private_buffers).
   bool private_buffers = false;
   /// Whether a communicator serves further work with the same algorithm and transport.
@@ -74,6 +76,9 @@ struct Backend {
 };
 
 std::span<const Backend> backends();
+/// The back end whose library does the all-reduce of that name by itself, "nccl:ring" or "gloo";
+/// null for a schedule of ours.
+const Backend* black_box(const std::string& algorithm);
 /// Throws InvalidArgument with a suggestion for an unknown name.
 const Backend& find_backend(const std::string& name);
 

@@ -22,6 +22,7 @@ std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankConte
 
 Backend gloo_backend() {
   Backend row;
+  row.is_black_box = true;
   row.name = "gloo";
   row.summary = "Gloo's own algorithms over TCP, by threads";
   row.kind = kind;

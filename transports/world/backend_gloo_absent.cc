@@ -5,6 +5,7 @@ namespace collbench {
 
 Backend gloo_backend() {
   Backend row;
+  row.is_black_box = true;
   row.name = "gloo";
   row.summary = "Gloo's own algorithms over TCP, by threads";
   row.unavailable = "this build has no Gloo (Debian: libgloo-dev)";

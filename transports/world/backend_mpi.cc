@@ -19,6 +19,7 @@ std::vector<std::string> launcher(const WorldSpec& spec) {
 
 Backend mpi_backend() {
   Backend row;
+  row.is_black_box = true;
   row.name = "mpi";
   row.summary = "MPI_Allreduce of " + mpi_library() + ", one process per worker";
   row.kind = kind;

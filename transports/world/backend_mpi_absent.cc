@@ -5,6 +5,7 @@ namespace collbench {
 
 Backend mpi_backend() {
   Backend row;
+  row.is_black_box = true;
   row.name = "mpi";
   row.summary = "MPI_Allreduce, one process per worker";
   row.unavailable = "this build has no MPI (Debian: libopenmpi-dev, openmpi-bin)";

@@ -126,6 +126,7 @@ void download(std::byte* to, const std::byte* from, Bytes size) {
 
 Backend nccl_backend() {
   Backend row;
+  row.is_black_box = true;
   row.name = "nccl";
   row.summary = "NCCL's own algorithms on GPUs, found at run time";
   row.find_unavailable = why_no_nccl;

@@ -11,10 +11,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/play/schedule_communicator.h"
 #include "transports/waiting.h"
 #include "transports/world/agreement.h"
 #include "transports/world/core_order.h"
+#include "transports/world/lent_endpoint.h"
 
 namespace collbench {
 namespace {
@@ -104,6 +107,16 @@ int JoinedWorld::learn_places(int cores) {
   first_here_ = place_here == 0;
   rendezvous_->set_one_clock(cores_of_machines.size() == 1);
   return place_here;
+}
+
+std::string JoinedWorld::from_rank_0(std::string text) {
+  auto length = static_cast<std::int64_t>(text.size());
+  length = rendezvous_->gather(std::span(&length, 1))[0];
+  text.resize(static_cast<std::size_t>(length));
+  const auto communicator =
+      make_schedule_communicator(make_schedule("ring", ranks()), lend(context_.endpoint), "a text");
+  communicator->broadcast({reinterpret_cast<std::byte*>(text.data()), length, DataType::u8}, 0);
+  return text;
 }
 
 std::string JoinedWorld::agree_to_stop(const std::string& mine) {

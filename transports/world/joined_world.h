@@ -47,6 +47,7 @@ class JoinedWorld final : public World {
 
   const Backend& backend() const override { return backend_; }
   int ranks() const override { return context_.ranks; }
+  RankRange own_ranks() const override { return {context_.rank, 1}; }
   /// Work of this rank; the others do theirs. The ranks do not learn of a failure by themselves:
   /// together() is for what may fail before all take part.
   void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) override;
@@ -56,6 +57,8 @@ class JoinedWorld final : public World {
   Rank rank() const { return context_.rank; }
   /// How the ranks meet beside their communicators.
   Rendezvous& rendezvous() { return *rendezvous_; }
+  /// Rank 0's text, on every rank. Collective.
+  std::string from_rank_0(std::string text);
   /// `mine` is empty, or why this rank wants to stop. The words of the first rank that does, led by
   /// its number if it is another one; empty if none does. Collective.
   std::string agree_to_stop(const std::string& mine);

@@ -31,6 +31,7 @@ class ProcessWorld final : public World {
 
   const Backend& backend() const override { return backend_; }
   int ranks() const override { return ranks_; }
+  RankRange own_ranks() const override { return {}; }
   /// Throws InvalidArgument for work that cannot be ordered by a text.
   void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) override;
   std::vector<pid_t> processes() const override;

@@ -22,6 +22,7 @@ class ThreadWorld final : public World {
 
   const Backend& backend() const override { return backend_; }
   int ranks() const override { return ranks_; }
+  RankRange own_ranks() const override { return {0, ranks_}; }
   void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) override;
   std::vector<pid_t> processes() const override { return {}; }
 

@@ -28,7 +28,13 @@ struct Work {
   std::function<void(Rank, const std::string&)> answer;
 };
 
-/// Thread safety: a world belongs to one thread.
+/// Consecutive ranks.
+struct RankRange {
+  Rank first = 0;
+  int count = 0;
+};
+
+/// Thread safety: a world belongs to one thread; communicator() to the thread of its context.
 class World {
  public:
   virtual ~World() = default;  // ends the ranks; no process, file or segment is left behind
@@ -41,6 +47,13 @@ class World {
   /// unavailable or an invalid argument. A rank that is silent for `timeout` counts
   /// as lost, and is named.
   virtual void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) = 0;
+  /// The ranks whose work runs in this process: all of them as threads, one that has joined others,
+  /// or none where all are processes of their own.
+  virtual RankRange own_ranks() const = 0;
+  /// The communicator for `spec` of the rank that is at work with `context`.
+  virtual Communicator& communicator(const WorldSpec& spec, RankContext& context) {
+    return communicator_for(backend(), spec, context);
+  }
   /// The processes of ranks on this machine other than this one, as far as they can be seen.
   virtual std::vector<pid_t> processes() const = 0;
 };

@@ -1,0 +1,121 @@
+#include "transports/world/nested_world.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "algorithms/reduce_to_one.h"
+#include "core/error.h"
+#include "transports/kernels/kernels.h"
+
+namespace collbench {
+namespace {
+
+/// `within` joins the threads of a worker and reduces to its rank 0; `across` joins the first
+/// threads of all workers, and is null on others.
+class HierarchicalCommunicator final : public Communicator {
+ public:
+  HierarchicalCommunicator(Communicator& within, Communicator* across, int workers, int worker)
+      : within_(within), across_(across), workers_(workers), worker_(worker) {}
+
+  Rank rank() const override { return worker_ * within_.ranks() + within_.rank(); }
+  int ranks() const override { return workers_ * within_.ranks(); }
+  Seconds now() const override { return within_.now(); }
+
+  void all_reduce(Region in, Region out, ReduceOp op) override {
+    const ReduceOp part = op == ReduceOp::avg ? ReduceOp::sum : op;
+    within_.all_reduce(in, out, part);
+    if (across_ != nullptr) {
+      across_->all_reduce(out, out, part);
+      if (op == ReduceOp::avg) {
+        const std::byte* source = out.data;
+        reduce(out.type, {ReduceOp::sum, ranks()}, {&source, 1}, {&out.data, 1}, out.count);
+      }
+    }
+    within_.broadcast(out, 0);
+  }
+  void broadcast(Region region, Rank root) override {
+    const int worker = root / within_.ranks();
+    if (worker == worker_) within_.broadcast(region, root % within_.ranks());
+    if (across_ != nullptr) across_->broadcast(region, worker);
+    within_.broadcast(region, 0);
+  }
+  void barrier() override {
+    within_.barrier();
+    if (across_ != nullptr) across_->barrier();
+    within_.barrier();
+  }
+  std::string description() const override {
+    return fmt::format("{} threads of each of {} workers", within_.ranks(), workers_);
+  }
+
+ private:
+  Communicator& within_;
+  Communicator* across_;
+  int workers_;
+  int worker_;
+};
+
+WorldSpec threads_of_a_worker(int threads) {
+  require(threads >= 1, fmt::format("a worker has at least 1 replica, not {}", threads));
+  WorldSpec spec;
+  spec.ranks = threads;
+  spec.algorithm = "to the first thread";
+  spec.schedules = [threads](Bytes, DataType) { return reduce_to_one(threads); };
+  return spec;
+}
+
+/// What the context of a thread of a worker keeps, beside its communicator within the worker.
+struct OuterRank {
+  std::unique_ptr<Communicator> communicator;
+  std::shared_ptr<void> kept;  // ends first
+};
+
+}  // namespace
+
+NestedWorld::NestedWorld(World& workers, int threads)
+    : workers_(workers), threads_(threads_of_a_worker(threads)) {
+  require(workers.own_ranks().count == 1, "each worker must be a process of its own");
+}
+
+RankRange NestedWorld::own_ranks() const {
+  return {workers_.own_ranks().first * threads_.ranks(), threads_.ranks()};
+}
+
+Communicator& NestedWorld::communicator(const WorldSpec&, RankContext& context) {
+  return *context.communicator;
+}
+
+void NestedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& work) {
+  const WorldSpec inner = threads_of_a_worker(threads_.ranks());
+  const auto as_worker = [&](RankContext& worker) {
+    Communicator& across = workers_.communicator(spec, worker);
+    const auto as_thread = [&](RankContext& thread) {
+      Communicator& within = threads_.communicator(inner, thread);
+      RankContext context;
+      context.rank = worker.rank * threads_.ranks() + thread.rank;
+      context.ranks = ranks();
+      context.timeout = timeout;
+      context.communicator = std::make_unique<HierarchicalCommunicator>(
+          within, thread.rank == 0 ? &across : nullptr, workers_.ranks(), worker.rank);
+      // Other threads may read what this one has until all have finished, also when it fails.
+      const auto keep = [&] {
+        auto outer = std::make_shared<OuterRank>();
+        outer->communicator = std::move(context.communicator);
+        outer->kept = std::move(context.kept);
+        thread.kept = outer;
+      };
+      try {
+        work.run(context);
+      } catch (...) {
+        keep();
+        throw;
+      }
+      keep();
+    };
+    threads_.on_all(inner, timeout, {.run = as_thread, .order = {}, .answer = {}});
+  };
+  workers_.on_all(spec, timeout, {.run = as_worker, .order = {}, .answer = {}});
+}
+
+}  // namespace collbench
