@@ -50,12 +50,12 @@ void BucketReducer::start_up_to(std::int64_t end) {
   while (tickets_.size() < buckets_.size()) {
     const Bucket bucket = buckets_[tickets_.size()];
     if (bucket.first + bucket.count > end) return;
-    tickets_.push_back(lane_.start([this, bucket] { reduce(bucket); }));
+    tickets_.push_back(tasks_.start([this, bucket] { reduce(bucket); }));
   }
 }
 
 BucketReducer::Spent BucketReducer::wait() {
-  for (const std::uint64_t ticket : tickets_) lane_.wait(ticket);
+  for (const std::uint64_t ticket : tickets_) tasks_.wait(ticket);
   tickets_.clear();
   return std::exchange(spent_, {});
 }

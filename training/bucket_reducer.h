@@ -8,8 +8,8 @@
 
 #include "core/units.h"
 #include "training/buckets.h"
+#include "training/task_thread.h"
 #include "transports/communicator.h"
-#include "transports/play/progress_lane.h"
 
 namespace collbench {
 
@@ -40,7 +40,7 @@ class BucketReducer {
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
   Seconds cost_of(std::int64_t count);
   /// Runs another collective where the communicator is used, behind what was started.
-  void run(const std::function<void()>& task) { lane_.wait(lane_.start(task)); }
+  void run(const std::function<void()>& task) { tasks_.wait(tasks_.start(task)); }
 
  private:
   bool narrows() const { return size_of(rule_.type) < size_of(gradients_.type); }
@@ -52,8 +52,8 @@ class BucketReducer {
   WireRule rule_;
   std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
   std::vector<std::uint64_t> tickets_;
-  Spent spent_;        // written by the lane, read when it is idle
-  ProgressLane lane_;  // last: its thread ends before what its tasks use
+  Spent spent_;       // written by the lane, read when it is idle
+  TaskThread tasks_;  // last: its thread ends before what its tasks use
 };
 
 }  // namespace collbench

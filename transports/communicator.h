@@ -2,7 +2,6 @@
 // or a black box (NCCL, MPI, Gloo). Benchmarks and training see nothing else.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -24,7 +23,6 @@ struct Forecast {
 /// Unavailable if the back end cannot do the type or operator.
 class Communicator {
  public:
-  using Ticket = std::uint64_t;
   virtual ~Communicator() = default;
 
   virtual Rank rank() const = 0;
@@ -34,14 +32,6 @@ class Communicator {
   /// Puts the element-wise reduction of every rank's `in` into every rank's `out`. In place when
   /// both are the same region; otherwise they must not overlap, and `in` is left as it was.
   virtual void all_reduce(Region in, Region out, ReduceOp op) = 0;
-
-  /// The same, started now and finished by wait(ticket); tickets are waited for in any order.
-  /// Calls still take effect in the order made. The default completes at once.
-  virtual Ticket start_all_reduce(Region in, Region out, ReduceOp op) {
-    all_reduce(in, out, op);
-    return 0;
-  }
-  virtual void wait(Ticket /*ticket*/) {}
 
   /// Copies `root`'s region to every rank.
   virtual void broadcast(Region region, Rank root) = 0;

@@ -112,20 +112,6 @@ TEST_F(NcclCommunicatorTest, AddsUpInEveryMode) {
   }
 }
 
-TEST_F(NcclCommunicatorTest, StartsSeveralAndWaitsInAnyOrder) {
-  const auto errors = run(2, "nccl", [](NcclCommunicator& communicator) {
-    const DeviceVector a(communicator, 100, term(communicator.rank()));
-    const DeviceVector b(communicator, large, term(communicator.rank()));
-    const auto first = communicator.start_all_reduce(a.region(), a.region(), ReduceOp::sum);
-    const auto second = communicator.start_all_reduce(b.region(), b.region(), ReduceOp::prod);
-    communicator.wait(second);
-    EXPECT_TRUE(b.is(2));
-    communicator.wait(first);
-    EXPECT_TRUE(a.is(3));
-  });
-  EXPECT_THAT(errors, testing::Each(""));
-}
-
 TEST_F(NcclCommunicatorTest, BroadcastsAndMeets) {
   const auto errors = run(3, "nccl", [](NcclCommunicator& communicator) {
     const DeviceVector data(communicator, large, term(communicator.rank()));

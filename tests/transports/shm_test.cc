@@ -226,23 +226,6 @@ TEST(ShmEndpoint, RefusesMoreMessagesInARoundThanItHolds) {
                InvalidArgument);
 }
 
-TEST(Communicator, FinishesAsynchronousCallsInTheOrderMade) {
-  constexpr int n = 3;
-  Buffers data(n, std::vector<float>(20000, 1.0F));
-  on_thread_ranks(n, [&](std::unique_ptr<Endpoint> endpoint) {
-    auto& mine = data[static_cast<std::size_t>(endpoint->rank())];
-    const auto communicator =
-        make_schedule_communicator(make_schedule("direct", n), std::move(endpoint), "test");
-    const Region whole = region_of(mine);
-    const auto first = communicator->start_all_reduce(whole, whole, ReduceOp::sum);
-    const auto second = communicator->start_all_reduce(whole, whole, ReduceOp::sum);
-    communicator->wait(second);
-    communicator->wait(first);
-    communicator->all_reduce(whole, whole, ReduceOp::sum);
-  });
-  for (const auto& mine : data) EXPECT_EQ(mine, std::vector<float>(20000, 27.0F));
-}
-
 TEST(Communicator, BroadcastsFromAnyRoot) {
   for (const int n : {1, 2, 5, 8}) {
     for (Rank root = 0; root < n; ++root) {

@@ -51,11 +51,6 @@ class GrpcEndpoint : public Endpoint {
   /// InvalidArgument if an address is beyond loopback and there is no token.
   virtual void connect(const std::vector<std::string>& addresses) = 0;
 
-  /// Compares `settings`, lines "name=value", over all ranks; every rank must call it. Throws
-  /// TransportError on every rank, saying "rank 2 has dtype=f64 where rank 0 has dtype=f32".
-  /// The endpoint stays usable.
-  virtual void check_agreement(const std::string& settings) = 0;
-
   /// How many streams this rank has opened to others so far.
   virtual int streams_opened() const = 0;
 };

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "core/error.h"
-#include "transports/grpc/agreement.h"
 
 namespace collbench {
 
@@ -55,8 +54,6 @@ PolledEndpoint::PolledEndpoint(const GrpcOptions& options)
 }
 
 Seconds PolledEndpoint::now() const { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-void PolledEndpoint::check_agreement(const std::string& settings) { agree(*this, settings); }
 
 void PolledEndpoint::check_peer(Rank peer) const {
   require(peer >= 0 && peer < ranks() && peer != rank(),

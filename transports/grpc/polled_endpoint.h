@@ -23,7 +23,6 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   Seconds now() const override;
   std::string address() const override { return wire_->address(); }
   void connect(const std::vector<std::string>& addresses) override { wire_->connect(addresses); }
-  void check_agreement(const std::string& settings) override;
   int streams_opened() const override { return wire_->streams_opened(); }
   void reserve(const Traffic& /*traffic*/) override {}  // any number of messages fits
 

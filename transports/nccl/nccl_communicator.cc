@@ -73,7 +73,6 @@ class NcclBlackBox final : public NcclCommunicator {
       if (session_.usable()) call_.optional.deregister_buffer(session_.comm(), handle);
     }
     drop_graphs();
-    for (const auto& [ticket, event] : started_) driver_.destroy_event(event);
     token_.reset();
     blocks_->session = nullptr;
     driver_.destroy_stream(stream_);
@@ -87,22 +86,6 @@ class NcclBlackBox final : public NcclCommunicator {
   void all_reduce(Region in, Region out, ReduceOp op) override {
     enqueue(in, out, op);
     finish("ncclAllReduce");
-  }
-
-  Ticket start_all_reduce(Region in, Region out, ReduceOp op) override {
-    enqueue(in, out, op);
-    const GpuEvent event = driver_.make_event();
-    driver_.record(event, stream_);
-    started_.emplace(++last_ticket_, event);
-    return last_ticket_;
-  }
-
-  void wait(Ticket ticket) override {
-    const auto found = started_.find(ticket);
-    if (found == started_.end()) return;
-    session_.wait("ncclAllReduce", [&] { return driver_.happened(found->second); });
-    driver_.destroy_event(found->second);
-    started_.erase(found);
   }
 
   void enqueue(Region in, Region out, ReduceOp op) override {
@@ -289,8 +272,6 @@ class NcclBlackBox final : public NcclCommunicator {
   std::shared_ptr<std::byte> token_;
   std::map<Key, GpuGraph> graphs_;
   std::uint64_t graphs_made_after_ = 0;
-  std::map<Ticket, GpuEvent> started_;
-  Ticket last_ticket_ = 0;
 };
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
 #include "transports/play/execute.h"
-#include "transports/play/progress_lane.h"
 
 namespace collbench {
 
@@ -39,40 +38,22 @@ class ScheduleCommunicator final : public Communicator {
   Seconds now() const override { return endpoint_->now(); }
   std::string description() const override { return description_; }
 
-  void all_reduce(Region in, Region out, ReduceOp op) override {
-    in_order([&] { play(in, out, op); });
-  }
-  Ticket start_all_reduce(Region in, Region out, ReduceOp op) override {
-    return lane_.start([this, in, out, op] { play(in, out, op); });
-  }
-  void wait(Ticket ticket) override { lane_.wait(ticket); }
+  void all_reduce(Region in, Region out, ReduceOp op) override { play(in, out, op); }
 
   void broadcast(Region region, Rank root) override {
     require(root >= 0 && root < ranks(),
             "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
-    in_order([&] { play_broadcast(region, root); });
+    play_broadcast(region, root);
   }
   void barrier() override {
-    in_order([&] {
-      std::byte token{};
-      const Region region{&token, 1, DataType::u8};
-      perform(bound(Use::barrier, 0, region, true, ReduceOp::max), region, region);
-    });
+    std::byte token{};
+    const Region region{&token, 1, DataType::u8};
+    perform(bound(Use::barrier, 0, region, true, ReduceOp::max), region, region);
   }
 
  private:
   enum class Use : std::uint8_t { all_reduce, broadcast, barrier };
   using Key = std::tuple<Use, Rank, std::int64_t, DataType, ReduceOp, bool>;
-
-  // Runs `task` behind whatever was started asynchronously.
-  template <class Task>
-  void in_order(Task task) {
-    if (!lane_.running()) {
-      task();
-      return;
-    }
-    lane_.wait(lane_.start(task));
-  }
 
   Schedule schedule(Use use, Rank root, Region region) const {
     if (use == Use::broadcast) return binomial_broadcast(ranks(), root);
@@ -181,7 +162,6 @@ class ScheduleCommunicator final : public Communicator {
   Key last_key_;
   BoundPlan* last_ = nullptr;
   std::exception_ptr failure_;
-  ProgressLane lane_;  // last: its thread ends before what its tasks use
 };
 
 }  // namespace

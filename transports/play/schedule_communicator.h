@@ -17,8 +17,7 @@ using ScheduleChoice = std::function<Schedule(Bytes bytes, DataType type)>;
 
 /// Plays `choice` on `endpoint`. Plans are kept per (count, type, operator, in place), so repeated
 /// calls allocate nothing. Buffers that the endpoint does not reach (private memory of processes)
-/// are staged through its scratch memory, segment by segment. start_all_reduce() runs on a thread
-/// of its own, in the order of the calls.
+/// are staged through its scratch memory, segment by segment.
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,
                                                          std::unique_ptr<Endpoint> endpoint,
                                                          std::string description);

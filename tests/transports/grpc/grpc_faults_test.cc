@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/transports/grpc/all_meet.h"
 #include "tests/transports/grpc/forked_ranks.h"
 
 namespace collbench {
@@ -52,7 +53,7 @@ TEST(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
   ForkedRanks ranks(3, Seconds{4.0}, [](GrpcEndpoint& endpoint) {
     for (int k = 0; k < 2; ++k) {
       if (endpoint.rank() == 1) usleep(2'500'000);
-      endpoint.check_agreement("a=1\n");
+      all_meet(endpoint);
     }
   });
   for (const Rank r : {0, 1, 2}) EXPECT_EQ(ranks.outcome(r), "done");
@@ -61,11 +62,11 @@ TEST(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
 TEST(GrpcFaultsTest, ARankThatGivesUpTellsTheOthersWhy) {
   ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
     if (endpoint.rank() == 1) {
-      endpoint.check_agreement("a=1\n");
+      all_meet(endpoint);
       endpoint.give_up("rank 1 has found a fault");
       throw std::runtime_error("given up");
     }
-    endpoint.check_agreement("a=1\n");
+    all_meet(endpoint);
     ring_for_ever(endpoint, 10'000);
   });
   EXPECT_EQ(ranks.outcome(1), "given up");
@@ -94,7 +95,7 @@ TEST(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
 
 TEST(GrpcFaultsTest, RanksThatFinishAtDifferentTimesAllFinishWell) {
   ForkedRanks ranks(4, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
-    endpoint.check_agreement("a=1\n");
+    all_meet(endpoint);
     usleep(static_cast<useconds_t>(endpoint.rank()) * 300'000);
   });
   for (const Rank r : {0, 1, 2, 3}) EXPECT_EQ(ranks.outcome(r), "done");

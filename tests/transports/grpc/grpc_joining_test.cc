@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/transports/grpc/all_meet.h"
 #include "tests/transports/grpc/grpc_ranks.h"
 #include "tests/transports/small_values.h"
 
@@ -31,11 +32,11 @@ TEST(GrpcJoiningTest, ALateRankIsWaitedFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     auto second = make_grpc_endpoint(late);
     second->connect(addresses);
-    second->check_agreement("a=1\n");
+    all_meet(*second);
   });
   EXPECT_EQ(failure_of([&] {
               first->connect(addresses);
-              first->check_agreement("a=1\n");
+              all_meet(*first);
             }),
             "");
   other.join();
@@ -114,7 +115,7 @@ TEST(GrpcJoiningTest, AStrangersStreamIsRefusedAndTheRunGoesOn) {
   std::thread zero([&] {
     failed[0] = failure_of([&] {
       first->connect(addresses);
-      first->check_agreement("");
+      all_meet(*first);
     });
   });
   std::thread strange([&] {
@@ -123,7 +124,7 @@ TEST(GrpcJoiningTest, AStrangersStreamIsRefusedAndTheRunGoesOn) {
   strange.join();
   failed[1] = failure_of([&] {
     second->connect(addresses);
-    second->check_agreement("");
+    all_meet(*second);
   });
   zero.join();
   EXPECT_EQ(failed[0], "");

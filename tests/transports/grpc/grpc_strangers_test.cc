@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/transports/grpc/all_meet.h"
 #include "tests/transports/grpc/grpc_ranks.h"
 #include "tests/transports/grpc/stranger.h"
 #include "tests/transports/small_values.h"
@@ -177,7 +178,7 @@ TEST(GrpcStrangersTest, AMessageLongerThanAPieceEndsTheRunOfWhoeverSendsIt) {
         std::vector<std::byte> bytes(8 << 20);
         const Region all{bytes.data(), std::ssize(bytes), DataType::u8};
         endpoint->wait(endpoint->rank() == 1 ? endpoint->send(0, all) : endpoint->recv(1, all));
-        endpoint->check_agreement("");
+        all_meet(*endpoint);
       },
       make_grpc_endpoint,
       // Rank 0 takes 1 MiB and a little.

@@ -1,10 +1,10 @@
-#include "transports/play/progress_lane.h"
+#include "training/task_thread.h"
 
 #include <utility>
 
 namespace collbench {
 
-ProgressLane::~ProgressLane() {
+TaskThread::~TaskThread() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -14,7 +14,7 @@ ProgressLane::~ProgressLane() {
   thread_.join();
 }
 
-std::uint64_t ProgressLane::start(std::function<void()> task) {
+std::uint64_t TaskThread::start(std::function<void()> task) {
   std::uint64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -26,7 +26,7 @@ std::uint64_t ProgressLane::start(std::function<void()> task) {
   return ticket;
 }
 
-void ProgressLane::wait(std::uint64_t ticket) {
+void TaskThread::wait(std::uint64_t ticket) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return finished_.contains(ticket); });
   const std::exception_ptr failure = finished_.at(ticket);
@@ -35,7 +35,7 @@ void ProgressLane::wait(std::uint64_t ticket) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void ProgressLane::run() {
+void TaskThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });

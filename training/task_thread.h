@@ -1,4 +1,4 @@
-// A lane runs tasks one after the other on a thread of its own, started when first needed.
+// Runs tasks one after the other on a thread of its own, started when first needed.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +13,13 @@
 namespace collbench {
 
 /// Thread safety: start() and wait() may be called from any thread.
-class ProgressLane {
+class TaskThread {
  public:
-  ProgressLane() = default;
-  ProgressLane(const ProgressLane&) = delete;
-  ProgressLane& operator=(const ProgressLane&) = delete;
+  TaskThread() = default;
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
   /// Finishes the tasks already started, then ends the thread.
-  ~ProgressLane();
+  ~TaskThread();
 
   /// Queues `task`; tasks run in the order queued.
   std::uint64_t start(std::function<void()> task);
