@@ -1,4 +1,4 @@
-// Whether all ranks mean the same: their settings are compared before anything is timed.
+// Compares the settings of all ranks before anything is timed.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace collbench {
 
 /// Compares `settings`, lines "name=value", over all ranks, by ordinary transfers along the tree by
 /// which they joined: rank 0's go down, differences come up, the verdict goes down. Throws
-/// TransportError on every rank, saying which rank has what where rank 0 has what.
+/// TransportError on every rank, naming the differing rank and both values.
 void agree(Endpoint& endpoint, const std::string& settings);
 
 /// "rank 2 has dtype=f64 where rank 0 has dtype=f32" for the first few lines that differ; empty if
