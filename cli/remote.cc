@@ -72,7 +72,7 @@ LaunchFacts facts_of(const Settings& settings) {
   return facts;
 }
 
-/// The host at which to listen: told, else the worker's own, else as far as the meeting reaches.
+/// The host at which to listen: as given, else the worker's own, else where the meeting is reached.
 std::string listening_host(const LaunchedWorker& worker, const Settings& settings) {
   require(!settings.given("bind") || !settings.given("interface"),
           "--bind and --interface both say where to listen; leave one out");

@@ -71,9 +71,9 @@ class Clocks {
     now_.swap(next_);
   }
 
-  // Where everybody waits for one sender at most, ranks send on what they got, so that messages
-  // rarely catch up with those before them; and many rounds are a path of senders, whose cost
-  // doubling adds up.
+  // Where every rank waits for one sender at most, ranks forward what they received, so that
+  // messages rarely catch up with those before them; and many rounds are a path of senders, whose
+  // cost doubling adds up.
   void leap(const std::vector<CostEdge>& edges, int times) {
     if (times == 0) return;
     struct Jump {

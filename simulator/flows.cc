@@ -206,7 +206,7 @@ void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
   Lane& lane = lanes_[static_cast<std::size_t>(flow.path)];
   (lane.last < 0 ? lane.first : message(lane.last).behind) = id;
   lane.last = id;
-  // Whoever entered a later round cannot expect it any more: arrive() will say so.
+  // A position in a later round no longer expects it; arrive() reports that.
   if (options_.posting == Posting::rendezvous &&
       positions_[static_cast<std::size_t>(flow.to)].round < round) {
     Ahead& ahead = ahead_(flow.to, round);

@@ -1,4 +1,4 @@
-// The threads of replicas in one process, and what is told when one of them fails.
+// The threads of replicas in one process, and the propagation of a failure among them.
 #pragma once
 
 #include <functional>

@@ -62,7 +62,7 @@ Choice choose_for_messages(int workers, Bytes bytes, int cores) {
   return choice;
 }
 
-/// Who is measured close to the choice.
+/// The algorithms measured close to the choice.
 std::vector<std::string> rivals_of(const Answer& answer) {
   const auto chosen =
       std::find_if(answer.candidates.begin(), answer.candidates.end(),

@@ -1,6 +1,6 @@
 // The messages of all ranks on their way through SimGrid, and what links carry.
 //
-// A message is known to both sides under its place in the order from one rank to another, whoever
+// Both sides identify a message by its position in the order from one rank to another, whichever
 // comes first. It becomes ready when its sender is there (eager) or both sides are (rendezvous);
 // a timer pays its latency; then it flows, once the messages of earlier rounds between the same two
 // have arrived. Which mailbox carries it is settled when it is first

@@ -97,7 +97,7 @@ void VariableService::wait_until_finished(Seconds patience, const std::function<
   while (!end_ && !chief_lost_) {
     if (stop()) return;
     changed_.wait_for(lock, between_looks);
-    // A chief that has come may still be waiting for another server, as long as this one.
+    // A chief that has connected may still wait for another server, for as long as this one waited.
     const Seconds longest = store_ == nullptr ? patience : 2 * patience;
     if (!chief_here_ && now() - last_sign_ > longest) {
       throw TransportError(
