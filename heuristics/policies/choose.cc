@@ -94,7 +94,7 @@ std::optional<Choice> choose_measured(std::string_view backend, int workers, Byt
   question.measured = times;
   const Answer answer = ask_measured(question);
   return Choice{answer.algorithm,
-                fmt::format("{}; {} workers on {} cores, of those that collbench brings along",
+                fmt::format("{}; {} workers on {} cores, by the built-in measurements",
                             answer.reason, workers, cores),
                 rivals_of(answer)};
 }
