@@ -150,7 +150,7 @@ class Tabulation {
   std::vector<std::vector<DeviceRowStep>> rows_of_ranks_;
   std::vector<Knowledge> known_;          // by rank
   std::vector<std::int32_t> last_touch_;  // number of the last step of a rank on memory of another
-  std::vector<std::vector<Done>> done_;   // by command: who did it, in how many parts
+  std::vector<std::vector<Done>> done_;   // by command: the ranks that did it, in how many parts
 };
 
 }  // namespace
