@@ -102,6 +102,8 @@ Schedule concurrent(std::string name, std::vector<Schedule> parts) {
   const Partition partition = parts[0].partition();
   std::vector<int> runs = common_runs(parts);
   const auto play = [parts = std::move(parts)](Rank r, int t, Round& out) {
+    // Every rank lists the parts in this order, so the k-th send between two ranks still meets the
+    // k-th receive, although parts share rounds.
     Round round;
     for (const Schedule& part : parts) {
       if (t >= part.rounds()) continue;
@@ -185,6 +187,8 @@ Schedule split(const Schedule& schedule, int pieces) {
   const auto play = [schedule, pieces](Rank r, int t, Round& out) {
     Round round;
     schedule.round(r, t, round);
+    // Piece by piece, not operation by operation: the first pieces of all messages travel together,
+    // and sends and receives keep matching.
     for (int piece = 0; piece < pieces; ++piece) {
       for (const Op& op : round.ops()) {
         // c chunks have c * pieces parts; every message takes c consecutive ones.
@@ -205,6 +209,8 @@ Schedule pipelined(const Schedule& schedule, int segments) {
   const int chunks = schedule.chunks();
   const auto play = [schedule, segments, chunks](Rank r, int t, Round& out) {
     Round round;
+    // Segment s is in its round t - s. Both ends of a message list the segments in the same order,
+    // so that messages match.
     const int last = std::min(segments - 1, t);
     for (int s = std::max(0, t - schedule.rounds() + 1); s <= last; ++s) {
       schedule.round(r, t - s, round);
@@ -225,6 +231,8 @@ Schedule folded(const Schedule& inner, int ranks) {
   require(ranks >= p && ranks < 2 * p,
           "folded: " + std::to_string(p) + " ranks cannot stand for " + std::to_string(ranks));
   if (ranks == p) return inner;
+  // Ranks p and above only give their vector to a partner and take the result back, so two rounds
+  // carry a whole vector each: the price of any number of ranks.
   const Chunks all{0, inner.chunks()};
   const auto give = [p, ranks, all](Rank r, int, Round& out) {
     if (r >= p) {

@@ -5,7 +5,8 @@
 namespace collbench {
 
 // Shard i is summed by owner(i), in rank order whatever the owner's own rank, and copied back.
-// Ranks address their peers in the order r+1, r+2, ... so that no receiver is everybody's first.
+// Ranks address their peers in the order r+1, r+2, ... so that no receiver is the first of all
+// senders.
 Phases sharded_phases(int ranks, int shards, const std::function<Rank(int shard)>& owner) {
   const auto reduce = [ranks, shards, owner](Rank r, int, Round& out) {
     for (int i = 0; i < shards; ++i) {

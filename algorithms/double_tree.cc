@@ -17,7 +17,8 @@ Rank in_order_parent(Rank r, int n) {
 }  // namespace
 
 // The second tree is the first one mirrored (n even: leaves and inner ranks change places) or
-// shifted by one rank (n odd).
+// shifted by one rank (n odd). Each tree carries half of the vector, so that the ranks that are
+// busy inside one tree are mostly leaves of the other, and all links are used about equally.
 std::vector<std::vector<Rank>> double_tree_parents(int ranks) {
   std::vector<std::vector<Rank>> trees(2);
   for (Rank r = 0; r < ranks; ++r) {

@@ -39,6 +39,8 @@ Schedule all_reduce_over(const std::vector<Level>& levels, int ranks, int chunks
   for (std::size_t i = 0; i < levels.size(); ++i) {
     stages.push_back(embed(levels[i].phases.reduce_scatter, ranks, chunks, seating_on(i)));
   }
+  // The all-gathers go back in the reverse order: the last axis holds the smallest shards, and each
+  // gather restores the shard with which its axis began.
   for (std::size_t i = levels.size(); i-- > 0;) {
     stages.push_back(embed(levels[i].phases.all_gather, ranks, chunks, seating_on(i)));
   }

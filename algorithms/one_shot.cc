@@ -2,7 +2,7 @@
 
 namespace collbench {
 
-// Everybody sends everything to everybody and adds in rank order, so that all get the same bits.
+// Every rank sends its vector to all others and adds in rank order, so that all get the same bits.
 Schedule one_shot(int ranks) {
   const auto play = [ranks](Rank r, int, Round& out) {
     for (int i = 1; i < ranks; ++i) out.send((r + i) % ranks, {0});

@@ -174,7 +174,7 @@ AlgorithmInfo direct_row() {
 
 AlgorithmInfo one_shot_row() {
   return {"one-shot",
-          "Everybody sends everything to everybody and adds in rank order",
+          "Every rank sends its vector to all others and adds in rank order",
           "any number of ranks",
           "rounds 1; sent n-1; reduced n-1",
           true,

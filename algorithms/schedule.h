@@ -1,4 +1,4 @@
-// A Schedule says what every rank sends, receives and reduces: an all-reduce, written once as data.
+// A Schedule defines what every rank sends, receives and reduces: an all-reduce, written once.
 //
 // It is a pure function (rank, round) -> operations. Nothing is stored, so a schedule for 65,536
 // ranks costs as much as one for two; tabulate() caches the function where a table is wanted.

@@ -102,7 +102,7 @@ void declare_measuring(CLI::App& command, AbOptions& options) {
     add_option(command, value, name, metavar, help, "Measuring", presence);
   };
   add("--base", options.base, "BIN", "the collbench to compare with", Presence::required);
-  add("--head", options.head, "BIN", "the collbench in question", Presence::required);
+  add("--head", options.head, "BIN", "the collbench to judge", Presence::required);
   add("--rounds", options.rounds, "N", "screening rounds, each of fresh processes (10)");
   add("--confirm-rounds", options.confirm_rounds, "N",
       "fresh rounds of a suspect at most (40); 0: screening decides");

@@ -42,7 +42,7 @@ void add_compare(CLI::App& app, Action& action) {
                   action, [options] { return compare(*options); });
   add_argument(command, options->base, "BASE", "records of the version to compare with",
                Presence::required);
-  add_argument(command, options->head, "HEAD", "records of the version in question",
+  add_argument(command, options->head, "HEAD", "records of the version to judge",
                Presence::required);
   add_switch(command, options->any_machine, "--allow-env-mismatch",
              "verdicts on times of different machines too", "Verdicts");

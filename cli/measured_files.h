@@ -8,7 +8,7 @@
 
 namespace collbench {
 
-/// Reads all of them. What a folder holds that is no table, and what was left out of one, is told
+/// Reads all of them. Files of a folder that are no tables, and skipped rows, are reported
 /// on standard error. Throws as read_tables() does, and InvalidArgument if nothing is left.
 std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths);
 /// All rows of all tables.

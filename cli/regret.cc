@@ -52,7 +52,7 @@ int regret(const Values& values) {
                            "mean", "p95", "worst", "no answer");
   for (std::string name; std::getline(names, name, ',');) {
     const std::vector<RegretPoint> points = regret_of(name, rows, values.held_out);
-    require(!points.empty(), "nowhere were two algorithms measured at the same point");
+    require(!points.empty(), "no point was measured with at least two algorithms to compare");
     print_summary(name, summarize_regret(points), width);
     if (values.regions) {
       for (const auto& [region, summary] : regret_by_region(points)) {

@@ -22,15 +22,15 @@ constexpr const char* anywhere =
 constexpr OptionRow rows[] = {
     {anywhere, "hosts", "", "H:PORT,..", "",
      "where every worker listens, by rank: a:7101,[::1]:7101"},
-    {anywhere, "rank", "", "R", "", "this is worker R, counted from 0; a launcher says it too"},
-    {anywhere, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 awaits the others"},
+    {anywhere, "rank", "", "R", "", "rank of this worker, from 0; a launcher may set it"},
+    {anywhere, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 meets the others"},
     {anywhere, "launcher", "", "NAME", "auto",
      "whose variables count: auto (all), none, torchrun, slurm ..."},
-    {anywhere, "bind", "", "ADDRESS", "", "listen there instead of at the own host"},
+    {anywhere, "bind", "", "ADDRESS", "", "listen here instead of at this worker's host"},
     {anywhere, "interface", "", "NAME", "", "listen at the address of this interface, as eth0"},
     {anywhere, "token-file", "", "FILE", "",
      "the secret of a job (or COLLBENCH_JOB_TOKEN), beyond loopback"},
-    {anywhere, "tls-ca", "", "FILE", "", "encrypt: who signs the workers' certificates, in PEM"},
+    {anywhere, "tls-ca", "", "FILE", "", "encrypt: the authority's certificate, in PEM"},
     {anywhere, "tls-cert", "", "FILE", "", "this worker's certificate, with its chain"},
     {anywhere, "tls-key", "", "FILE", "", "the key of that certificate"},
     {anywhere, "tls-name", "", "NAME", "", "the name in all certificates, if not the hosts'"},
@@ -72,10 +72,10 @@ LaunchFacts facts_of(const Settings& settings) {
   return facts;
 }
 
-/// The host at which to listen: told, else the worker's own, else as far as the meeting reaches.
+/// The host at which to listen: as given, else the worker's own, else where the meeting is reached.
 std::string listening_host(const LaunchedWorker& worker, const Settings& settings) {
   require(!settings.given("bind") || !settings.given("interface"),
-          "--bind and --interface both say where to listen; leave one out");
+          "--bind and --interface both set the address to listen at; leave one out");
   const std::string meeting = parse_host_port("the meeting", worker.meeting).host;
   const bool ipv6 = meeting.find(':') != std::string::npos;
   if (settings.given("interface")) return address_of_interface(settings.text("interface"), ipv6);

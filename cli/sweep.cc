@@ -164,7 +164,7 @@ void tell(const SweepResult& result, std::size_t cases, std::size_t missing,
   }
   std::cerr << text << '\n';
   if (!interrupted_by().empty()) {
-    std::cerr << "collbench: stopped by " << interrupted_by() << "; the same command goes on\n";
+    std::cerr << "collbench: stopped by " << interrupted_by() << "; the same command resumes\n";
   }
 }
 

@@ -233,14 +233,14 @@ void add_topo(CLI::App& app, Action& action) {
   const auto values = std::make_shared<Values>();
   CLI::App& topo = add_command(app, "topo", "list, show, check, translate and draw networks",
                                action, list_machines);
-  add_command(topo, "list", "the machines that collbench brings along", action, list_machines);
+  add_command(topo, "list", "the shipped machines and the compositions", action, list_machines);
 
   CLI::App& show =
       add_command(topo, "show", "what a machine is made of and can do at best", action,
                   [values] { return show_machine(values->name, values->from, values->workers); });
   add_name(show, *values, "NAME", "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file");
   add_option(show, values->workers, "-W,--workers", "N",
-             "ranks to seat where the size is left out");
+             "number of ranks, where NAME leaves out the size");
 
   CLI::App& validate = add_command(topo, "validate", "check a topology file", action,
                                    [values] { return validate_file(values->name, values->from); });

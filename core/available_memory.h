@@ -1,4 +1,5 @@
-// How much more memory this process may take, so that what cannot fit is refused before it is met.
+// How much more memory this process may allocate, so that requests that cannot fit are refused
+// early.
 #pragma once
 
 #include <string>

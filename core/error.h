@@ -1,7 +1,7 @@
 // Errors and the one way to raise each of them.
 //
-// What the caller or the world got wrong is an exception; what we got wrong is an assert; a "no"
-// that is a legitimate answer is a value. A message names the thing, its value, and what would be
+// Mistakes of the caller and failures of the environment are exceptions; bugs are asserts; a
+// legitimate "no" is a value. A message names the thing, its value, and what would be
 // right. The command maps each class to an exit code (docs/exit-codes.md).
 #pragma once
 

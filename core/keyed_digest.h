@@ -1,9 +1,8 @@
-// Proof that somebody knows a secret, without telling it: HMAC-SHA256.
+// Proof of knowledge of a secret without revealing it: HMAC-SHA256.
 //
-// Workers of one job share a token. It never travels; what travels is its digest together with
-// random numbers of both sides, which is worth nothing on another connection.
-// Sources: FIPS 180-4 (SHA-256), RFC 2104 (HMAC); the tests hold vectors of FIPS 180-2 and RFC
-// 4231.
+// Workers of one job share a token. It is never sent; they send digests of it with random numbers
+// of both sides, which are useless on another connection. Sources: FIPS 180-4 (SHA-256), RFC 2104
+// (HMAC); the tests hold vectors of FIPS 180-2 and RFC 4231.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ using Sha256 = std::array<std::uint8_t, 32>;
 
 Sha256 sha256(std::string_view message);
 
-/// The digest of `message` that only who knows `key` can make, as 64 hexadecimal digits.
+/// The digest of `message` that only holders of `key` can compute, as 64 hexadecimal digits.
 std::string keyed_digest(std::string_view key, std::string_view message);
 
 /// Whether both are equal, in a time that depends on their lengths only: a wrong guess cannot be

@@ -19,7 +19,8 @@ class Clocks {
 
   // `times` rounds that all cost the same.
   void pass(const std::vector<CostEdge>& edges, int times) {
-    // Rounds in a row settle whom a rank waits for; the rest has a shorter way.
+    // If every rank receives from one other rank, alike rounds are composed by doubling in leap();
+    // elsewhere as many as affordable are followed, and the rest is extrapolated.
     const bool one_each = receives_one_each(edges);
     const std::int64_t affordable = most_edges / (static_cast<std::int64_t>(edges.size()) + 1) + 16;
     const int single =
@@ -71,9 +72,9 @@ class Clocks {
     now_.swap(next_);
   }
 
-  // Where everybody waits for one sender at most, ranks send on what they got, so that messages
-  // rarely catch up with those before them; and many rounds are a path of senders, whose cost
-  // doubling adds up.
+  // Where every rank waits for one sender at most, ranks forward what they received, so that
+  // messages rarely catch up with those before them; and many rounds are a path of senders, whose
+  // cost doubling adds up.
   void leap(const std::vector<CostEdge>& edges, int times) {
     if (times == 0) return;
     struct Jump {

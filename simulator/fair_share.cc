@@ -44,6 +44,8 @@ void FairShare::touch(LinkId link) {
   touched_.push_back(link);
 }
 
+// A flow's hops are consecutive entries of places_. Freed ones are kept in a list per length,
+// linked through their first entry, so that starting a flow does not allocate.
 std::int32_t FairShare::take_hops(std::int32_t length) {
   const auto kind = static_cast<std::size_t>(length);
   if (kind >= free_hops_.size()) free_hops_.resize(kind + 1, -1);
@@ -124,6 +126,8 @@ void FairShare::end(std::int32_t flow, double now) {
   free = ended.hop;
 }
 
+// Only flows that the starts and ends of this moment can affect are solved again. Flows on links
+// that are not tight run at their own limits and need no solving.
 void FairShare::settle(double now) {
   if (!touched_.empty()) {
     for (const std::int32_t flow : started_) level_ = std::min(level_, start_level(active(flow)));
@@ -141,7 +145,8 @@ void FairShare::settle(double now) {
   started_.clear();
 }
 
-// The least rate a flow can get that has just started.
+// A lower bound of the rate of a flow that has just started: max-min fairness gives it at least an
+// equal share of its most crowded link.
 double FairShare::start_level(const Active& flow) {
   double level = flow.limit;
   for (const Use& use : uses(flow)) {
@@ -151,6 +156,8 @@ double FairShare::start_level(const Active& flow) {
 }
 
 // Finds the flows that the touched links can have changed, and the tight links that bind them.
+// Progressive filling gives rates in ascending order, and a change at level_ has no effect on flows
+// that were full below it. So the search stops at slower flows, which keep their rates.
 void FairShare::collect() {
   ++epoch_;
   members_.clear();
@@ -176,7 +183,8 @@ bool FairShare::bind(LinkId link) {
   return true;
 }
 
-// Makes the flows of a link members, but for those slower than what changes.
+// Makes the flows of a link members, except those slower than the change: these keep their rates,
+// which are subtracted from the capacity of the link.
 void FairShare::visit(LinkId link, double slow) {
   Channel& on = channel(link);
   const bool bound = on.seen == epoch_;

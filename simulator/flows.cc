@@ -100,6 +100,8 @@ FlowReport Player::play() {
   while (!queue_.empty() && !report_.stopped) {
     now_ = queue_.next_time();
     const double end = EventQueue::moment_end(now_);
+    // Rates are solved once per moment, after all its starts and ends: in symmetric schedules
+    // thousands of flows change at the same time.
     while (!queue_.empty() && queue_.next_time() <= end) handle(queue_.pop());
     links_.settle(now_);
   }
@@ -122,7 +124,9 @@ void Player::handle(std::int32_t event) {
   start_head(lanes_[static_cast<std::size_t>(moved.path)]);
 }
 
-// Starts what may flow: of the messages along a path, those of the earliest round.
+// Starts what may flow: of the messages along a path, those of the earliest round. Latencies of a
+// path's messages overlap, but the bytes of a round wait until those of earlier rounds have
+// arrived.
 void Player::start_head(Lane& lane) {
   if (lane.first < 0) return;
   const std::int32_t round = message(lane.first).round;
@@ -136,6 +140,8 @@ void Player::start_head(Lane& lane) {
   }
 }
 
+// Removes an arrived message, which may let the next round's messages on its path flow. The search
+// is short: only messages of the lane's earliest round flow, so the arrived one is near its front.
 void Player::leave_lane(std::int32_t flow) {
   Lane& lane = lanes_[static_cast<std::size_t>(message(flow).path)];
   std::int32_t before = -1;
@@ -178,6 +184,8 @@ void Player::take_turn(std::int32_t position) {
     lanes_.resize(program_.paths().size());
   }
   for (const Flow& flow : turn_.sends) send(position, here.round, flow);
+  // Senders may have been ahead of this position: their messages of this round have already arrived
+  // (eager) or wait for it to enter the round (rendezvous).
   const Ahead* found = ahead_.find(position, here.round);
   if (found == nullptr) return;
   const Ahead early = *found;
@@ -206,7 +214,7 @@ void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
   Lane& lane = lanes_[static_cast<std::size_t>(flow.path)];
   (lane.last < 0 ? lane.first : message(lane.last).behind) = id;
   lane.last = id;
-  // Whoever entered a later round cannot expect it any more: arrive() will say so.
+  // A position in a later round no longer expects it; arrive() reports that.
   if (options_.posting == Posting::rendezvous &&
       positions_[static_cast<std::size_t>(flow.to)].round < round) {
     Ahead& ahead = ahead_(flow.to, round);

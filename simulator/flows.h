@@ -4,8 +4,8 @@
 // and a flow stops rising at its own limit or when a link it crosses is full, where a flow counts
 // as often as its path says. The allocation is unique, and only changes among flows that are joined
 // by links that can be full: those alone are solved again when a flow starts or ends. A flow
-// whose links cannot be full even if everyone on them went as fast as it may runs at its limit; it
-// costs no solving.
+// runs at its own limit, without solving, if its links cannot be full even with all their flows at
+// their limits.
 //
 // Events come in the order of (time, sequence); those within 4 units in the last place of the
 // earliest are one moment. Memory grows with positions, links, paths and flows in flight.
@@ -21,7 +21,7 @@
 
 namespace collbench {
 
-/// A position waits for flows that nobody sends, or gets one that it does not wait for.
+/// A position waits for flows that no position sends, or gets one that it does not wait for.
 class UnmatchedFlows : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
@@ -29,8 +29,8 @@ class UnmatchedFlows : public InvalidArgument {
 
 class FairShare;
 
-/// Is told when positions go on; may end the play, or shorten the program by rounds that nobody has
-/// entered.
+/// Is notified when positions enter rounds; may end the play, or remove rounds from the program
+/// that no position has entered yet.
 class RoundWatch {
  public:
   virtual ~RoundWatch() = default;
@@ -45,7 +45,7 @@ struct FlowOptions {
   bool link_use = false;         // fill FlowReport::links
   bool round_end = false;        // fill FlowReport::round_end
   std::int64_t trace_limit = 0;  // transfers to keep, the first to arrive
-  RoundWatch* watch = nullptr;   // null: nobody watches
+  RoundWatch* watch = nullptr;   // null: none
 };
 
 struct FlowReport {
@@ -54,7 +54,7 @@ struct FlowReport {
   std::vector<LinkUse> links;       // by link
   std::vector<Transfer> transfers;  // ranks are positions
   std::int64_t flows = 0;           // that arrived
-  bool stopped = false;             // by the watch; then `end` holds only who ended
+  bool stopped = false;             // by the watch; then `end` has only the positions that ended
 };
 
 /// Plays all rounds. Reentrant. Throws UnmatchedFlows, and InvalidArgument if the flows in flight

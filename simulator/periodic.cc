@@ -140,7 +140,7 @@ class PeriodWatch final : public RoundWatch {
   }
 
   Seconds skipped_time() const { return skipped_time_; }
-  /// By link; empty if nothing was skipped or nobody asked for the use of links.
+  /// By link; empty if nothing was skipped or the use of links was not requested.
   const std::vector<Seconds>& skipped_busy() const { return skipped_busy_; }
 
  private:
@@ -158,7 +158,7 @@ class PeriodWatch final : public RoundWatch {
     span_ = 1;
   }
 
-  // Somebody is beyond the run: no period can be left out of it any more.
+  // A position is beyond the run: no period of it can be skipped any more.
   void end_run() {
     while (!rows_.empty()) drop_row();
     if (++next_run_ < runs_.size()) begin_run();
@@ -183,8 +183,8 @@ class PeriodWatch final : public RoundWatch {
 
   const Row& row(int round) const { return rows_[static_cast<std::size_t>(round - first_row_)]; }
 
-  // A flow of round s has arrived when everybody is in round s + 1, so none in flight is older than
-  // the farthest position is ahead; twice that covers the lives of all of them.
+  // A flow of round s has arrived when all positions are in round s + 1, so none in flight is older
+  // than the farthest position is ahead; twice that covers the lives of all of them.
   int window_at(int round) const { return 2 * (farthest_ - round) + 4; }
 
   // All positions have entered `round`. Snapshots are renewed when the time since the last has

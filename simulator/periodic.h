@@ -14,7 +14,7 @@ namespace collbench {
 
 /// As play(), and `rounds_skipped` says how many rounds were extrapolated. Ends and busy times are
 /// those of the whole program; `flows`, `transfers` and bytes of links are of what was played.
-/// Requires that nobody else watches and no ends of rounds are asked for.
+/// Requires options without a watch and without ends of rounds.
 struct PeriodicReport {
   FlowReport played;
   int rounds_skipped = 0;

@@ -47,7 +47,7 @@ const Schedule& stream_of(const Schedule& schedule, int stream);
 /// an operation that names a rank or chunks that do not exist.
 std::unique_ptr<RankProgram> rank_program(const Scenario& scenario);
 
-/// The first send or receive of the schedule that has no partner, in words; empty if all have one.
+/// The first send or receive of the schedule without a partner, as text; empty if all have one.
 /// Takes the time of all operations.
 std::string first_mismatch(const Schedule& schedule);
 

@@ -9,8 +9,8 @@
 namespace collbench {
 namespace {
 
-// Vertices sorted by class, so that a class is a range and splitting it moves only the part that
-// leaves.
+// Vertices sorted by class, so that a class is a range, and a split moves only the marked vertices.
+// mark() gathers them at the front of the range.
 class Partition {
  public:
   explicit Partition(std::span<const std::int32_t> colours)
@@ -73,6 +73,7 @@ class Partition {
                    std::int32_t most) {
     const auto begin = order_.begin() + whole.begin;
     const auto end = begin + whole.marked;
+    // Counting sort is linear, unless the counts are spread too widely.
     if (most - least > 4 * whole.marked) {
       std::sort(begin, end, [&](std::int32_t a, std::int32_t b) { return counts[a] < counts[b]; });
     } else {
@@ -103,6 +104,8 @@ class Partition {
     }
   }
 
+  // The largest part keeps the number of the class, so that class_of_ changes for the smaller parts
+  // only: a vertex then changes its class at most log2(vertices) times.
   void number_parts(int c, bool moved) {
     const auto smaller = [](const Range& a, const Range& b) { return a.size < b.size; };
     const auto largest = std::max_element(parts_.begin(), parts_.end(), smaller);
@@ -129,7 +132,7 @@ class Partition {
   std::vector<std::int32_t> sorted_;
 };
 
-// Splits by classes that wait until none does.
+// Splits classes by the counts of edges into waiting classes (splitters), until none waits.
 class Refiner {
  public:
   Refiner(std::span<const std::int32_t> colours, std::span<const Adjacency> kinds)
@@ -174,14 +177,15 @@ class Refiner {
       if (!reached.splits) continue;
       const int before = partition_.count();
       partition_.split(c, counts_, reached.least, reached.most);
-      // A class that waits still waits as its largest part; if it does not, that part, the largest,
-      // can tell nothing that the others do not.
+      // A waiting class goes on waiting as its largest part. If it was not waiting, all classes are
+      // already uniform in their counts into the whole; counts into the largest part follow from
+      // those into the other parts, so only these need to wait (Hopcroft's "smaller half").
       for (int part = before; part < partition_.count(); ++part) enqueue(part);
     }
     for (const std::int32_t u : touched_) counts_[u] = 0;
   }
 
-  // Finds the classes that the splitter reaches, and which of them are not all alike.
+  // Finds the classes with edges into the splitter, and those whose members differ in their counts.
   void tally() {
     reached_.clear();
     tallies_.resize(static_cast<std::size_t>(partition_.count()));

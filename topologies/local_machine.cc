@@ -74,7 +74,8 @@ std::map<int, int> read_nodes(const std::string& folder, LocalMachine& local) {
   return node_of;
 }
 
-// The first processor of those that share the last-level cache with `cpu`; -1 if not told.
+// The first processor of those that share the last-level cache with `cpu`; -1 if the kernel does
+// not report it.
 int cache_of(const std::string& folder) {
   int level = 0;
   int first = -1;

@@ -1,5 +1,5 @@
-// This machine as a topology: cores, caches and NUMA nodes as the kernel tells them, and the GPUs
-// that whoever can ask the driver adds.
+// This machine as a topology: cores, caches and NUMA nodes as the kernel reports them, and GPUs as
+// given by a caller that can query the driver.
 #pragma once
 
 #include <map>

@@ -42,7 +42,7 @@ struct Reader {
     const bool in_file = table.has(key);
     if (!size.lengths.empty()) return parse_lengths(size.lengths, table.file());
     if (!in_file) {
-      table.refuse(key, fmt::format("it comes in any size, which must be given: {}:4x4, say",
+      table.refuse(key, fmt::format("its size must be given, as in {}:4x4",
                                     std::filesystem::path(table.file()).stem().string()));
     }
     return table.integers(key, 1, most);
@@ -64,14 +64,13 @@ struct Reader {
     }
     if (in_file) return table.integer(key, 1, most);
     if (size.workers > 0) return (size.workers - 1) / hosts_each + 1;
-    table.refuse(key, fmt::format("it comes in any size, which must be given: {}:8, say",
+    table.refuse(key, fmt::format("its size must be given, as in {}:8",
                                   std::filesystem::path(table.file()).stem().string()));
   }
 
   void fixed_size() const {
     if (size.lengths.empty()) return;
-    table.refuse("kind",
-                 fmt::format("it comes in one size only, so ':{}' says nothing", size.lengths));
+    table.refuse("kind", fmt::format("it comes in one size only; leave ':{}' out", size.lengths));
   }
 
   std::vector<LinkClass> links(const std::string& key) const;

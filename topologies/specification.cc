@@ -45,7 +45,7 @@ struct Specification {
     return parse_lengths(part(i, what), fmt::format("topology '{}'", text));
   }
   void parts_at_most(std::size_t n) const {
-    if (head.size() > n) refuse(fmt::format("nothing is known of ':{}'", head[n]));
+    if (head.size() > n) refuse(fmt::format("unknown part ':{}'", head[n]));
   }
   // Given, or as many as seat the workers.
   int hosts() const {
@@ -281,11 +281,11 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
     if (file.name != spec.head[0]) continue;
     spec.parts_at_most(3);
     if (spec.head.size() > 2 && spec.head[2] != "chips") {
-      spec.refuse(fmt::format("nothing is known of ':{}', only of ':chips'", spec.head[2]));
+      spec.refuse(fmt::format("unknown part ':{}'; ':chips' is known", spec.head[2]));
     }
     if (!options.empty()) {
-      spec.refuse(fmt::format("{} has its own links, so ',{}' says nothing", spec.head[0],
-                              options.front()));
+      spec.refuse(
+          fmt::format("{} has its own links; leave ',{}' out", spec.head[0], options.front()));
     }
     MachineSize size = spec.size;
     size.lengths = spec.head.size() > 1 ? spec.head[1] : "";

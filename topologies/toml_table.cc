@@ -213,7 +213,7 @@ void TomlTable::finish() const {
     std::vector<std::string> known = *asked_;
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    refuse(key, fmt::format("{} has no key `{}` here; it knows {}.{}", name_, key,
+    refuse(key, fmt::format("{} has no key `{}` here; its keys are {}.{}", name_, key,
                             fmt::join(known, ", "), did_you_mean(key, known)));
   }
 }

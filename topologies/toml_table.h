@@ -1,5 +1,5 @@
-// A table of a TOML file that knows where it stands, so that every complaint begins FILE:LINE and a
-// key that nobody asked for is a complaint too.
+// A table of a TOML file with its position, so that every error begins FILE:LINE and an unknown key
+// is an error, too.
 //
 // Getters without a default require the key. All throw InvalidArgument for a value of another kind
 // or out of range, naming the key, the value and what would be right.

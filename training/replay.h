@@ -20,7 +20,7 @@ struct ReplayPlan {
   std::vector<Bucket> buckets;
   DataType type = DataType::f32;  // of the gradients: f32, f64, f16 or bf16
   DataType wire = DataType::f64;  // f16, bf16: f32 or f64 travel in it; else in their own type
-  int steps = 10;                 // after one to warm up, which is not told
+  int steps = 10;                 // after one to warm up, which is not reported
   bool overlap = true;
 };
 

@@ -18,7 +18,7 @@
 namespace collbench {
 namespace {
 
-/// What a step gave, all ranks together.
+/// The outcome of a step, over all ranks.
 struct StepOutcome {
   Score score;
   std::int64_t samples = 0;
@@ -43,7 +43,7 @@ class Replica {
     network_->set_parameters(initial_parameters(plan.model, plan.seed));
   }
 
-  /// Goes on from `start`, or from the beginning if it is null, once all replicas are equal.
+  /// Continues from `start`, or from the beginning if it is null, once all replicas are equal.
   void begin(const TrainingState* start) {
     if (start != nullptr) {
       network_->set_parameters(start->parameters);
@@ -123,7 +123,7 @@ class Replica {
     try {
       reducer_.run([&] { communicator_.all_reduce(flag, flag, ReduceOp::max); });
     } catch (const TransportError&) {
-      if (!failure) throw;  // others may have heard of it, and ended, before this rank is through
+      if (!failure) throw;  // the others may have received the reason and ended before this rank
     }
     if (failure) std::rethrow_exception(failure);
     if (failed != 0) {

@@ -71,7 +71,7 @@ struct Progress {
 /// What a replica does beside training; all may be empty. Called on the replica's thread.
 struct ReplicaHooks {
   std::function<void(const Progress&)> on_step;  // after each step
-  /// Whether this rank wants to stop. Asked after each step; one wish stops all ranks after it.
+  /// Whether this rank wants to stop. Polled after each step; if any rank does, all stop after it.
   std::function<bool()> stop_wanted;
   /// All ranks or none pass one. Called on rank 0 with the state to save, at the end of a step that
   /// plan.save_every names, of the last step, and of the step after which training stops; the

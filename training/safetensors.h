@@ -22,7 +22,7 @@ struct StoredTensor {
   std::string name;
   DataType type = DataType::f32;
   std::vector<std::int64_t> shape;
-  std::string_view bytes;  // into the memory of whoever made it
+  std::string_view bytes;  // not owned
 };
 
 struct SafeTensors {

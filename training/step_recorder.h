@@ -1,7 +1,7 @@
 // Keeps when the last steps of a replica and their all-reduces ran, for a trace.
 //
 // It stands between a replica and its communicator: all that the replica sums goes through it. When
-// a step ends is told by the hook that a replica calls after each.
+// a step ends is reported by the hook that a replica calls after each.
 #pragma once
 
 #include <deque>

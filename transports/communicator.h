@@ -11,7 +11,7 @@
 
 namespace collbench {
 
-/// What a library foretells of its own all-reduce.
+/// A library's own prediction of its all-reduce.
 struct Forecast {
   Seconds time;
   std::string by;  // "ncclGroupSimulateEnd"
@@ -38,7 +38,7 @@ class Communicator {
   /// Returns once every rank has called it.
   virtual void barrier() = 0;
 
-  /// Nothing where the library has no model of itself. Moves no data; every rank calls it.
+  /// Nothing if the library does not predict. Moves no data; every rank calls it.
   virtual std::optional<Forecast> estimate(Region /*in*/, Region /*out*/, ReduceOp /*op*/) {
     return std::nullopt;
   }

@@ -2,7 +2,7 @@
 // clock.
 //
 // The clock is part of it because it is what differs most: threads, gRPC and CUDA read a hardware
-// clock, a simulator reads simulated time. Code above this line cannot tell which machine it is on.
+// clock, a simulator reads simulated time. Code above this interface is the same on every machine.
 //
 // Contract of every implementation:
 // - The k-th send from a to b meets the k-th receive (plain or reducing) from a at b.
@@ -49,7 +49,8 @@ struct Traffic {
   int messages_per_peer_and_round = 0;
 };
 
-/// Who needs scratch memory: a plan for its snapshots, a communicator for buffers out of reach.
+/// The two uses of scratch memory: snapshots of a plan, and staging of buffers that peers cannot
+/// reach.
 enum class ScratchUse : std::uint8_t { plan, staging };
 
 struct Fusion;  // transports/play/fusion.h
@@ -84,17 +85,17 @@ class Endpoint {
   virtual Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                              Reduction reduction) = 0;
   virtual void wait(Ticket ticket) = 0;
-  /// Waits for `ticket` if that ends at once, otherwise returns false. The default waits in any
-  /// case, for machines on which nothing is gained by doing something else meanwhile.
+  /// Completes `ticket` if that does not block, otherwise returns false. The default blocks, for
+  /// machines on which nothing is gained by doing other work meanwhile.
   virtual bool try_wait(Ticket ticket) {
     wait(ticket);
     return true;
   }
 
-  /// Tells the other ranks that this one cannot go on, and why: what they wait for ends with
-  /// TransportError(reason). Nothing can be started here any more. Returns the reason that holds:
-  /// an earlier one where this endpoint knows that the ranks have given up before. Does not throw.
-  /// The default is for machines whose ranks learn it in other ways.
+  /// Reports to the other ranks that this one has failed, and why: their waits end with
+  /// TransportError(reason). Nothing can be started here afterwards. Returns the reason in effect,
+  /// which is an earlier one if the ranks are known to have failed before. Does not throw. The
+  /// default is for machines whose ranks are told in other ways.
   virtual std::string give_up(const std::string& reason) { return reason; }
 
   /// Plays both rounds of a fused plan at once, where peers' memory is addressable; false

@@ -53,7 +53,7 @@ std::string proof_of(std::string_view token, const Introduction& introduction) {
   for (const int number : {introduction.from, introduction.to, introduction.ranks}) {
     text += ' ' + std::to_string(number);
   }
-  // Numbers are of one length, so that no two introductions give one text.
+  // Numbers have a fixed length, so that different fields cannot give the same text.
   text.append(" ").append(introduction.caller_number);
   text.append(" ").append(introduction.listener_number);
   return keyed_digest(token, text);

@@ -1,8 +1,8 @@
-// What keeps strangers out of a job: a secret that all its workers share, and TLS.
+// Authentication of a job's workers: a shared secret (the token), and TLS.
 //
-// The rule: workers that only this machine can reach need nothing; as soon as one address is beyond
-// loopback, every worker must bring the token. It is proved by a digest and never travels; TLS also
-// hides and protects what the workers send each other.
+// Workers that only this machine can reach need nothing; as soon as one address is beyond loopback,
+// every worker needs the token. It is proved by a digest and never sent. TLS also encrypts and
+// authenticates the data between workers.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ namespace collbench {
 
 /// TLS's certificates and key: the texts in PEM, not the names of files.
 struct TlsTexts {
-  std::string ca;           // who signs the workers' certificates
+  std::string ca;           // certificate of the authority that signs the workers'
   std::string certificate;  // of this worker, with its chain
   std::string key;          // of the certificate
-  /// The name that every worker's certificate bears; "": the host at which it is called.
+  /// The name in every worker's certificate; "": the host at which it is called.
   std::string name;
-  /// Whether a worker that calls must show a certificate too (mutual TLS).
+  /// Whether callers must present a certificate, too (mutual TLS).
   bool mutual = true;
 
   bool used() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
@@ -29,18 +29,16 @@ struct JobSecurity {
   TlsTexts tls;
 };
 
-/// A token beyond loopback is at least this long: who records a proof could try shorter ones.
+/// The least length of a token beyond loopback: a recorded proof allows guessing a shorter one.
 constexpr std::size_t shortest_token = 16;
 
-/// Throws InvalidArgument saying what to do if an address is beyond loopback (0.0.0.0 is) and the
-/// token is missing or short, or if TLS lacks one of its three texts. Addresses that are not known
-/// yet are empty.
+/// Throws InvalidArgument, with the remedy, if an address is beyond loopback (0.0.0.0 is) and the
+/// token is missing or short, or if TLS lacks one of its three texts. Unknown addresses are empty.
 void require_secure(const JobSecurity& security, std::span<const std::string> addresses);
 
-/// What the one side shows the other so that both know the token: a digest over who calls whom, and
-/// a random number of each side.
+/// What a proof is computed over: caller and listener, and a random number of each side.
 struct Introduction {
-  std::string_view part;  // of whom this is the proof: "caller" or "listener"
+  std::string_view part;  // the side that proves itself: "caller" or "listener"
   int from = 0;
   int to = 0;
   int ranks = 0;

@@ -1,8 +1,8 @@
 // Calls between processes: a request of bytes to an address, answered with bytes.
 //
-// For roles that do not march in step, such as parameter servers: a request may come at any time,
-// from anybody who knows the secret, and its handler may wait before it answers. So a call that is
-// held until one side goes away also tells the other side that it has gone.
+// For roles that do not run in lock-step, such as parameter servers: a request may come at any time
+// from any caller that has the job's token, and its handler may wait before it answers. A call that
+// is left unanswered therefore also detects that the other side has ended.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ struct IncomingCall {
   std::function<bool()> abandoned;  // the caller has given up, or is lost
 };
 
-/// Called on any number of threads at once; may wait. What it throws reaches the caller as a
-/// refusal in the same words.
+/// Called on any number of threads at once; may wait. An exception reaches the caller as a refusal
+/// with the same message.
 using CallHandler = std::function<std::string(const IncomingCall&)>;
 
-/// Why a call brought no answer: `absent` nobody listens there, or no longer; `late` no answer in
-/// time; `refused` the handler threw, or the secret is another one; `cancelled` by its caller.
+/// Why a call failed: `absent`: there is no listener, or it has ended; `late`: no answer in time;
+/// `refused`: the handler threw, or the token differs; `cancelled`: by its caller.
 enum class CallFailure : std::uint8_t { absent, late, refused, cancelled };
 
 class CallError : public TransportError {
@@ -49,8 +49,8 @@ class CallServer {
 class Caller {
  public:
   virtual ~Caller() = default;
-  /// Starts a call of all pieces one after the other, and copies them. A caller has one call at a
-  /// time. `patience` bounds the whole call; 0 does not.
+  /// Starts a call whose request is all pieces in order, which are copied. A caller has one call at
+  /// a time. `patience` is the time limit of the whole call; 0 is none.
   virtual void start(std::span<const std::span<const std::byte>> pieces, Seconds patience) = 0;
   /// The answer. Throws CallError.
   virtual std::string finish() = 0;
@@ -65,7 +65,7 @@ class Caller {
 };
 
 struct CallOptions {
-  JobSecurity security;  // calls that do not prove to know the token are refused
+  JobSecurity security;  // calls without a proof of the token are refused
   Seconds timeout{60};   // a peer's host that is silent for so long is lost
 };
 
@@ -74,7 +74,7 @@ class CallNetwork {
   virtual ~CallNetwork() = default;
   /// Listens on HOST:PORT. Throws TransportError if the address cannot be listened on.
   virtual std::unique_ptr<CallServer> listen(const std::string& address, CallHandler handler) = 0;
-  /// Does not wait for the server to be there. `name` leads the words of errors.
+  /// Does not wait for the server to start. Error messages begin with `name`.
   virtual std::unique_ptr<Caller> reach(const std::string& name, const std::string& address) = 0;
 };
 

@@ -1,7 +1,7 @@
-// What waiting for another thread or process of this machine is made of.
+// Building blocks for waiting for another thread or process of this machine.
 //
 // Futex words may lie in memory that processes share, so these are not the private forms. A sleep
-// has a limit because whoever should wake the sleeper may have been killed.
+// has a limit because the thread that should wake the sleeper may have been killed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace collbench {
 /// Processors this process may run on (its affinity mask), at least 1.
 int usable_cores();
 
-/// Tells the processor that this is a loop which waits.
+/// The processor's hint for spin loops.
 inline void pause_processor() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -27,10 +27,12 @@ void futex_sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen,
                  std::chrono::nanoseconds limit);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 
-/// Lets other processes fence this one's threads by fence_everywhere(). False if the kernel cannot.
+/// Registers this process, so that fence_everywhere() of other processes reaches its threads. False
+/// if the kernel does not support it.
 bool accept_fences();
 /// A full memory fence in every running thread of all processes that accept fences, this one's
-/// included; costs some microseconds. Nothing happens if the kernel cannot. Source: membarrier(2).
+/// included; costs some microseconds. Does nothing if the kernel does not support it. Source:
+/// membarrier(2).
 void fence_everywhere();
 
 }  // namespace collbench

@@ -35,9 +35,9 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints = {});
 
 /// Reads a file, or every *.csv, *.txt, *.out, *.log, *.json and *.jsonl below a folder, in the
-/// order of their names; files of a folder that hold no table are told in `skipped`. A path may end
-/// in hints: "job.txt,ranks=16,nodes=2,system=mine,library=nccl,algorithm=ring".
-/// Throws Unavailable for what cannot be read.
+/// order of their names; files of a folder that hold no table are listed in `skipped`. A path may
+/// end in hints: "job.txt,ranks=16,nodes=2,system=mine,library=nccl,algorithm=ring". Throws
+/// Unavailable for what cannot be read.
 std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped);
 
 /// As records, for comparing and reporting: one sample each, the stated time. The back end is the

@@ -95,7 +95,7 @@ std::string cgroup_quota() {
   return text.str();
 }
 
-// Share of all processor time since boot that the hypervisor gave to somebody else.
+// Share of all processor time since boot that the hypervisor gave to other guests.
 std::string steal() {
   std::istringstream line(first_line("/proc/stat", ""));
   std::string cpu;

@@ -25,7 +25,7 @@ std::string to_json(const Record& record);
 std::string to_json(const RecordFile& file);
 /// The first line of a JSON Lines file, whose further lines are to_json(Record).
 std::string environment_line(const Environment& environment);
-/// A case as one line: what a worker process is told.
+/// A case as one line, for worker processes.
 std::string to_json(const Case& which);
 
 /// Read them back, records_from_json() both forms of a file. Throw InvalidArgument naming the place

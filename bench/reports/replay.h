@@ -1,4 +1,4 @@
-// A simulated case played once more for a picture: who sends when, and what every link carries.
+// A simulated case played again for a picture: when each rank sends, and what every link carries.
 //
 // Simulated cases are the same in every run, so a record is enough to have its details again.
 #pragma once
@@ -64,7 +64,7 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
 /// does not know its topology, algorithm or settings.
 Replay replay(const Case& which);
 
-/// All of cases_to_replay(); those that cannot be played are told in `notes`.
+/// All of cases_to_replay(); those that cannot be played are listed in `notes`.
 std::vector<Replay> replays_of(const std::vector<Record>& records, std::size_t limit,
                                std::vector<std::string>& notes);
 

@@ -1,4 +1,4 @@
-// How disturbances of a simulated case are written: who starts late, whose links are slow.
+// The syntax of a simulated case's disturbances: ranks that start late, hosts with slow links.
 #pragma once
 
 #include <string>

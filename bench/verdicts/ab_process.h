@@ -1,6 +1,6 @@
 // How `collbench ab` runs the two binaries: each time a fresh process that writes its records.
 //
-// The process is told the caller's arguments and `--json FILE`. A variable of random length in its
+// The process gets the caller's arguments and `--json FILE`. A variable of random length in its
 // environment moves its stack, so that an accident of memory layout is drawn anew each time instead
 // of being taken for a difference between the versions.
 #pragma once

@@ -1,7 +1,7 @@
 // The rules that turn estimates into outcomes.
 //
 // Stored records are decided at once: Holm over all timed cases at `alpha`. An interleaved run
-// (bench/verdicts/ab.h) has two stages: whoever looks different after the screening rounds is
+// (bench/verdicts/ab.h) has two stages: a case that looks different after the screening rounds is
 // measured afresh, and only the fresh rounds decide, in a few looks that share `alpha` between
 // them. So one lucky round is no verdict, and effects that come and go with a process's memory
 // layout are not.

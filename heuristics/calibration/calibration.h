@@ -51,9 +51,9 @@ class Calibration {
 };
 
 /// Predicts all points of every scale (or size) from a calibration without them. A scale can be
-/// held out if another one remains of its system and library; one that cannot is told in `notes`.
-/// Single nodes are held out last or not at all: what is inside a node shows in no other scale, so
-/// they are held out only with `single_nodes`.
+/// held out if another one remains of its system and library; one that cannot is reported in
+/// `notes`. Single nodes are held out last or not at all: what is inside a node shows in no other
+/// scale, so they are held out only with `single_nodes`.
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes);
 std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows);

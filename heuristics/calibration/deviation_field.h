@@ -56,7 +56,7 @@ class DeviationField {
 /// The variance that every scale of several nodes has for itself, by predicting it from the others:
 /// what its error, averaged over neighbouring sizes, exceeds three times the variance expected by.
 /// `own` is what is known of it so far. Zeros where fewer than three scales of several nodes are
-/// measured, which cannot be told apart.
+/// measured, which cannot be separated.
 std::vector<double> variance_of_scales(const std::vector<Place>& places,
                                        const std::vector<double>& deviations,
                                        const std::vector<double>& own, double spread);

@@ -59,7 +59,8 @@ class Fit {
     }
   }
 
-  /// Levenberg and Marquardt with reweighting; logarithms of the costs.
+  /// Levenberg-Marquardt with iterative reweighting: the damping shrinks after a step that lowers
+  /// the cost and grows after one that does not. Returns the logarithms of the costs.
   const TermValues& solve() {
     double damping = 1e-3;
     double now = cost(costs_);
@@ -90,7 +91,8 @@ class Fit {
     for (std::size_t k = 0; k < trend_terms; ++k) {
       std::vector<double> unit(trend_terms, 0.0);
       unit[k] = 1;
-      // Neighbouring sizes err alike; about every fourth row is news.
+      // Errors of neighbouring sizes are correlated: four rows count as one independent
+      // observation.
       deviation[k] = std::sqrt(4 * variance * solver.solve(unit)[k]);
       deviation[k] = std::min(deviation[k], prior_.deviation[k]);
     }
@@ -106,6 +108,7 @@ class Fit {
   static double residual(const Point& point, const TermValues& logs) {
     return std::log(value(point, logs)) - point.log_microseconds;
   }
+  // The derivative of the soft L1 loss in cost(), over that of r^2.
   static double weight(double r) { return 1 / std::sqrt(1 + std::pow(r / robust_beyond, 2)); }
 
   double cost(const TermValues& logs) const {
@@ -120,6 +123,8 @@ class Fit {
     return sum;
   }
 
+  // The Gauss-Newton matrix and half the gradient of cost(). The derivative of a residual by the
+  // logarithm of a cost is the share of that term in the whole time.
   Matrix normal(TermValues& gradient) const {
     Matrix matrix(trend_terms);
     for (const Point& point : points_) {
@@ -148,6 +153,7 @@ class Fit {
     for (std::size_t k = 0; k < trend_terms; ++k) matrix(k, k) *= 1 + damping;
     const std::vector<double> move =
         Cholesky(matrix).solve(std::vector<double>(gradient.begin(), gradient.end()));
+    // Steps are limited to a factor of e^2, beyond which the linearisation means nothing.
     TermValues next = costs_;
     for (std::size_t k = 0; k < trend_terms; ++k) next[k] -= std::clamp(move[k], -2.0, 2.0);
     return next;

@@ -1,5 +1,4 @@
-// A table of choices in the forms that other libraries read, so that what was found out here is
-// used where people run.
+// A table of choices in the formats of other libraries, so that they can use them.
 //
 // Each form knows fewer algorithms than we do. offered_algorithms() says which, so that a policy
 // can choose among them; a rule that names another is refused, never replaced. All forms state

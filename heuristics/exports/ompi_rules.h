@@ -1,7 +1,7 @@
 // Open MPI's coll/tuned: its all-reduce algorithms by number, and the fixed rules that choose one.
 //
 // The rules know only the size of the communicator and of the vector. Their switch points are
-// averages over the clusters of those who contributed measurements, for commutative operators,
+// averages over the clusters that Open MPI's contributors measured, for commutative operators,
 // which all of ours are. Source: Open MPI 4.1, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c and
 // ompi/mca/coll/base/coll_base_allreduce.c.
 #pragma once

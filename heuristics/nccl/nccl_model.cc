@@ -61,6 +61,7 @@ class Tuner {
     if (found.bandwidth <= 0) return {};
     found.latency_us = latency(a, p);
     if (a == NcclAlgorithm::tree) found.bandwidth *= tree_correction(p, bytes);
+    // What NCCL calls the "plateau effect of ring".
     if (a == NcclAlgorithm::ring && p == NcclProtocol::simple && in_.nodes > 1 &&
         bytes / (channels_ * in_.ranks) >= 64) {
       found.latency_us *= in_.compute_capability < 80 ? 1.9 : 1.4;
@@ -119,7 +120,9 @@ class Tuner {
     return (in_.compute_capability >= 90 ? 0.85 : 1) / factor;
   }
 
-  /// Of the bus, then of the vector.
+  /// First the bus bandwidth, that of the links, as NCCL caps and scales it by protocol. The last
+  /// line converts it to bytes of the vector per second: a ring sends 2 (R-1) / R of the vector,
+  /// trees and CollNet send it up and down.
   double bandwidth(NcclAlgorithm a, NcclProtocol p) const {
     const NcclConstants& c = nccl_constants;
     const NcclGraph& g = graph(a);
@@ -153,10 +156,11 @@ class Tuner {
         in_.cpu == NcclCpu::power && a == NcclAlgorithm::tree && simple;  // over PCI as a ring
     const double pci = c.pci_latency[index(power_tree ? NcclAlgorithm::ring : a)][index(p)];
     const double intra = g.type_intra == NcclPath::nvl ? c.nvlink_latency[index(a)][index(p)] : pci;
+    // With one rank per node NCCL takes the tree's network latency for every algorithm.
     const NcclAlgorithm far = per_node_ == 1 ? NcclAlgorithm::tree : a;
     const double inter = c.net_latency[index(far)][index(p)] + g.latency_inter * (simple ? 2 : 1);
     const double base = c.base_latency[index(a)][index(p)];
-    const double log_nodes = std::bit_width(static_cast<unsigned>(in_.nodes)) - 1;
+    const double log_nodes = std::bit_width(static_cast<unsigned>(in_.nodes)) - 1;  // floor
     switch (a) {
       case NcclAlgorithm::ring: {
         const double steps = 2.0 * (in_.ranks - 1);
@@ -178,6 +182,7 @@ class Tuner {
     }
   }
 
+  // Factors by powers of two from 64 bytes on.
   static double tree_correction(NcclProtocol p, double bytes) {
     const auto size = static_cast<std::uint64_t>(bytes) >> 6;
     if (size == 0) return 1;
@@ -186,7 +191,8 @@ class Tuner {
     return log < factors.size() ? factors[log] : 1;
   }
 
-  /// Fewer channels and threads for small vectors.
+  /// Channels, and threads of each: NCCL reduces first the former, then the latter, until each
+  /// thread has at least `threshold` bytes.
   void set_blocks(double bytes, NcclTime& found) const {
     const NcclAlgorithm a = found.algorithm;
     const NcclProtocol p = found.protocol;

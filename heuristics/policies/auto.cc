@@ -30,8 +30,8 @@ Answer ask_auto(const Question& question) {
     Answer answer = ask_model(question);
     answer.reason = "predicted: " + answer.reason;
     if (!question.measured.empty()) {
-      answer.warnings.push_back(
-          fmt::format("{} workers are not measured; the model answers", question.workers));
+      answer.warnings.push_back(fmt::format(
+          "{} workers were not measured; the choice is by the model", question.workers));
     }
     return answer;
   }
@@ -40,7 +40,7 @@ Answer ask_auto(const Question& question) {
   here.measured = local;
   if (is_measured(here)) return ask_measured(here);
   require(!question.backend.empty(),
-          "nothing is known of the network: name a machine (--topo), measurements (--measured) or "
+          "the network is unknown: name a machine (--topo), measurements (--measured) or "
           "a back end of this host (--backend)");
   const Choice choice = choose(question.backend, question.workers, question.bytes, question.type,
                                question.op, question.cores > 0 ? question.cores : question.workers);
@@ -49,7 +49,7 @@ Answer ask_auto(const Question& question) {
   answer.reason = choice.reason;
   answer.candidates.push_back({choice.algorithm, "", {}, "", refusal(question, choice.algorithm)});
   require(answer.candidates.front().refused.empty(),
-          fmt::format("the rule wants {}, which is refused: {}", choice.algorithm,
+          fmt::format("the rule chooses {}, which is refused: {}", choice.algorithm,
                       answer.candidates.front().refused));
   answer.warnings.emplace_back(
       "a rule of thumb: this many workers on this many cores are not measured");

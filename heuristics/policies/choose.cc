@@ -62,7 +62,7 @@ Choice choose_for_messages(int workers, Bytes bytes, int cores) {
   return choice;
 }
 
-/// Who is measured close to the choice.
+/// The algorithms measured close to the choice.
 std::vector<std::string> rivals_of(const Answer& answer) {
   const auto chosen =
       std::find_if(answer.candidates.begin(), answer.candidates.end(),
@@ -94,7 +94,7 @@ std::optional<Choice> choose_measured(std::string_view backend, int workers, Byt
   question.measured = times;
   const Answer answer = ask_measured(question);
   return Choice{answer.algorithm,
-                fmt::format("{}; {} workers on {} cores, of those that collbench brings along",
+                fmt::format("{}; {} workers on {} cores, by the built-in measurements",
                             answer.reason, workers, cores),
                 rivals_of(answer)};
 }

@@ -1,5 +1,5 @@
-// Times of all-reduces inside one host that collbench brings along, so that `auto` has something
-// measured to rest on before the user measures.
+// The built-in table of all-reduce times inside one host, with which `auto` chooses until the user
+// has measured.
 //
 // heuristics/policies/local_times.csv: back end, cores, workers, bytes, algorithm, median, lower
 // and upper quartile in microseconds, samples; f32, sum, workers pinned one to a core in turn. It

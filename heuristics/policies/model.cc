@@ -92,7 +92,7 @@ class Model {
       found.algorithm = known == name ? to_string(spec) : known;
       const Schedule schedule = make_schedule(spec, question_.workers);
       const double messages = messages_to_look_at(schedule);
-      // Who is asked for by name is worth waiting for.
+      // A candidate that was named explicitly is predicted whatever it costs.
       require(!question_.available.empty() || messages <= most_messages,
               fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
                           "name it as available to have it predicted",

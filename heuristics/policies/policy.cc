@@ -143,9 +143,9 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
     if (!refused.empty()) continue;
     answer.algorithm = known;
     if (name != wanted.front()) {
-      answer.warnings.push_back(fmt::format("the rule wants {}, which is refused ({}); {} is taken",
-                                            wanted.front(), answer.candidates.front().refused,
-                                            known));
+      answer.warnings.push_back(
+          fmt::format("the rule chooses {}, which is refused ({}); {} is taken", wanted.front(),
+                      answer.candidates.front().refused, known));
     }
     sort_candidates(answer.candidates);
     return answer;

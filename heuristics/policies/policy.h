@@ -1,5 +1,5 @@
-// A policy is a function from what is known of an all-reduce to which one to use, with the time
-// that it expects of every candidate and the reason in words.
+// A policy is a function from a question (an all-reduce and its circumstances) to an algorithm,
+// with the expected time of every candidate and the reason as text.
 //
 // Libraries' own rules are policies as well as ours, so that regret (heuristics/policies/regret.h)
 // can judge them on the same measurements. A policy names algorithms as the registry does ("ring",
@@ -38,7 +38,7 @@ struct Question {
   int nodes = 1;  // that they are spread over evenly
   Devices devices = Devices::cpus;
   const Machine* machine = nullptr;        // the network; null: unknown
-  const NcclInputs* nccl = nullptr;        // what NCCL knows of it; null: derived from the machine
+  const NcclInputs* nccl = nullptr;        // NCCL's inputs; null: derived from the machine
   std::string backend;                     // "shm", "grpc": on this host; empty: none in particular
   int cores = 0;                           // that the workers share; 0: one each
   std::vector<std::string> available;      // what may be chosen; empty: all that fits

@@ -68,7 +68,7 @@ Answer ask_tf1_dgx1(const Question& question) {
     return take_first(question, one_device, "anything but whole GPUs reduces on one device");
   }
   require(question.machine != nullptr,
-          "tf1-dgx1 looks at the links between GPUs: name a machine (--topo)");
+          "tf1-dgx1 depends on the links between GPUs: name a machine (--topo)");
   if (question.workers >= 8 && is_dgx1(*question.machine)) {
     return take_first(question, hierarchical, "eight GPUs with the links of a DGX-1");
   }

@@ -137,7 +137,7 @@ using Work = std::function<std::vector<std::byte>(Child& child)>;
 struct Ending {
   bool stood_still = false;
   int status = 0;
-  bool known = false;  // false if somebody else in this process waited for our child
+  bool known = false;  // false if other code of this process waited for our child
 };
 
 // Waits for the end of the child; ends it if it stands still.

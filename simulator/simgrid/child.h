@@ -24,7 +24,7 @@ namespace collbench {
 class Child {
  public:
   virtual ~Child() = default;
-  /// Says that it goes on; the parent ends a child that says nothing for its patience.
+  /// Reports progress; the parent ends a child that reports none for ChildOptions::patience.
   virtual void progress() = 0;
   /// Ends the child from wherever it is: run_in_child() throws TransportError with `why`.
   [[noreturn]] virtual void give_up(const std::string& why) = 0;
@@ -36,7 +36,7 @@ struct ChildOptions {
   Seconds patience{300};
 };
 
-/// Calls `work` in a child process and returns what it returned there. What it throws is thrown
+/// Calls `work` in a child process and returns its result. An exception there is thrown
 /// here, as InvalidArgument, Unavailable or TransportError, whichever it was. Throws TransportError
 /// with the reason and the child's last words on standard error if it crashed, exited or stood
 /// still. The child ends if the calling thread does. Thread safety: any number at a time.

@@ -1,5 +1,5 @@
-// What must be known of a scenario before SimGrid can be told: routes, memory, and how long it
-// takes.
+// What is needed of a scenario before the SimGrid platform is built: routes, memory, and how long
+// it takes.
 #pragma once
 
 #include <cstdint>

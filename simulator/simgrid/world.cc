@@ -114,7 +114,7 @@ void SimgridWorld::become_ready(const SimgridMessagePtr& message) {
 }
 
 // Starts what may flow: the messages of the earliest round. If others are behind them that could
-// flow but for those, a helper looks for their end. (SimGrid tells nobody else of it in time.)
+// flow but for those, a helper looks for their end. (SimGrid reports it to no other actor in time.)
 void SimgridWorld::start_head(Channel& channel) {
   std::deque<SimgridMessagePtr>& lane = channel.lane;
   while (!lane.empty() && lane.front()->arrival >= 0) lane.pop_front();

@@ -1,10 +1,10 @@
 // The messages of all ranks on their way through SimGrid, and what links carry.
 //
-// A message is known to both sides under its place in the order from one rank to another, whoever
+// Both sides identify a message by its position in the order from one rank to another, whichever
 // comes first. It becomes ready when its sender is there (eager) or both sides are (rendezvous);
 // a timer pays its latency; then it flows, once the messages of earlier rounds between the same two
-// have arrived. Which mailbox carries it is settled when it is first
-// heard of, so messages with different latencies may overtake each other and still be told apart.
+// have arrived. Its mailbox is chosen when either side first names it, so messages with different
+// latencies may overtake each other and still be distinguished.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct SimgridMessage {
 };
 using SimgridMessagePtr = std::shared_ptr<SimgridMessage>;
 
-/// Times with at least one flow, from flows told in order of their starts and ending in any order.
+/// Times with at least one flow, from flows given in order of their starts and ending in any order.
 class BusyTime {
  public:
   void begin(const SimgridMessage* message, double start);

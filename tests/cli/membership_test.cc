@@ -292,7 +292,7 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
         Mistake{torchrun(1, 2), {"-B", "shm"}, "only grpc has workers on several machines"},
         Mistake{torchrun(1, 2),
                 {"--bind", "::1", "--interface", "lo"},
-                "--bind and --interface both say where to listen"},
+                "--bind and --interface both set the address to listen at"},
         Mistake{mpi, {}, "nothing says where rank 0 is: set MASTER_ADDR"},
         Mistake{{}, {"--launcher", "slrum"}, "Did you mean 'slurm'?"},
         Mistake{{{"TF_CONFIG",

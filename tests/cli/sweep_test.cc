@@ -105,7 +105,7 @@ TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
   const Outcome stopped = shell(
       "collbench sweep long.toml -o out.jsonl & p=$!; lines out.jsonl 12; kill -TERM $p; wait $p");
   EXPECT_EQ(stopped.code, 143);
-  EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM; the same command goes on"));
+  EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM; the same command resumes"));
   EXPECT_GE(count_lines(figures("out.jsonl")), 11);
 }
 

@@ -117,7 +117,7 @@ TEST_F(TrainServersTest, AKilledWorkerStopsNobodyAndMayComeBack) {
   EXPECT_EQ(server->wait(), 0);
   const std::string address = cluster_["worker"][1];
   EXPECT_THAT(folder_.read("chief0"),
-              HasSubstr("worker 1 (" + address + ") was lost; the others go on"));
+              HasSubstr("worker 1 (" + address + ") was lost; the run continues"));
   EXPECT_EQ(latest_step(folder_), 8000);
 }
 
@@ -169,7 +169,7 @@ TEST_F(TrainServersTest, MissingTasksAreNamed) {
   const auto server = start("ps", 0, {"-T", "1"});
   const auto worker = start("worker", 0, {"-T", "1"});
   EXPECT_EQ(server->wait(), 5);
-  EXPECT_THAT(folder_.read("ps0"), HasSubstr("no chief has come to this ps within 1 s"));
+  EXPECT_THAT(folder_.read("ps0"), HasSubstr("no chief connected to this ps within 1 s"));
   EXPECT_EQ(worker->wait(), 5);
   EXPECT_THAT(folder_.read("worker0"), HasSubstr("there is no chief (" + chief_address + ")"));
 }

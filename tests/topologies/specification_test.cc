@@ -76,7 +76,7 @@ TEST(SpecificationTest, TooSmallAMachineNamesALargerOne) {
               HasSubstr("8 hosts and cannot seat 20 workers; join several: cluster:3xdgx-h100"));
   EXPECT_THAT(why("star:4,1Gbps,1us", 5), HasSubstr("give it a larger size"));
   EXPECT_THAT(why("star,1Gbps,1us"), HasSubstr("needs a number of hosts, as in star:8"));
-  EXPECT_THAT(why("ethernet-10g"), HasSubstr("must be given: ethernet-10g:8"));
+  EXPECT_THAT(why("ethernet-10g"), HasSubstr("must be given, as in ethernet-10g:8"));
 }
 
 TEST(SpecificationTest, MisspeltNamesAreAnsweredWithTheNearest) {
@@ -92,7 +92,7 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_THAT(why("star:8,5us"), AllOf(HasSubstr("topology 'star:8,5us'"),
                                        HasSubstr("'5us' has the unknown unit 'us'")));
   EXPECT_THAT(why("star:8,0Gbps,5us"), HasSubstr("bandwidth must be above 0"));
-  EXPECT_THAT(why("star:8:9,1Gbps,5us"), HasSubstr("nothing is known of ':9'"));
+  EXPECT_THAT(why("star:8:9,1Gbps,5us"), HasSubstr("unknown part ':9'"));
   EXPECT_THAT(why("star:0,1Gbps,5us"), HasSubstr("numbers of at least 1"));
   EXPECT_THAT(why("torus:4x2:wrap=1x1,1Gbps,1us"), HasSubstr("axis 1 is 2 long and cannot wrap"));
   EXPECT_THAT(why("torus:4x4:wrap=1,1Gbps,1us"), HasSubstr("2 axes need as many wraps"));

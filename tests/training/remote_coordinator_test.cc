@@ -174,7 +174,7 @@ TEST(RemoteCoordinatorTest, WithoutAChiefWorkersAndServersEndAndSayIt) {
   cluster.start_all();
   const auto errors = cluster.errors();
   EXPECT_THAT(errors[0], HasSubstr("there is no chief (chief)"));
-  EXPECT_THAT(errors[1], HasSubstr("no chief has come to this ps"));
+  EXPECT_THAT(errors[1], HasSubstr("no chief connected to this ps"));
 }
 
 TEST(RemoteCoordinatorTest, ADifferenceOrARefusalEndsAllBeforeTheyBegin) {

@@ -1,6 +1,6 @@
 // The worker of asynchronous training: reads the variables, computes the gradient of its batch with
-// all its replicas, hands it to whoever keeps them, and takes the next closure. It waits for no
-// other worker.
+// all its replicas, sends it to the servers that hold them, and takes the next closure. It waits
+// for no other worker.
 #pragma once
 
 #include <cstdint>
@@ -48,14 +48,14 @@ class Placement {
   std::vector<std::vector<VariableShard>> shards_;
 };
 
-/// What a worker sees of the servers. Thread safety: one thread.
+/// A worker's interface to the servers. Thread safety: one thread.
 class SharedVariables {
  public:
   virtual ~SharedVariables() = default;
   /// The variables as they are now, and the moving statistics.
   virtual void read(Region values, Region statistics) = 0;
-  /// Applies gradients of what was read last, and adds what statistics have moved by. Returns the
-  /// updates by others in between, on the server that had most.
+  /// Applies gradients of the variables read last, and adds the change of the statistics. Returns
+  /// the number of updates by others in between, on the server with the most.
   virtual std::int64_t update(Region gradients, Region moves) = 0;
 };
 

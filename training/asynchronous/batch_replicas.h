@@ -1,8 +1,8 @@
 // The replicas of one worker of parameter servers: threads that share the batch of each step.
 //
 // All compute with the variables that the worker has read, each its slice of the batch. The worker
-// hands on the sum of their gradients, in the order of replicas, and the mean of what their moving
-// statistics have moved by: one update, whatever the number of replicas. This is the synchronous
+// sends the sum of their gradients, in the order of replicas, and the mean change of their moving
+// statistics: one update, whatever the number of replicas. This is the synchronous
 // part of TensorFlow's ParameterServerStrategy, whose workers may have several devices.
 #pragma once
 
@@ -22,7 +22,7 @@ class BatchReplicas {
   BatchReplicas(const TrainingPlan& plan, const Dataset& data);
   ~BatchReplicas();
 
-  /// Where the variables are to be put before compute(), and what it leaves.
+  /// The inputs of compute(), to be filled before it, and its results.
   Region parameters();
   Region statistics();
   Region gradients();

@@ -1,9 +1,9 @@
 // The steps of asynchronous training, as TensorFlow's coordinator schedules them: each is a closure
-// that whichever worker is free takes next.
+// that the next free worker takes.
 //
-// A closure whose worker is lost goes to another one, so each is carried out at least once. Where
-// the state is saved, no closure is handed out until those before are done: what is saved is then
-// the result of exactly the first so many.
+// A closure whose worker is lost goes to another one, so each is carried out at least once. Before
+// the state is saved, no closure is handed out until all earlier ones are done, so that the saved
+// state is the result of exactly the first n steps.
 // Source: tensorflow/python/distribute/coordinator/cluster_coordinator.py,
 // _CoordinatedClosureQueue.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace collbench {
 
-/// What a worker tells of a closure that it has carried out.
+/// A worker's report of a closure that it has carried out.
 struct ClosureResult {
   std::int64_t step = 0;
   Score score;
@@ -40,12 +40,12 @@ class Closures {
   Closures(std::int64_t begin, std::int64_t end, std::int64_t steps_per_epoch,
            std::int64_t pause_every, const TrainingState* start, const ReplicaHooks& hooks);
 
-  /// The next closure of `worker`, as soon as there is one; nothing if all are done, or if
-  /// `abandoned`, asked now and then, says so. Throws TransportError once fail() was called.
+  /// Waits for the next closure of `worker`; nothing if all are done, or once `abandoned`, polled
+  /// while waiting, is true. Throws TransportError once fail() was called.
   std::optional<std::int64_t> take(int worker, const std::function<bool()>& abandoned);
   /// Notes the result; one of a closure that the worker does not have (any more) is ignored.
   void done(int worker, const ClosureResult& result);
-  /// What the worker has not done goes to the next that asks.
+  /// The worker's unfinished closure goes to the next worker that asks for one.
   void lost(int worker);
   /// Hands out no new closures, and pauses for the last time when those that are out are done.
   void stop();

@@ -31,7 +31,7 @@ std::string CoordinatorService::answer(const IncomingCall& call) {
       stay(reader, call.abandoned);
       return "";
     default:
-      throw InvalidArgument("this is the chief, which was asked for what only others do");
+      throw InvalidArgument("the chief does not serve this request");
   }
 }
 
@@ -88,7 +88,8 @@ std::size_t CoordinatorService::known_worker(PacketReader& request) {
   const std::int64_t incarnation = request.number();
   const std::lock_guard lock(mutex_);
   require(incarnation > 0 && workers_[index].incarnation == incarnation,
-          fmt::format("another {} has taken the place of this one", run_.workers[index].name));
+          fmt::format("this {} was replaced by another process of that name",
+                      run_.workers[index].name));
   return index;
 }
 
@@ -105,7 +106,7 @@ void CoordinatorService::stay(PacketReader& request, const std::function<bool()>
   last_seen_ = now();
   changed_.notify_all();
   if (!ended_ && !worker.leaving)
-    run_.say(run_.workers[index].words() + " was lost; the others go on");
+    run_.say(run_.workers[index].words() + " was lost; the run continues");
   if (closures_ != nullptr) closures_->lost(static_cast<int>(index));
 }
 
@@ -123,7 +124,7 @@ std::string CoordinatorService::next(PacketReader& request,
     workers_[index].told = !unfit_.empty();
     changed_.notify_all();
     if (!unfit_.empty()) throw TransportError(unfit_);
-    if (closures_ == nullptr) throw TransportError("the chief has ended before it began");
+    if (closures_ == nullptr) throw TransportError("the chief ended before the run began");
     if (has_result) workers_[index].steps.push_back(result.times);
   }
   const auto worker = static_cast<int>(index);
@@ -133,7 +134,7 @@ std::string CoordinatorService::next(PacketReader& request,
   if (!step) {
     const std::lock_guard lock(mutex_);
     workers_[index].leaving = true;  // and gone when it ends its other call
-    if (leaves) run_.say(run_.workers[index].words() + " has left; the others go on");
+    if (leaves) run_.say(run_.workers[index].words() + " has left; the run continues");
   }
   return PacketWriter().number(step.value_or(-1)).take();
 }

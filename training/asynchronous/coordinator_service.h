@@ -1,7 +1,7 @@
-// The chief's side of what workers ask of it.
+// The chief's handlers for the workers' requests.
 //
-// A worker joins, then holds one call as a sign that it is there, and asks for closures with
-// another. Whoever joins under a name takes the place of the one who had it.
+// A worker joins, then keeps one call open, whose end tells the chief that it was lost, and
+// requests closures with another. A worker that joins under a name in use replaces the earlier one.
 #pragma once
 
 #include <condition_variable>
@@ -27,15 +27,15 @@ class CoordinatorService {
   /// fit; TransportError once the run has failed.
   std::string answer(const IncomingCall& call);
 
-  /// Waits until all workers have come, and lets them begin. Throws TransportError naming those
-  /// that are missing after the timeout, or why one cannot take part.
+  /// Waits until all workers have joined, and lets them begin. Throws TransportError naming those
+  /// that are missing after the timeout, or the reason why one cannot take part.
   void begin(Closures& closures);
-  /// Fails the run if no worker has been there for the timeout. To be asked now and then.
+  /// Fails the run if no worker has been connected for the timeout. To be called periodically.
   void look_after_workers();
-  /// Workers that ask for more hear that the run is over, or `why` it has failed. Returns whether
-  /// it had begun.
+  /// From now on, requests are answered with the end of the run, or with `why` it failed. Returns
+  /// whether the run had begun.
   bool end(const std::string& why);
-  /// Waits a little for them to hear it.
+  /// Waits briefly until the workers have received that answer.
   void wait_for_farewells();
   /// The times of each worker's closures.
   std::vector<ReplicaReport> reports();
@@ -45,7 +45,7 @@ class CoordinatorService {
     std::int64_t incarnation = 0;
     bool here = false;
     bool leaving = false;
-    bool told = false;  // why the run has failed
+    bool told = false;  // has received the reason why the run failed
     std::vector<StepTimes> steps;
   };
   std::string join(PacketReader& request);

@@ -2,7 +2,7 @@
 // the order of the machine, texts and memory led by their length.
 //
 // The processes of a run are of one version and kind of machine, which the first request compares.
-// A reader believes no length: what goes beyond the bytes that came is refused.
+// A reader checks every length against the bytes received.
 #pragma once
 
 #include <cstddef>

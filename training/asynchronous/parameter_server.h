@@ -2,12 +2,12 @@
 // threads of one process. training/asynchronous/remote_coordinator.h has the same in several
 // processes.
 //
-// A step is a closure, as TensorFlow's coordinator schedules them: whichever worker is free takes
-// the next one, reads the variables, computes the gradient of its batch, and hands it to the
-// servers, which apply it at once. Nobody waits for another worker, so the variables may have
-// changed in between: that is the staleness of an update. One worker gives the result of one
-// replica, but for the rounding of Adam in f32, whose vectors follow the shards; more workers give
-// results that differ from run to run.
+// A step is a closure, as TensorFlow's coordinator schedules them: a free worker takes the next
+// one, reads the variables, computes the gradient of its batch, and sends it to the servers, which
+// apply it at once. Workers do not wait for each other, so the variables may have changed in
+// between: the number of those updates is the staleness. One worker gives the result of one
+// replica, except for the rounding of Adam in f32, whose vectors follow the shards; more workers
+// give results that differ from run to run.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ Closures closures_of(const TrainingPlan& plan, const Dataset& data, const Replic
 /// stopped.
 bool save_in_pauses(Closures& closures, const ReplicaHooks& hooks,
                     const std::function<TrainingState()>& state);
-/// What is known once all closures are done: staleness, epochs, the parameters and their accuracy.
+/// The report once all closures are done: staleness, epochs, the parameters and their accuracy.
 void conclude(const TrainingPlan& plan, const Closures& closures, const TrainingState& state,
               const Dataset& held_out, const ReplicaHooks& hooks, ServerReport& report);
 

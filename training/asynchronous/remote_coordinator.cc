@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{50};
 
-/// Holds a call to every server, whose end tells that the server has gone.
+/// Keeps a call open to every server; its end means that the server has ended.
 class ServerWatch {
  public:
   ServerWatch(CallNetwork& network, const ServerRun& run, Closures& closures) {
@@ -111,7 +111,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
 
 namespace {
 
-/// What one worker says to the chief.
+/// A worker's requests to the chief.
 class ChiefLine {
  public:
   ChiefLine(CallNetwork& network, const ServerRun& run, int index)
@@ -140,7 +140,7 @@ class ChiefLine {
       try {
         presence_->call(request(Request::stay).number(index_).number(incarnation_).packet(),
                         Seconds{0});
-      } catch (const CallError&) {  // the next closure that is asked for tells why
+      } catch (const CallError&) {  // the next request for a closure returns the reason
       }
     });
   }

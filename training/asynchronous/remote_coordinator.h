@@ -2,8 +2,8 @@
 // checkpoints and has the figures; workers that carry closures out; servers (remote_variables.h)
 // that keep the variables.
 //
-// The loss of a worker stops nobody: its closure goes to another one, and it may come back. The
-// loss of a server or of the chief ends all with an error that names it.
+// A lost worker does not stop the run: its closure goes to another one, and it may come back. The
+// loss of a server or of the chief ends all tasks with an error that names it.
 // Source: tensorflow/python/distribute/coordinator/cluster_coordinator.py.
 #pragma once
 
@@ -26,7 +26,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
                         CallNetwork& network, const std::string& listen);
 
 /// Worker `index`. `unfit`, if not empty, is why it cannot take part, which ends the run before it
-/// begins. Returns the closures it has carried out. `stop`, asked between closures, lets it leave.
+/// begins. Returns the closures it has carried out. `stop`, polled between closures, lets it leave.
 std::int64_t work_for_chief(const TrainingPlan& plan, const ServerRun& run, int index,
                             const PlanValues& values, const std::string& unfit, const Dataset& data,
                             CallNetwork& network, const std::function<bool()>& stop);

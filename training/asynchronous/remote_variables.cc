@@ -45,7 +45,7 @@ std::string VariableService::answer(const IncomingCall& call) {
       return "";
     }
     default:
-      throw InvalidArgument("this is a ps, which was asked for what only others do");
+      throw InvalidArgument("a ps does not serve this request");
   }
 }
 
@@ -97,11 +97,11 @@ void VariableService::wait_until_finished(Seconds patience, const std::function<
   while (!end_ && !chief_lost_) {
     if (stop()) return;
     changed_.wait_for(lock, between_looks);
-    // A chief that has come may still be waiting for another server, as long as this one.
+    // A chief that has connected may still wait for another server, for as long as this one waited.
     const Seconds longest = store_ == nullptr ? patience : 2 * patience;
     if (!chief_here_ && now() - last_sign_ > longest) {
       throw TransportError(
-          fmt::format("no chief has come to this ps within {}", to_string(patience)));
+          fmt::format("no chief connected to this ps within {}", to_string(patience)));
     }
   }
   if (!end_) throw TransportError("the chief was lost");

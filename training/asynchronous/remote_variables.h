@@ -1,8 +1,8 @@
-// A parameter server as a process of its own, and what others see of it.
+// A parameter server as a process of its own, and its clients.
 //
-// The server knows nothing of the model: the chief gives it its shards, then workers read and
-// update them whenever they like. It serves one run, and ends with it: in good order when the chief
-// says so, with an error if the chief is lost.
+// The server does not depend on the model: the chief gives it its shards, then workers read and
+// update them at any time. It serves one run and ends with it: in order when the chief ends it,
+// with an error if the chief is lost.
 #pragma once
 
 #include <condition_variable>
@@ -26,10 +26,11 @@ class PacketReader;
 /// One server. Thread safety: any number of threads.
 class VariableService {
  public:
-  /// Answers a call. Throws InvalidArgument for what it cannot read or do now.
+  /// Answers a call. Throws InvalidArgument for requests that are malformed or not allowed now.
   std::string answer(const IncomingCall& call);
-  /// Returns when training is over. Throws TransportError if the chief does not come within
-  /// `patience`, is lost, or ends the run with an error; `stop`, asked now and then, ends it too.
+  /// Returns when training is over. Throws TransportError if the chief does not connect within
+  /// `patience`, is lost, or ends the run with an error; `stop`, polled while waiting, ends it,
+  /// too.
   void wait_until_finished(Seconds patience, const std::function<bool()>& stop);
 
  private:
@@ -48,8 +49,8 @@ class VariableService {
   std::optional<std::string> end_;  // "" in good order
 };
 
-/// The servers as a worker or the chief sees them. Throws TransportError naming a server that is
-/// lost or does not answer in time. Thread safety: one thread.
+/// The servers, for a worker or the chief. Throws TransportError naming a server that is lost or
+/// does not answer in time. Thread safety: one thread.
 class RemoteVariables final : public SharedVariables {
  public:
   /// `timeout` bounds each call, if there is one. `placement` must outlive this.
@@ -59,7 +60,7 @@ class RemoteVariables final : public SharedVariables {
   void read(Region values, Region statistics) override;
   std::int64_t update(Region gradients, Region moves) override;
 
-  /// For the chief. False if nobody is at the server's address (yet).
+  /// For the chief. False if there is no listener at the server's address (yet).
   bool set(int server, const StoreContents& contents, Seconds patience);
   std::vector<StoreContents> contents();
   /// Ends a server, with an error unless `why` is empty. Does not throw.

@@ -9,8 +9,8 @@
 namespace collbench {
 namespace {
 
-constexpr Seconds between_words{2.0};  // about who is missing
-// Of anything that is counted in a step. Sums of so many can be added up for ever.
+constexpr Seconds between_words{2.0};  // between reports of missing tasks
+// The limit of every count in a step, small enough that sums cannot overflow.
 constexpr std::int64_t most_counted = std::int64_t{1} << 32;
 constexpr std::int64_t most_updates = std::int64_t{1} << 53;
 

@@ -1,4 +1,4 @@
-// What the processes of an asynchronous run ask each other, and how it is put into packets.
+// The requests between the processes of an asynchronous run, and their encoding in packets.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace collbench {
 
-/// What is asked of the processes of a run; the first number of every request.
+/// The kinds of requests; the first number of every request.
 enum class Request : std::int64_t {
-  set = 0x636f6c6c62000001,  // of the chief to a server; the high bytes tell our messages apart
+  set = 0x636f6c6c62000001,  // chief to server; the high bytes mark collbench's messages
   read,
   update,
   contents,
-  stay,  // answered when the other side is done: its end tells that one of them has gone
+  stay,  // kept open until the other side is done, so that its end reveals a lost peer
   finish,
-  join,  // of a worker to the chief
+  join,  // worker to chief
   next,
   leave,
 };
@@ -34,23 +34,23 @@ struct TaskAddress {
   std::string words() const { return name + " (" + address + ")"; }
 };
 
-/// What chief and workers must have in common, in the order in which a difference is told.
+/// The settings that chief and workers must share, in the order in which they are compared.
 using PlanValues = std::vector<std::pair<std::string, std::string>>;
 
-/// What a task of a run knows of it.
+/// The run, as every task has it.
 struct ServerRun {
   TaskAddress chief;
-  std::vector<TaskAddress> workers;  // nobody listens at their addresses
+  std::vector<TaskAddress> workers;  // identifiers only: workers do not listen
   std::vector<TaskAddress> servers;
-  Seconds timeout{60};  // to come; for one call; without any worker
-  std::function<void(const std::string&)> say = [](const std::string&) {};  // what happens
+  Seconds timeout{60};  // for joining, for one call, and without any worker
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // shows progress
 };
 
-/// Waits with a run's timeout for those who have not come.
+/// The timeout for tasks that have not joined.
 class Patience {
  public:
   explicit Patience(const ServerRun& run);
-  /// Says every few seconds who is missing. Throws TransportError after the timeout.
+  /// Reports `missing` every few seconds. Throws TransportError after the timeout.
   void look(const std::string& missing);
 
  private:
@@ -62,7 +62,7 @@ class Patience {
 PacketWriter request(Request what);
 void write(const StoreContents& contents, PacketWriter& to);
 void write(const ClosureResult& result, PacketWriter& to);
-// Throw InvalidArgument for what no such packet holds.
+// Throw InvalidArgument for malformed packets.
 StoreContents read_contents(PacketReader& from);
 ClosureResult read_result(PacketReader& from);
 

@@ -2,8 +2,8 @@
 // optimizer that updates it, and on one server the moving statistics.
 //
 // Shards lie one after the other, in the order of the list: that is what "packed" means below. A
-// shard is read and updated whole, but others may change between two shards: asynchronous training
-// has no more than that.
+// shard is read and updated atomically, but others may change between two shards: asynchronous
+// training guarantees no more.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace collbench {
 
-/// What a store is made of; everything is packed.
+/// The content of a store; everything is packed.
 struct StoreContents {
   std::string engine;  // whose optimizer it is
   DataType type = DataType::f32;
@@ -47,7 +47,7 @@ class VariableStore {
   /// Applies gradients, and adds what statistics have moved by. Returns the number of updates begun
   /// before this one. Throws InvalidArgument for other sizes.
   std::int64_t update(std::span<const std::byte> gradients, std::span<const std::byte> moves);
-  /// All that it would take to make it again.
+  /// The content from which an equal store can be made.
   StoreContents contents() const;
 
  private:

@@ -74,7 +74,7 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
 }
 
 Dataset dataset_in(const std::string& folder, std::string_view part) {
-  std::error_code unreadable;  // is told by the reader
+  std::error_code unreadable;  // the reader reports it
   const auto holds = [&](const char* file) {
     return std::filesystem::exists(std::filesystem::path(folder) / file, unreadable);
   };

@@ -48,7 +48,7 @@ void InputPipeline::count_steps() {
     steps_ = options_.drop_remainder ? data_.size() / batch : quotient_up(data_.size(), batch);
     return;
   }
-  // Everybody must have a whole batch, or somebody any sample.
+  // Without remainders every replica needs a whole batch; with them one sample anywhere is enough.
   const auto all_whole = [&](std::int64_t step) {
     for (int r = 0; r < replicas_; ++r) {
       if (samples_of(r) < first_of(r, step + 1)) return false;

@@ -2,8 +2,8 @@
 //
 // Everything follows from the seed, the number of the step and the sizes of the files, which all
 // replicas know. So the position in the data is a number, nothing needs to be saved but the step,
-// and how many samples a step has all together is known without asking anybody, also at a ragged
-// end: where TensorFlow sums a "has data" flag over the workers in every step, nothing is sent.
+// and every replica can compute how many samples a step has in all, also at a ragged end.
+// TensorFlow sums a "has data" flag over the workers in every step instead; here nothing is sent.
 #pragma once
 
 #include <cstdint>

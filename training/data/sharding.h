@@ -29,7 +29,7 @@ std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int 
 /// replicas) each, so that the last may be short or empty.
 std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas);
 
-/// What an input function is told: which pipeline of how many it makes, for how many replicas.
+/// The arguments of an input function: which pipeline of how many it makes, for how many replicas.
 struct InputContext {
   int num_input_pipelines = 1;
   int input_pipeline_id = 0;

@@ -46,7 +46,7 @@ class Stream {
   CUstream_st* stream_ = nullptr;
 };
 
-// Host memory that the device reads and writes where it lies: for what is small.
+// Small host memory that the device reads and writes in place.
 template <class T>
 class SharedArray {
  public:
@@ -226,7 +226,7 @@ class GpuNetwork final : public Network {
       }
       layers_[i]->backward_parameters(pass, slope);
       if (ready_[i] > 0) cut(ready_[i]);
-      if (i == 0) break;  // nobody asks for the gradient of the images
+      if (i == 0) break;  // the gradient of the images is not needed
       float* next = unused(slope, kept);
       layers_[i]->backward_data(pass, slope, next);
       if (stage.shortcut >= 0) {
@@ -288,8 +288,8 @@ std::unique_ptr<Network> make_network(const Model& model, std::int64_t samples, 
   return std::make_unique<GpuNetwork>(model, samples);
 }
 
-// NCCL sums gradients on a stream of its own; what replicas tell each other beside them lies in
-// memory of the host, and goes by the host.
+// NCCL sums gradients on a stream of its own; everything else that replicas exchange is in host
+// memory, and is reduced by the host.
 void join_by_nccl(EngineWorld& world, int replicas, const std::string& spec, Seconds timeout) {
   require(!parse_nccl_settings(spec).registered,
           "nccl:register needs memory of NCCL's own, and networks have theirs; leave it out");

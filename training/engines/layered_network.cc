@@ -127,7 +127,7 @@ class LayeredNetwork final : public Network {
       }
       layers_[i]->backward_parameters(pass, slope);
       if (ready_[i] > 0) ready(ready_[i]);
-      if (i == 0) break;  // nobody asks for the gradient of the images
+      if (i == 0) break;  // the gradient of the images is not needed
       T* next = unused(slope, kept);
       layers_[i]->backward_data(pass, slope, next);
       if (stage.shortcut >= 0) {

@@ -2,7 +2,7 @@
 // is loss over simulated time.
 //
 // mirrored: in every step all workers compute on their slices with equal parameters; the sum of
-// their gradients updates them. How long a step lasts says training/simulated/step.h: buckets are
+// their gradients updates them. training/simulated/step.h gives the length of a step: buckets are
 // all-reduced beside the backward pass of the slowest worker, then all update.
 //
 // parameter server: every worker fetches parameters, computes on a batch of its own with what it

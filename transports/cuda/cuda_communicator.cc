@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int polls_before_yield = 2000;
 
-// What a rank came for, with its memory.
+// A rank's call, with its memory.
 struct Visit {
   CudaWish wish;
   Region in;
@@ -53,7 +53,7 @@ class CudaGroup::Meeting {
     aborted_ = true;
   }
 
-  // Returns when all ranks have come and what they wished is done.
+  // Returns when all ranks have called and the collective is done.
   void meet(Rank rank, const Visit& visit) {
     const std::uint64_t round = round_.load(std::memory_order_acquire);
     wishes_[static_cast<std::size_t>(rank)] = visit.wish;
@@ -70,7 +70,7 @@ class CudaGroup::Meeting {
   }
 
  private:
-  // By the last to come; what fails, fails for all, now and later.
+  // Run by the last rank to arrive; a failure fails all ranks, now and later.
   void perform() {
     if (failure_) return;
     try {
@@ -101,7 +101,7 @@ class CudaGroup::Meeting {
         continue;
       }
       std::this_thread::yield();
-      // The last to come may be busy on the devices, which has a limit of its own.
+      // The last rank to arrive may be working on the devices, which has its own time limit.
       if (Clock::now() > deadline && arrived_.load() < world_.ranks()) give_up(round);
     }
   }
@@ -126,10 +126,10 @@ class CudaGroup::Meeting {
   std::string name_;
   std::vector<CudaWish> wishes_;                  // by rank
   std::vector<Visit> visits_;                     // by rank
-  std::vector<std::atomic<std::uint64_t>> here_;  // by rank: rounds that it came to
+  std::vector<std::atomic<std::uint64_t>> here_;  // by rank: rounds at which it has arrived
   std::atomic<int> arrived_{0};
   std::atomic<std::uint64_t> round_{0};
-  std::exception_ptr failure_;  // set by the last to come, read by all after the round
+  std::exception_ptr failure_;  // set by the last to arrive, read by all after the round
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;
   std::string why_;

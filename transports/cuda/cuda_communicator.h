@@ -1,8 +1,8 @@
 // Communicators of ranks on the GPUs of one process: our schedules by a CudaWorld.
 //
-// Each rank has its communicator and its thread. A collective is one call of all: the ranks meet on
-// the host, the last to come starts it for everybody, and all return when it is done. Regions are
-// memory of the rank's device; or all of them the host's, which then does it.
+// Each rank has its communicator and its thread. For a collective the ranks meet on the host, the
+// last to arrive starts the work for all, and all return when it is done. Regions are memory of the
+// rank's device; or all of them are host memory, and the host does the work.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@
 
 namespace collbench {
 
-/// What the ranks share. Thread safety: made by one thread, then used by the communicators only.
+/// The state that the ranks share. Thread safety: made by one thread, then used by the
+/// communicators only.
 class CudaGroup {
  public:
   /// `name` is that of the schedule, for descriptions. Throws Unavailable as CudaWorld does.
@@ -23,7 +24,7 @@ class CudaGroup {
   CudaGroup(const CudaGroup&) = delete;
   CudaGroup& operator=(const CudaGroup&) = delete;
 
-  /// Ends all waiting, now and later, with TransportError(why).
+  /// Ends all waits, now and later, with TransportError(why).
   void abort(const std::string& why);
   const CudaWorldOptions& options() const;
 
@@ -33,8 +34,8 @@ class CudaGroup {
   std::unique_ptr<Meeting> meeting_;
 };
 
-/// That of one rank. Fails on all ranks if one fails, or comes with another count, type or
-/// operator; a rank that does not come within the timeout is named.
+/// The communicator of one rank. A call fails on all ranks if one fails or has another count, type
+/// or operator; a rank that does not arrive within the timeout is named.
 std::unique_ptr<Communicator> make_cuda_communicator(std::shared_ptr<CudaGroup> group, Rank rank);
 
 }  // namespace collbench

@@ -1,4 +1,4 @@
-// What CUDA says, as one of our errors.
+// CUDA's error codes as collbench's exceptions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace collbench {
 
 /// Returns if `error`, a cudaError_t, is success. Throws Unavailable for memory that a device does
 /// not have and for kernels that this build has no code of for the device, TransportError for
-/// anything else; `call` says what failed. Clears the error, unless it is one that stays.
+/// anything else; `call` names what failed. Clears the error, unless it is sticky.
 void check_cuda(int error, const std::string& call);
 
 }  // namespace collbench

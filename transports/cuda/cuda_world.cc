@@ -40,7 +40,7 @@ struct Program {
   std::map<std::vector<std::byte*>, Binding> bindings;  // by all ranks' addresses
 };
 
-// Small things that ranks tell each other need no device; the same folds, so the same bits.
+// Small control data of the ranks is reduced on the host; the folds and so the bits are the same.
 void play_on_host(const DeviceCommands& list, const DeviceBases& bases) {
   std::vector<const std::byte*> from;
   std::vector<std::byte*> to;
@@ -58,7 +58,7 @@ void play_on_host(const DeviceCommands& list, const DeviceBases& bases) {
   }
 }
 
-// The thread that plays for all ranks works on every device, and goes on with its own.
+// The thread that plays for all ranks switches to every device, and back to its own at the end.
 class KeptDevice {
  public:
   KeptDevice() : device_(current_cuda_device()) {}

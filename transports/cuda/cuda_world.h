@@ -52,7 +52,7 @@ struct CudaCollective {
 /// TransportError with CUDA's words if they fail, after which the world is unusable.
 class CudaWorld {
  public:
-  /// Throws Unavailable, with the reason, where there are no GPUs or they are not such.
+  /// Throws Unavailable, with the reason, if there are no GPUs or they cannot do it.
   explicit CudaWorld(const CudaWorldOptions& options);
   ~CudaWorld();
   CudaWorld(const CudaWorld&) = delete;
@@ -65,8 +65,8 @@ class CudaWorld {
 
   /// Plays `schedule`; done when it returns. Only the first call of a key looks at the schedule.
   void play(const CudaCollective& collective, const Schedule& schedule);
-  /// The time of one of `replays` played back to back, by the devices' clock: nothing of the host's
-  /// but that it keeps them busy.
+  /// The time of one of `replays` run back to back, by the devices' clock; the host only keeps them
+  /// busy.
   Seconds time_on_device(const CudaCollective& collective, const Schedule& schedule, int replays);
 
  private:
@@ -74,8 +74,8 @@ class CudaWorld {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The fastest copy of `size` within a device: bytes read, which are as many as written, by time.
-/// For floors of what an all-reduce on one device can reach.
+/// The rate of the fastest copy of `size` within a device, counting the bytes read (as many are
+/// written): a bound for an all-reduce on one device.
 Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions);
 
 }  // namespace collbench

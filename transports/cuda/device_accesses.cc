@@ -45,7 +45,7 @@ void DeviceAccesses::write(std::int64_t first, std::int64_t last, std::int32_t c
   const auto begin = cover(first, last);
   auto end = begin;
   for (; end != intervals_.end() && end->first < last; ++end) {
-    // What reads follow has followed the writer before them.
+    // The reads that this write follows already follow the earlier writer.
     if (end->second.readers.empty() && end->second.writer >= 0) {
       follows.push_back(end->second.writer);
     }

@@ -1,6 +1,6 @@
 // Which commands of a list last wrote and since read each element of each memory.
 //
-// What a command depends on follows from it: read after write, write after read, write after write.
+// From this follow a command's dependences: read after write, write after read, write after write.
 #pragma once
 
 #include <cstdint>

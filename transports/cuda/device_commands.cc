@@ -10,7 +10,7 @@
 namespace collbench {
 namespace {
 
-// A send that was posted: its data stay where they are until it is taken.
+// A posted send: its data stays in place until the message is received.
 struct Message {
   DevicePlace place = DevicePlace::output;
   std::int64_t first = 0;
@@ -18,7 +18,7 @@ struct Message {
   bool taken = false;
 };
 
-// What a ticket of a plan stands for: a receive's step, or a send's place among its channel's.
+// The meaning of a plan's ticket: a receive's step, or a send's position in its channel.
 struct Posted {
   const Step* step = nullptr;
   std::vector<std::size_t> messages;  // of each source: its place in the channel from it
@@ -36,9 +36,9 @@ DevicePlace place_of(Place place) {
   return DevicePlace::output;
 }
 
-// Plays the plans of all ranks by turns, each until it waits for what is not there yet, and writes
-// down what moves data. That order is one in which the commands are right one after the other: a
-// sender goes on only when its message has been taken where it waits for that.
+// Simulates the plans of all ranks in turns, each until it has to wait, and records the steps that
+// move data. Run sequentially in that order the commands are correct: a sender continues past a
+// wait for its send only when the message has been received.
 class Lowering {
  public:
   Lowering(std::span<const Plan> plans, const LoweringOptions& options)
@@ -91,7 +91,7 @@ class Lowering {
     return true;
   }
 
-  // A command with what it must follow: `accesses_` knows who wrote and read before.
+  // Adds a command with its dependences, from the earlier writes and reads in `accesses_`.
   void add(Rank rank, std::int64_t first, std::int64_t count,
            std::span<const DeviceOperand> sources, std::span<const DeviceOperand> destinations,
            int divisor, bool any_rank = false) {
@@ -160,7 +160,7 @@ class Lowering {
     return next_step_[r] != before;
   }
 
-  // False if the step waits for what is not there yet.
+  // False if the step has to wait.
   bool play(Rank rank, const Step& step) {
     const DeviceOperand from{rank, place_of(step.from)};
     const DeviceOperand to{rank, place_of(step.to)};
@@ -216,7 +216,7 @@ class Lowering {
     return true;
   }
 
-  // Where `rank` reads the message: at its sender, or what that puts into its stage.
+  // Where `rank` reads the message: in the sender's memory, or in the sender's stage.
   DeviceOperand take(Rank from, Rank rank, std::size_t number, const Step& step) {
     Message& message = channels_[channel(from, rank)][number];
     require(message.first == step.first && message.count == step.count,

@@ -1,9 +1,8 @@
-// The plans of all ranks as one list of commands over memory: what a GPU does, with no host
-// between.
+// The plans of all ranks as one list of commands over memory, which GPUs can run without the host.
 //
-// A plan's sends and receives settle who needs what of whom. Where one party sees all plans, as the
-// host of several devices does, sends vanish: a receive becomes a copy and a reducing receive an
-// N-way reduction that read the peers' buffers where they lie. A command depends on the earlier
+// A plan's sends and receives define which rank needs which elements of which other. The host of
+// several devices sees all plans, so sends vanish: a receive becomes a copy and a reducing receive
+// an N-way reduction that read the peers' buffers where they lie. A command depends on the earlier
 // ones that wrote what it reads, or read or wrote what it writes, and on nothing else. The fold of
 // each reduction is the plan's own, so results are those of execute() bit by bit.
 //
@@ -21,8 +20,8 @@
 
 namespace collbench {
 
-/// The four memories of a rank. `stage` is memory that every device reads, in which a rank puts
-/// what peers without a way to its own memory need.
+/// The four memories of a rank. `stage` is readable by every device; a rank copies into it what
+/// peers without access to its own memory need.
 enum class DevicePlace : std::uint8_t { input, output, scratch, stage };
 constexpr int device_places = 4;
 
@@ -35,7 +34,7 @@ struct DeviceOperand {
 /// destinations = fold(sources) / divisor over elements [first, first + count), which are the same
 /// places in every memory. One source with divisor 1 is a copy of bits.
 struct DeviceCommand {
-  Rank rank = 0;  // whose device does it
+  Rank rank = 0;  // whose device runs it
   std::int64_t first = 0;
   std::int64_t count = 0;
   std::int32_t first_operand = 0;  // range of DeviceCommands::operands: sources, then destinations
@@ -44,10 +43,10 @@ struct DeviceCommand {
   std::int32_t divisor = 1;
   std::int32_t first_dependency = 0;  // range of DeviceCommands::dependencies
   std::int32_t dependency_count = 0;
-  bool any_rank = false;  // a fused piece of which every rank may do a part
+  bool any_rank = false;  // a fused piece, of which every rank may do a part
 };
 
-/// In an order in which they could be done one after the other.
+/// Commands in an order in which they could be run sequentially.
 struct DeviceCommands {
   int ranks = 0;
   std::int64_t count = 0;  // elements of a buffer

@@ -1,10 +1,10 @@
 // The interpreter of rows: what every thread of the persistent kernel does.
 //
-// One block of threads plays one lane of one rank's row. The very same code runs in tests on a CPU,
-// a thread for each block, so that tables, flags and their memory order are proven without a
-// device: constexpr functions over a `Machine`, which is what differs:
+// One block of threads plays one lane of one rank's row. The same code runs in tests on a CPU,
+// with a thread per block, so that tables, flags and their memory order are tested without a
+// device. It consists of constexpr functions over a `Machine`, which provides:
 //   thread(), threads()      the place in the block and its size
-//   any(bool)                whether any thread of the block says so; a barrier of the block
+//   any(bool)                whether it is true in any thread of the block; a block barrier
 //   reached(flag, number)    whether the flag holds at least the number: acquires
 //   publish(flag, number)    stores it: releases what the block did before its last barrier
 //   patient()                called while waiting; false when waiting is over for good
@@ -117,7 +117,7 @@ constexpr void play_stripes(const DeviceStepArrays& arrays, int lane, int thread
   }
 }
 
-/// Waits for what the step needs, the threads of the block sharing the flags. False: gave up.
+/// Waits for the step's dependences; the threads of the block share the flags. False: gave up.
 template <class Machine>
 constexpr bool await(const DeviceRowTable& table, const DeviceRowStep& step, int lane,
                      Machine& machine) {

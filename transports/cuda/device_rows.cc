@@ -9,7 +9,7 @@ constexpr std::int64_t group_bytes = 16;
 constexpr std::int64_t lane_bytes = 4096;          // one group for each of 256 threads
 constexpr std::int64_t most_stripe_bytes = 32768;  // beyond it lanes take turns
 
-// What a rank knows that all ranks have done: the number of a step of each.
+// For each rank, the number of its last step that is known to be done.
 using Knowledge = std::vector<std::int32_t>;
 
 class Tabulation {
@@ -91,7 +91,7 @@ class Tabulation {
       for (const DeviceOperand& operand : operands) owners.push_back(operand.rank);
     }
     step.first_wait = static_cast<std::int32_t>(rows_.waits.size());
-    // The latest first: what it knows may cover the earlier ones.
+    // The latest first: a wait for it may imply the earlier ones, which are then left out.
     const auto before = commands_.before(command);
     for (auto it = before.rbegin(); it != before.rend(); ++it) follow(rank, *it);
     if (start_ == DeviceStart::apart) {
@@ -126,7 +126,7 @@ class Tabulation {
     return number;
   }
 
-  // Until nobody reads or writes the rank's memory any more.
+  // Waits for the last accesses of other ranks to this rank's memory.
   void leave(Rank rank) {
     DeviceRowStep step;
     step.first_wait = static_cast<std::int32_t>(rows_.waits.size());
@@ -150,7 +150,7 @@ class Tabulation {
   std::vector<std::vector<DeviceRowStep>> rows_of_ranks_;
   std::vector<Knowledge> known_;          // by rank
   std::vector<std::int32_t> last_touch_;  // number of the last step of a rank on memory of another
-  std::vector<std::vector<Done>> done_;   // by command: who did it, in how many parts
+  std::vector<std::vector<Done>> done_;   // by command: the ranks that did it, in how many parts
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Commands as one row for each rank: what one kernel interprets, with no host in the loop.
+// Commands as one row per rank, interpreted by one kernel without the host.
 //
 // A rank does the steps of its row in order. Where a step needs what another rank has done first,
 // it waits until that rank has published the number of that step; numbers only grow, so one flag
@@ -27,7 +27,7 @@ struct DeviceRowStep {
   std::int32_t divisor = 1;
   std::int32_t first_wait = 0;  // range of DeviceRows::waits, all of them before the step
   std::int32_t waits = 0;
-  std::int32_t publishes = 0;  // the number of this step, if somebody waits for it; else 0
+  std::int32_t publishes = 0;  // the number of this step if some rank waits for it; else 0
 };
 
 /// Until `rank` has published `number` or a larger one.
@@ -54,9 +54,10 @@ struct DeviceRows {
   std::span<const DeviceWait> waits_of(const DeviceRowStep& step) const;
 };
 
-/// How the rows of several ranks start. `together`: by one launch, when all buffers are ready, and
-/// nobody touches a buffer until all rows are through. `apart`: on several devices or by several
-/// processes, so that rows begin by saying so and end by waiting for the last reader.
+/// How the rows of several ranks start. `together`: by one launch, with all buffers ready and
+/// unused until all rows have ended. `apart`: on several devices or by several processes, so that
+/// each row begins by publishing that its buffers are ready and ends by waiting for the last reader
+/// of them.
 enum class DeviceStart : std::uint8_t { together, apart };
 
 DeviceRows tabulate(const DeviceCommands& commands, DeviceStart start);

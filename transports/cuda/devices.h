@@ -1,7 +1,7 @@
 // The CUDA devices that this process sees, or the reason why it sees none.
 //
-// Looking starts the driver, which takes tenths of a second where there is one: only commands that
-// are about GPUs look. A build without the CUDA Toolkit has the same function; it says that.
+// The query starts the driver, which takes tenths of a second, so only commands that concern GPUs
+// make it. In a build without the CUDA Toolkit the function returns that as the reason.
 #pragma once
 
 #include <string>
@@ -33,8 +33,8 @@ struct CudaDevices {
   std::string unavailable;          // why there are none; empty if there are
 };
 
-/// Does not throw for what CUDA says: its error becomes the reason, and a device that fails to
-/// answer makes all unavailable. Thread safety: free function, no state of ours.
+/// Does not throw on CUDA's errors, which become the reason; a device that fails to answer makes
+/// all unavailable. Thread safety: free function, no state of ours.
 CudaDevices find_cuda_devices();
 
 }  // namespace collbench

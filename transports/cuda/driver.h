@@ -25,7 +25,7 @@ using GpuGraph = void*;
 /// A CUipcMemHandle: by which another process of this machine opens an allocation.
 using GpuHandle = std::array<std::byte, 64>;
 
-/// What the driver says without a device being started.
+/// What the driver reports before any device is started.
 struct CudaDriverState {
   int version = 0;          // as CudaVersion; 0 without a driver
   int devices = 0;          // as CUDA_VISIBLE_DEVICES left them
@@ -34,8 +34,8 @@ struct CudaDriverState {
 /// Never throws.
 CudaDriverState find_cuda_driver();
 
-/// Every member throws Unavailable for memory that is not there, and TransportError naming the call
-/// and the driver's words for anything else that fails.
+/// Every member throws Unavailable if memory does not suffice, and TransportError with the call and
+/// the driver's message for any other failure.
 /// Thread safety: const members may run on any number of threads; what they work on is the device
 /// that the calling thread last gave to use().
 class CudaDriver {
@@ -57,7 +57,7 @@ class CudaDriver {
 
   GpuStream make_stream() const;
   void destroy_stream(GpuStream stream) const noexcept;
-  /// Whether everything given to the stream is done.
+  /// Whether all work on the stream is done.
   bool finished(GpuStream stream) const;
 
   GpuEvent make_event() const;
@@ -71,15 +71,15 @@ class CudaDriver {
   bool is_device_memory(const std::byte* memory) const;
   /// The handle of an allocation, by the address that allocate() or cudaMalloc() gave.
   GpuHandle share(const std::byte* memory) const;
-  /// Where this process has another one's allocation, for the device of this thread; null if that
-  /// device does not reach it. The owner must not free it before close().
+  /// Maps another process's allocation for the device of this thread; null if that device cannot
+  /// access it. The owner must not free it before close().
   std::byte* open(const GpuHandle& handle) const;
   void close(std::byte* opened) const noexcept;
   /// Copies between host and device; done when they return.
   void upload(std::byte* to, const std::byte* from, Bytes size) const;
   void download(std::byte* to, const std::byte* from, Bytes size) const;
 
-  /// Work given to the stream between the two is not done but becomes a graph.
+  /// Work given to the stream between the two is not run but recorded as a graph.
   void begin_capture(GpuStream stream) const;
   GpuGraph end_capture(GpuStream stream) const;
   void launch(GpuGraph graph, GpuStream stream) const;

@@ -1,7 +1,7 @@
 // How one element is read, folded and written on a GPU: the same bits as reduce() of kernels.h.
 //
 // Plain constexpr functions of one element, which nvcc also compiles for the device
-// (--expt-relaxed-constexpr): a machine without a GPU can hold them against the CPU's kernels. Both
+// (--expt-relaxed-constexpr): tests compare them with the CPU's kernels without a GPU. Both
 // sides must be compiled without contraction, and the device without flushing subnormals.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace collbench {
 
 /// Zeroed memory of CUDA's `device`, aligned to 256 bytes, given back with the last copy. Throws
-/// Unavailable, saying how much was wanted and how much is free, if it does not fit.
+/// Unavailable, with the requested and the free size, if it does not fit.
 std::shared_ptr<std::byte> allocate_on_cuda(int device, Bytes size);
 /// Zeroed host memory at an address that every device can use.
 std::shared_ptr<std::byte> allocate_for_cuda(Bytes size);

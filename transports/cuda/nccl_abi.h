@@ -1,9 +1,9 @@
 // NCCL's binary interface, as far as collbench calls it: declarations of our own, so that no header
 // of NCCL is needed to build and one build serves every version from 2.18 on.
 //
-// NCCL only ever appends to its structures and tells by their first word how much a caller knows:
-// these are those of 2.18 (configuration) and 2.22 (prediction), which later versions read.
-// Source: nccl.h of NCCL 2.18 to 2.30.
+// NCCL only appends to its structures, and their first word is the size that the caller was built
+// with. These are the structures of 2.18 (configuration) and 2.22 (prediction), which later
+// versions accept. Source: nccl.h of NCCL 2.18 to 2.30.
 #pragma once
 
 #include <climits>

@@ -19,10 +19,10 @@ struct NcclLibrary {
   std::string unavailable;  // why there is none that can be used; empty if there is
 };
 
-/// Loads the library, asks for its version and lets it go. Never throws; starts no GPU.
+/// Loads the library, reads its version and unloads it. Never throws; starts no GPU.
 NcclLibrary find_nccl();
 
-/// The library, for good: it stays loaded to the end of the process, for it may have threads.
+/// The loaded library. It stays loaded until the process ends, because it may have started threads.
 struct LoadedNccl {
   NcclFunctions call;
   int number = 0;  // as ncclGetVersion has it

@@ -55,7 +55,7 @@ std::unique_ptr<Communicator> host_of(const CudaNeighbourhood& where) {
                                     make_shm_endpoint(view, where.rank), "neighbours");
 }
 
-// What could not be given back, for a rank that may still use it is beyond reach.
+// Memory that cannot be freed, because an unreachable rank may still use it.
 void keep_for_ever(std::shared_ptr<std::byte> memory) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<std::byte>>;
@@ -128,7 +128,7 @@ std::vector<std::int64_t> CudaNeighbours::gather(std::span<const std::int64_t> m
   return all;
 }
 
-// All tell the handles of their blocks, and open those of the others that are new to them.
+// All ranks exchange the handles of their blocks, and open those of others that are new to them.
 // `places` has, for each rank, as many blocks and offsets as `mine`.
 void CudaNeighbours::tell(const std::vector<Place>& mine, const std::vector<std::int64_t>& places) {
   std::vector<std::int64_t> handles(mine.size() * words_of_handle, 0);

@@ -1,13 +1,13 @@
-// The ranks of one machine, a process each, that show each other memory of their GPUs.
+// Ranks of one machine, a process each, that export GPU memory to each other (CUDA IPC).
 //
-// A rank that meets the others tells them where its buffers are: the allocation, by the driver's
-// handle when it is new (cuIpcGetMemHandle), and the place in it. They open it once and from then
-// on read and write it like their own. What is told goes through shared memory of the host, by a
-// schedule of ours like everything else, so a rank that is lost ends the others' waiting.
+// At each collective a rank sends the others the position of its buffers: the allocation, with the
+// driver's handle if it is new (cuIpcGetMemHandle), and the offset in it. Peers open an allocation
+// once and from then on access it like their own. The exchange is an all-gather over shared memory
+// of the host, so losing a rank ends the waits of the others.
 //
-// Two rules of the driver are kept here: a process does not open its own handles, and memory that
-// another process has open must not be freed. So what a rank has shown stays until all have closed
-// it; where a rank is lost before, until the process ends.
+// Two rules of the driver are kept here: a process must not open its own handles, and memory that
+// another process has open must not be freed. So exported memory is kept until all ranks have
+// closed it, or, if a rank was lost before, until the process ends.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ namespace collbench {
 /// Shared memory of the host that `ranks` ranks need, each of which may stage `stage` bytes in it.
 Bytes cuda_neighbours_footprint(int ranks, Bytes stage);
 /// Lays it out in zeroed memory, at the start of a page, once before any rank uses it. A rank that
-/// does not come to the others within `timeout` is lost.
+/// does not arrive at a collective within `timeout` is lost.
 void lay_out_cuda_neighbours(std::byte* arena, int ranks, Seconds timeout);
-/// Ends all waiting, on hosts and GPUs, now and later. Does nothing to memory not laid out.
+/// Ends all waits, on hosts and GPUs, now and later. Does nothing to memory not laid out.
 void abort_cuda_neighbours(std::byte* arena, std::string_view why);
 
 struct CudaNeighbourhood {
@@ -42,12 +42,12 @@ struct CudaNeighbourhood {
   int device = 0;
 };
 
-/// Every member that says Collective is called by all ranks, in the same order. Throws
-/// TransportError, naming the rank, if one is lost, and with the driver's words if it fails.
+/// Every member marked Collective is called by all ranks, in the same order. Throws TransportError,
+/// naming the rank, if one is lost, and with the driver's message if a call to it fails.
 /// Thread safety: one thread at a time.
 class CudaNeighbours {
  public:
-  /// Joins nobody yet.
+  /// Does not join the other ranks yet.
   explicit CudaNeighbours(const CudaNeighbourhood& where);
   /// Leaves, if leave() has not been called.
   ~CudaNeighbours();
@@ -57,14 +57,15 @@ class CudaNeighbours {
   Rank rank() const { return where_.rank; }
   int ranks() const { return where_.ranks; }
 
-  /// Keeps an allocation of this rank's GPU, of which parts may be shown from now on.
+  /// Takes over an allocation of this rank's GPU, of which parts may be exported from now on.
   void adopt(std::shared_ptr<std::byte> memory, Bytes size);
-  /// Collective: where this process has what each rank shows, by rank; null for what this rank's
-  /// GPU does not reach. Requires that `mine` lies in adopted memory.
+  /// Collective: the address in this process of what each rank exports, by rank; null if this
+  /// rank's GPU cannot access it. Requires that `mine` lies in adopted memory.
   std::vector<std::byte*> show(const std::byte* mine);
-  /// Collective, after a show() that all gave an address to: notes who reaches whom.
+  /// Collective, after a show() in which all ranks passed an address: records which ranks reach
+  /// which.
   void note_reach(const std::vector<std::byte*>& shown);
-  /// Whether both GPUs reach each other's memory; what note_reach() found.
+  /// Whether both GPUs can access each other's memory, as note_reach() found.
   bool reaches(Rank a, Rank b) const;
 
   /// The regions of all ranks, as this process has them.
@@ -72,23 +73,23 @@ class CudaNeighbours {
     std::vector<std::byte*> in;   // by rank; null where not reached
     std::vector<std::byte*> out;  // the same
   };
-  /// Collective: returns when all have come. Throws TransportError on all of them if their wishes
-  /// differ, InvalidArgument for regions that are not in adopted memory.
+  /// Collective: returns when all ranks have arrived. Throws TransportError on all of them if their
+  /// calls differ, InvalidArgument for regions that are not in adopted memory.
   Met meet(const CudaWish& wish, const std::byte* in, const std::byte* out);
 
-  /// Collective: every rank's numbers one after the other, of one length.
+  /// Collective: the concatenation of every rank's numbers, of equal length.
   std::vector<std::int64_t> gather(std::span<const std::int64_t> mine);
 
   /// Host memory of all ranks, by rank: `stage` bytes each.
   std::byte* stage(Rank rank) const;
-  /// A page of host memory that all ranks share. Its first word, once not 0, ends all waiting of
-  /// GPUs that look at it.
+  /// A page of host memory that all ranks share. Its first word, once not 0, ends all waits of GPUs
+  /// that poll it.
   std::byte* late_page() const { return where_.arena; }
-  /// Why waiting was ended by abort_cuda_neighbours(); empty if it was not.
+  /// The reason given to abort_cuda_neighbours(); empty if it was not called.
   std::string why_aborted() const;
 
-  /// Collective: closes what was opened, and lets go what was adopted once all have done so. Where
-  /// the others cannot be waited for, adopted memory is never freed.
+  /// Collective: closes opened memory, and frees adopted memory once all ranks have done so. If the
+  /// others cannot be waited for, adopted memory is never freed.
   void leave() noexcept;
 
  private:

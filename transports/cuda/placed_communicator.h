@@ -1,4 +1,4 @@
-// Two communicators of the same ranks as one: memory of devices by one, the host's by the other.
+// Two communicators of the same ranks as one: one for device memory, one for host memory.
 #pragma once
 
 #include <cstddef>

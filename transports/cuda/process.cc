@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::size_t most_bindings = 64;
 constexpr std::int64_t page = 4096;
-// cudaMalloc cuts smaller allocations from blocks of this size, and a handle shows a whole block.
+// cudaMalloc cuts smaller allocations from blocks of this size, and a handle exports a whole block.
 constexpr std::int64_t shown_block = std::int64_t{2} << 20;
 
-// Host memory of somebody else, as this process's devices see it. Registered while this lives.
+// Shared host memory of another owner, registered with this process's devices while this lives.
 class HostMemory {
  public:
   HostMemory(std::byte* host, std::size_t bytes) : host_(host) {
@@ -74,7 +74,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     show_flags();
   }
   ~CudaProcess() override {
-    // Its kernel may still write to the others; where they are lost, `late` ends it.
+    // Its kernel may still write to the other ranks; if they are lost, `late` ends it.
     cudaSetDevice(place_.device);
     cudaStreamSynchronize(place_.stream);
     programs_.clear();
@@ -155,7 +155,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     }
   }
 
-  // All ranks come to the same programs in the same order, and so agree on their lanes.
+  // All ranks create the same programs in the same order, and so agree on their lanes.
   Program& program_of(const CudaWish& wish) {
     const Key key{CudaSchedules::key(wish), wish.count, wish.type, wish.op, wish.in_place};
     const auto found = programs_.find(key);

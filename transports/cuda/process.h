@@ -1,9 +1,9 @@
 // Communicators of ranks that are processes of one machine, each with a GPU or a share of one: our
-// schedules by the persistent kernel, over memory that the processes show each other.
+// schedules run by the persistent kernel, over memory that the processes export to each other.
 //
-// Every rank launches the kernel of its own row. The kernels meet in flags in device memory, of
-// which each process has a copy that the others write; so nothing of the host is between the ranks
-// once they run. Memory of a GPU that another does not reach goes through memory of the host.
+// Every rank launches the kernel of its own row. The kernels synchronise by flags in device memory,
+// of which each process has a copy that the others write, so the host is not involved while they
+// run. Where a GPU cannot access another's memory, the data goes through host memory.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace collbench {
 /// Regions are memory that the communicator has given.
 class CudaProcessCommunicator : public Communicator {
  public:
-  /// Zeroed memory of this rank's GPU. Freed when neither the caller nor any other rank has it.
+  /// Zeroed memory of this rank's GPU. Freed when neither the caller nor any other rank uses it.
   /// Throws as allocate_on_cuda().
   virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
 };
@@ -34,7 +34,7 @@ struct CudaProcessOptions {
 };
 
 /// Collective. `name` is that of the schedule, for descriptions. Throws InvalidArgument for the
-/// executor that plays graphs: a graph does not wait for another process.
+/// executor that plays graphs: a graph cannot wait for another process.
 std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
     const CudaProcessOptions& options, ScheduleChoice choice, const std::string& name);
 

@@ -1,5 +1,5 @@
-// One collective on the devices of a process: its commands and rows, and what replays them on given
-// buffers. For cuda_world.cc.
+// One collective on the devices of a process: its commands and rows, and their replay on given
+// buffers. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class CudaGraph {
   CUgraphExec_st* graph_ = nullptr;
 };
 
-/// How many lanes these devices can play at a time. Throws Unavailable if not one.
+/// How many lanes these devices can run at a time. Throws Unavailable if not even one.
 int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places);
 
 /// Rows on all devices, for whatever buffers. Thread safety: none.
@@ -63,7 +63,7 @@ class CudaRowTables {
   CudaRowTables(const DeviceCommands& commands, std::span<const CudaPlace> places,
                 DeviceStart start, int lanes);
 
-  /// How far the numbers of a replay go.
+  /// The largest number that a replay uses, plus one.
   std::uint64_t numbers() const { return static_cast<std::uint64_t>(rows_.numbers); }
   /// Enqueues the kernel on every place's stream. `bases` are tables in each place's memory.
   void launch(std::span<const CudaPlace> places, std::span<const std::shared_ptr<std::byte>> bases,

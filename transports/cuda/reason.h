@@ -1,4 +1,4 @@
-// Why there is no usable GPU, in words: CUDA's error names say what failed, not what to do.
+// Why there is no usable GPU, and the remedy: CUDA's errors name what failed, not what to do.
 //
 // Pure and free of CUDA's headers, so that every build tests what only a few machines can show.
 #pragma once
@@ -16,8 +16,7 @@ struct CudaFailure {
   std::string text;
 };
 
-/// `visible` is CUDA_VISIBLE_DEVICES, null if not set. Errors without words of our own are given in
-/// CUDA's.
+/// `visible` is CUDA_VISIBLE_DEVICES, null if not set. Other errors are given in CUDA's words.
 std::string why_no_device(const CudaFailure& failure, CudaVersion driver, CudaVersion runtime,
                           const char* visible);
 

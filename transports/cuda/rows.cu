@@ -27,7 +27,7 @@ __device__ std::uint64_t device_nanoseconds() {
   return now;
 }
 
-// A block of threads as play_row() wants it.
+// A block of threads as the Machine of play_row().
 class BlockMachine {
  public:
   __device__ explicit BlockMachine(const Watch& watch) : watch_(watch) {}
@@ -55,7 +55,7 @@ class BlockMachine {
     }
   }
 
-  // Looks at the clock and at the others' misfortune now and then only.
+  // Checks the clock and the failure flag in host memory only now and then: both are slow to read.
   __device__ bool patient() {
     if (polls_++ % polls_between_looks != 0) return true;
     const std::uint64_t now = device_nanoseconds();

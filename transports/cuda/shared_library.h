@@ -1,5 +1,5 @@
-// A shared library that is loaded at run time, for vendors' libraries that must not be needed to
-// build or to start: the CUDA driver, NCCL, NVML.
+// A shared library loaded at run time, for vendor libraries that are not needed to build or to
+// start collbench: the CUDA driver, NCCL, NVML.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class SharedLibrary {
   /// Null if the library has no such symbol.
   void* find(const char* symbol) const;
 
-  /// Points `function` at the symbol, or at nothing if there is none.
+  /// Points `function` at the symbol; null if there is none.
   template <typename Function>
   void bind_optional(Function*& function, const char* symbol) const {
     function = reinterpret_cast<Function*>(find(symbol));

@@ -1,6 +1,6 @@
-// What the ranks of a collective on GPUs come for, and which schedule does it.
+// A rank's call of a collective on GPUs, and the schedule that implements it.
 //
-// However they meet, by threads or by processes, all must have come for the same.
+// Whether ranks are threads or processes, all must have made the same call.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ struct CudaWish {
   bool operator==(const CudaWish&) const = default;
 };
 
-/// Those of all ranks, by rank: which two differ, in words; empty if none do.
+/// Which two ranks made different calls, as an error message; empty if all are equal.
 std::string disagreement(std::span<const CudaWish> wishes);
 
-/// The schedules of one group of ranks, asked for once: a choice may weigh all algorithms.
+/// The schedules of one group of ranks, cached, because choosing one may compare all algorithms.
 /// Thread safety: one thread at a time.
 class CudaSchedules {
  public:
   CudaSchedules(int ranks, ScheduleChoice choice);
-  /// That of an all-reduce or a broadcast. Wishes with equal keys, counts and types have the same.
+  /// The schedule of an all-reduce or a broadcast. Equal keys, counts and types give the same one.
   const Schedule& of(const CudaWish& wish);
   static std::int64_t key(const CudaWish& wish);
 

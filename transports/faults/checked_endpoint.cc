@@ -39,7 +39,7 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 32);
 
-// Objects that are used again and stay where they are, by number.
+// Reused objects with stable addresses, by number.
 template <class Object>
 class Pool {
  public:
@@ -140,7 +140,7 @@ CheckedEndpoint::Receiving& CheckedEndpoint::begin(std::size_t slot, std::size_t
   receiving.parts_used = 0;
   receiving.own = own;
   receiving.into = into;
-  // What an earlier receive has still to read or write must not change before it has.
+  // Memory that an earlier receive still has to read or write must not change before.
   receiving.staged = std::any_of(posted_.begin(), posted_.end(), [&](const Receiving* earlier) {
     return overlap(earlier->into, into) || overlap(earlier->own, into);
   });
@@ -258,7 +258,7 @@ void CheckedEndpoint::fold(Receiving& receiving) {
                     receiving.into.count);
 }
 
-// A sender that has given up takes its memory with it: then what it says holds, and not the sum.
+// A sender that has failed may have released its memory: then its reason is reported, not the sum.
 void CheckedEndpoint::fail(const std::string& reason) {
   throw TransportError(endpoint_->give_up(reason));
 }

@@ -3,9 +3,9 @@
 // Before every message goes a frame of 32 bytes: the message's number among those of its pair of
 // ranks, its size, the CRC-32C of its bytes and one of the frame itself. So data that was damaged,
 // lost, cut short, delivered twice or out of order on its way is found where it arrives, instead of
-// becoming a wrong sum: that rank tells all others and throws, naming the sender. What was received
-// is folded only once it has been compared, from memory of this endpoint, in the order of the
-// schedule: the sums have the same bits. It costs a pass over the data at either end, one more
+// becoming a wrong sum: the receiver fails all ranks, naming the sender. Received data is staged in
+// memory of this endpoint and folded only after it has been verified, in the order of the
+// schedule, so the sums have the same bits. It costs a pass over the data at either end, one more
 // message each, and the fused plans of shared memory.
 #pragma once
 

@@ -44,7 +44,7 @@ class FaultyEndpoint final : public WrappedEndpoint {
   // What a ticket of this class stands for.
   struct Special {
     std::vector<Ticket> tickets;  // of the endpoint
-    Region damaged;               // one bit of it changes when it has come
+    Region damaged;               // one bit of it is flipped after it has arrived
   };
   struct Held {
     Ticket ticket;
@@ -71,7 +71,8 @@ class FaultyEndpoint final : public WrappedEndpoint {
   std::map<Rank, Held> held_;
 };
 
-// The fault that befalls the next message of a pair, if any; every one of them draws.
+// The fault that applies to the next message of a pair, if any. All faults draw, so that each one's
+// random sequence does not depend on the others.
 const InjectedFault* FaultyEndpoint::next_fault(Rank from, Rank to, std::int64_t& count) {
   const std::int64_t message = count++;
   if (message % messages_ != messages_ - 1) return nullptr;

@@ -1,8 +1,9 @@
-// An endpoint that does wrong to some of its messages on purpose, over any other endpoint.
+// An endpoint that injects faults into its messages, over any other endpoint.
 //
-// Senders lose, hold back, repeat, cut and swap messages, or die; receivers change bits, so that
-// nobody's own memory is touched. Held messages go with the next one to the same rank, or when they
-// are waited for. Fused plans are played message by message, since there is nothing else to damage.
+// Senders drop, delay, repeat, truncate and swap messages, or die; receivers flip bits in what they
+// received, so that no sender's buffer changes. Held messages are sent with the next one to the
+// same rank, or when they are waited for. Fused plans are played message by message, because they
+// have no messages to damage.
 #pragma once
 
 #include <memory>

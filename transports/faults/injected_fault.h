@@ -1,15 +1,15 @@
-// Faults that a run is asked to suffer, to see what it then does: which messages, of which ranks.
+// Faults to inject into a run: which fault, into which messages, of which ranks.
 //
-// Written as algorithms are, NAME[:KEY=VALUE].., several separated by commas:
+// Written like algorithms, NAME[:KEY=VALUE].., several separated by commas:
 //
 //   corrupt:rank=2:message=5             the sixth message from rank 2 to each other rank
 //   delay:rank=1:every=1:time=10ms       a slow rank: each of its messages, 10 ms later
 //   drop:chance=0.1%:seed=7              any message of any rank, once in a thousand
-//   kill:rank=1:to=2:message=8           rank 1 dies with its message 8 to rank 2 on its way
+//   kill:rank=1:to=2:message=8           rank 1 dies while its message 8 to rank 2 is in flight
 //
 // Messages are counted from 0 for each ordered pair of ranks, from the time their communicator was
-// made: in `run`, once for each size over shared memory, once for each algorithm over gRPC. Of a
-// checked endpoint the data counts, its frames do not. Draws come from the seed and the rank alone.
+// made: in `run`, once for each size over shared memory, once for each algorithm over gRPC. Under
+// a checked endpoint only data counts, not frames. Random draws depend on seed and rank only.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@
 namespace collbench {
 
 struct InjectedFault {
-  /// What befalls a message: it is lost; sent a while later, as all behind it; sent twice; cut to
-  /// its first half; swapped with the next one to the same rank; changed in one bit. Or the sender
-  /// is killed or stopped by SIGKILL or SIGSTOP while the message is on its way.
+  /// The effect on a message: it is dropped; delayed, with all behind it; sent twice; cut to its
+  /// first half; swapped with the next one to the same rank; changed in one bit. Or the sender gets
+  /// SIGKILL or SIGSTOP while the message is in flight.
   enum class Kind : std::uint8_t { drop, delay, duplicate, truncate, reorder, corrupt, kill, stop };
   Kind kind = Kind::drop;
   Rank rank = -1;            // sender; -1: any
@@ -38,11 +38,12 @@ struct InjectedFault {
   bool early = false;        // kill and stop: before the message is sent
   std::uint64_t seed = 1;
 
-  /// Whether it befalls the message; draws once from `engine` for each message that it may befall.
+  /// Whether it applies to the message; draws once from `engine` for each message that it may apply
+  /// to.
   bool befalls(Rank from, Rank receiver, std::int64_t number, std::mt19937_64& engine) const;
 };
 
-/// Throws InvalidArgument for what is not written as above, with a suggestion for unknown names.
+/// Throws InvalidArgument for other syntax, with a suggestion for unknown names.
 std::vector<InjectedFault> parse_injected_faults(std::string_view text);
 
 }  // namespace collbench

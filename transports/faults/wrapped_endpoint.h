@@ -1,4 +1,4 @@
-// An endpoint around another: what is not overridden is handed through.
+// An endpoint around another one, to which calls that are not overridden are forwarded.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace collbench {
 
-/// Base of endpoints that do something with the messages of another one, which they own. Not handed
-/// through: fused plans, since they have no messages, and try_wait(), since wait() may do more than
-/// the other's. Thread safety: as the wrapped one's.
+/// Base of endpoints that act on the messages of another one, which they own. Not forwarded: fused
+/// plans, which have no messages, and try_wait(), because the derived wait() may do more than the
+/// wrapped one. Thread safety: as the wrapped one's.
 class WrappedEndpoint : public Endpoint {
  public:
   Rank rank() const final { return endpoint_->rank(); }

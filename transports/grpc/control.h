@@ -1,7 +1,7 @@
 // The control messages that an accepter of a stream sends its opener: one letter, then text.
 //
-// They come from ranks that have proved to belong to the run; what they say is still read as if it
-// came from anybody, for a rank may be broken or of another make.
+// They come from authenticated ranks, but are parsed like untrusted input, because a rank may be
+// faulty or of another version.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct GrpcControl {
   enum class Kind : std::uint8_t {
     unknown,   // of a later version; ignored
     welcome,   // the stream is accepted
-    question,  // do you live?
-    reply,     // yes; `text` is what it waits for
-    ready,     // all ranks below this one in the tree of joining have come
-    begin,     // all ranks have come
-    missing,   // `ranks` have not come yet, as far as it knows
+    question,  // a heartbeat: is the peer alive?
+    reply,     // its answer; `text` is what it waits for
+    ready,     // all ranks below this one in the joining tree have joined
+    begin,     // all ranks have joined
+    missing,   // `ranks` have not joined yet, as far as the sender knows
   };
   Kind kind = Kind::unknown;
   std::string text;
@@ -33,7 +33,7 @@ constexpr std::size_t longest_control = 2048;
 
 std::string write_control(const GrpcControl& control);
 
-/// Never throws: what makes no sense is unknown. Ranks are distinct, in order, and of 0 ...
+/// Never throws: a malformed message is `unknown`. Ranks are distinct, in order, and of 0 ...
 /// ranks-1; text is printable.
 GrpcControl read_control(std::string_view message, int ranks);
 

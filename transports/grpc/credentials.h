@@ -1,7 +1,7 @@
-// gRPC's credentials made from what secures a job: TLS where it has certificates, plain otherwise.
+// gRPC's credentials for a job: TLS where it has certificates, plain text otherwise.
 //
-// Every server and every channel of the house is made with these, so that one set of options
-// decides for all of them.
+// Every server and channel of collbench is made with these, so that one set of options holds for
+// all of them.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ class ServerCredentials;
 
 namespace collbench {
 
-/// With TLS: shows the certificate, and with `mutual` refuses callers without one that the
-/// authority has signed. Requires complete texts (require_secure() checks them).
+/// With TLS: presents the certificate, and with `mutual` refuses callers without one signed by the
+/// authority. Requires complete texts (require_secure() checks them).
 std::shared_ptr<grpc::ServerCredentials> server_credentials(const JobSecurity& security);
 
-/// With TLS: accepts only a server whose certificate the authority has signed and which bears the
+/// With TLS: accepts only a server whose certificate the authority has signed and which carries the
 /// name that is called, or TlsTexts::name if that is set.
 std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const JobSecurity& security);
 
-/// Throws InvalidArgument if TLS's texts do not fit each other: the key another certificate's, or
-/// no certificates at all. gRPC by itself would notice with the first caller.
+/// Throws InvalidArgument if key and certificate do not match or are malformed. gRPC itself would
+/// report that only at the first connection.
 void require_usable(const JobSecurity& security);
 
-/// What a channel must be told besides: the name to expect, if it is not the one called.
+/// Sets the name that a channel expects in the certificate, if it is not the host called.
 void add_security(const JobSecurity& security, grpc::ChannelArguments& arguments);
 
 }  // namespace collbench

@@ -81,7 +81,7 @@ int port_of(int listener) {
                    : reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
 }
 
-// Listens on one address; errno says why not.
+// Listens on one address; on failure errno holds the reason.
 Descriptor listen_on(const addrinfo& where, int port) {
   Descriptor listener(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.number() < 0) return listener;
@@ -104,7 +104,7 @@ Descriptor listen_on(const addrinfo& where, int port) {
   return Descriptor(-1);
 }
 
-// A file of hosts may name an address twice.
+// The hosts file may list an address twice.
 bool is_listed_before(const addrinfo* all, const addrinfo* one) {
   for (const addrinfo* each = all; each != one; each = each->ai_next) {
     if (each->ai_addrlen == one->ai_addrlen &&
@@ -145,7 +145,7 @@ std::vector<Descriptor> listeners_on(const std::string& address) {
   return listeners;
 }
 
-// Whether the connection has ended, or has said more than anybody needs to prove himself.
+// Whether the connection has ended, or has sent more than a handshake needs.
 bool is_over(int connection) {
   tcp_info info{};
   socklen_t length = sizeof info;
@@ -216,7 +216,7 @@ struct GrpcDoor::Room {
     std::uint64_t seen = polls.load(relaxed);
     auto ticked = std::chrono::steady_clock::now();
     while (!stopped.load()) {
-      // Out of descriptors, a connection that waits would wake this thread without end.
+      // Without free descriptors, the pending connection would wake this thread in a busy loop.
       const auto watched = starved ? 1 : waiting.size();
       poll(waiting.data(), watched, starved || watches() ? tick_ms : -1);
       if (stopped.load()) return;

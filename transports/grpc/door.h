@@ -1,15 +1,13 @@
-// Where a rank's connections come in: its listening sockets, and the connections of which nothing
-// is known yet.
+// A guard for incoming connections: listens, and limits connections that are not authenticated yet.
 //
-// gRPC sets no limit to connections, and a stranger who opens many and says nothing would use up
-// this process's descriptors and memory. So the door accepts them itself, hands each to gRPC, and
-// watches it until its caller has proved to know the job's token:
-// - at most so many are unproved at once; one more, and the oldest is closed. Who belongs here
-// needs
-//   milliseconds, so a flood of strangers does not keep him out;
-// - who has not proved himself within 10 s in which this rank polled, or sends more than 256 KiB
-//   before, is closed.
-// Who is closed by mistake comes again: no element has been sent by then.
+// gRPC does not limit connections, so a stranger that opens many silent ones could exhaust this
+// process's descriptors and memory. The guard therefore accepts connections itself, hands each to
+// gRPC, and watches it until its caller has proved that it knows the job's token:
+// - The number of unproved connections is limited; a further one closes the oldest. Workers of the
+//   job prove themselves within milliseconds, so a flood rarely shuts them out.
+// - A connection is closed if it is unproved after 10 s in which this rank polled, or has sent more
+//   than 256 KiB by then.
+// A worker whose connection is closed by mistake connects again; no element has been sent by then.
 #pragma once
 
 #include <atomic>
@@ -33,16 +31,16 @@ class GrpcDoor {
   GrpcDoor& operator=(const GrpcDoor&) = delete;
 
   int port() const;
-  /// From now on gives every connection to `admit`, on the door's thread; `admit` owns the
+  /// From now on passes every connection to `admit`, on the guard's thread; `admit` owns the
   /// descriptor.
   void open(std::function<void(int listener, int connection)> admit);
-  /// Ends the thread; nothing is admitted afterwards, and what is unproved is closed.
+  /// Ends the thread; admits nothing more, and closes unproved connections.
   void close();
 
-  /// The caller on this connection, by gRPC's name of it, is one of us.
+  /// The caller on this connection (named as gRPC does) has proved that it belongs to the job.
   void prove(const std::string& connection);
-  /// Says that the owner polls: time counts against the unproved only then.
-  /// Says that somebody takes what comes at any time: the time of the unproved always counts.
+  /// The limit of 10 s runs only while the owner polls, since a handshake cannot advance otherwise:
+  /// note_poll() reports one poll, always_polled() that a thread polls all the time.
   void always_polled() { always_polled_ = true; }
   void note_poll() { polls_.store(polls_.load(relaxed) + 1, relaxed); }
   int unproved() const;

@@ -22,7 +22,7 @@ bool is_number(const std::string& text) {
          text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// At most so much of what a stranger says, and nothing that would move a terminal's cursor.
+// Input of a stranger for error messages: cut off, and without terminal control characters.
 std::string shortened(std::string text) {
   text.resize(std::min(text.size(), version_told));
   for (char& c : text) {

@@ -1,5 +1,5 @@
-// What a stream brings when it is opened: who calls, for which run, and the numbers and proofs by
-// which both sides show that they know the job's token.
+// The handshake of a stream: the caller's identity, and the random numbers and proofs with which
+// both sides show that they know the job's token.
 //
 //   caller:   version, rank, ranks, number            (metadata of the call)
 //   listener: version, number, proof of the listener  (initial metadata of the answer)
@@ -7,7 +7,7 @@
 //   listener: "+"                                     (first control message)
 //
 // No byte of the elements is sent before "+", and none is read before the caller's proof. This file
-// knows nothing of gRPC, so that its reading of what strangers send can be fuzzed.
+// does not depend on gRPC, so that the parsing of untrusted input can be fuzzed.
 #pragma once
 
 #include <functional>
@@ -26,18 +26,18 @@ constexpr const char* rank = "collbench-rank";
 constexpr const char* ranks = "collbench-ranks";
 constexpr const char* number = "collbench-number";
 constexpr const char* proof = "collbench-proof";
-/// Of the bytes on the wire; ranks of different versions refuse each other.
+/// Version of the wire format; ranks with different versions refuse each other.
 constexpr const char* protocol = "2";
 }  // namespace grpc_names
 
-/// Who calls.
+/// The identity that a caller claims.
 struct GrpcIdentity {
   Rank rank = -1;
   int ranks = 0;
   std::string number;  // random, of this call
 };
 
-/// What a rank knows of itself and of its run.
+/// A rank's own identity and the secret of its run.
 struct GrpcSelf {
   Rank rank = 0;
   int ranks = 1;
@@ -49,10 +49,10 @@ using GrpcMetadata = std::function<std::string(const char* name)>;
 
 struct GrpcGreeting {
   GrpcIdentity who;
-  std::string unfit;  // why this is no caller of ours; empty if it may be one
+  std::string unfit;  // why the call is refused; empty if it may belong to this run
 };
-/// Reads a call. What is told of it to the caller holds none of the caller's own words but a
-/// shortened version.
+/// Reads a call. The reason for refusing it contains nothing that the caller sent except its
+/// version, cut off and made printable.
 GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata);
 
 /// The proofs of a call from `caller`, whose listener is `to` and chose `listener_number`.

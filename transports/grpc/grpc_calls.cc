@@ -39,7 +39,7 @@ constexpr int strangers_at_once = 256;              // connections, workers that
 constexpr int calls_at_once = 8;                    // of a connection
 constexpr int handshake_ms = 20'000;
 
-/// What gRPC would print is told by our errors; only who asks for its log gets it.
+/// Our errors carry what gRPC would log, so its log is off unless the user sets GRPC_VERBOSITY.
 void silence_grpc() {
   static const bool once = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
@@ -53,7 +53,7 @@ struct Argument {
   int value;
 };
 
-/// Both ends ask a silent connection whether its host is there, three times in a timeout.
+/// Both ends probe a silent connection (keepalive) three times per timeout.
 std::vector<Argument> arguments_of(const CallOptions& options) {
   const auto period = static_cast<int>(std::clamp(options.timeout.count() / 3, 0.5, 3600.0) * 1e3);
   return {{GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
@@ -281,7 +281,7 @@ class GrpcCaller final : public Caller {
   std::string finish() override {
     take();
     if (!is_known_ && status_.ok()) introduce();
-    // Whoever listens there next knows nothing of this caller.
+    // A new listener at this address has not seen this caller's handshake.
     const bool answered =
         status_.ok() || status_.error_code() == grpc::StatusCode::FAILED_PRECONDITION;
     is_known_ = is_known_ && answered;
@@ -296,8 +296,8 @@ class GrpcCaller final : public Caller {
   }
 
  private:
-  // Goes on after the greeting, or without a token after the proof: only a connection of one who
-  // is known may bring much.
+  // Continues after the handshake, or without a token after the proof: only an authenticated
+  // connection may carry much data.
   void introduce() {
     if (!token_.empty()) {
       require_listener(text_of(answer_));
@@ -359,9 +359,9 @@ class GrpcCaller final : public Caller {
   std::string name_;
   std::string token_;
   std::string number_;
-  std::string listener_;  // its number, once it has proved to know the token
+  std::string listener_;  // its number, once it has proved that it knows the token
   std::uint64_t count_ = 0;
-  bool is_known_ = false;  // to whoever listens there
+  bool is_known_ = false;  // to the current listener
   Seconds patience_{0};
   grpc::ByteBuffer request_;
   std::unique_ptr<grpc::GenericStub> stub_;

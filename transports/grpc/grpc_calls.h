@@ -1,10 +1,10 @@
-// Calls over gRPC: a unary method whose request and answer are raw bytes, and one that greets.
+// Calls over gRPC: a unary method with raw bytes as request and answer, and one for the handshake.
 //
-// Where the job has a token, a caller greets first: both sides choose a random number, and the
-// listener proves that it knows the token. Then every call proves it for the caller, with a count,
-// so that none is taken twice; the first call of a connection holds nothing else, for until then
-// the door (transports/grpc/door.h) lets little pass. The token does not travel; only TLS protects
-// what calls hold.
+// If the job has a token, a caller begins with a handshake: both sides choose a random number, and
+// the listener proves that it knows the token. After that every call carries the caller's proof and
+// a counter, which prevents replays. The first call of a connection carries only the proof, because
+// the guard (transports/grpc/door.h) lets little data pass before it. The token is never sent; the
+// content of calls is protected by TLS only.
 #pragma once
 
 #include <memory>

@@ -24,16 +24,16 @@ namespace collbench {
 struct GrpcOptions {
   Rank rank = 0;
   int ranks = 1;
-  /// A secret of this run: streams whose opener does not prove to know it are refused.
+  /// The run's secret: a stream is refused if its opener does not prove that it has it.
   std::string job;
   TlsTexts tls;
-  /// HOST:PORT to listen on. Loopback unless told otherwise; port 0 lets the system choose.
+  /// HOST:PORT to listen on; port 0 lets the system choose.
   std::string listen = "127.0.0.1:0";
-  /// How long to wait for ranks to appear, and for a rank from which nothing comes.
+  /// How long to wait for ranks to join, and for a rank that sends nothing.
   Seconds timeout{60.0};
-  /// A rank that is waited for is asked so often whether it lives.
+  /// Interval at which a rank that is waited for is asked whether it is alive.
   Seconds heartbeat{5.0};
-  /// Told every few seconds of connect() which ranks are missing.
+  /// Called every few seconds of connect() with the list of missing ranks.
   std::function<void(const std::string&)> on_waiting;
   /// A piece is the unit of sending; at most about `window` unread bytes are held per peer.
   Bytes piece{1 << 20};

@@ -1,7 +1,7 @@
-// What ThreadSanitizer is told about objects of ours that pass through gRPC from thread to thread.
+// Annotations for ThreadSanitizer on objects that pass through gRPC from thread to thread.
 //
-// gRPC orders what happens before a pointer is given to it and what happens after it comes back, by
-// locks and atomics that ThreadSanitizer does not see in a library that was not built for it. Both
+// Handing a pointer to gRPC happens before gRPC hands it back, by locks and atomics that
+// ThreadSanitizer cannot see, because the installed gRPC is not instrumented. Both
 // functions do nothing in other builds. Where gRPC's own memory reaches us, through a completion
 // queue, there is nothing to annotate: tests/tsan.suppressions names the libraries instead.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace collbench {
 
-/// `object` goes to gRPC, which will give it to a thread of its choice.
+/// `object` goes to gRPC, which may hand it to any thread.
 inline void hand_to_grpc([[maybe_unused]] void* object) {
 #ifdef SANITIZER_TSAN_INTERFACE_H
   __tsan_release(object);

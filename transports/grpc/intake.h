@@ -55,7 +55,7 @@ class Intake {
   Slot post_fold(std::span<const Rank> sources, Region own, Region into, Reduction reduction);
 
   ByteQueue& queue(Rank from) { return queues_[static_cast<std::size_t>(from)]; }
-  /// Moves everything that can move; true if anything did. Does not allocate.
+  /// Applies all bytes that can be applied; true if there were any. Does not allocate.
   bool settle();
 
   bool finished(Slot slot) const { return !receives_[slot]->active; }

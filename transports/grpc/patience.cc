@@ -20,7 +20,7 @@ constexpr Seconds sleep_sending{0.001};
 constexpr Seconds release_within{1.0};
 constexpr Seconds reason_within{0.1};  // why a peer has ended may come behind its end
 
-// Watches a wait that has become long.
+// Heartbeats and timeouts of a wait that has become long.
 class Watch {
  public:
   Watch(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& patience)
@@ -41,7 +41,7 @@ class Watch {
     if (lack.peer < 0) return;
     const std::string peer = "rank " + std::to_string(lack.peer);
     const std::string self = "rank " + std::to_string(rank_) + " " + describe(lack);
-    // A peer that has taken all may end before gRPC has told this rank that the memory is free.
+    // A peer that has received everything may end before gRPC releases the memory here.
     const bool long_since = now - moved_ > release_within;
     const bool gone = lack.sending ? wire_.takes_none(lack.peer) && long_since
                                    : (lack.streamed && wire_.sent_all(lack.peer)) ||
@@ -88,12 +88,13 @@ struct Patience {
   microseconds yield;
 };
 
-// Other threads want the processors, if giving way takes this long: one of them has run. Ranks in
-// containers or namespaces of one machine cannot be counted, other users' processes neither.
+// A yield that takes this long means that another thread ran, so the cores are contended. This is
+// measured because ranks in other containers or namespaces, and other users' processes, cannot be
+// counted.
 constexpr microseconds crowded_yield{30};
 constexpr milliseconds crowded_for{50};  // then it is tried again
 
-/// Whether giving way has lately let others run.
+/// Whether recent yields let other threads run.
 class Crowd {
  public:
   bool here(Clock::time_point now) const { return now < until_; }
@@ -108,9 +109,8 @@ class Crowd {
   Clock::time_point until_;
 };
 
-/// How long the next event usually lets itself be waited for. Where that is longer than anybody
-/// stays awake for it, as on slow networks, staying awake only takes the processor from those who
-/// compute meanwhile.
+/// The usual gap between events. If it is longer than the time of spinning and yielding, as on slow
+/// networks, staying awake gains nothing and takes the core from threads that compute meanwhile.
 class UsualGap {
  public:
   void note(Seconds gap) { gap_ += (gap - gap_) / 4; }
@@ -137,7 +137,7 @@ std::string describe(const GrpcAwaited::Lack& lack) {
 
 void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& limits) {
   if (awaited.done()) return;
-  // The end of a send is no event: gRPC lets go of the memory without waking the one who waits.
+  // The end of a send is no event: gRPC releases the memory without waking the waiting thread.
   const bool sending = awaited.lack().sending;
   const Patience patience = patience_of(wire.ranks_here(), sending);
   static thread_local Crowd crowd;

@@ -11,16 +11,17 @@
 //     8    1 KiB   162     245     149        -    200
 //     8    1 MiB  3725    4306    4389     4522   4150
 //
-// So a rank with a core to itself waits long before it sleeps; with up to three on a core it waits
-// briefly, since what it waits for needs the core too; with more it sleeps at once. For 2 ranks and
-// up to 16 KiB all lie within 6 %: spinning alone does nothing, yielding helps long messages.
+// So a rank with a core to itself waits long before it sleeps; with up to three ranks on a core it
+// waits briefly, because its peer needs the core, too; with more it sleeps at once. For 2 ranks and
+// up to 16 KiB all variants lie within 6 %: spinning alone has no effect, yielding helps long
+// messages.
 //
-// When nothing has come for a heartbeat, the peer is asked whether it lives, and again after every
-// further one. A peer whose machine has forgotten it answers with the end of the connection. One
-// that is itself waiting answers, so the blame goes down the chain to the rank that is really
-// stuck: that one's neighbour gets no sign of life for the timeout, gives up, and tells everyone.
-// One that computes does not answer either, for only waiting ranks look at their streams: it has
-// the whole timeout, as has one that is stopped.
+// When nothing has arrived for one heartbeat interval, the peer is asked whether it is alive, and
+// again after every further interval. A rebooted machine answers by resetting the connection. A
+// peer that is itself waiting answers, so that the rank that gives up is the neighbour of the one
+// that is stuck: it gets no answer for the timeout and names it to all others. A peer that is
+// computing does not answer, because only waiting ranks poll their streams; it has the whole
+// timeout, like one that is stopped.
 #pragma once
 
 #include <string>
@@ -35,7 +36,7 @@ namespace collbench {
 class GrpcAwaited {
  public:
   virtual ~GrpcAwaited() = default;
-  /// Makes what progress it can; true once complete. Called after every event.
+  /// Makes what progress is possible; true once complete. Called after every event.
   virtual bool done() = 0;
   struct Lack {
     Rank peer = -1;
@@ -54,9 +55,9 @@ struct GrpcPatience {
   Seconds heartbeat;  // a quarter of the timeout if that is shorter
 };
 
-/// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost, has ended,
-/// or gave no sign of life for the timeout, though asked; or lives but has moved nothing for twice
-/// as long.
+/// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost or has
+/// ended, if it answered no heartbeat for the timeout, or if it answers but has transferred nothing
+/// for twice the timeout.
 void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& limits);
 
 }  // namespace collbench

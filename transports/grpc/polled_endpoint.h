@@ -1,6 +1,6 @@
 // What every endpoint over a wire has in common: tickets, posted receives, and waiting.
 //
-// How bytes reach the intake, pushed or pulled, is the business of the derived classes.
+// Derived classes decide how bytes reach the intake: pushed by streams or pulled by calls.
 #pragma once
 
 #include <memory>

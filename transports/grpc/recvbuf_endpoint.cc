@@ -23,7 +23,7 @@ using recvbuf::RecvBufRequest;
 using recvbuf::RecvBufResponse;
 using recvbuf::RecvBufService;
 
-// A caller may ask for so many buffers before they are sent.
+// How many buffers a caller may request before they are sent.
 constexpr std::uint64_t most_ahead = 1 << 16;
 
 class RecvBufEndpoint final : public PolledEndpoint {
@@ -177,7 +177,7 @@ Endpoint::Ticket RecvBufEndpoint::send(Rank to, Region from) {
 
 void RecvBufEndpoint::expect(Rank from, Bytes size, bool fold) {
   const auto peer = static_cast<std::size_t>(from);
-  // The connection proves who calls; so the calls follow the stream.
+  // Calls are authenticated by their connection, so the stream must have been accepted first.
   wire_->await_open(from);
   taken_.clear();
   Called& called = *called_[peer].emplace_back(std::make_unique<Called>(*this, from, size, fold));

@@ -25,11 +25,11 @@ class ServerCompletionQueue;
 
 namespace collbench {
 
-/// What is put into the completion queue: run() is called when it comes out.
+/// An entry of the completion queue: run() is called when it comes out.
 class GrpcTag {
  public:
   explicit GrpcTag(std::function<void(bool ok)> action) : action_(std::move(action)) {}
-  /// Marks it as being in the queue, and gives what gRPC wants.
+  /// Marks it as being in the queue, and returns the tag for gRPC.
   void* put() {
     pending_ = true;
     return this;
@@ -47,14 +47,14 @@ class GrpcTag {
 
 /// How a stream ended.
 struct StreamEnd {
-  /// Of the two ends of a foreign stream neither has proved anything: another token or version.
+  /// `foreign`: neither end has authenticated itself, because token or version differ.
   enum class Kind { closed, aborted, refused, foreign, unreachable, lost };
   Kind kind;
   std::string text;
 };
 
 /// Counts the slices of a send that gRPC still holds. It lives until its owner and the last slice
-/// have let go of it, for gRPC may do so later than anyone waits, on a thread of its own.
+/// have released it: gRPC may release a slice late, on a thread of its own, when nothing waits.
 class SliceCount {
  public:
   struct Drop {
@@ -77,17 +77,17 @@ class SliceCount {
 
 class IncomingStream;
 
-/// Told by streams what happens, from within the polling of the completion queue.
+/// Callbacks of streams, made while the completion queue is polled.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;
   virtual void opened(Rank to) = 0;
-  /// Somebody calls; nothing is known of him. The stream greets by itself, and another one must
-  /// wait for the next call.
+  /// An unauthenticated call has arrived. The stream does the greeting by itself; another stream
+  /// must be made to wait for the next call.
   virtual void called(IncomingStream& stream) = 0;
-  /// The caller has proved to know the token. Must accept or refuse.
+  /// The caller has proved that it knows the token. Must accept or refuse.
   virtual void arrived(IncomingStream& stream, const GrpcIdentity& who) = 0;
-  /// A call that was answered has ended without a proof; `claimed` may be anybody.
+  /// A call that was answered has ended without a proof; the identity in `claimed` is unverified.
   virtual void went_away(const GrpcIdentity& claimed) = 0;
   /// The next read starts only with IncomingStream::read().
   virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
@@ -106,15 +106,15 @@ class OutgoingStream {
   /// Sends from the caller's memory, which is free once `slices` is released.
   void send(std::span<const std::byte> bytes, SliceCount& slices);
   /// Whether what is sent now goes to gRPC at once. Otherwise it goes when the completion queue is
-  /// next polled, so somebody must wait for it.
+  /// next polled, so the caller must wait for it.
   bool sends_at_once() const;
   /// Copies the bytes first.
   void send_copy(std::span<const std::byte> bytes);
-  /// Takes over what `earlier` could not send, for it was never opened.
+  /// Takes over what `earlier` could not send because it was never opened.
   void take_unsent(OutgoingStream& earlier);
   bool has_unsent() const;
-  /// Says that no more will be sent, once all has been. A stream that is not open and has nothing
-  /// to send is cancelled.
+  /// Signals the end of the data, after all of it has been sent. A stream that is not open and has
+  /// nothing to send is cancelled.
   void close();
   void cancel();
 
@@ -129,7 +129,7 @@ class OutgoingStream {
 
 class IncomingStream {
  public:
-  /// Waits for the next stream that anyone opens.
+  /// Waits for the next stream that any peer opens.
   IncomingStream(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                  const GrpcSelf& self, StreamEvents& events);
   ~IncomingStream();
@@ -138,14 +138,14 @@ class IncomingStream {
   std::string connection() const;
   void accept();
   void refuse(const std::string& reason);
-  /// Lets the next message come, unless that is under way.
+  /// Starts the next read, unless one is in progress.
   void read();
   void write_control(const std::string& message);
-  /// Ends the stream in good order: this rank wants no more.
+  /// Ends the stream in order: this rank needs no more data.
   void close();
-  /// Ends the stream; the peer is told `reason` as the cause of an abort.
+  /// Ends the stream; the peer gets `reason` as the cause of an abort.
   void abort(const std::string& reason);
-  /// From now on starts nothing new, for the queue is going to be shut down.
+  /// From now on starts nothing new, because the queue is about to be shut down.
   void stop();
 
   bool ended() const;

@@ -28,8 +28,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection through which nothing passes holds its last write for as long as the kernel tries,
-// which is a quarter of an hour, and with it the queue.
+// The last write over a dead connection stays pending, and blocks the queue's shutdown, for as long
+// as the kernel retransmits: a quarter of an hour.
 constexpr milliseconds shut_down_linger{1000};
 constexpr milliseconds close_linger{2000};  // in which peers take what is still under way
 constexpr int metadata_limit = 8192;        // bytes
@@ -63,7 +63,7 @@ int probes_window(const std::string& listen) {
   return is_loopback(parse_host_port("the address to listen on", listen, 0).host) ? 0 : 1;
 }
 
-// What gRPC would print is told by our errors; only who asks for its log gets it.
+// Our errors carry what gRPC would log, so its log is off unless the user sets GRPC_VERBOSITY.
 void silence_grpc() {
   static const bool once = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
@@ -74,7 +74,8 @@ void silence_grpc() {
 
 // gRPC takes memory for every piece it receives and gives it back soon after. By default glibc maps
 // and unmaps pieces of this size, and the kernel clears them each time; kept, 1 to 64 MiB between
-// two ranks go 1.3 to 1.6 times as fast. Whoever sets MALLOC_MMAP_THRESHOLD_ decides for himself.
+// two ranks go 1.3 to 1.6 times as fast. A user's MALLOC_MMAP_THRESHOLD_ takes
+// precedence.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   static const bool once = [] {
@@ -177,7 +178,7 @@ void GrpcWire::shut_down() {
   }
 }
 
-// Keeps for the life of the process what cannot be destroyed now.
+// Keeps until the process ends what cannot be destroyed now.
 void GrpcWire::leave_behind() {
   struct Remains {
     std::unique_ptr<grpc::AsyncGenericService> generic;

@@ -1,16 +1,18 @@
-// One rank's connections to all others: who is there, who was lost and why, and a clean end.
+// One rank's connections to all others: joining, detection of lost peers, and a clean shutdown.
 //
-// Streams are opened by need, and in pairs: who accepts one opens one back, so that any two ranks
-// that talk can also ask and tell. Joining needs those of a binomial tree: each rank is ready once
-// its children are, rank 0 then says "begin" down the tree, and who is missing is told both ways.
+// Streams are opened on demand and in pairs: a rank that accepts a stream opens one back, so that
+// both can send elements and control messages. Joining needs the streams of a binomial tree: each
+// rank reports ready once its children have, rank 0 then sends "begin" down the tree, and lists of
+// missing ranks travel both ways.
 //
-// Failure: a stream that breaks is a suspicion only, since the rank at its other end may have given
-// up because of a third. So a reason told by any peer within a short grace goes before it; then
-// this rank tells all its peers, which tell theirs, and throws. A rank that has finished closes its
-// streams in order, which is an error only for one that still needs it.
+// Failure: a broken stream does not prove that its peer is the cause, which may have given up
+// because of a third rank. So for a short grace period a reason reported by any peer takes
+// precedence; then this rank reports the reason to its peers, which pass it on, and throws. A
+// finished rank closes its streams in order, which is an error only for peers that still need it.
 //
-// Who finds in joining that another has a different token or version cannot tell him, for neither
-// believes the other; that one finds it by his own call. So this rank answers it before it ends.
+// On a token or version mismatch, neither side can authenticate a message to the other, so each
+// reports the mismatch from its own call. A rank that has found one answers the peer's call before
+// it ends, so that the peer need not wait for its timeout.
 #pragma once
 
 #include <chrono>
@@ -37,13 +39,13 @@ namespace collbench {
 /// Thread safety: belongs to the thread of its endpoint.
 class GrpcWire : private StreamEvents {
  public:
-  /// Told what comes, from within poll().
+  /// Receives what arrives, called from within poll().
   class Client {
    public:
     virtual ~Client() = default;
     virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                           const std::shared_ptr<const void>& keeper) = 0;
-    /// What this rank is waiting for, as others are told when they ask whether it lives.
+    /// What this rank is waiting for: the answer to a peer's heartbeat.
     virtual std::string occupation() const = 0;
   };
 
@@ -55,32 +57,32 @@ class GrpcWire : private StreamEvents {
 
   const std::string& address() const { return address_; }
   void connect(const std::vector<std::string>& addresses);
-  /// How many ranks, this one included, are on this rank's host as far as their addresses tell.
+  /// How many ranks, this one included, are on this rank's host, judged by their addresses.
   int ranks_here() const { return ranks_here_; }
 
-  /// Lets peers take what is under way, then ends every stream and empties the queue: nothing is
-  /// called back afterwards.
+  /// Lets peers take what is in flight, then ends every stream and empties the queue. No callback
+  /// follows.
   void stop();
 
   /// The stream to a peer, opened if need be. Throws TransportError if this rank has failed or the
   /// peer has closed.
   OutgoingStream& to(Rank peer);
-  /// Makes sure that there is a stream to a peer from whom something is expected, to ask it by.
+  /// Ensures a stream to a peer from which data is expected, so that heartbeats can be sent to it.
   void reach(Rank peer);
   /// Waits until the peer has accepted the stream to it.
   void await_open(Rank peer);
   int streams_opened() const { return streams_opened_; }
-  /// The rank that has proved itself over this connection (gRPC's name of it); -1 if none has.
+  /// The rank authenticated on this connection (named as gRPC does); -1 if none is.
   Rank rank_behind(const std::string& connection) const;
-  /// Lets the next bytes of a peer come.
+  /// Allows the next bytes of a peer to be read.
   void read(Rank from);
-  /// Whether the peer has ended in good order, so that no more bytes will come from it (will be
-  /// taken by it).
+  /// Whether the peer has ended its stream in order, so that no more bytes will come from it.
   bool sent_all(Rank peer) const {
     const Peer& there = peers_[static_cast<std::size_t>(peer)];
     return there.sent_all || (there.takes_none && there.in == nullptr);
   }
-  /// Whether a peer that this rank never had a stream with no longer listens, as all do in a run.
+  /// Whether a peer without a stream to this rank refuses connections, although every rank of a run
+  /// listens: it has ended.
   bool refuses(Rank peer) const {
     const Peer& there = peers_[static_cast<std::size_t>(peer)];
     return !there.opened && there.in == nullptr &&
@@ -91,14 +93,14 @@ class GrpcWire : private StreamEvents {
   /// Handles one event, waiting for it at most `longest`; false if there was none.
   /// Throws TransportError once a peer is lost or has given up.
   bool poll(Seconds longest);
-  /// Notes that something went wrong, for poll() to throw: at once if `certain`, otherwise after a
-  /// grace in which another peer may tell the cause.
+  /// Records a failure for poll() to throw: at once if `certain`, otherwise after a grace period in
+  /// which another peer may report the cause.
   void suspect(const std::string& what, bool certain);
-  /// Tells every peer that this rank gives up, and throws TransportError(reason).
+  /// Reports to every peer that this rank gives up, and throws TransportError(reason).
   [[noreturn]] void fail(const std::string& reason);
 
-  /// Asks a peer whether it lives. If it does and polls, answers() grows and answer() is what it
-  /// is waiting for.
+  /// Sends a heartbeat. If the peer is alive and polls, answers() grows and answer() is what it is
+  /// waiting for.
   void ask(Rank peer);
   std::uint64_t answers(Rank peer) const { return peers_[static_cast<std::size_t>(peer)].answers; }
   const std::string& answer(Rank peer) const {
@@ -128,11 +130,11 @@ class GrpcWire : private StreamEvents {
     bool retry = false;        // to be opened again
     std::string trouble;       // why it could not be opened
     bool foreign = false;      // its answer showed another token or version
-    bool answered = false;     // so has a call in its name been answered
+    bool answered = false;     // ... and a call in its name has been answered
     bool awaited = false;      // joining needs it, or tries it in place of its missing parent
-    bool ready = false;        // so have all below it said in joining
-    std::vector<Rank> misses;  // whom it has said to miss
-    std::string told;          // the last that it was told of who is missing
+    bool ready = false;        // it and all ranks below it in the tree have joined
+    std::vector<Rank> misses;  // ranks that it reported missing
+    std::string told;          // the last list of missing ranks sent to it
     std::uint64_t answers = 0;
     std::string answer;
   };

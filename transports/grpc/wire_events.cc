@@ -1,4 +1,4 @@
-// What a wire does about what happens to its streams.
+// A wire's reactions to the events of its streams.
 #include <algorithm>
 
 #include <grpcpp/completion_queue.h>
@@ -127,8 +127,8 @@ void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
   std::unique_ptr<IncomingStream> proved = std::move(*found);
   greeting_.erase(found);
   const std::string reason = unfit_identity(who);
-  // One that knows the secret and has another size, or is there already, shows that this run was
-  // started wrongly.
+  // A caller with the right token but another world size, or, while ranks join, a second process
+  // with the same rank: the run was started wrongly and ends.
   const bool twice = phase_ == Phase::listening && reason.ends_with(started_twice);
   if (who.ranks != options_.ranks || twice) suspect(reason, true);
   if (!reason.empty()) {

@@ -1,4 +1,4 @@
-// How the ranks of a wire come together, and how streams are opened later.
+// Joining of the ranks of a wire, and opening of streams later.
 #include <algorithm>
 
 #include <grpcpp/channel.h>
@@ -50,7 +50,8 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
                                      [&](const auto& there) { return host_of(there) == here; }));
   for (std::size_t r = 0; r < peers_.size(); ++r) {
     peers_[r].address = addresses[r];
-    if (peers_[r].in != nullptr) reach(static_cast<Rank>(r));  // it came before we knew where it is
+    if (peers_[r].in != nullptr)
+      reach(static_cast<Rank>(r));  // it called before its address was known here
   }
   parent_ = joining_parent(options_.rank);
   children_ = joining_children(options_.rank, options_.ranks);
@@ -78,8 +79,8 @@ void GrpcWire::await_joining(Rank peer) {
   reach(peer);
 }
 
-// In place of a child that is missing its children are tried, so that all who are missing can be
-// named.
+// In place of a missing child its children are tried, so that exactly the missing ranks are named,
+// not everything below the child.
 void GrpcWire::await_orphans() {
   for (Rank r = 0; r < options_.ranks; ++r) {
     const Peer& peer = peers_[static_cast<std::size_t>(r)];
@@ -97,7 +98,7 @@ bool GrpcWire::children_ready() const {
   });
 }
 
-// Does what can be done; true once this rank may begin.
+// Advances joining as far as possible; true once this rank may begin.
 bool GrpcWire::advance_joining() {
   if (!children_ready()) return false;
   if (parent_ >= 0) {
@@ -127,7 +128,7 @@ void GrpcWire::tell_missing() {
   }
 }
 
-// Whom this rank misses, by itself or as its neighbours have told: all that `listener` cannot know.
+// Ranks missing here or reported missing by neighbours, without those that `listener` reported.
 std::vector<Rank> GrpcWire::missing_but_for(Rank listener) const {
   std::vector<Rank> ranks;
   for (Rank r = 0; r < options_.ranks; ++r) {

@@ -17,7 +17,7 @@
 namespace collbench {
 
 /// How results reach memory: `cached` through the caches; `streaming` past them (non-temporal), for
-/// destinations larger than the caches that nobody holds yet.
+/// destinations larger than the caches that no cache holds yet.
 enum class Stores : std::uint8_t { cached, streaming };
 
 /// For i in [0, count): v = ((source[0][i] op source[1][i]) op ...) / divisor; destination[j][i] =

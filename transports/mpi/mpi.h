@@ -39,7 +39,7 @@ std::string mpi_library();
 /// This process's rank of MPI_COMM_WORLD. Initializes MPI at the first call; it is finalized when
 /// the process exits. `algorithm` must be the one the processes were started for; otherwise throws
 /// InvalidArgument. MPI has no timeout: a rank that waits for a lost one is ended by the launcher,
-/// and a rank that waits for a stuck one by whoever started the launcher.
+/// and a rank that waits for a stuck one by the process that started the launcher.
 /// Thread safety: one thread per process, the same for all communicators.
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm);
 

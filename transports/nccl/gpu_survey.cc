@@ -108,7 +108,7 @@ struct Nvml {
   }
 };
 
-// What an optional call says; nothing if it is not there or fails.
+// The result of an optional call; nothing if NVML lacks it or it fails.
 template <typename Value>
 std::optional<Value> ask(int (*call)(Device, Value*), Device device) {
   Value value{};
@@ -253,7 +253,7 @@ std::string relation(const GpuFacts& a, const GpuFacts& b, const std::string& on
   return on_pci != "X" && links > 0 ? fmt::format("NV{}", links) : on_pci;
 }
 
-// "A" if all say so, else "gpu 0: A; gpu 1-7: B". Empty if nobody says anything.
+// "A" if all GPUs report it, else "gpu 0: A; gpu 1-7: B". Empty if none reports anything.
 template <typename Describe>
 std::string listed(const std::vector<GpuFacts>& gpus, Describe describe) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;

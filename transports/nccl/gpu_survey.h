@@ -1,9 +1,9 @@
-// The GPUs of this machine as NVIDIA's management library sees them: what a record must say for its
-// figures to be understood, and how the GPUs are connected.
+// The GPUs of this machine as NVIDIA's management library sees them: what a record must contain for
+// its figures to be understood, and how the GPUs are connected.
 //
 // NVML comes with the driver (libnvidia-ml.so.1) and is loaded at run time; COLLBENCH_NVML_LIBRARY
-// names another file. Asking starts no GPU. Serial numbers and UUIDs are left alone: they identify
-// machines and people, and explain no figure.
+// names another file. A query starts no GPU. Serial numbers and UUIDs are not read: they
+// identify machines and people, and explain no figure.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace collbench {
 
-/// What NVML does not tell of a GPU is 0, -1 or empty.
+/// Values that NVML does not report are 0, -1 or empty.
 struct GpuFacts {
   std::string name;    // "NVIDIA H100 80GB HBM3"
   std::string bus_id;  // "0000:1b:00.0", as the kernel writes it
@@ -43,7 +43,7 @@ struct GpuSurvey {
   std::vector<std::vector<std::string>> relations;
   /// The same without NVLinks: how far apart GPUs are on PCI.
   std::vector<std::vector<std::string>> distances;
-  std::string unavailable;  // why nothing is known; empty if something is
+  std::string unavailable;  // why the query failed; empty if it did not
 };
 
 /// Never throws.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds patience_with_aborted_work{1};
 
-// Blocks that a communicator has given away. Shared with them: they may outlive it.
+// Memory blocks that a communicator has given to callers, who may keep them longer than it lives.
 struct Blocks {
   const CudaDriver& driver;
   NcclSession* session = nullptr;                // null once it is gone
@@ -28,8 +28,8 @@ struct Blocks {
   std::uint64_t released = 0;                    // how many are gone
   bool stuck = false;                            // work of an aborted communicator did not end
 
-  // The driver blocks whoever frees memory until the GPU is done, and after a failure it may never
-  // be. Such memory stays.
+  // Freeing memory blocks until the GPU is idle, which after a failure may never happen. Such
+  // memory is leaked.
   bool may_free() {
     if (session == nullptr || session->usable() || stuck) return !stuck;
     const auto deadline = std::chrono::steady_clock::now() + patience_with_aborted_work;
@@ -123,7 +123,7 @@ class NcclBlackBox final : public NcclCommunicator {
   }
 
   std::optional<Forecast> estimate(Region in, Region out, ReduceOp op) override {
-    // A non-blocking group is played on a thread that is not told where to put the estimate.
+    // NCCL runs a non-blocking group on another thread, which does not fill in the estimate.
     if (call_.optional.group_simulate_end == nullptr || settings_.nonblocking || in.count == 0) {
       return std::nullopt;
     }

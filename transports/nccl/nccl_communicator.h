@@ -15,15 +15,15 @@
 
 namespace collbench {
 
-/// Regions are memory that the GPU of the rank works on; others are refused with InvalidArgument.
+/// Regions are memory that the rank's GPU can access; others are refused with InvalidArgument.
 class NcclCommunicator : public Communicator {
  public:
   /// Memory of this GPU; registered with NCCL if the settings say so. It must go before the
   /// communicator is used no more, and may go after it.
   virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
 
-  /// The all-reduce as work of stream(), for whoever orders work on GPUs. Not waited for, and
-  /// checked for errors only when something is.
+  /// Enqueues the all-reduce on stream(), for callers that order GPU work themselves. Does not
+  /// wait; errors show at the next call that does.
   virtual void enqueue(Region in, Region out, ReduceOp op) = 0;
   virtual GpuStream stream() const = 0;
 };
@@ -31,7 +31,7 @@ class NcclCommunicator : public Communicator {
 /// Joins the other ranks, on the thread that will use it. Throws as NcclSession.
 std::unique_ptr<NcclCommunicator> make_nccl_communicator(const NcclOptions& options);
 
-/// What `bytes` of `type` and `op` are to NCCL. Throw Unavailable for what it cannot do.
+/// NCCL's numbers for a type and an operator. Throw Unavailable for those that it lacks.
 int nccl_type(DataType type);
 int nccl_op(ReduceOp op, DataType type, int ranks);
 

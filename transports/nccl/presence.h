@@ -5,8 +5,8 @@
 
 namespace collbench {
 
-/// What is missing first: driver and devices before the library. Empty if NCCL can be used. Starts
-/// the driver where there is one; never throws.
+/// The first thing missing: driver, then devices, then the library. Empty if NCCL can be used.
+/// Starts the driver if there is one; never throws.
 std::string why_no_nccl();
 
 }  // namespace collbench

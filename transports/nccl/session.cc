@@ -59,8 +59,8 @@ NcclSession::NcclSession(const NcclOptions& options) : options_(options), nccl_(
   guard_ = std::thread([this] { watch(); });
 }
 
-// While it joins, a blocking communicator has no handle by which it could be aborted. So it joins
-// on a thread of its own, which is left behind if the others never come.
+// While a blocking communicator joins, it has no handle with which it could be aborted. So it joins
+// on a separate thread, which is abandoned if the other ranks never arrive.
 void NcclSession::join_blocking(NcclConfig& config, const NcclUniqueId& id) {
   struct Joining {
     NcclConfig config;
@@ -108,7 +108,7 @@ NcclSession::~NcclSession() {
   if (comm_ != nullptr && !aborted_) leave();
 }
 
-// Leaving waits for the other ranks too, so it is left to a thread that may be left behind.
+// ncclCommFinalize waits for the other ranks, too, so it runs on a thread that may be abandoned.
 void NcclSession::leave() {
   auto left = std::make_shared<std::promise<void>>();
   std::future<void> done = left->get_future();
@@ -154,7 +154,7 @@ void NcclSession::abort_once() {
   }
 }
 
-// Looks after calls that block; what spins looks after itself.
+// The guard thread: watches blocking calls. Spinning waits check their deadline themselves.
 void NcclSession::watch() {
   while (!closing_ && !aborted_) {
     std::this_thread::sleep_for(guard_interval);

@@ -1,9 +1,9 @@
-// One NCCL communicator that cannot hang: whoever waits for NCCL waits here.
+// One NCCL communicator that cannot hang: all waits for NCCL happen here.
 //
-// NCCL blocks for ever where a peer is lost. So a guard thread watches every call into it and
+// NCCL blocks for ever if a peer is lost. So a guard thread watches every call into it and
 // aborts the communicator when the call, or the wait for what it enqueued, takes longer than the
-// timeout, when NCCL reports an asynchronous error, or when the caller's team gives up. NCCL then
-// returns from whatever it was blocked in. (nccl-tests and PyTorch wait in the same manner.)
+// timeout, when NCCL reports an asynchronous error, or when the caller's team gives up. The
+// abort makes NCCL's blocked calls return. (nccl-tests and PyTorch wait in the same manner.)
 #pragma once
 
 #include <atomic>
@@ -29,20 +29,20 @@ struct NcclOptions {
   std::string unique_id;  // what make_nccl_id() gave to one of the ranks
   NcclSettings settings;
   Seconds timeout{60};
-  /// Asked while waiting: whether the team has given up. May be empty.
+  /// Polled while waiting: whether the team has given up. May be empty.
   std::function<bool()> cancelled;
   std::string remark;  // "2 ranks on one GPU, time-sliced"; for the description
 };
 
-/// A new place where ranks meet, as text to be told to all of them. Throws Unavailable.
+/// A new NCCL unique id as text, to be passed to all ranks. Throws Unavailable.
 std::string make_nccl_id();
 
-/// Every member that calls NCCL throws TransportError, naming rank and call with NCCL's words, if
-/// it fails, and every call after the first failure rethrows that. Thread safety: one thread at a
+/// Every member that calls NCCL throws TransportError with rank, call and NCCL's message if it
+/// fails, and every call after the first failure rethrows that. Thread safety: one thread at a
 /// time.
 class NcclSession {
  public:
-  /// Joins the other ranks. Throws Unavailable if NCCL refuses this arrangement of ranks.
+  /// Joins the other ranks. Throws Unavailable if NCCL refuses this placement of ranks.
   explicit NcclSession(const NcclOptions& options);
   /// Leaves in order, or aborts after a failure; never blocks longer than the timeout.
   ~NcclSession();
@@ -61,7 +61,7 @@ class NcclSession {
     begin_call();
     end_call(name, calls());
   }
-  /// Waits until `done` is true, spinning: what is waited for takes microseconds.
+  /// Waits until `done` is true, spinning, because operations take microseconds.
   void wait(const char* name, const std::function<bool()>& done);
 
  private:

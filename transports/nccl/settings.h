@@ -1,8 +1,8 @@
-// What a spec such as "nccl:algo=ring:proto=ll128:graph" asks of NCCL.
+// The settings in a spec such as "nccl:algo=ring:proto=ll128:graph".
 //
 // Algorithm and protocol are forced by environment variables that NCCL reads once per process, at
-// its first call: a process can measure one such setting only, and ranks of another one need other
-// processes. Everything else belongs to a communicator.
+// its first call: a process can measure one such setting only, and another setting needs new
+// processes. All other settings belong to a communicator.
 #pragma once
 
 #include <string>
@@ -20,26 +20,26 @@ struct NcclSettings {
   bool graph = false;        // recorded once as a CUDA graph, then launched
   bool registered = false;   // buffers are registered with the communicator: zero copies
 
-  /// Whether NCCL must be told before its first call.
+  /// Whether a variable must be set before NCCL's first call.
   bool needs_own_process() const { return !algo.empty() || !proto.empty(); }
-  /// The variables that NCCL must find: {"NCCL_ALGO", "Ring"}.
+  /// The environment variables to set: {"NCCL_ALGO", "Ring"}.
   std::vector<std::pair<std::string, std::string>> environment() const;
   /// "ring, ll128, 4 channels, graph"; empty if everything is NCCL's choice.
   std::string description() const;
 };
 
 /// Options: algo=NAME (or the bare name), proto=NAME, channels=N, parts=N, and the flags
-/// nonblocking, graph and register. Throws InvalidArgument with a suggestion for what is none of
-/// them.
+/// nonblocking, graph and register. Throws InvalidArgument with a suggestion for unknown
+/// ones.
 NcclSettings parse_nccl_settings(const std::string& spec);
 
-/// What lets `ranks` processes share one GPU, which NCCL refuses otherwise: to it each of them
-/// is a host of its own, so that they talk over the loopback interface. Time-sliced: such timings
-/// are no measurement of a network.
+/// Variables that let `ranks` processes share one GPU, which NCCL otherwise refuses: each process
+/// looks like a host of its own, so that they communicate over the loopback interface. The GPU is
+/// time-sliced, so such times do not measure a network.
 std::vector<std::pair<std::string, std::string>> shared_gpu_environment(int rank);
 
-/// Sets variables for this process, those that the user has set excepted. Throws InvalidArgument if
-/// NCCL was already told something else here. Not while other threads read the environment.
+/// Sets variables of this process, except those that the user has set. Throws InvalidArgument if
+/// other values were set here before. Not while other threads read the environment.
 void tell_nccl(const std::vector<std::pair<std::string, std::string>>& variables);
 
 }  // namespace collbench

@@ -1,12 +1,12 @@
-// Fused plans over shared memory: both rounds in one pass, the work shared out as ranks come by.
+// Fused plans over shared memory: both rounds in one pass, with the work shared dynamically.
 //
 // Several protocols, one meaning. Up to a few hundred bytes the data travels behind the
 // announcement and every rank folds everything by itself: one meeting. Otherwise every rank
 // announces its buffers, the ranks claim pieces, fold each from all inputs and store it to all
-// outputs: two meetings. Where the buffers are private to processes the same happens through the
-// kernel (shm_peer_memory.h); or, where that is not allowed or the buffers are small, and every
-// rank has a core, each rank stages what others own, folds its own part straight from and to its
-// private memory, and collects the rest.
+// outputs: two meetings. Where the buffers are private to processes, the same happens through the
+// kernel (transports/shm/peer_memory.h). Where that is not permitted or the buffers are small, and
+// every rank has a core, each rank stages the parts that others own, folds its own part directly
+// from and to its private memory, and copies the rest back from their staging.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ namespace collbench {
 /// Thread safety: belongs to the thread of its endpoint.
 class ShmFused {
  public:
-  /// Takes up the counts where an earlier one of this rank left them.
+  /// Continues the counts of an earlier object of this rank.
   ShmFused(const ShmView& view, Rank rank);
 
   /// Plays `fusion`. `reached`: peers can address both buffers. False if the buffers must be staged
-  /// first; every rank gets the same answer. Throws TransportError naming who did not come.
+  /// first; every rank gets the same answer. Throws TransportError naming the missing ranks.
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction, bool reached);
 
  private:

@@ -1,5 +1,5 @@
-// The lines of a shared-memory world and the waiting on them. Used by the shared-memory endpoint
-// only.
+// The cache lines of a shared-memory world and the waiting on them, private to the shared-memory
+// endpoint.
 //
 // Everything two ranks touch lies on its own 64-byte line, written by one side. Positions are
 // offsets from the start of the shared memory (from address 0 for threads).
@@ -48,7 +48,7 @@ struct alignas(64) ShmCounter {
   std::atomic<std::uint64_t> value;
 };
 
-/// What a rank knows about the private memory of the others: shm_peer_memory.h.
+/// Whether a rank can access the private memory of all others (transports/shm/peer_memory.h).
 enum class ShmReach : std::uint8_t { unknown, everyone, not_everyone };
 
 /// A rank's announcement that it has arrived at its k-th fused operation, and with which buffers.
@@ -60,7 +60,7 @@ struct alignas(64) ShmArrival {
   std::atomic<std::uint64_t> probe_address;  // in the rank's process, and what lies there
   std::atomic<std::uint64_t> probe_value;
   std::atomic<int> process;
-  // By the parity of the operation: a rank that is ahead must not change what a late one reads.
+  // By the parity of the operation: a rank that is ahead must not overwrite what a late one reads.
   std::atomic<ShmReach> reach[2];
 };
 static_assert(sizeof(ShmArrival) == 64);
@@ -72,7 +72,7 @@ struct alignas(64) ShmInline {
   std::byte payload[shm_line_payload];
 };
 
-/// What a rank is busy with, for those who want to leave.
+/// What a rank is doing, for ranks that end the world and for error messages.
 struct alignas(64) ShmBusy {
   std::atomic<int> waits_for_plus_one;  // once a wait has become long: the rank it is for + 1, or 0
   std::atomic<std::uint32_t> visits;    // 1 while it reads or writes memory of other ranks
@@ -84,9 +84,9 @@ struct alignas(64) ShmHeader {
   bool peer_memory;
   double timeout_seconds;
   std::atomic<std::uint32_t> aborted;  // 0 alive, 1 message being written, 2 message complete
-  std::atomic<std::uint32_t> left;     // 1 once a rank has left: its memory may be gone
+  std::atomic<std::uint32_t> left;     // 1 once a rank has left: its memory may be released
   char message[shm_message_bytes];
-  alignas(64) std::atomic<std::uint32_t> epoch;  // futex word: bumped when somebody sleeps
+  alignas(64) std::atomic<std::uint32_t> epoch;  // futex word: incremented to wake sleepers
   alignas(64) std::atomic<std::uint32_t> sleepers;
   alignas(64) ShmCounter claimed[2];  // next piece of the fused operation, by parity
   ShmCounter done[2];                 // pieces finished
@@ -149,9 +149,9 @@ class ShmWaiter {
  public:
   ShmWaiter(const ShmView& view, Rank rank);
 
-  /// Returns once ready() is true, which `peer` must bring about. Throws TransportError if the
-  /// world ends, or if the timeout passes: then it ends the world for everybody, with `missing()`
-  /// as the reason and the rank named that `peer` waits for in its turn, if it does.
+  /// Returns once ready() is true, which depends on `peer`. Throws TransportError if the world
+  /// ends. On timeout it ends the world for all ranks; the reason is `missing()` and, if `peer` is
+  /// itself waiting for a rank, that rank.
   template <class Ready, class Missing>
   void wait_until(Rank peer, Ready ready, Missing missing) {
     for (int i = 0; i < spins_; ++i) {
@@ -172,9 +172,13 @@ class ShmWaiter {
     announce_wait(-1);
   }
 
-  /// Wakes every sleeper. Call after a store that they may wait for. Either this load then sees the
-  /// sleeper, or the sleeper's last look sees the store: the fence between the two is made by the
-  /// sleeper for every processor, so that those who are awake need not pay for one each time.
+  /// Wakes every sleeper. Call after a store that they may wait for.
+  ///
+  /// Dekker's pattern: this thread stores, then loads `sleepers`; a sleeper increments `sleepers`,
+  /// then checks ready() once more. With a full fence between the two on both sides, at least one
+  /// of them sees the other's store, so no wake-up is lost. notify() runs for every message and
+  /// sleeping is rare, so the sleeper pays for both fences: membarrier(2) in enlist() executes one
+  /// in every running thread, and here it is enough to keep the compiler from reordering.
   void notify() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint32_t sleepers = own_fence_ ? header_.sleepers.fetch_add(0)
@@ -184,14 +188,14 @@ class ShmWaiter {
   void throw_if_aborted() {
     if (header_.aborted.load() != 0) leave();
   }
-  /// Ends the world, unless it has ended, and waits until no other rank visits. Then this rank's
-  /// memory is its own again. Returns the reason that holds.
+  /// Ends the world, unless it has ended, and waits until no other rank is in a visit. After that
+  /// no rank accesses this rank's memory. Returns the reason of the first end.
   std::string end_world(const std::string& reason);
   double timeout_seconds() const { return timeout_seconds_; }
 
-  /// What reads or writes memory of other ranks does so between the two: then nobody leaves, whose
-  /// caller might release it. Throws TransportError if one has left. The store and the load are
-  /// kept in order as in notify(), by the fence of whoever leaves.
+  /// Accesses to other ranks' memory happen between the two: until end_visit() no rank leaves the
+  /// world, after which its caller might release that memory. Throws TransportError if a rank has
+  /// left. Store and load are ordered as in notify(), by the fence of the leaving rank.
   void begin_visit() {
     if (own_fence_) {
       visits_.store(1);
@@ -229,8 +233,8 @@ class ShmWaiter {
   double timeout_seconds_;
   int spins_;
   int yields_;
-  bool threads_;    // of one process are the ranks
-  bool own_fence_;  // the kernel does not fence this process when another asks for it
+  bool threads_;    // the ranks are threads of one process
+  bool own_fence_;  // no membarrier(2): this rank must fence by itself
 };
 
 /// A visit to the memory of other ranks, for as long as it lives.

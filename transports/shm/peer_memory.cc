@@ -35,7 +35,7 @@ int transfer(Transfer call, pid_t process, std::byte* local, std::uint64_t addre
   return 0;
 }
 
-// No other process has this value at the same address.
+// Unlike any value that another process has at the same address.
 std::uint64_t unlikely_value(const void* where) {
   const auto time = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto mixed = static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15U;

@@ -1,10 +1,10 @@
 // Private memory of the other ranks' processes, read and written through the kernel.
 //
-// One copy by the kernel, from one process's pages to another's, is less traffic than a copy into
-// shared memory by one side and a second one out of it by the other, and both sides need to meet
-// only once. It takes the permission to trace the other process (the same user, and no security
-// module in the way), so ranks find out first, by reading a value that each announces, and use it
-// only where every rank can reach every other: process_vm_readv(2).
+// process_vm_readv(2) and process_vm_writev(2) copy once, between the pages of two processes.
+// Shared memory would need two copies, in and out, and more synchronisation. The kernel requires
+// permission to trace the other process (same user, no security module against it). So every rank
+// first reads a value that each peer announces, and the method is used only if every rank can read
+// every other.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class ShmPeerMemory {
   ShmPeerMemory(const ShmPeerMemory&) = delete;
   ShmPeerMemory& operator=(const ShmPeerMemory&) = delete;
 
-  /// Says on the rank's arrival line what it knows so far; before it arrives at `operation`.
+  /// Announces on the rank's arrival line what it has found out, before it arrives at `operation`.
   void announce(std::uint64_t operation);
-  /// Whether all ranks announced that they reach all others; after all have arrived. The same
-  /// answer on every rank. While some rank does not know yet it is no, and everybody finds out for
-  /// the next operation.
+  /// Whether all ranks announced that they reach all others. Call after all have arrived; the
+  /// answer is the same on every rank. It is no while some rank has not tried yet; all then try,
+  /// for the next operation.
   bool agreed(std::uint64_t operation);
 
   /// Copies `bytes` at `address` of a rank's process. Ends the world and throws TransportError if

@@ -24,8 +24,8 @@ constexpr std::uint64_t send_mark = std::uint64_t{1} << 63;
 constexpr std::uint64_t inline_ticket = send_mark;  // message 0 of rank 0: complete at once
 constexpr int peer_shift = 48;
 
-// Above the position of a message lies a digest of its size: the receiver of one that comes of
-// another schedule would read beyond its end.
+// The upper 16 bits of a position hold a hash of the message's size: ranks that play different
+// schedules are almost always detected before one reads beyond the end of a buffer.
 constexpr int size_shift = 48;
 constexpr std::uint64_t position_mask = (std::uint64_t{1} << size_shift) - 1;
 std::uint64_t size_mark(std::int64_t bytes) {
@@ -80,7 +80,8 @@ class ShmEndpoint final : public Endpoint {
     Reduction reduction;
   };
 
-  // Of the ticket of a send: whom it was for, and how many that rank has taken then.
+  // Parts of a send's ticket: the receiver, and its count of taken messages that completes the
+  // send.
   static Rank receiver(Ticket ticket) {
     return static_cast<Rank>((ticket & ~send_mark) >> peer_shift);
   }
@@ -100,7 +101,7 @@ class ShmEndpoint final : public Endpoint {
   bool all_there(const Pending& pending) const;
   const std::byte* arrived(Rank from, std::uint64_t message, Bytes expected);
   void take(Rank from, std::uint64_t message);
-  // What came with the slot lies in the world, and needs no visit.
+  // A payload inside the slot lies in the world itself, so no visit is needed.
   std::optional<ShmVisit> visit_for(const Pending& pending) {
     if (pending.into.size().count <= shm_inline_bytes) return std::nullopt;
     return std::optional<ShmVisit>(std::in_place, waiter_);
@@ -123,7 +124,7 @@ class ShmEndpoint final : public Endpoint {
   ShmFused fused_;
 };
 
-// Takes up every count where an earlier endpoint of this rank left it.
+// Restores the counters that an earlier endpoint of this rank left in the world.
 void ShmEndpoint::resume() {
   for (Rank r = 0; r < ranks_; ++r) {
     std::uint64_t& sent = sent_[static_cast<std::size_t>(r)];
@@ -162,8 +163,9 @@ std::byte* ShmEndpoint::scratch(ScratchUse use, Bytes size) {
 
 Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
   const std::uint64_t k = sent_[static_cast<std::size_t>(to)]++;
-  // The slot must have been read. Messages of earlier rounds always will be, and so will those of
-  // steps before the one that execute() waits for: a send that it does meanwhile comes here too.
+  // The receiver must have read the slot's previous message, number k - shm_slots. That cannot
+  // deadlock: messages of earlier rounds, and of steps before the one that execute() waits for, are
+  // always read, and execute() looks at most step_window steps ahead.
   static_assert(step_window <= shm_slots);
   if (k >= shm_slots) {
     waiter_.wait_until(
@@ -182,6 +184,7 @@ Endpoint::Ticket ShmEndpoint::send(Rank to, Region from) {
     }
     position = view_position(view_, from.data);
   }
+  // The release below publishes position and payload; is_there() acquires them.
   slot.position = position | size_mark(bytes);
   slot.sequence.store(k + 1, std::memory_order_release);
   waiter_.notify();
@@ -247,7 +250,8 @@ bool ShmEndpoint::all_there(const Pending& pending) const {
   });
 }
 
-// Looks at the receiver's line only if what is known does not tell: the line is in its cache.
+// Reads the receiver's counter only if the last known value does not suffice: the line is in the
+// receiver's cache, and reading it costs a transfer between cores.
 bool ShmEndpoint::has_taken(Rank to, std::uint64_t messages) {
   std::uint64_t& known = taken_[static_cast<std::size_t>(to)];
   if (known >= messages) return true;
@@ -255,7 +259,7 @@ bool ShmEndpoint::has_taken(Rank to, std::uint64_t messages) {
   return known >= messages;
 }
 
-// Waits for a message; where its data lies.
+// Waits for a message and returns the address of its data.
 const std::byte* ShmEndpoint::arrived(Rank from, std::uint64_t message, Bytes expected) {
   const ShmSlot& slot = lines_.slot(from, rank_, message);
   waiter_.wait_until(

@@ -18,7 +18,7 @@ namespace collbench {
 namespace {
 
 constexpr int most_ranks = 512;
-constexpr double most_stay_seconds = 0.5;  // of a process that visits, after the end of the world
+constexpr double most_stay_seconds = 0.5;  // wait for processes in a visit, after the world's end
 
 }  // namespace
 
@@ -94,9 +94,10 @@ double ShmWaiter::seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Whoever does not see that a rank has left is visiting already, or will see it at the next visit.
-// Nobody waits here as a visitor, so that two who leave do not wait for each other. The visit of a
-// process may have ended with it, or be stopped, which must not keep the others.
+// After the fence, every rank either is in a visit that began before, which the loop sees, or will
+// see `left` in its next begin_visit(). A rank ends its own visit before it waits here, so that two
+// leaving ranks do not wait for each other. A process that was killed or stopped in a visit never
+// ends it, so waiting for processes has a limit; threads of one process die together.
 void ShmWaiter::await_visitors() {
   end_visit();
   header_.left.store(1);
@@ -127,7 +128,8 @@ std::uint32_t ShmWaiter::enlist() {
 }
 
 void ShmWaiter::sleep(std::uint32_t epoch) {
-  // The short timeout bounds what a missed wake-up can cost, and lets the deadline be looked at.
+  // The short timeout bounds the cost of a missed wake-up (its sender may be killed between store
+  // and wake), and lets the deadline be checked.
   futex_sleep(header_.epoch, epoch, std::chrono::milliseconds(20));
 }
 
@@ -140,7 +142,7 @@ void ShmWaiter::announce_wait(Rank peer) {
   lines_.busy(rank_).waits_for_plus_one.store(peer + 1, std::memory_order_relaxed);
 }
 
-// Follows who waits for whom to the rank that waits for nobody, which is the one that is stuck.
+// Follows the chain of waits to the rank that waits for none, which is the one that is stuck.
 void ShmWaiter::give_up(Rank peer, std::string reason) {
   Rank stuck = peer;
   for (int hops = 0; stuck >= 0 && hops < header_.ranks; ++hops) {

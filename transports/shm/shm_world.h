@@ -3,8 +3,8 @@
 // Ranks are threads of one process, or processes that map one arena. The world is a block of shared
 // memory with, per rank, a line that announces buffers, per ordered pair of ranks a ring of message
 // slots and a counter of messages read, and for fused plans a counter from which pieces are
-// claimed. Nothing in it is an address: positions count from the start of the memory the ranks
-// share, so processes may map the arena anywhere.
+// claimed. It holds no addresses: positions count from the start of the shared memory, so
+// processes may map the arena anywhere.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct ShmView {
 };
 
 struct ShmOptions {
-  Seconds timeout{60.0};    // a rank that does not move for so long is lost
+  Seconds timeout{60.0};    // a rank that makes no progress for so long is lost
   int cores = 0;            // that the ranks may use; 0: what this process may use
   bool peer_memory = true;  // private buffers may be reached through the kernel, where it allows
 };
