@@ -1,9 +1,9 @@
 #include "algorithms/options.h"
 
-#include <charconv>
 #include <string>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -15,12 +15,6 @@ const std::string* find(const AlgorithmSpec& spec, std::string_view name) {
 
 std::string label(const AlgorithmSpec& spec, std::string_view name) {
   return spec.name + ": option " + std::string(name);
-}
-
-bool parse_int(std::string_view text, int& value) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return !text.empty() && result.ec == std::errc() && result.ptr == end;
 }
 
 std::string join(const std::vector<int>& dims) {
@@ -43,11 +37,11 @@ int int_option(const AlgorithmSpec& spec, std::string_view name, int fallback, i
                int most) {
   const std::string* text = find(spec, name);
   if (text == nullptr) return fallback;
-  int value = 0;
-  require(parse_int(*text, value) && value >= least && value <= most,
-          label(spec, name) + " must be a whole number from " + std::to_string(least) + " to " +
-              std::to_string(most) + ", not '" + *text + "'");
-  return value;
+  const auto value = small_integer_in(*text, least, most);
+  require(value.has_value(), label(spec, name) + " must be a whole number from " +
+                                 std::to_string(least) + " to " + std::to_string(most) + ", not '" +
+                                 *text + "'");
+  return *value;
 }
 
 bool flag_option(const AlgorithmSpec& spec, std::string_view name) {
@@ -78,13 +72,12 @@ std::vector<int> dims_option(const AlgorithmSpec& spec, std::string_view name, i
   std::int64_t product = 1;
   for (std::size_t begin = 0; begin <= text->size();) {
     const std::size_t end = std::min(text->find('x', begin), text->size());
-    int d = 0;
-    require(parse_int(std::string_view(*text).substr(begin, end - begin), d) && d >= 1 &&
-                d <= (1 << 20) && dims.size() < 8,
-            label(spec, name) + " must look like 4x2 (up to 8 sizes of at least 1), not '" + *text +
-                "'");
-    dims.push_back(d);
-    product = std::min(product * d, std::int64_t{1} << 40);
+    const auto d = small_integer_in(std::string_view(*text).substr(begin, end - begin), 1, 1 << 20);
+    require(d && dims.size() < 8, label(spec, name) +
+                                      " must look like 4x2 (up to 8 sizes of at least 1), not '" +
+                                      *text + "'");
+    dims.push_back(*d);
+    product = std::min(product * *d, std::int64_t{1} << 40);
     begin = end + 1;
   }
   require(product == ranks, label(spec, name) + "=" + *text + " makes " + std::to_string(product) +

@@ -11,8 +11,8 @@
 #include "cli/gate_options.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -13,8 +13,8 @@
 #include "algorithms/verify.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 
 namespace collbench {

@@ -12,6 +12,7 @@
 #include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -37,14 +38,15 @@ Finding judge_governor(const std::string& governor) {
 }
 
 Finding judge_load(const std::string& load, double cores) {
-  const double one_minute = std::atof(load.c_str());
+  const double one_minute = number_in(load.substr(0, load.find(' '))).value_or(0);
   if (one_minute <= 0.2 * cores) return {"load", load, Health::good, ""};
   return {"load", load, one_minute > cores ? Health::bad : Health::note,
           "others use this machine: wait, or trust only rows that are not marked"};
 }
 
 Finding judge_steal(const std::string& steal) {
-  if (std::atof(steal.c_str()) < 1) return {"steal", steal, Health::good, ""};
+  if (number_in(steal.substr(0, steal.find_first_of(" %"))).value_or(0) < 1)
+    return {"steal", steal, Health::good, ""};
   return {"steal", steal, Health::note,
           "the hypervisor takes time away: compare only within a run"};
 }
@@ -127,7 +129,7 @@ int run_doctor(const std::string& format) {
 
 std::vector<Finding> judge(const Environment& environment, const std::string& smt) {
   std::vector<Finding> findings;
-  const double cores = std::max(1.0, std::atof(value_of(environment, "cores").c_str()));
+  const double cores = std::max(1.0, number_in(value_of(environment, "cores")).value_or(1));
   findings.push_back(judge_governor(value_of(environment, "governor")));
   findings.push_back(judge_load(value_of(environment, "load"), cores));
   findings.push_back(judge_steal(value_of(environment, "steal")));

@@ -9,8 +9,8 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -12,8 +12,8 @@
 #include "bench/verdicts/compare.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

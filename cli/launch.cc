@@ -11,8 +11,8 @@
 #include "cli/declare.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/line_socket.h"
 
 namespace collbench {

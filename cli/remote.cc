@@ -8,9 +8,9 @@
 
 #include "cli/security_options.h"
 #include "cli/terminal.h"
-#include "cli/values.h"
 #include "core/error.h"
 #include "core/host_port.h"
+#include "core/parse.h"
 #include "transports/world/network_interface.h"
 
 namespace collbench {

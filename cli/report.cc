@@ -13,8 +13,8 @@
 #include "cli/report_files.h"
 #include "cli/report_history.h"
 #include "cli/report_inputs.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 
 namespace collbench {

@@ -9,7 +9,7 @@
 #include "bench/measure/sweep.h"
 #include "bench/records/case.h"
 #include "cli/settings.h"
-#include "cli/values.h"
+#include "core/parse.h"
 #include "transports/world/launch_sources.h"
 
 namespace collbench {

@@ -10,8 +10,8 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/select_options.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/policies/selection_table.h"
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/import_nccl_graphs.h"

@@ -127,7 +127,7 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
   }
   int priority = environment_priority - 1;
   for (const ConfigLayer& layer : layers) {
-    for (const ConfigEntry& entry : layer.entries) {
+    for (const TomlSetting& entry : layer.entries) {
       const std::string source = fmt::format("{}:{}", layer.file, entry.line);
       const auto row = std::find_if(rows.begin(), rows.end(),
                                     [&](const auto& r) { return r.name == entry.key; });

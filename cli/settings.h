@@ -44,7 +44,7 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows);
 /// A file of settings with its text.
 struct ConfigLayer {
   std::string file;
-  std::vector<ConfigEntry> entries;
+  std::vector<TomlSetting> entries;
 };
 /// The files that apply, first wins: `explicit_file` if not empty, ./collbench.toml and
 /// ~/.config/collbench/config.toml where they exist. Throws Unavailable if `explicit_file` does

@@ -7,8 +7,8 @@
 #include "bench/measure/case_filter.h"
 #include "bench/simulated/sweep.h"
 #include "cli/run_options.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "simulator/simulate.h"
 
 namespace collbench {

@@ -18,8 +18,8 @@
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/waiting.h"
 
 namespace collbench {

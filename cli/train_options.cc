@@ -8,8 +8,8 @@
 #include "cli/remote.h"
 #include "cli/train_on_network.h"
 #include "cli/train_simulated.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "training/engines/engine.h"
 
 namespace collbench {

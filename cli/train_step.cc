@@ -6,7 +6,7 @@
 
 #include "bench/simulated/all_reduce_costs.h"
 #include "bench/simulated/values.h"
-#include "cli/values.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/interrupt.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "training/mirrored.h"
 #include "transports/world/core_order.h"
 

@@ -10,8 +10,8 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
-#include "cli/values.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
 

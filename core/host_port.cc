@@ -1,24 +1,21 @@
 #include "core/host_port.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
 int port_of(std::string_view what, std::string_view text, std::string_view digits, int least) {
-  int port = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  require(error == std::errc() && end == digits.data() + digits.size(),
-          fmt::format("{}: '{}' is not HOST:PORT", what, text));
-  require(port >= least, fmt::format("{}: the port of '{}' must be at least {} (got {})", what,
-                                     text, least, port));
-  require(port <= 65'535,
-          fmt::format("{}: the port of '{}' must be at most 65535 (got {})", what, text, port));
-  return port;
+  const auto port = small_integer_in(digits, std::numeric_limits<int>::min());
+  require(port.has_value(), fmt::format("{}: '{}' is not HOST:PORT", what, text));
+  require(*port >= least, fmt::format("{}: the port of '{}' must be at least {} (got {})", what,
+                                      text, least, *port));
+  require(*port <= 65'535,
+          fmt::format("{}: the port of '{}' must be at most 65535 (got {})", what, text, *port));
+  return *port;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -60,16 +62,29 @@ Bandwidth parse_bandwidth(const std::string& text) {
 }
 
 Seconds parse_duration(const std::string& text) {
-  constexpr std::string_view example = "NUMBER and unit, as in 5us, 200ns, 1.5ms or 2s";
-  const auto [number, unit] = split("time", text, example);
-  if (number == 0 && unit.empty()) return Seconds{0};
-  constexpr std::array<std::pair<std::string_view, double>, 4> units{
-      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}};
-  for (const auto& [name, seconds] : units) {
-    if (unit == name) return Seconds{number * seconds};
-  }
-  throw InvalidArgument(
-      fmt::format("time '{}' has the unknown unit '{}'; write {}", text, unit, example));
+  constexpr std::string_view example = "NUMBER and unit, as in 5us, 200ns, 1.5ms, 2s or 1h30m";
+  constexpr std::array<std::pair<std::string_view, double>, 7> units{
+      {{"h", 3600}, {"min", 60}, {"m", 60}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}};
+  if (text == "0") return Seconds{0};
+  Seconds sum{0};
+  double smallest = std::numeric_limits<double>::infinity();
+  std::string rest = text;
+  do {
+    const auto [number, tail] = split("time", rest, example);
+    const std::string_view name = tail.substr(0, tail.find_first_of("0123456789"));
+    const auto* const unit =
+        std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == name; });
+    require(unit != units.end(),
+            fmt::format("time '{}' has the unknown unit '{}'; write {}", text, name, example));
+    require(
+        unit->second < smallest,
+        fmt::format("time '{}' must name larger units first, each once; write {}", text, example));
+    smallest = unit->second;
+    sum += Seconds{number * smallest};
+    rest = tail.substr(name.size());
+  } while (!rest.empty());
+  require(std::isfinite(sum.count()), fmt::format("time '{}' is too large", text));
+  return sum;
 }
 
 }  // namespace collbench

@@ -72,8 +72,8 @@ Bytes parse_size(const std::string& text);
 /// unit.
 Bandwidth parse_bandwidth(const std::string& text);
 
-/// Reads a time: NUMBER[ ]UNIT with unit ns, us, ms or s, as in "1.5us" and "0 s"; the number 0
-/// needs none. Throws InvalidArgument as parse_bandwidth() does.
+/// Reads a time: NUMBER[ ]UNIT with unit ns, us, ms, s, m (or min) or h, or several as in "1h30m";
+/// the number 0 needs none. Throws InvalidArgument as parse_bandwidth() does.
 Seconds parse_duration(const std::string& text);
 
 }  // namespace collbench

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "topologies/import/import_topology.h"
 
 namespace collbench {
@@ -55,8 +56,8 @@ void read_cpuinfo(const std::string& path, LocalMachine& local) {
     const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
     const std::string value = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
     if (key == "vendor_id") local.vendor = value;
-    if (key == "cpu family") local.family = std::atoi(value.c_str());
-    if (key == "model") local.model = std::atoi(value.c_str());
+    if (key == "cpu family") local.family = small_integer_in(value).value_or(0);
+    if (key == "model") local.model = small_integer_in(value).value_or(0);
     if (key == "model name") local.cpu = value;
   }
 }

@@ -1,10 +1,10 @@
-#include <charconv>
 #include <numeric>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/machine.h"
 
@@ -43,12 +43,9 @@ std::vector<Host> listed(const std::string& text, int ranks, const Topology& top
   std::string_view rest = text;
   while (true) {
     const std::string_view entry = rest.substr(0, rest.find(','));
-    int host = -1;
-    const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), host);
-    require(error == std::errc() && end == entry.data() + entry.size() && host >= 0 &&
-                host < topology.hosts(),
-            fmt::format("placement '{}': '{}' is no host of {}; hosts are 0 to {}", text, entry,
-                        topology.name(), topology.hosts() - 1));
+    const int host = small_integer_in(entry, 0, topology.hosts() - 1).value_or(-1);
+    require(host >= 0, fmt::format("placement '{}': '{}' is no host of {}; hosts are 0 to {}", text,
+                                   entry, topology.name(), topology.hosts() - 1));
     require(!taken[static_cast<std::size_t>(host)],
             fmt::format("placement '{}': host {} appears twice", text, host));
     taken[static_cast<std::size_t>(host)] = true;

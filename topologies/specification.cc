@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/machine_file.h"
@@ -82,14 +82,10 @@ std::vector<std::string> split(std::string_view text, char at) {
   }
 }
 
-template <typename T>
-T number(const Specification& spec, const std::string& option, std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    spec.refuse(fmt::format("'{}' needs a number", option));
-  }
-  return value;
+template <typename Number>
+Number needed(const Specification& spec, const std::string& option, std::optional<Number> value) {
+  if (!value) spec.refuse(fmt::format("'{}' needs a number", option));
+  return *value;
 }
 
 void read_option(Specification& spec, const std::string& option) {
@@ -109,9 +105,9 @@ void read_option(Specification& spec, const std::string& option) {
   } else if (option == "rails") {
     spec.rails = true;
   } else if (key == "efficiency") {
-    spec.efficiency = number<double>(spec, option, std::string_view(option).substr(equals + 1));
+    spec.efficiency = needed(spec, option, number_in(option.substr(equals + 1)));
   } else if (key == "adapters") {
-    spec.adapters = number<int>(spec, option, std::string_view(option).substr(equals + 1));
+    spec.adapters = needed(spec, option, small_integer_in(option.substr(equals + 1)));
     if (spec.adapters < 1) spec.refuse("a node has at least 1 adapter");
   } else {
     spec.refuse(fmt::format("unknown option '{}='; options are efficiency=, adapters= and rails.{}",
@@ -309,12 +305,11 @@ bool is_foreign_file(const std::string& text) {
 std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
   std::vector<int> lengths;
   for (const std::string& part : split(text, 'x')) {
-    int length = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), length);
-    require(error == std::errc() && end == part.data() + part.size() && length >= 1,
+    const auto length = small_integer_in(part, 1);
+    require(length.has_value(),
             fmt::format("{}: '{}' should be numbers of at least 1 joined by x, as in 4x4x2", where,
                         text));
-    lengths.push_back(length);
+    lengths.push_back(*length);
   }
   return lengths;
 }

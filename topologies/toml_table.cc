@@ -21,6 +21,55 @@ struct TomlNode {
 
 namespace {
 
+constexpr std::size_t deepest = 100;
+
+// The end of the string that begins at `at`; that of the line if a string of one line has none.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool many_lines = text.substr(at, 3) == three;
+  for (at += many_lines ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (many_lines && text.substr(at, 3) == three) {
+      // Up to two quotes before the closing three belong to the string.
+      const std::size_t after = text.find_first_not_of(quote, at);
+      return std::min({after, at + 5, text.size()});
+    } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
+      return text[at] == quote ? at + 1 : at;
+    }
+  }
+  return text.size();
+}
+
+// toml++ and convert() recurse into dotted keys, lists and tables without a limit, so that a file
+// of 100 KB would overflow the stack. This looks at the text before they do.
+void refuse_deep_nesting(std::string_view text, const std::string& file) {
+  std::vector<std::size_t> around;  // levels outside each open bracket
+  std::size_t level = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = end_of_string(text, at) - 1;
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (c == '[' || c == '{') {
+      around.push_back(level++);
+    } else if (c == '.') {
+      ++level;
+    } else if ((c == ']' || c == '}') && !around.empty()) {
+      level = around.back();
+      around.pop_back();
+    } else if (c == ',' || (c == '\n' && around.empty())) {
+      level = around.empty() ? 0 : around.back() + 1;  // what follows stands beside what was before
+    }
+    if (level <= deepest) continue;
+    const std::string_view before = text.substr(0, at);
+    throw InvalidArgument(fmt::format("{}:{}: nested deeper than {} levels", file,
+                                      1 + std::ranges::count(before, '\n'), deepest));
+  }
+}
+
 std::shared_ptr<const TomlNode> convert(const toml::node& source) {
   auto node = std::make_shared<TomlNode>();
   node->line = std::max(1, static_cast<int>(source.source().begin.line));
@@ -52,6 +101,7 @@ TomlTable::TomlTable(std::shared_ptr<const std::string> file, std::shared_ptr<co
       asked_(std::make_shared<std::vector<std::string>>()) {}
 
 TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
+  refuse_deep_nesting(text, file);
   try {
     const toml::table root = toml::parse(text);
     return TomlTable(std::make_shared<const std::string>(file), convert(root), "the file");
@@ -205,6 +255,36 @@ std::vector<std::pair<std::string, TomlTable>> TomlTable::named_tables() const {
         TomlTable(file_, node, fmt::format("[{}.{}]", name_.substr(1, name_.size() - 2), key)));
   }
   return tables;
+}
+
+std::string TomlTable::as_option(const std::string& key, const TomlNode& node) const {
+  if (const auto* text = std::get_if<std::string>(&node.value)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&node.value)) return fmt::to_string(*whole);
+  if (const auto* number = std::get_if<double>(&node.value)) return fmt::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&node.value)) return *flag ? "true" : "false";
+  refuse(key, fmt::format("`{}` of {} must be a text, a number, true or false, or a list of these",
+                          key, name_));
+}
+
+std::vector<TomlSetting> TomlTable::settings() const {
+  std::vector<TomlSetting> settings;
+  for (const auto& [key, node] : std::get<TomlNode::Table>(node_->value)) {
+    if (std::holds_alternative<TomlNode::Table>(node->value)) {
+      if (std::find(asked_->begin(), asked_->end(), key) != asked_->end()) continue;
+      refuse(key, fmt::format("unknown table [{}]", key));
+    }
+    TomlSetting setting{key, "", node->line};
+    if (const auto* list = std::get_if<TomlNode::Array>(&node->value)) {
+      for (const auto& item : *list) {
+        setting.value += (setting.value.empty() ? "" : ",") + as_option(key, *item);
+      }
+    } else {
+      setting.value = as_option(key, *node);
+    }
+    settings.push_back(std::move(setting));
+  }
+  std::ranges::stable_sort(settings, {}, &TomlSetting::line);
+  return settings;
 }
 
 void TomlTable::finish() const {

@@ -18,10 +18,18 @@ namespace collbench {
 
 struct TomlNode;  // one value of the file and its line; defined by the parser
 
+/// A key whose value is written as on a command line.
+struct TomlSetting {
+  std::string key;
+  std::string value;  // a text without quotes; the items of a list joined by commas
+  int line = 0;
+};
+
 /// Cheap to copy; copies share which keys were asked for. Not for several threads.
 class TomlTable {
  public:
-  /// Throws InvalidArgument, naming file, line and column, if `text` is no TOML.
+  /// Throws InvalidArgument, naming file, line and column, if `text` is no TOML; and naming file
+  /// and line if something in it is nested deeper than 100 levels.
   static TomlTable parse(std::string_view text, const std::string& file);
 
   bool has(const std::string& key) const;
@@ -42,6 +50,10 @@ class TomlTable {
   /// The tables in this one by name, in the order of their names: [link.a] and [link.b] in `link`.
   std::vector<std::pair<std::string, TomlTable>> named_tables() const;
 
+  /// All keys in the order of the file, but the tables that were asked for. Throws InvalidArgument
+  /// for other tables.
+  std::vector<TomlSetting> settings() const;
+
   /// Throws InvalidArgument for the first key that was never asked for, with the nearest one.
   void finish() const;
   /// Throws InvalidArgument("FILE:LINE: what"), with the line of `key` or else of the table.
@@ -54,6 +66,7 @@ class TomlTable {
             std::string name);
   const TomlNode* find(const std::string& key) const;
   const TomlNode& need(const std::string& key) const;
+  std::string as_option(const std::string& key, const TomlNode& node) const;
   template <typename T>
   T value(const TomlNode& node, const std::string& key, std::string_view kind) const;
   template <typename T, typename Read>

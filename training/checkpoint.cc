@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "training/safetensors.h"
 
 namespace collbench {
@@ -88,11 +89,10 @@ class Numbers {
 
   std::int64_t count(const std::string& key) const {
     const std::string text = text_of(key);
-    std::int64_t value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    require(error == std::errc() && end == text.data() + text.size() && value >= 0,
+    const auto value = integer_in(text);
+    require(value.has_value(),
             fmt::format("{}: '{}' of the checkpoint is '{}', not a number", name_, key, text));
-    return value;
+    return *value;
   }
   /// Hexadecimal, so that it is exact.
   double real(const std::string& key) const {
@@ -177,10 +177,9 @@ std::map<std::int64_t, std::string> files_in(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
-    std::int64_t step = -1;
-    const char* end = name.data() + name.size() - suffix.size();
-    const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
-    if (error == std::errc() && stop == end && step >= 0) files[step] = entry.path().string();
+    const auto step = integer_in(
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    if (step) files[*step] = entry.path().string();
   }
   return files;
 }

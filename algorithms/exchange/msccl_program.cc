@@ -1,6 +1,5 @@
 #include "algorithms/exchange/msccl_program.h"
 
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -8,6 +7,7 @@
 #include <pugixml.hpp>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -61,14 +61,12 @@ class Reader {
     const pugi::xml_attribute attribute = node.attribute(name);
     if (!attribute) fail("attribute '" + std::string(name) + "' is missing");
     const std::string_view text = attribute.value();
-    int value = 0;
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < least ||
-        value > most) {
+    const auto value = small_integer_in(text, least, most);
+    if (!value) {
       fail(std::string(name) + " must be a whole number from " + std::to_string(least) + " to " +
            std::to_string(most) + ", not '" + std::string(text) + "'");
     }
-    return value;
+    return *value;
   }
 
   void read_gpu(Rank rank, pugi::xml_node node) {

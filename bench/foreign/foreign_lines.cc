@@ -1,10 +1,10 @@
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 
@@ -38,24 +38,18 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 double table_number(std::string_view word, const std::string& what, const std::string& place) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool read = error == std::errc{} && end == word.data() + word.size();
-  require(
-      read && std::isfinite(value) && value >= 0,
-      fmt::format("{}: {} is '{}'; it must be a finite number of at least 0", place, what, word));
-  return value;
+  const auto value = number_in(word, 0);
+  require(value.has_value(), fmt::format("{}: {} is '{}'; it must be a finite number of at least 0",
+                                         place, what, word));
+  return *value;
 }
 
 std::int64_t table_integer(std::string_view word, const std::string& what,
                            const std::string& place) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool read = error == std::errc{} && end == word.data() + word.size();
-  require(
-      read && value >= 0 && value <= std::int64_t{1} << 62,
-      fmt::format("{}: {} is '{}'; it must be a whole number of at least 0", place, what, word));
-  return value;
+  const auto value = integer_in(word, 0, std::int64_t{1} << 62);
+  require(value.has_value(), fmt::format("{}: {} is '{}'; it must be a whole number of at least 0",
+                                         place, what, word));
+  return *value;
 }
 
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,

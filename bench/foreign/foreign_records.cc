@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -83,7 +84,9 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
     }
     if (row.system.empty()) row.system = stated("system");
     const std::string nodes = stated("nodes");
-    if (!nodes.empty() && record.which.backend != "sim") row.scale.nodes = std::stoi(nodes);
+    if (!nodes.empty() && record.which.backend != "sim") {
+      row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
+    }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
     if (measured.wrong > 0) row.note = "wrong result";
     const Summary summary = summarize(measured.latency_ns);

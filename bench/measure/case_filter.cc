@@ -1,11 +1,11 @@
 #include "bench/measure/case_filter.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -21,11 +21,9 @@ bool is_number(std::string_view key) { return key == "workers" || key == "bytes"
 
 std::int64_t number(std::string_view key, const std::string& text) {
   if (key == "bytes") return parse_size(text).count;
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(error == std::errc() && end == text.data() + text.size(),
-          fmt::format("filter: '{}' is not a number of workers", text));
-  return value;
+  const auto value = small_integer_in(text, std::numeric_limits<int>::min());
+  require(value.has_value(), fmt::format("filter: '{}' is not a number of workers", text));
+  return *value;
 }
 
 std::vector<std::string> alternatives(std::string_view text, std::string_view term) {

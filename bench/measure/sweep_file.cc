@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +20,7 @@
 
 #include "bench/records/report.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/launcher_variables.h"
 
 namespace collbench {
@@ -46,16 +46,9 @@ constexpr std::array shard_sources{
     ShardSource{"PMI", pmi_variables.index, pmi_variables.count},
     ShardSource{"Slurm step", slurm_variables.index, slurm_variables.count}};
 
-std::optional<int> parse_number(std::string_view text) {
-  int number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size() || number < 0) return {};
-  return number;
-}
-
 std::optional<int> variable(const char* name) {
   const char* const value = name == nullptr ? nullptr : std::getenv(name);
-  return value == nullptr ? std::nullopt : parse_number(value);
+  return value == nullptr ? std::nullopt : small_integer_in(value);
 }
 
 /// The first launcher that gives an index and, unless `count` is known, a count. A known count
@@ -157,7 +150,7 @@ Shard parse_shard(const std::string& text) {
   const std::size_t slash = text.find('/');
   require(slash != std::string::npos,
           fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
-  const auto count = parse_number(std::string_view(text).substr(slash + 1));
+  const auto count = small_integer_in(std::string_view(text).substr(slash + 1));
   require(count.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
   if (slash == 0) {
     const auto launched = launched_shard(count);
@@ -165,7 +158,7 @@ Shard parse_shard(const std::string& text) {
             fmt::format("--shard '{}': no launcher says which part this is; write I/N", text));
     shard = *launched;
   } else {
-    const auto index = parse_number(std::string_view(text).substr(0, slash));
+    const auto index = small_integer_in(std::string_view(text).substr(0, slash));
     require(index.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4", text));
     shard = {*index, *count, "--shard"};
   }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/available_memory.h"
+#include "core/parse.h"
 #include "core/version.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/driver.h"
@@ -87,8 +88,8 @@ std::string cgroup_quota() {
     double period = 0;
     if (limit >> quota >> period) tighten(quota, period);
   }
-  tighten(std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1").c_str()),
-          std::atof(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "0").c_str()));
+  tighten(number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "")).value_or(-1),
+          number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "")).value_or(0));
   if (tightest == std::numeric_limits<double>::infinity()) return "none";
   std::ostringstream text;
   text << tightest << " cores";

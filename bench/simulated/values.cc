@@ -1,11 +1,11 @@
 #include "bench/simulated/values.h"
 
-#include <charconv>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -24,9 +24,7 @@ std::vector<Entry> parse_entries(const std::string& what, const std::string& tex
     const std::size_t colon = part.find(':');
     Entry entry{-1, {}};
     if (colon != std::string_view::npos) {
-      const char* const stop = part.data() + colon;
-      const auto [rest, error] = std::from_chars(part.data(), stop, entry.index);
-      if (error != std::errc() || rest != stop) entry.index = -1;
+      entry.index = small_integer_in(part.substr(0, colon)).value_or(-1);
       entry.value = part.substr(colon + 1);
     }
     require(entry.index >= 0 && !entry.value.empty(),
@@ -51,10 +49,8 @@ std::vector<std::pair<int, Seconds>> parse_stragglers(const std::string& text) {
 SlowHosts parse_slow_hosts(const std::string& text) {
   SlowHosts slow;
   for (const auto& [host, value] : parse_entries("slow hosts", text)) {
-    double factor = 0;
-    const char* const end = value.data() + value.size();
-    const auto [rest, error] = std::from_chars(value.data(), end, factor);
-    require(error == std::errc() && rest == end && factor > 0 && factor <= 1,
+    const double factor = number_in(value, 0, 1).value_or(0);
+    require(factor > 0,
             fmt::format("slow hosts: '{}' is not a share above 0 and at most 1", value));
     slow.hosts.push_back(host);
     slow.factors.push_back(factor);

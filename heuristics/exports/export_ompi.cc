@@ -2,7 +2,6 @@
 // comment. Collectives, then for each its number, how many numbers of ranks, and for each of those
 // the ranks, how many sizes, and for each size: bytes from which on, algorithm, topology or
 // fan-out, segment size.
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/exports/ompi_rules.h"
 
@@ -29,15 +29,13 @@ class Reader {
     if (at_ == text_.size()) refuse(fmt::format("the file ends where {} is next", what));
     const std::size_t end = std::min(text_.find_first_of(" \t\r\n#", at_), text_.size());
     const std::string_view word = text_.substr(at_, end - at_);
-    std::int64_t value = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || stop != word.data() + word.size() || value < least ||
-        value > most) {
+    const auto value = integer_in(word, least, most);
+    if (!value) {
       refuse(fmt::format("{} must be a whole number from {} to {}, not '{}'", what, least, most,
                          word));
     }
     at_ = end;
-    return value;
+    return *value;
   }
 
   void expect_end() {

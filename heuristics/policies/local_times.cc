@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -26,12 +26,11 @@ class Row {
   template <typename Number>
   Number number(const char* what) {
     const std::string field = word();
-    Number value{};
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    const bool right = error == std::errc() && end == field.data() + field.size() && value > 0 &&
-                       value < Number{1'000'000'000};
-    require(right, fmt::format("{}: {} '{}' must be a number above 0", where_, what, field));
-    return value;
+    const auto value = number_in(field, 0, 999'999'999);
+    const bool is_whole = std::is_floating_point_v<Number> || integer_in(field).has_value();
+    require(value && *value > 0 && is_whole,
+            fmt::format("{}: {} '{}' must be a number above 0", where_, what, field));
+    return static_cast<Number>(*value);
   }
 
   void expect_end() const {

@@ -154,11 +154,14 @@ TEST(ParseBandwidthTest, RefusesWhatHasNoUnitNoNumberOrNoEnd) {
   EXPECT_THAT(refusal_of(parse_bandwidth, "50"), HasSubstr("as in 50GBps (bytes) or 100Gbps"));
 }
 
-TEST(ParseDurationTest, KnowsTheFourUnitsAndZero) {
+TEST(ParseDurationTest, KnowsAllUnitsAndZero) {
   EXPECT_DOUBLE_EQ(parse_duration("1.5us").count(), 1.5e-6);
   EXPECT_DOUBLE_EQ(parse_duration("200 ns").count(), 2e-7);
   EXPECT_DOUBLE_EQ(parse_duration("3ms").count(), 3e-3);
   EXPECT_DOUBLE_EQ(parse_duration("2s").count(), 2);
+  EXPECT_DOUBLE_EQ(parse_duration("5m").count(), 300);
+  EXPECT_DOUBLE_EQ(parse_duration("2 min").count(), 120);
+  EXPECT_DOUBLE_EQ(parse_duration("1h30m0.5s").count(), 5400.5);
   EXPECT_EQ(parse_duration("0"), Seconds{0});
 }
 

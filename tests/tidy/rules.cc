@@ -37,7 +37,7 @@ struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 17> machinery{{
+const std::array<Machinery, 18> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},
@@ -50,6 +50,7 @@ const std::array<Machinery, 17> machinery{{
     {"oneapi/", {"training"}},
     {"simgrid/", {"simulator", "tests/simulator"}},
     {"benchmark/", {"bench"}},
+    {"openssl/", {"core"}},
     {"CLI/", {"cli"}},
     {"pugixml", {"topologies", "algorithms"}},
     {"toml", {"topologies", "bench", "cli"}},

@@ -1,13 +1,13 @@
 #include "topologies/import/xml.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -51,8 +51,9 @@ XmlElement convert(const pugi::xml_node& node, const Lines& lines,
 }  // namespace
 
 bool read_number(std::string_view text, double& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+  const auto number = number_in(text);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 const std::string* XmlElement::find(std::string_view attribute) const {

@@ -1,7 +1,6 @@
 // The reader of workload tables.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -9,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "training/workloads/workload.h"
 
@@ -106,22 +106,18 @@ class TableReader {
   }
 
   double number(std::string_view text, std::string_view what, double most = most_work) const {
-    double value = -1;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    check(error == std::errc() && rest == end && value >= 0 && value <= most,
+    const auto value = number_in(text, 0, most);
+    check(value.has_value(),
           fmt::format("{} '{}' is not a number from 0 to {:g}", what, text, most));
-    return value;
+    return *value;
   }
 
   std::int64_t elements(std::string_view text) {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    check(error == std::errc() && rest == end && value > 0 && value <= most_parameters - total_,
+    const auto value = integer_in(text, 1, most_parameters - total_);
+    check(value.has_value(),
           fmt::format("'{}' is no number of elements, at least 1 and at most 2^40 in all", text));
-    total_ += value;
-    return value;
+    total_ += *value;
+    return *value;
   }
 
   void take_row(const std::vector<std::string_view>& cells) {

@@ -1,12 +1,12 @@
 #include "transports/cuda/places.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -14,10 +14,7 @@ namespace {
 int parse_cuda_device(std::string_view name, int count) {
   std::string_view digits = name;
   if (digits.starts_with("gpu:")) digits.remove_prefix(4);
-  int device = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), device);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (whole && device >= 0 && device < count) return device;
+  if (const auto device = small_integer_in(digits, 0, count - 1)) return *device;
   throw Unavailable(fmt::format("there is no device '{}'; this process sees {}", name,
                                 count == 1 ? "gpu:0" : fmt::format("gpu:0 to gpu:{}", count - 1)));
 }

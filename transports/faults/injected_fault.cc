@@ -1,11 +1,11 @@
 #include "transports/faults/injected_fault.h"
 
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -38,22 +38,18 @@ Kind kind_of(const std::string& name) {
 }
 
 std::int64_t count_of(const std::string& key, const std::string& value) {
-  std::int64_t count = -1;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, count);
-  require(error == std::errc() && stop == end && count >= 0 && count <= 1'000'000'000,
+  const auto count = integer_in(value, 0, 1'000'000'000);
+  require(count.has_value(),
           "fault: " + key + " must be a count up to 1000000000, not '" + value + "'");
-  return count;
+  return *count;
 }
 
 // "0.1%" or "0.001".
 double chance_of(const std::string& value) {
   const bool percent = value.ends_with('%');
-  double chance = -1;
-  const char* const end = value.data() + value.size() - (percent ? 1 : 0);
-  const auto [stop, error] = std::from_chars(value.data(), end, chance);
-  if (percent) chance /= 100;
-  require(error == std::errc() && stop == end && chance > 0 && chance <= 1,
+  const std::string_view number = std::string_view(value).substr(0, value.size() - percent);
+  const double chance = number_in(number).value_or(-1) / (percent ? 100 : 1);
+  require(chance > 0 && chance <= 1,
           "fault: chance must be above 0 and at most 1 (or 100%), not '" + value + "'");
   return chance;
 }

@@ -1,7 +1,8 @@
 #include "transports/grpc/greeting.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "core/parse.h"
 
 namespace collbench {
 
@@ -10,12 +11,7 @@ namespace {
 constexpr std::size_t number_digits = 32;
 constexpr std::size_t version_told = 16;  // characters
 
-int read_number(const std::string& text) {
-  int value = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? value : -1;
-}
+int read_number(const std::string& text) { return small_integer_in(text).value_or(-1); }
 
 bool is_number(const std::string& text) {
   return text.size() == number_digits &&

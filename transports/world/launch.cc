@@ -9,6 +9,7 @@
 #include <poll.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/piped_process.h"
 
 namespace collbench {
@@ -44,9 +45,7 @@ LaunchHost parse_launch_host(const std::string& text) {
   if (colon != std::string::npos) {
     host.name = text.substr(0, colon);
     const std::string slots = text.substr(colon + 1);
-    const bool digits = !slots.empty() && slots.size() <= 4 &&
-                        slots.find_first_not_of("0123456789") == std::string::npos;
-    host.slots = digits ? std::stoi(slots) : 0;
+    host.slots = small_integer_in(slots, 1, 9999).value_or(0);
     require(host.slots > 0,
             fmt::format("--hosts: '{}' is not HOST:SLOTS; slots are a number from 1 to 9999 "
                         "(--port says where they listen)",

@@ -1,7 +1,6 @@
 #include "transports/world/launch_sources.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/host_port.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "transports/world/launcher_variables.h"
 #include "transports/world/slurm_nodes.h"
@@ -33,12 +33,10 @@ bool is_set(const LaunchFacts& facts, const char* name) {
 
 int number_of(const LaunchFacts& facts, const char* name, int least, int most) {
   const std::string text = text_of(facts, name);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(
-      error == std::errc() && end == text.data() + text.size() && value >= least && value <= most,
-      fmt::format("{} must be a whole number from {} to {}, not '{}'", name, least, most, text));
-  return value;
+  const auto value = small_integer_in(text, least, most);
+  require(value.has_value(), fmt::format("{} must be a whole number from {} to {}, not '{}'", name,
+                                         least, most, text));
+  return *value;
 }
 
 /// What one source says; no rank or no number of ranks where it is silent about it.

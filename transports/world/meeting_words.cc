@@ -1,10 +1,9 @@
 #include "transports/world/meeting_words.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "core/keyed_digest.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -22,13 +21,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
     line.remove_prefix(std::min(blank + 1, line.size()));
   }
   return words;
-}
-
-std::optional<int> number_in(std::string_view word, int least, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool good = error == std::errc() && end == word.data() + word.size();
-  return good && value >= least && value <= most ? std::optional<int>(value) : std::nullopt;
 }
 
 bool is_hexadecimal(std::string_view word, std::size_t length) {
@@ -50,8 +42,8 @@ std::optional<MeetingGuest> guest_of(const std::vector<std::string_view>& words)
   MeetingGuest guest;
   guest.fetches = words.size() == 6 && words[0] == "fetch";
   if (!guest.fetches && (words.size() != 9 || words[0] != "hello")) return std::nullopt;
-  const auto rank = number_in(words[2], 0, most_ranks);
-  const auto ranks = number_in(words[3], 1, most_ranks);
+  const auto rank = small_integer_in(words[2], 0, most_ranks);
+  const auto ranks = small_integer_in(words[3], 1, most_ranks);
   if (!rank || !ranks) return std::nullopt;
   guest.version = words[1];
   guest.rank = *rank;
@@ -59,8 +51,8 @@ std::optional<MeetingGuest> guest_of(const std::vector<std::string_view>& words)
   guest.number = words[words.size() - 2];
   if (!is_hexadecimal(guest.number, number_length)) return std::nullopt;
   if (guest.fetches) return guest;
-  const auto port = number_in(words[4], 1, 65'535);
-  const auto relay_port = number_in(words[5], 0, 65'535);
+  const auto port = small_integer_in(words[4], 1, 65'535);
+  const auto relay_port = small_integer_in(words[5], 0, 65'535);
   if (!port || !relay_port) return std::nullopt;
   guest.port = *port;
   guest.relay_port = *relay_port;

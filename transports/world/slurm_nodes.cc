@@ -1,10 +1,9 @@
 #include "transports/world/slurm_nodes.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -89,12 +88,10 @@ class Reader {
   }
 
   int number(std::string_view digits) const {
-    int value = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool good = error == std::errc() && end == digits.data() + digits.size() && value >= 0 &&
-                      digits.size() <= 9 && digits.front() != '-';
+    const auto value = small_integer_in(digits, 0, 999'999'999);
+    const bool good = value && digits.size() <= 9 && digits.front() != '-';  // "-0" is none
     if (!good) refuse("has no number where one belongs");
-    return value;
+    return *value;
   }
 
   std::string_view list_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -36,9 +36,10 @@ int index_of(const json& value, const std::string& what) {
         std::min<std::uint64_t>(value.get<std::uint64_t>(), std::uint64_t{most_tasks} + 1));
     read = true;
   } else if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-    read = error == std::errc() && end == text.data() + text.size();
+    const auto number =
+        integer_in(value.get_ref<const std::string&>(), std::numeric_limits<std::int64_t>::min());
+    index = number.value_or(index);
+    read = number.has_value();
   }
   require(read, fmt::format("TF_CONFIG: {} must be a whole number, not {}", what,
                             value.dump(-1, ' ', false, json::error_handler_t::replace)));
@@ -53,14 +54,8 @@ std::string address_of(const json& value, const std::string& job) {
                                          job));
   const auto& address = value.get_ref<const std::string&>();
   const std::size_t colon = address.rfind(':');
-  int port = 0;
-  bool good = colon != std::string::npos && colon > 0;
-  if (good) {
-    const char* end = address.data() + address.size();
-    const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
-    good = error == std::errc() && stop == end && port >= 1 && port <= 65'535;
-  }
-  require(good,
+  require(colon != std::string::npos && colon > 0 &&
+              integer_in(std::string_view(address).substr(colon + 1), 1, 65'535),
           fmt::format("TF_CONFIG: Could not parse port for local server from \"{}\". A task of job "
                       "'{}' is HOST:PORT",
                       address, job));

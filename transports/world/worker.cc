@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/backend.h"
 #include "transports/world/launcher_variables.h"
 #include "transports/world/line_socket.h"
@@ -25,11 +26,13 @@ std::string from_environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+constexpr Rank most_ranks = 1 << 24;
+
 // Launchers of MPI tell each process its rank under one of these names.
 Rank launched_rank() {
   for (const char* name : {open_mpi_variables.index, pmix_variables.index, pmi_variables.index}) {
     const std::string value = from_environment(name);
-    if (!value.empty()) return std::stoi(value);
+    if (!value.empty()) return static_cast<Rank>(parse_count(name, value, 0, most_ranks));
   }
   throw Unavailable("no launcher says which rank this is (OMPI_COMM_WORLD_RANK, PMI_RANK)");
 }
@@ -146,7 +149,9 @@ void serve(LineSocket& socket, Rank rank, const std::string& token, const OrderH
 int worker_main(const std::vector<std::string>& args, const OrderHandler& handler) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   require(args.size() == 2, "worker is for collbench's own use: worker SOCKET RANK");
-  const Rank rank = args[1] == "-" ? launched_rank() : std::stoi(args[1]);
+  const Rank rank = args[1] == "-"
+                        ? launched_rank()
+                        : static_cast<Rank>(parse_count("worker RANK", args[1], 0, most_ranks));
   const std::string token = from_environment("COLLBENCH_WORKER_TOKEN");
   LineSocket socket = connect_lines(args[0]);
   socket.send(to_line(Hello{rank, static_cast<int>(getpid()), token}));

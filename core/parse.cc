@@ -1,4 +1,4 @@
-#include "cli/values.h"
+#include "core/parse.h"
 
 #include <algorithm>
 #include <charconv>
@@ -21,10 +21,12 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<double> whole_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+template <typename Number>
+std::optional<Number> value_in(std::string_view text, Number least, Number most) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || !(value >= least && value <= most)) return {};
   return value;
 }
 
@@ -60,6 +62,19 @@ void append_range(const std::string& label, const std::string& word, std::vector
 
 }  // namespace
 
+std::optional<std::int64_t> integer_in(std::string_view text, std::int64_t least,
+                                       std::int64_t most) {
+  return value_in(text, least, most);
+}
+
+std::optional<int> small_integer_in(std::string_view text, int least, int most) {
+  return value_in(text, least, most);
+}
+
+std::optional<double> number_in(std::string_view text, double least, double most) {
+  return value_in(text, least, most);
+}
+
 std::int64_t parse_count(const std::string& label, const std::string& text, std::int64_t least,
                          std::int64_t most) {
   std::int64_t value = 0;
@@ -74,31 +89,35 @@ std::int64_t parse_count(const std::string& label, const std::string& text, std:
 }
 
 double parse_number(const std::string& label, const std::string& text) {
-  const auto value = whole_number(text);
+  const auto value = number_in(text);
   require(value.has_value(), fmt::format("{}: '{}' is not a number", label, text));
   return *value;
 }
 
 Seconds parse_duration(const std::string& label, const std::string& text) {
-  static constexpr std::string_view suffixes[] = {"min", "ms", "us", "s"};
-  static constexpr double scales[] = {60, 1e-3, 1e-6, 1};
-  std::string_view number = trimmed(text);
-  const int suffix = take_suffix(number, suffixes);
-  const auto value = whole_number(trimmed(number));
-  require(value.has_value(), fmt::format("{}: '{}' is no duration; write 1s, 500ms or a number of "
-                                         "seconds",
-                                         label, text));
-  const double seconds = *value * (suffix < 0 ? 1 : scales[suffix]);
-  require(seconds > 0 && seconds <= 86'400,
+  const std::string written(trimmed(text));
+  Seconds time{0};
+  if (const auto seconds = number_in(written)) {
+    time = Seconds{*seconds};
+  } else {
+    try {
+      time = parse_duration(written);
+    } catch (const InvalidArgument&) {
+      throw InvalidArgument(
+          fmt::format("{}: '{}' is no duration; write 500ms, 90s, 5m, 1h30m or a number of seconds",
+                      label, text));
+    }
+  }
+  require(time > Seconds{0} && time <= std::chrono::hours(24),
           fmt::format("{} must be above 0 and at most a day (got {})", label, text));
-  return Seconds{seconds};
+  return time;
 }
 
 double parse_fraction(const std::string& label, const std::string& text) {
   static constexpr std::string_view suffixes[] = {"%"};
   std::string_view number = trimmed(text);
   const bool percent = take_suffix(number, suffixes) == 0;
-  const auto value = whole_number(trimmed(number));
+  const auto value = number_in(trimmed(number));
   require(value.has_value(), fmt::format("{}: '{}' is no fraction; write 2% or 0.02", label, text));
   const double fraction = percent ? *value / 100 : *value;
   require(fraction > 0 && fraction < 1,

@@ -1,4 +1,4 @@
-#include "cli/values.h"
+#include "core/parse.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,16 +49,36 @@ TEST(ParseCpuListTest, TakesNumbersAndRangesInTheOrderWritten) {
   }
 }
 
-TEST(ParseDurationTest, TakesUnitsAndPlainSeconds) {
+TEST(NumberInTest, IsTheWholeTextWithinBounds) {
+  EXPECT_EQ(integer_in("-7", -7, 7), -7);
+  EXPECT_EQ(small_integer_in("7", -7, 7), 7);
+  EXPECT_EQ(number_in("1.5e3"), 1500);
+  for (const char* text : {"", "8x", " 8", "8 ", "+8", "0x8", "8.5", "99999999999999999999"}) {
+    EXPECT_FALSE(integer_in(text)) << text;
+  }
+  for (const char* text : {"", "nan", "inf", "1e999", "1,5", "1.5 "}) {
+    EXPECT_FALSE(number_in(text)) << text;
+  }
+  EXPECT_FALSE(integer_in("-1"));
+  EXPECT_FALSE(integer_in("8", 9, 10));
+  EXPECT_FALSE(small_integer_in("4294967297"));
+  EXPECT_FALSE(number_in("1.5", 0, 1));
+}
+
+TEST(ParseOptionDurationTest, TakesUnitsAndPlainSeconds) {
   EXPECT_DOUBLE_EQ(parse_duration("-T", "60").count(), 60);
   EXPECT_DOUBLE_EQ(parse_duration("-T", "1.5s").count(), 1.5);
   EXPECT_DOUBLE_EQ(parse_duration("-T", "500ms").count(), 0.5);
   EXPECT_DOUBLE_EQ(parse_duration("-T", "20us").count(), 20e-6);
   EXPECT_DOUBLE_EQ(parse_duration("-T", "2min").count(), 120);
+  EXPECT_DOUBLE_EQ(parse_duration("--timeout", "5m").count(), 300);
+  EXPECT_DOUBLE_EQ(parse_duration("-T", "1h30m").count(), 5400);
+  EXPECT_DOUBLE_EQ(parse_duration("-T", " 1 s ").count(), 1);
 }
 
-TEST(ParseDurationTest, RefusesWhatIsNoTimeToWait) {
-  for (const char* text : {"", "s", "0", "-1s", "1h", "nan", "inf", "1e9", "1 s s"}) {
+TEST(ParseOptionDurationTest, RefusesWhatIsNoTimeToWait) {
+  for (const char* text : {"", "s", "0", "-1s", "25h", "5M", "5 minutes", "30m1h", "5m5m", "1h30",
+                           "nan", "inf", "1e9", "1 s s"}) {
     EXPECT_NE(refusal([&] { parse_duration("-T", text); }), "accepted") << text;
   }
 }

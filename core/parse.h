@@ -1,16 +1,34 @@
-// How the values of options are written: counts, durations, percentages, lists, gates.
+// Text of users and files as numbers: counts, durations, fractions, lists, ranges.
 //
-// Every function takes the label of the option, for its messages, and throws InvalidArgument that
-// names label, text and what would be right. Sizes are read by parse_size in core/units.h.
+// The whole text must be the value, so "8x" is no count, and nothing is infinite or "nan". A
+// function whose name begins with parse_ takes a label, such as the name of an option, and throws
+// InvalidArgument that names label, text and what would be right. Sizes and rates without a label
+// are in core/units.h.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
 
 namespace collbench {
+
+/// The whole number that `text` is, if it is one from `least` to `most`: for readers of files that
+/// have complaints of their own.
+std::optional<std::int64_t> integer_in(
+    std::string_view text, std::int64_t least = 0,
+    std::int64_t most = std::numeric_limits<std::int64_t>::max());
+/// The same as an int.
+std::optional<int> small_integer_in(std::string_view text, int least = 0,
+                                    int most = std::numeric_limits<int>::max());
+/// The finite decimal number that `text` is, if it is one from `least` to `most`.
+std::optional<double> number_in(std::string_view text,
+                                double least = std::numeric_limits<double>::lowest(),
+                                double most = std::numeric_limits<double>::max());
 
 /// A whole number from `least` to `most`.
 std::int64_t parse_count(const std::string& label, const std::string& text, std::int64_t least,
@@ -19,7 +37,7 @@ std::int64_t parse_count(const std::string& label, const std::string& text, std:
 /// A decimal number.
 double parse_number(const std::string& label, const std::string& text);
 
-/// "1s", "500ms", "20us", "2min" or a number of seconds; above zero, at most a day.
+/// "500ms", "90s", "5m", "1h30m" or a number of seconds; above zero, at most a day.
 Seconds parse_duration(const std::string& label, const std::string& text);
 
 /// "2%" or "0.02", as a fraction above 0 and below 1.
