@@ -37,7 +37,7 @@ struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 17> machinery{{
+const std::array<Machinery, 18> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},
@@ -51,7 +51,8 @@ const std::array<Machinery, 17> machinery{{
     {"simgrid/", {"simulator", "tests/simulator"}},
     {"benchmark/", {"bench"}},
     {"CLI/", {"cli"}},
-    {"pugixml", {"topologies", "algorithms"}},
+    {"pugixml", {"topologies", "algorithms", "bench/reports"}},
+    {"boost/math", {"bench/verdicts"}},
     {"toml", {"topologies", "bench", "cli"}},
     {"spdlog/", {"transports", "cli"}},
     {"nlohmann/", {"topologies", "algorithms", "heuristics", "training", "bench", "cli"}},
