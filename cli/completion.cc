@@ -7,9 +7,9 @@
 
 #include "algorithms/registry.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/run_options.h"
 #include "core/data_type.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -52,7 +52,7 @@ std::vector<std::string> algorithm_names() {
 /// The words an option of a command takes, where they are known; the path of the root is empty.
 std::vector<std::string> values_of(const std::string& path, const std::string& option) {
   std::vector<std::string> values;
-  if (option == "format" && path.empty()) return format_names();
+  if (option == "format" && path.empty()) return record_format_names();
   if (option == "columns" || option == "sort") return column_names();
   if (option == "pin") return {"compact", "scatter", "none"};
   if (option == "algo") return algorithm_names();

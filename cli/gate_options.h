@@ -22,7 +22,7 @@ struct GateOptions {
   std::string colour = "auto";
   std::string title;
   bool quiet = false;
-  ComparisonOutputs outputs;
+  FilesByFormat files;
 };
 
 /// Declares them on `command`; `options` must outlive the parse.
@@ -34,8 +34,5 @@ GateRule gate_rule_of(const GateOptions& options);
 /// Writes the files, the table to standard output, what fails to standard error. Returns the exit
 /// code: 3 for a wrong result, else 1 for a failed gate, else 130 or 143 if a signal came, else 0.
 int show_comparison(const Comparison& comparison, const GateOptions& options);
-
-/// The table as text: one aligned row per verdict, worst last, and the closing lines.
-std::string comparison_text(const Comparison& comparison, bool colour, bool unicode);
 
 }  // namespace collbench

@@ -9,13 +9,14 @@
 
 namespace collbench {
 
-void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer) {
+void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer,
+                  std::ios::openmode mode) {
   if (path.empty()) return;
   if (path == "-") {
     writer(std::cout);
     return;
   }
-  std::ofstream file(path);
+  std::ofstream file(path, mode);
   if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
   writer(file);
   file.close();

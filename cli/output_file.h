@@ -2,13 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <iosfwd>
+#include <ios>
 #include <string>
 
 namespace collbench {
 
-/// Hands `writer` the new file `path`, or standard output if that is "-"; does nothing if it is
+/// Hands `writer` the file `path`, or standard output if that is "-"; does nothing if it is
 /// empty. Throws Unavailable if the file cannot be opened, Error if it could not be written.
-void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
+void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer,
+                  std::ios::openmode mode = std::ios::trunc);
 
 }  // namespace collbench

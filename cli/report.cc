@@ -2,12 +2,12 @@
 // programs read.
 #include <algorithm>
 #include <csignal>
-#include <map>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/report_files.h"
@@ -23,7 +23,7 @@ namespace {
 /// The values as they were typed.
 struct ReportOptions {
   std::vector<std::string> inputs;
-  std::map<std::string, std::string> files;  // by format
+  FilesByFormat files;
   std::string plot;
   std::string history;
   std::string format;
@@ -97,7 +97,7 @@ void add_report(CLI::App& app, Action& action) {
                "records, a comparison, foreign tables, traces or links of simulate",
                Presence::required);
   for (const ReportFormat& format : report_formats()) {
-    if (format.name == "table") continue;
+    if (format.name == "table") continue;  // for --format
     add_option(command, options->files[std::string(format.name)], fmt::format("--{}", format.name),
                "FILE", std::string(format.help), "Files");
   }

@@ -1,26 +1,19 @@
 #include "cli/report_files.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "bench/records/record_json.h"
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/plot_gnuplot.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
-#include "bench/verdicts/verdict_json.h"
-#include "cli/comparison_outputs.h"
-#include "cli/gate_options.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "core/suggest.h"
 
 namespace collbench {
 namespace {
@@ -73,96 +66,41 @@ void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape
   write_html(out, report);
 }
 
-void write_records_markdown(std::ostream& out, const ReportInputs& inputs,
-                            const ReportShape& shape) {
-  std::ostringstream text;
-  play(*markdown_reporter(text, style_of(shape, false)), inputs);
+void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
+                   const ReportShape& shape) {
+  const FormatOptions options{style_of(shape, &out == &std::cout && format.name == "table"),
+                              sampling_of(inputs), shape.raw_samples};
+  if (format.name != "markdown") return play(*format.records(out, options), inputs);
+  std::ostringstream text;  // a comment on a pull request has a limit
+  play(*format.records(text, options), inputs);
   out << fitted_markdown(text.str(), most_comment_bytes);
 }
 
-void write_records(std::string_view format, std::ostream& out, const ReportInputs& inputs,
-                   const ReportShape& shape) {
-  if (format == "table") play(*table_reporter(out, style_of(shape, &out == &std::cout)), inputs);
-  if (format == "markdown") write_records_markdown(out, inputs, shape);
-  if (format == "junit") play(*junit_reporter(out), inputs);
-  if (format == "openmetrics") play(*openmetrics_reporter(out), inputs);
-  if (format == "json") play(*json_reporter(out), inputs);
-  if (format == "csv") play(*csv_reporter(out, shape.raw_samples), inputs);
-  if (format == "gbench") play(*gbench_reporter(out), inputs);
-  if (format == "nccl") play(*nccl_reporter(out, sampling_of(inputs)), inputs);
-}
-
-/// The formats in which a comparison can be shown; the others are of records.
-bool shows_comparison(std::string_view format) {
-  return format == "table" || format == "markdown" || format == "junit" ||
-         format == "openmetrics" || format == "json";
-}
-
-void write_comparison_as(std::string_view format, std::ostream& out, const Comparison& comparison,
-                         const ReportShape& shape) {
-  if (format == "table") {
-    const bool colour = &out == &std::cout && use_colour(shape.colour, STDOUT_FILENO);
-    out << comparison_text(comparison, colour, utf8_locale());
-  }
-  if (format == "markdown") write_markdown(out, comparison, most_comment_bytes);
-  if (format == "junit") write_junit(out, comparison);
-  if (format == "openmetrics") write_openmetrics(out, comparison);
-  if (format == "json") out << to_json(comparison);
-}
-
-void write_format(std::string_view format, std::ostream& out, const ReportInputs& inputs,
+void write_format(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
                   const ReportShape& shape) {
-  if (format == "html") {
+  if (format.records == nullptr) {
     write_page(out, inputs, shape);
-  } else if (inputs.comparison && shows_comparison(format)) {
-    write_comparison_as(format, out, *inputs.comparison, shape);
+  } else if (inputs.comparison && format.comparison != nullptr) {
+    format.comparison(out, *inputs.comparison, style_of(shape, &out == &std::cout));
   } else {
     require(!inputs.sources.empty(),
-            fmt::format("{} is of records, and only a comparison was given", format));
+            fmt::format("{} is of records, and only a comparison was given", format.name));
     write_records(format, out, inputs, shape);
   }
   out << std::flush;
 }
 
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& writer) {
-  std::ofstream file(path, std::ios::trunc);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  writer(file);
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
-}
-
 }  // namespace
 
-const std::vector<ReportFormat>& report_formats() {
-  static const std::vector<ReportFormat> formats = {
-      {"html", "one page that works offline"},
-      {"markdown", "for a pull request, at most 65,536 bytes"},
-      {"junit", "JUnit XML, a test per case"},
-      {"openmetrics", "OpenMetrics text"},
-      {"json", "records or, if one was given, the comparison"},
-      {"csv", "long CSV, a row per case"},
-      {"gbench", "Google Benchmark's JSON"},
-      {"nccl", "nccl-tests' table"},
-      {"table", "for people"},
-  };
-  return formats;
-}
-
 void print_report(const std::string& format, const ReportInputs& inputs, const ReportShape& shape) {
-  std::vector<std::string> names;
-  for (const ReportFormat& known : report_formats()) names.emplace_back(known.name);
-  require(std::find(names.begin(), names.end(), format) != names.end(),
-          fmt::format("--format: unknown '{}'.{} Known are {}", format, did_you_mean(format, names),
-                      fmt::join(names, ", ")));
-  write_format(format, std::cout, inputs, shape);
+  write_format(report_format("--format", format), std::cout, inputs, shape);
 }
 
-void write_reports(const std::map<std::string, std::string>& files, const ReportInputs& inputs,
+void write_reports(const FilesByFormat& files, const ReportInputs& inputs,
                    const ReportShape& shape) {
   for (const auto& [format, path] : files) {
-    const std::string_view name = format;
-    write_file(path, [&](std::ostream& out) { write_format(name, out, inputs, shape); });
+    const ReportFormat& row = report_format("a file's format", format);
+    write_output(path, [&](std::ostream& out) { write_format(row, out, inputs, shape); });
   }
 }
 
@@ -175,8 +113,8 @@ void annotate(const ReportInputs& inputs) {
 void write_plot(const std::string& path, const std::vector<Record>& records) {
   if (path.ends_with(".gp")) {
     const std::string picture = path.substr(0, path.size() - 3) + ".svg";
-    write_file(path,
-               [&](std::ostream& out) { write_gnuplot(out, records, PlotTerminal::svg, picture); });
+    write_output(
+        path, [&](std::ostream& out) { write_gnuplot(out, records, PlotTerminal::svg, picture); });
     return;
   }
   std::ostringstream script;

@@ -1,10 +1,10 @@
 // What `collbench report` writes: each format once, for standard output or a file.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "cli/comparison_outputs.h"
 #include "cli/report_inputs.h"
 
 namespace collbench {
@@ -19,19 +19,12 @@ struct ReportShape {
   bool raw_samples = false;
 };
 
-/// A format by its name, which is also that of the option that takes its file.
-struct ReportFormat {
-  std::string_view name;
-  std::string_view help;
-};
-const std::vector<ReportFormat>& report_formats();
-
 /// Writes one format to standard output. Throws InvalidArgument for an unknown name, and if there
 /// is nothing to show in it.
 void print_report(const std::string& format, const ReportInputs& inputs, const ReportShape& shape);
 
 /// Writes the files, by the names of their formats. Throws Unavailable or Error naming the file.
-void write_reports(const std::map<std::string, std::string>& files, const ReportInputs& inputs,
+void write_reports(const FilesByFormat& files, const ReportInputs& inputs,
                    const ReportShape& shape);
 
 /// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.

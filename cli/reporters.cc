@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/reports/formats.h"
 #include "cli/config_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -16,16 +17,13 @@ ReporterSet::ReporterSet(const Settings& settings, const Outputs& outputs,
                          const Sampling& sampling) {
   const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
                          settings.flag("quiet"), outputs.columns, outputs.sort};
-  if (outputs.console == "table") add(table_reporter(std::cout, style));
-  if (outputs.console == "markdown") add(markdown_reporter(std::cout, style));
-  if (outputs.console == "nccl") add(nccl_reporter(std::cout, sampling));
-  if (outputs.console == "csv") add(csv_reporter(std::cout, outputs.raw_samples));
-  if (outputs.console == "json") add(json_reporter(std::cout));
-  if (outputs.console == "gbench") add(gbench_reporter(std::cout));
-  if (!outputs.json.empty()) add(json_file_reporter(outputs.json));
-  if (!outputs.csv.empty()) add(csv_reporter(open(outputs.csv), outputs.raw_samples));
-  if (!outputs.markdown.empty()) add(markdown_reporter(open(outputs.markdown), style));
-  if (!outputs.gbench.empty()) add(gbench_reporter(open(outputs.gbench)));
+  const FormatOptions options{style, sampling, outputs.raw_samples};
+  add(report_format("--format", outputs.console).records(std::cout, options));
+  for (const auto& [name, path] : outputs.files) {
+    // A file of JSON is there after every record, so that a run that is killed keeps what it had.
+    add(name == "json" ? json_file_reporter(path)
+                       : report_format("--format", name).records(open(path), options));
+  }
 }
 
 ReporterSet::~ReporterSet() = default;

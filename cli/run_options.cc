@@ -6,6 +6,7 @@
 
 #include "bench/measure/case_filter.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -66,7 +67,8 @@ constexpr OptionRow rows[] = {
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
-    {output, "format", "", "NAME", "table", "on standard output: table, nccl, csv, json, markdown"},
+    {output, "format", "", "NAME", "table",
+     "on standard output: table, csv, json, ... (docs/formats.md)"},
     {output, "columns", "", "NAME[,..]", "",
      "of the table, as in size,p50,busbw (docs/formats.md)"},
     {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
@@ -234,29 +236,22 @@ Sampling sampling_of(const Settings& settings) {
   return sampling;
 }
 
-const std::vector<std::string>& format_names() {
-  static const std::vector<std::string> names = {"table", "nccl", "csv", "json", "markdown"};
-  return names;
-}
-
 Outputs outputs_of(const Settings& settings) {
   Outputs outputs;
-  outputs.console = one_of(settings, "format", format_names());
+  outputs.console = one_of(settings, "format", record_format_names());
   outputs.raw_samples = settings.flag("raw-samples");
   bool taken = settings.given("format") && outputs.console != "table";
-  const auto file = [&](const char* name) {
-    if (!settings.declares(name)) return std::string();
-    if (settings.text(name) != "-") return settings.text(name);
+  for (const std::string& name : record_format_names()) {
+    if (!settings.declares(name) || settings.text(name).empty()) continue;
+    if (settings.text(name) != "-") {
+      outputs.files[name] = settings.text(name);
+      continue;
+    }
     require(!taken, fmt::format("{}: standard output already carries another format",
                                 settings.label(name)));
     taken = true;
     outputs.console = name;
-    return std::string();
-  };
-  outputs.json = file("json");
-  outputs.csv = file("csv");
-  outputs.markdown = file("markdown");
-  outputs.gbench = file("gbench");
+  }
   outputs.columns = columns_of(settings, "columns", false);
   outputs.sort = columns_of(settings, "sort", true);
   return outputs;

@@ -1,6 +1,7 @@
 // The options of `collbench run`, as a table, and what they ask for.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,17 +29,12 @@ Sampling sampling_of(const Settings& settings);
 
 /// Where records go. A file "-" is standard output; the table is shown there if nothing else is.
 struct Outputs {
-  std::string console = "table";  // the format on standard output
-  bool raw_samples = false;       // CSV has a row per sample
-  std::string json;               // files; "" for none
-  std::string csv;
-  std::string markdown;
-  std::string gbench;
-  std::vector<std::string> columns;  // of the table, as TableStyle
+  std::string console = "table";             // the format on standard output
+  bool raw_samples = false;                  // CSV has a row per sample
+  std::map<std::string, std::string> files;  // by the names of their formats
+  std::vector<std::string> columns;          // of the table, as TableStyle
   std::vector<std::string> sort;
 };
-/// What --format takes.
-const std::vector<std::string>& format_names();
 /// Throws InvalidArgument if two formats want standard output.
 Outputs outputs_of(const Settings& settings);
 

@@ -1,7 +1,6 @@
 // `collbench select`: which all-reduce to use, what each would take, and why.
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/select_options.h"
 #include "core/error.h"
 #include "core/parse.h"
@@ -156,16 +156,8 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
       std::cerr << fmt::format("collbench: {} workers: {}\n", question.workers, warning);
     }
   }
-  const std::string text = format.write(table);
   const std::string& path = settings.text("out");
-  if (path.empty() || path == "-") {
-    std::cout << text;
-    return;
-  }
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
+  write_output(path.empty() ? "-" : path, [&](std::ostream& out) { out << format.write(table); });
 }
 
 void print_text(const Settings& settings, const Inquiry& inquiry) {

@@ -1,5 +1,4 @@
 // `collbench simulate`: the same cases as `run`, on a network from a file or a name.
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"
@@ -57,12 +57,8 @@ void write_details(const Settings& settings, const std::vector<Record>& records,
   const Played played = play_case(which, binder, wanted("trace") ? most_traced_transfers : 0);
   const auto write = [&](const char* name, const auto& writer) {
     if (!wanted(name)) return;
-    const std::string& path = settings.text(name);
-    std::ofstream file(path);
-    if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-    writer(file, played.scenario, played.outcome);
-    file.close();
-    if (!file) throw Error(fmt::format("could not write '{}'", path));
+    write_output(settings.text(name),
+                 [&](std::ostream& out) { writer(out, played.scenario, played.outcome); });
   };
   write("trace", write_chrome_trace);
   write("links", write_link_csv);

@@ -93,8 +93,7 @@ std::vector<Case> cases_of_shard(std::vector<Case> cases, const Shard& shard) {
 void show(const Settings& settings, const Environment& environment, const std::vector<Case>& cases,
           const std::vector<Record>& records) {
   const Outputs outputs = outputs_of(settings);
-  if (!settings.given("format") && outputs.json.empty() && outputs.csv.empty() &&
-      outputs.gbench.empty() && outputs.console == "table") {
+  if (!settings.given("format") && outputs.files.empty() && outputs.console == "table") {
     return;
   }
   ReporterSet reporters(settings, outputs, Sampling{});

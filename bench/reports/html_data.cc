@@ -175,13 +175,8 @@ Json comparison_value(const Comparison& comparison) {
   for (const VerdictOutcome outcome : all_outcomes()) {
     counts[std::string(to_string(outcome))] = count(comparison, outcome);
   }
-  // The worst first: what a reader came for.
-  std::vector<const Verdict*> order;
-  for (const Verdict& verdict : comparison.verdicts) order.push_back(&verdict);
-  std::stable_sort(order.begin(), order.end(), [](const Verdict* a, const Verdict* b) {
-    if (a->outcome != b->outcome) return a->outcome < b->outcome;
-    return ratio_of(*a).value_or(0) > ratio_of(*b).value_or(0);
-  });
+  // What a reader came for stands first.
+  const std::vector<const Verdict*> order = worst_first(comparison);
   Json verdicts = Json::array();
   for (const Verdict* verdict : order) verdicts.push_back(verdict_value(*verdict, comparison.rule));
   return {{"title", comparison.title},         {"headline", headline(comparison)},

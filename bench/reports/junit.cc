@@ -3,12 +3,12 @@
 #include <ostream>
 
 #include <fmt/format.h>
+#include <pugixml.hpp>
 
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
-#include "topologies/xml_text.h"
 
 namespace collbench {
 namespace {
@@ -23,31 +23,53 @@ struct JunitCase {
   std::string message;
 };
 
-void write_suite(std::ostream& out, const std::string& title, const std::vector<JunitCase>& cases) {
-  const auto count = [&](std::string_view result) {
-    return std::count_if(cases.begin(), cases.end(),
-                         [&](const JunitCase& one) { return one.result == result; });
-  };
+/// XML has no control characters, not even as entities.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
+void set(pugi::xml_node node, const char* attribute, const std::string& value) {
+  node.append_attribute(attribute) = printable(value).c_str();
+}
+
+void set_counts(pugi::xml_node node, const std::string& name, const std::vector<JunitCase>& cases) {
   double seconds = 0;
   for (const JunitCase& one : cases) seconds += one.seconds;
-  const std::string counts =
-      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.6f}\"",
-                  cases.size(), count("failure"), count("error"), count("skipped"), seconds);
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      << fmt::format("<testsuites name=\"collbench\" {}>\n", counts)
-      << fmt::format("<testsuite name=\"{}\" {}>\n", escaped_for_xml(title), counts);
-  for (const JunitCase& one : cases) {
-    out << fmt::format("<testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\"",
-                       escaped_for_xml(one.group), escaped_for_xml(one.name), one.seconds);
-    if (one.result.empty()) {
-      out << "/>\n";
-      continue;
-    }
-    out << fmt::format("><{} ", one.result);
-    if (one.result != "skipped") out << fmt::format("type=\"{}\" ", escaped_for_xml(one.type));
-    out << fmt::format("message=\"{}\"/></testcase>\n", escaped_for_xml(one.message));
+  set(node, "name", name);
+  set(node, "tests", std::to_string(cases.size()));
+  for (const auto& column :
+       {std::pair("failures", "failure"), {"errors", "error"}, {"skipped", "skipped"}}) {
+    const auto count = std::count_if(cases.begin(), cases.end(), [&](const JunitCase& one) {
+      return one.result == column.second;
+    });
+    set(node, column.first, std::to_string(count));
   }
-  out << "</testsuite>\n</testsuites>\n" << std::flush;
+  set(node, "time", fmt::format("{:.6f}", seconds));
+}
+
+void write_suite(std::ostream& out, const std::string& title, const std::vector<JunitCase>& cases) {
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  set(declaration, "version", "1.0");
+  set(declaration, "encoding", "UTF-8");
+  pugi::xml_node suites = document.append_child("testsuites");
+  set_counts(suites, "collbench", cases);
+  pugi::xml_node suite = suites.append_child("testsuite");
+  set_counts(suite, title, cases);
+  for (const JunitCase& one : cases) {
+    pugi::xml_node test = suite.append_child("testcase");
+    set(test, "classname", one.group);
+    set(test, "name", one.name);
+    set(test, "time", fmt::format("{:.9f}", one.seconds));
+    if (one.result.empty()) continue;
+    pugi::xml_node result = test.append_child(one.result.c_str());
+    if (one.result != "skipped") set(result, "type", one.type);
+    set(result, "message", one.message);
+  }
+  document.save(out, "", pugi::format_indent, pugi::encoding_utf8);
+  out << std::flush;
 }
 
 class JunitReporter final : public Reporter {

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <vector>
 
+#include "bench/records/report.h"
 #include "bench/verdicts/verdict.h"
 
 namespace collbench {
@@ -13,6 +14,14 @@ namespace collbench {
 /// which are never fewer than characters.
 inline constexpr std::size_t most_comment_bytes = 65'536;
 inline constexpr std::size_t most_summary_bytes = 1'048'576;
+
+/// Cells of tables: "1.213 ms", "+3.1 %", "[+1.0, +5.2]" in percent; a dash for what is not known.
+std::string arm_text(const std::optional<Arm>& arm, bool unicode);
+std::string change_text(const Verdict& verdict);
+std::string interval_text(const Verdict& verdict);
+
+/// The table for a terminal: one aligned row per verdict, and the closing lines.
+std::string comparison_text(const Comparison& comparison, const TableStyle& style);
 
 /// A headline, the worst ten verdicts, all of them folded away, and how it was measured. What does
 /// not fit is left out, best verdicts first, and counted.

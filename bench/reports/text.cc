@@ -8,18 +8,18 @@
 namespace collbench {
 namespace {
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
 std::string padding(std::string_view text, std::size_t width) {
   const std::size_t taken = characters(text);
   return std::string(width > taken ? width - taken : 0, ' ');
 }
 
 }  // namespace
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
 
 std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return "0";

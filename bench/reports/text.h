@@ -12,8 +12,10 @@ namespace collbench {
 /// notation: "0.02512", "402.6", "12346".
 std::string significant(double value, int digits = 4);
 
-/// `text` with blanks before (right) or after it (left), to `width` characters; a UTF-8 sequence is
-/// one.
+/// How many characters a text has; a UTF-8 sequence is one.
+std::size_t characters(std::string_view text);
+
+/// `text` with blanks before (right) or after it (left), to `width` characters.
 std::string align_right(std::string_view text, std::size_t width);
 std::string align_left(std::string_view text, std::size_t width);
 

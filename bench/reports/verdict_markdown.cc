@@ -12,28 +12,6 @@ namespace {
 
 constexpr std::size_t most_worst = 10;
 
-std::vector<const Verdict*> worst_first(const Comparison& comparison) {
-  std::vector<const Verdict*> order;
-  for (const Verdict& verdict : comparison.verdicts) order.push_back(&verdict);
-  std::stable_sort(order.begin(), order.end(), [](const Verdict* a, const Verdict* b) {
-    if (a->outcome != b->outcome) return a->outcome < b->outcome;
-    return ratio_of(*a).value_or(0) > ratio_of(*b).value_or(0);
-  });
-  return order;
-}
-
-std::string arm_text(const std::optional<Arm>& arm) {
-  return arm ? time_text(Seconds{arm->typical_ns * 1e-9}) : "-";
-}
-
-std::string interval_text(const Verdict& verdict) {
-  if (verdict.exact) return "exact";
-  const RatioEstimate* estimate = deciding(verdict);
-  if (estimate == nullptr) return "-";
-  if (estimate->high > 1e6) return "none";  // so few rounds bound nothing
-  return fmt::format("{} .. {}", percent_text(estimate->low), percent_text(estimate->high));
-}
-
 /// Rounds as bars, on the scale of both arms: the eye sees drift and overlap at once.
 std::string sparkline(const std::vector<double>& rounds, double low, double high) {
   constexpr std::string_view bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -63,19 +41,18 @@ std::string outcome_text(const Verdict& verdict, const GateRule& rule) {
 }
 
 std::string row(const Verdict& verdict, const GateRule& rule, bool with_rounds) {
-  const std::optional<double> ratio = ratio_of(verdict);
   std::string line =
       fmt::format("| {} | {} | {} | {} | {} | {} | {} |", outcome_text(verdict, rule),
-                  escaped_for_markdown(verdict.name), arm_text(verdict.base),
-                  arm_text(verdict.head), ratio ? percent_text(*ratio) : "-",
-                  interval_text(verdict), escaped_for_markdown(verdict.reason));
+                  escaped_for_markdown(verdict.name), arm_text(verdict.base, false),
+                  arm_text(verdict.head, false), change_text(verdict), interval_text(verdict),
+                  escaped_for_markdown(verdict.reason));
   if (with_rounds) line += fmt::format(" {} |", rounds_text(verdict));
   return line + "\n";
 }
 
 std::string heading(bool with_rounds) {
   return fmt::format(
-      "| verdict | case | base | head | change | 95 % interval | why |{}\n"
+      "| verdict | case | base | head | change | 95 % interval (%) | why |{}\n"
       "|:--|:--|--:|--:|--:|:--|:--|{}\n",
       with_rounds ? " rounds, base / head |" : "", with_rounds ? ":--|" : "");
 }

@@ -2,59 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+
+#include <boost/math/special_functions/beta.hpp>
 
 #include "core/error.h"
 
 namespace collbench {
 namespace {
 
-/// The continued fraction of the incomplete beta function, by Lentz's method.
-double beta_fraction(double x, double a, double b) {
-  constexpr double tiny = 1e-300;
-  const auto away_from_zero = [](double v) { return std::abs(v) < tiny ? tiny : v; };
-  double c = 1;
-  double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
-  double value = d;
-  for (int m = 1; m < 10'000; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away_from_zero(1 + even * d);
-    c = away_from_zero(1 + even / c);
-    value *= d * c;
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away_from_zero(1 + odd * d);
-    c = away_from_zero(1 + odd / c);
-    value *= d * c;
-    if (std::abs(d * c - 1) < 1e-15) break;
-  }
-  return value;
-}
-
-/// ln Gamma for positive arguments: Stirling's series after raising the argument, since lgamma()
-/// writes a global.
-double log_gamma(double x) {
-  double product = 1;
-  for (; x < 15; ++x) product *= x;
-  const double square = 1 / (x * x);
-  const double series =
-      (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 -
-                                                  square * (1.0 / 1680 - square * (1.0 / 1188))))) /
-      x;
-  constexpr double half_log_two_pi = 0.91893853320467274178;
-  return (x - 0.5) * std::log(x) - x + half_log_two_pi + series - std::log(product);
-}
-
-/// The regularised incomplete beta function I_x(a, b).
-double incomplete_beta(double x, double a, double b) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  const double front = std::exp(a * std::log(x) + b * std::log1p(-x) + log_gamma(a + b) -
-                                log_gamma(a) - log_gamma(b));
-  // The fraction converges fast on the near side of the mean only.
-  if (x > (a + 1) / (a + b + 2)) return 1 - front * beta_fraction(1 - x, b, a) / b;
-  return front * beta_fraction(x, a, b) / a;
-}
+using InDoubles = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -97,8 +54,9 @@ bool is_too_small(const ChangePoint& change, double least) {
 }  // namespace
 
 double student_two_sided(double t, double degrees_of_freedom) {
-  return incomplete_beta(degrees_of_freedom / (degrees_of_freedom + t * t), degrees_of_freedom / 2,
-                         0.5);
+  // Boost's, since lgamma() of the C library writes a global and comparisons run on many threads.
+  return boost::math::ibeta(degrees_of_freedom / 2, 0.5,
+                            degrees_of_freedom / (degrees_of_freedom + t * t), InDoubles());
 }
 
 double t_test(std::span<const double> first, std::span<const double> second) {

@@ -64,14 +64,8 @@ bool fails(const Verdict& verdict, const GateRule& rule) {
 }
 
 std::vector<const Verdict*> failures(const Comparison& comparison) {
-  std::vector<const Verdict*> found;
-  for (const Verdict& verdict : comparison.verdicts) {
-    if (fails(verdict, comparison.rule)) found.push_back(&verdict);
-  }
-  std::stable_sort(found.begin(), found.end(), [](const Verdict* one, const Verdict* other) {
-    if (one->outcome != other->outcome) return one->outcome < other->outcome;
-    return ratio_of(*one).value_or(1) > ratio_of(*other).value_or(1);
-  });
+  std::vector<const Verdict*> found = worst_first(comparison);
+  std::erase_if(found, [&](const Verdict* one) { return !fails(*one, comparison.rule); });
   return found;
 }
 
@@ -84,6 +78,16 @@ std::optional<double> ratio_of(const Verdict& verdict) {
   if (const RatioEstimate* estimate = deciding(verdict)) return estimate->ratio;
   if (!verdict.base || !verdict.head || verdict.base->typical_ns <= 0) return std::nullopt;
   return verdict.head->typical_ns / verdict.base->typical_ns;
+}
+
+std::vector<const Verdict*> worst_first(const Comparison& comparison) {
+  std::vector<const Verdict*> order;
+  for (const Verdict& verdict : comparison.verdicts) order.push_back(&verdict);
+  std::stable_sort(order.begin(), order.end(), [](const Verdict* a, const Verdict* b) {
+    if (a->outcome != b->outcome) return a->outcome < b->outcome;
+    return ratio_of(*a).value_or(0) > ratio_of(*b).value_or(0);
+  });
+  return order;
 }
 
 std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", (ratio - 1) * 100); }

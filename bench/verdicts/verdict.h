@@ -109,6 +109,9 @@ struct Comparison {
   std::string stopped_by;  // "SIGINT", "budget"; empty if it ran to its end
 };
 
+/// All verdicts, the worst outcome first and the largest ratio first among equals.
+std::vector<const Verdict*> worst_first(const Comparison& comparison);
+
 /// How many verdicts have an outcome.
 int count(const Comparison& comparison, VerdictOutcome outcome);
 /// Whether a verdict fails the gate.

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
+#include <pugixml.hpp>
 
 #include "core/error.h"
 #include "topologies/draw/draw.h"
-#include "topologies/xml_text.h"
+#include "topologies/draw/xml_elements.h"
 
 namespace collbench {
 namespace {
@@ -16,38 +17,41 @@ std::string to_simgrid_xml(const Topology& topology) {
   require(hosts <= most_hosts,
           fmt::format("topology {}: {} hosts are too many for a route per pair (at most {})",
                       topology.name(), hosts, most_hosts));
-  std::string xml = fmt::format(
-      "<?xml version='1.0'?>\n"
-      "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-      "<!-- {0}: bandwidths are reached ones, so use network/model CM02 without factors -->\n"
-      "<platform version=\"4.1\">\n  <zone id=\"{0}\" routing=\"Full\">\n",
-      // Two hyphens would end the comment.
-      [name = escaped_for_xml(topology.name())]() mutable {
-        for (std::size_t i; (i = name.find("--")) != std::string::npos;) name.erase(i, 1);
-        return name;
-      }());
+  pugi::xml_document document;
+  document.append_child(pugi::node_declaration).append_attribute("version") = "1.0";
+  document.append_child(pugi::node_doctype)
+      .set_value("platform SYSTEM \"https://simgrid.org/simgrid.dtd\"");
+  document.append_child(pugi::node_comment)
+      .set_value((" " + topology.name() +
+                  ": bandwidths are reached ones, so use network/model CM02 without factors ")
+                     .c_str());
+  pugi::xml_node platform = add_element(document, "platform", {{"version", "4.1"}});
+  pugi::xml_node zone =
+      add_element(platform, "zone", {{"id", topology.name()}, {"routing", "Full"}});
   for (Host h = 0; h < hosts; ++h) {
-    xml += fmt::format("    <host id=\"{}\" speed=\"1Gf\"/>\n",
-                       escaped_for_xml(topology.vertex_name(h)));
+    add_element(zone, "host", {{"id", topology.vertex_name(h)}, {"speed", "1Gf"}});
   }
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const auto link = static_cast<LinkId>(i);
-    xml += fmt::format("    <link id=\"l{}\" bandwidth=\"{}Bps\" latency=\"{}s\"/>\n", i,
-                       topology.capacity(link), topology.link_class(link).latency.count());
+    add_element(zone, "link",
+                {{"id", fmt::format("l{}", i)},
+                 {"bandwidth", fmt::format("{}Bps", topology.capacity(link))},
+                 {"latency", fmt::format("{}s", topology.link_class(link).latency.count())}});
   }
   std::vector<LinkId> route;
   for (Host a = 0; a < hosts; ++a) {
     for (Host b = 0; b < hosts; ++b) {
       if (a == b) continue;
       topology.route(a, b, route);
-      xml += fmt::format("    <route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">",
-                         escaped_for_xml(topology.vertex_name(a)),
-                         escaped_for_xml(topology.vertex_name(b)));
-      for (const LinkId link : route) xml += fmt::format("<link_ctn id=\"l{}\"/>", link);
-      xml += "</route>\n";
+      pugi::xml_node pair = add_element(zone, "route",
+                                        {{"src", topology.vertex_name(a)},
+                                         {"dst", topology.vertex_name(b)},
+                                         {"symmetrical", "NO"}});
+      for (const LinkId link : route)
+        add_element(pair, "link_ctn", {{"id", fmt::format("l{}", link)}});
     }
   }
-  return xml + "  </zone>\n</platform>\n";
+  return printed(document);
 }
 
 }  // namespace collbench

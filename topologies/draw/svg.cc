@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "topologies/draw/draw.h"
 #include "topologies/draw/outline.h"
-#include "topologies/xml_text.h"
+#include "topologies/draw/xml_elements.h"
 
 namespace collbench {
 namespace {
@@ -37,6 +37,9 @@ std::string use_color(double use) {
   return color;
 }
 
+std::string decimal(double value) { return fmt::format("{:.1f}", value); }
+std::string whole(double value) { return fmt::format("{:.0f}", value); }
+
 class SvgWriter {
  public:
   SvgWriter(const Topology& topology, const SvgOptions& options)
@@ -49,21 +52,32 @@ class SvgWriter {
   }
 
   std::string text() {
-    legend_width_ = 0;
-    const std::string legend = legend_text();
+    pugi::xml_document document;
+    pugi::xml_node svg = document.append_child("svg");
+    pugi::xml_node legend = add_element(svg, "g", {});
+    add_legend(legend);
     const double width = std::max({picture_.width, legend_width_ + 40, 420.0});
     offset_ = (width - picture_.width) / 2;
     const double height =
         title_height + picture_.height + legend_row * static_cast<double>(legend_rows_) + 6;
-    std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-        "<text x=\"20\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n",
-        width, height, escaped_for_xml(title()));
-    for (const Line& line : picture_.lines) svg += draw(line);
-    for (const Shape& shape : picture_.shapes) svg += draw(shape);
-    return svg + legend + "</svg>\n";
+    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
+             {"xmlns", "http://www.w3.org/2000/svg"},
+             {"width", whole(width)},
+             {"height", whole(height)},
+             {"viewBox", fmt::format("0 0 {:.0f} {:.0f}", width, height)},
+             {"font-family", "sans-serif"},
+             {"font-size", "12"}}) {
+      svg.append_attribute(name) = value.c_str();
+    }
+    add_element(svg, "rect", {{"width", "100%"}, {"height", "100%"}, {"fill", "#ffffff"}});
+    add_element(svg, "text",
+                {{"x", "20"}, {"y", "28"}, {"font-size", "16"}, {"font-weight", "bold"}})
+        .text()
+        .set(title().c_str());
+    for (const Line& line : picture_.lines) draw(svg, line);
+    for (const Shape& shape : picture_.shapes) draw(svg, shape);
+    svg.append_move(legend);
+    return printed(document);
   }
 
  private:
@@ -111,7 +125,7 @@ class SvgWriter {
 
   const Shape& shape(int index) const { return picture_.shapes[static_cast<std::size_t>(index)]; }
 
-  std::string draw(const Line& line) const {
+  void draw(pugi::xml_node svg, const Line& line) const {
     const Shape& a = shape(line.a);
     const Shape& b = shape(line.b);
     const double width = 1.2 + 2.8 * std::sqrt(line.capacity / widest_);
@@ -119,11 +133,15 @@ class SvgWriter {
                                   topology_.classes()[line.link_class].name);
     if (line.cables > 1) tip += fmt::format(", {} cables", line.cables);
     if (shows_use_) tip += fmt::format(", {:.0f} % used", 100 * line.utilisation);
-    return fmt::format(
-        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\"{}><title>{}</title>"
-        "</path>\n",
-        path_of(line), color(line), width, line.two_way ? "" : " stroke-dasharray=\"6 3\"",
-        escaped_for_xml(tip));
+    add_element(svg, "path",
+                {{"d", path_of(line)},
+                 {"fill", "none"},
+                 {"stroke", color(line)},
+                 {"stroke-width", fmt::format("{:.2f}", width)},
+                 {"stroke-dasharray", line.two_way ? "" : "6 3"}})
+        .append_child("title")
+        .text()
+        .set(tip.c_str());
   }
 
   // The last number in a name, "12", and "12+" of several.
@@ -148,41 +166,46 @@ class SvgWriter {
     return end.size() <= 13 ? end : end.substr(end.size() - 9);
   }
 
-  std::string draw(const Shape& shape) const {
+  void draw(pugi::xml_node svg, const Shape& shape) const {
     const double cx = x(shape.x);
     const double cy = y(shape.y);
     const bool is_host = shape.hosts > 0;
-    std::string svg;
-    if (is_host) {
-      svg = fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" ", cx, cy,
-                        picture_.spacing < 40 ? 11.5 : 14);
+    pugi::xml_node drawn = is_host ? add_element(svg, "circle",
+                                                 {{"cx", decimal(cx)},
+                                                  {"cy", decimal(cy)},
+                                                  {"r", picture_.spacing < 40 ? "11.5" : "14"},
+                                                  {"fill", "#f7f7f7"}})
+                                   : add_element(svg, "rect",
+                                                 {{"x", decimal(cx - 13)},
+                                                  {"y", decimal(cy - 9)},
+                                                  {"width", "26"},
+                                                  {"height", "18"},
+                                                  {"rx", "3"},
+                                                  {"fill", "#d9d9d9"}});
+    drawn.append_attribute("stroke") = "#000000";
+    drawn.append_child("title").text().set(shape.label.c_str());
+    const bool has_room = is_host
+                              ? picture_.spacing >= 80 && picture_.arrangement != Arrangement::grid
+                              : !shape.is_crowded;
+    if (has_room) {
+      label_outside(svg, shape, cx, cy);
     } else {
-      svg = fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"18\" rx=\"3\" ",
-                        cx - 13, cy - 9);
+      label_inside(svg, number_of(shape), cx, cy);
     }
-    svg += fmt::format("fill=\"{}\" stroke=\"#000000\"><title>{}</title>{}\n",
-                       is_host ? "#f7f7f7" : "#d9d9d9", escaped_for_xml(shape.label),
-                       is_host ? "</circle>" : "</rect>");
-    if (!is_host && shape.is_crowded) return svg + inside_label(number_of(shape), cx, cy);
-    if (!is_host)
-      return svg + outside_label(shape, escaped_for_xml(short_name(shape.label)), cx, cy);
-    const bool has_room = picture_.spacing >= 80 && picture_.arrangement != Arrangement::grid;
-    if (has_room)
-      return svg + outside_label(shape, escaped_for_xml(short_name(shape.label)), cx, cy);
-    return svg + inside_label(number_of(shape), cx, cy);
   }
 
-  static std::string inside_label(const std::string& number, double cx, double cy) {
-    return fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
-        "font-size=\"{}\">{}</text>\n",
-        cx, cy + 3.5, number.size() <= 2 ? 11 : (number.size() == 3 ? 9 : 7),
-        escaped_for_xml(number));
+  static void label_inside(pugi::xml_node svg, const std::string& number, double cx, double cy) {
+    add_element(svg, "text",
+                {{"x", decimal(cx)},
+                 {"y", decimal(cy + 3.5)},
+                 {"text-anchor", "middle"},
+                 {"font-size", number.size() <= 2 ? "11" : (number.size() == 3 ? "9" : "7")}})
+        .text()
+        .set(number.c_str());
   }
 
   // Below hosts, above switches; on a circle outwards. A white edge keeps lines off the letters.
-  std::string outside_label(const Shape& shape, const std::string& label, double cx,
-                            double cy) const {
+  void label_outside(pugi::xml_node svg, const Shape& shape, double cx, double cy) const {
     std::string anchor = "middle";
     if (picture_.arrangement == Arrangement::circle && shape.hosts > 0) {
       cx += 22 * std::cos(shape.angle);
@@ -194,54 +217,59 @@ class SvgWriter {
     } else {
       cy -= 14;
     }
-    return fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"10\" "
-        "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
-        cx, cy, anchor, label);
+    add_element(svg, "text",
+                {{"x", decimal(cx)},
+                 {"y", decimal(cy)},
+                 {"text-anchor", anchor},
+                 {"font-size", "10"},
+                 {"stroke", "#ffffff"},
+                 {"stroke-width", "3"},
+                 {"paint-order", "stroke"}})
+        .text()
+        .set(short_name(shape.label).c_str());
   }
 
-  std::string legend_line(std::size_t row, const std::string& mark, const std::string& text) {
-    const double top = title_height + picture_.height + legend_row * static_cast<double>(row);
+  // Marks are added to the line that this returns.
+  pugi::xml_node add_line(pugi::xml_node legend, const std::string& text) {
+    const double top =
+        title_height + picture_.height + legend_row * static_cast<double>(legend_rows_++);
     legend_width_ = std::max(legend_width_, 60 + 6.7 * static_cast<double>(text.size()));
-    return fmt::format(
-        "<g transform=\"translate(20 {:.0f})\">{}<text x=\"40\" y=\"4\">{}</text></g>\n", top, mark,
-        escaped_for_xml(text));
+    pugi::xml_node line =
+        add_element(legend, "g", {{"transform", fmt::format("translate(20 {:.0f})", top)}});
+    add_element(line, "text", {{"x", "40"}, {"y", "4"}}).text().set(text.c_str());
+    return line;
   }
 
-  std::string legend_text() {
-    std::string legend;
-    std::size_t& row = legend_rows_;
-    row = 0;
+  void add_legend(pugi::xml_node legend) {
     for (const auto& [index, links] : links_of_class_) {
       const LinkClass& c = topology_.classes()[index];
       Line sample;
       sample.link_class = index;
-      const std::string mark =
-          shows_use_ ? ""
-                     : fmt::format("<path d=\"M0,0 L30,0\" stroke=\"{}\" stroke-width=\"4\"/>",
-                                   color(sample));
-      legend += legend_line(
-          row++, mark,
-          fmt::format("{}: {} each way, {:.3g} % reached, {}; {} links", c.name,
-                      to_string(c.nominal), 100 * c.efficiency, to_string(c.latency), links));
+      pugi::xml_node line =
+          add_line(legend, fmt::format("{}: {} each way, {:.3g} % reached, {}; {} links", c.name,
+                                       to_string(c.nominal), 100 * c.efficiency,
+                                       to_string(c.latency), links));
+      if (shows_use_) continue;
+      add_element(line, "path",
+                  {{"d", "M0,0 L30,0"}, {"stroke", color(sample)}, {"stroke-width", "4"}});
     }
     if (shows_use_) {
-      std::string scale;
+      pugi::xml_node line = add_line(legend, "utilisation, from 0 to 100 %");
       for (int i = 0; i < 30; ++i) {
-        scale += fmt::format("<rect x=\"{}\" y=\"-6\" width=\"1.5\" height=\"12\" fill=\"{}\"/>", i,
-                             use_color(i / 29.0));
+        add_element(line, "rect",
+                    {{"x", std::to_string(i)},
+                     {"y", "-6"},
+                     {"width", "1.5"},
+                     {"height", "12"},
+                     {"fill", use_color(i / 29.0)}});
       }
-      legend += legend_line(row++, scale, "utilisation, from 0 to 100 %");
     }
     const bool is_grouped = std::any_of(picture_.shapes.begin(), picture_.shapes.end(),
                                         [](const Shape& s) { return s.members > 1; });
-    if (is_grouped) {
-      legend += legend_line(row++, "", "0+ stands for host 0 and those that follow");
-    }
+    if (is_grouped) add_line(legend, "0+ stands for host 0 and those that follow");
     const bool has_ends = std::any_of(picture_.lines.begin(), picture_.lines.end(),
                                       [](const Line& l) { return l.path == Path::ends; });
-    if (has_ends) legend += legend_line(row++, "", "loose ends meet at the far side of the grid");
-    return legend;
+    if (has_ends) add_line(legend, "loose ends meet at the far side of the grid");
   }
 
   const Topology& topology_;

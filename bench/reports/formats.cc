@@ -1,0 +1,75 @@
+#include "bench/reports/formats.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "bench/reports/report_verdicts.h"
+#include "bench/verdicts/verdict_json.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+using Options = const FormatOptions&;
+
+const ReportFormat formats[] = {
+    {"html", "one page that works offline"},
+    {"markdown", "for a pull request, at most 65,536 bytes",
+     [](std::ostream& out, Options options) { return markdown_reporter(out, options.style); },
+     [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+       write_markdown(out, comparison, most_comment_bytes);
+     }},
+    {"junit", "JUnit XML, a test per case",
+     [](std::ostream& out, Options) { return junit_reporter(out); },
+     [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+       write_junit(out, comparison);
+     }},
+    {"openmetrics", "OpenMetrics text",
+     [](std::ostream& out, Options) { return openmetrics_reporter(out); },
+     [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+       write_openmetrics(out, comparison);
+     }},
+    {"json", "all samples or, of a comparison, all verdicts and rounds",
+     [](std::ostream& out, Options) { return json_reporter(out); },
+     [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+       out << to_json(comparison);
+     }},
+    {"csv", "long CSV, a row per case",
+     [](std::ostream& out, Options options) { return csv_reporter(out, options.raw_samples); }},
+    {"gbench", "Google Benchmark's JSON",
+     [](std::ostream& out, Options) { return gbench_reporter(out); }},
+    {"nccl", "nccl-tests' table",
+     [](std::ostream& out, Options options) { return nccl_reporter(out, options.sampling); }},
+    {"table", "for people",
+     [](std::ostream& out, Options options) { return table_reporter(out, options.style); },
+     [](std::ostream& out, const Comparison& comparison, const TableStyle& style) {
+       out << comparison_text(comparison, style);
+     }},
+};
+
+}  // namespace
+
+std::span<const ReportFormat> report_formats() { return formats; }
+
+std::vector<std::string> record_format_names() {
+  std::vector<std::string> names;
+  for (const ReportFormat& format : formats) {
+    if (format.records != nullptr) names.emplace_back(format.name);
+  }
+  return names;
+}
+
+const ReportFormat& report_format(std::string_view label, std::string_view name) {
+  const auto found = std::find_if(std::begin(formats), std::end(formats),
+                                  [&](const ReportFormat& format) { return format.name == name; });
+  if (found != std::end(formats)) return *found;
+  std::vector<std::string> names;
+  for (const ReportFormat& known : formats) names.emplace_back(known.name);
+  throw InvalidArgument(fmt::format("{}: unknown '{}'.{} Known are {}", label, name,
+                                    did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace collbench

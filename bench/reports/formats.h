@@ -1,0 +1,45 @@
+// The output formats: one table, which `run --format`, `report`, the files that commands write,
+// their help and the completion read.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/records/report.h"
+#include "bench/verdicts/verdict.h"
+
+namespace collbench {
+
+/// What shapes the output of some formats.
+struct FormatOptions {
+  TableStyle style;
+  Sampling sampling;         // nccl-tests' heading shows it
+  bool raw_samples = false;  // CSV has a row per sample
+};
+
+struct ReportFormat {
+  std::string_view name;  // as --format takes it, and the option that takes its file
+  std::string_view help;
+  /// Shows records as they are made; null if it shows none. Only the page has neither function: it
+  /// shows all inputs of a report at once.
+  std::unique_ptr<Reporter> (*records)(std::ostream& out, const FormatOptions& options) = nullptr;
+  /// Shows a comparison; null for a format of records.
+  void (*comparison)(std::ostream& out, const Comparison& comparison,
+                     const TableStyle& style) = nullptr;
+};
+
+/// All formats, in the order in which help lists them.
+std::span<const ReportFormat> report_formats();
+
+/// The names of the formats that show records one by one: what `run --format` takes.
+std::vector<std::string> record_format_names();
+
+/// Throws InvalidArgument, naming the nearest, for a name that is of no format. `label` is the
+/// option that gave it.
+const ReportFormat& report_format(std::string_view label, std::string_view name);
+
+}  // namespace collbench

@@ -1,0 +1,21 @@
+// XML elements of the files that we write; pugixml quotes what has a meaning in XML.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include <pugixml.hpp>
+
+namespace collbench {
+
+using XmlAttributes = std::initializer_list<std::pair<const char*, std::string>>;
+
+/// Appends an element to `parent`; an attribute with an empty value is left out.
+pugi::xml_node add_element(pugi::xml_node parent, const char* element,
+                           const XmlAttributes& attributes);
+
+/// The document as UTF-8 text, without characters that XML cannot hold.
+std::string printed(const pugi::xml_document& document);
+
+}  // namespace collbench
