@@ -1,20 +1,22 @@
 #include "algorithms/verify.h"
 
 #include <algorithm>
-#include <cassert>
+#include <span>
 
 #include "algorithms/expression.h"
+#include "algorithms/resolve.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t most_violations = 20;
 
-struct Message {
+struct ProofMessage {
   Rank to;
   Rank from;
-  int op;               // of the sender (for sends) or receiver, in the order written
-  std::size_t payload;  // of sends: where the values begin
+  Chunks chunks;
+  std::size_t place;  // of a send: where its values begin; of a receive: which of the rank's terms
 };
 
 // Plays one schedule on expressions, round by round.
@@ -26,12 +28,8 @@ class Verifier {
         chunks_(schedule.chunks()),
         expressions_(ranks_),
         rounds_(static_cast<std::size_t>(ranks_)),
-        sources_(static_cast<std::size_t>(ranks_)),
-        sent_(static_cast<std::size_t>(chunks_), 0),
-        stored_(sent_),
-        reduced_(sent_),
-        group_of_chunk_(static_cast<std::size_t>(chunks_)),
-        group_of_peer_(static_cast<std::size_t>(ranks_)) {
+        terms_(rounds_.size()),
+        sent_(static_cast<std::size_t>(chunks_), 0) {
     for (Rank r = 0; r < ranks_; ++r) {
       values_.insert(values_.end(), static_cast<std::size_t>(chunks_), static_cast<Expression>(r));
     }
@@ -40,11 +38,10 @@ class Verifier {
   Verification run() {
     for (int t = 0; t < schedule_.rounds() && !full(); ++t) {
       round_ = t;
-      for (Rank r = 0; r < ranks_; ++r) schedule_.round(r, t, rounds_[r]);
-      if (!well_formed()) break;  // indices outside the shape cannot be played
+      if (!resolve_all()) break;  // what has no one meaning cannot be played
       match();
       for (Rank r = 0; r < ranks_ && !full(); ++r) {
-        check_overlaps(r);
+        check_stores(r);
         receive(r);
       }
     }
@@ -55,12 +52,6 @@ class Verifier {
  private:
   static constexpr std::size_t unmatched = ~std::size_t{0};
 
-  // Where the current rank and round (its stamp) put something, in arrays that are never cleared.
-  struct Slot {
-    std::uint64_t stamp = 0;
-    std::size_t group = 0;
-  };
-
   bool full() const { return result_.violations.size() >= most_violations; }
 
   void report(const std::string& what) {
@@ -70,31 +61,18 @@ class Verifier {
     report("round " + std::to_string(round_) + ": rank " + std::to_string(rank) + " " + what);
   }
 
-  static std::string text(Chunks chunks) {
-    const std::string first = std::to_string(chunks.first);
-    if (chunks.count == 1) return "chunk " + first;
-    return "chunks " + first + " to " + std::to_string(chunks.first + chunks.count - 1);
-  }
-
   Expression& value(Rank rank, int chunk) {
     return values_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(chunks_) +
                    static_cast<std::size_t>(chunk)];
   }
 
-  bool well_formed() {
+  bool resolve_all() {
     const std::size_t before = result_.violations.size();
     for (Rank r = 0; r < ranks_; ++r) {
-      for (const Op& op : rounds_[r].ops()) {
-        if (op.peer < 0 || op.peer >= ranks_) {
-          report(r, "names peer " + std::to_string(op.peer) + ", outside 0 to " +
-                        std::to_string(ranks_ - 1));
-        } else if (op.peer == r && op.kind != OpKind::recv_reduce) {
-          report(r, "sends to or receives from itself");
-        }
-        if (op.chunks.first < 0 || op.chunks.count < 1 ||
-            op.chunks.count > chunks_ - op.chunks.first) {
-          report(r, "names " + text(op.chunks) + ", outside 0 to " + std::to_string(chunks_ - 1));
-        }
+      try {
+        resolve(schedule_, r, round_, rounds_[r]);
+      } catch (const InvalidArgument& refused) {
+        report(refused.what());
       }
     }
     return result_.violations.size() == before;
@@ -106,19 +84,20 @@ class Verifier {
     receives_.clear();
     payload_.clear();
     for (Rank r = 0; r < ranks_; ++r) {
-      const auto ops = rounds_[r].ops();
-      sources_[r].assign(ops.size(), unmatched);
-      for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
-        if (ops[i].kind == OpKind::send) {
-          sends_.push_back({ops[i].peer, r, i, payload_.size()});
-          const Expression* first = &value(r, ops[i].chunks.first);
-          payload_.insert(payload_.end(), first, first + ops[i].chunks.count);
-        } else if (ops[i].peer != r) {
-          receives_.push_back({r, ops[i].peer, i, 0});
+      for (const Op& op : rounds_[r].sends()) {
+        sends_.push_back({op.peer, r, op.chunks, payload_.size()});
+        const Expression* first = &value(r, op.chunks.first);
+        payload_.insert(payload_.end(), first, first + op.chunks.count);
+      }
+      terms_[r].clear();
+      for (const Receipt& receipt : rounds_[r].receipts()) {
+        for (const Rank source : rounds_[r].sources(receipt)) {
+          if (source != r) receives_.push_back({r, source, receipt.chunks, terms_[r].size()});
+          terms_[r].push_back(unmatched);
         }
       }
     }
-    const auto by_pair = [](const Message& a, const Message& b) {
+    const auto by_pair = [](const ProofMessage& a, const ProofMessage& b) {
       return a.to != b.to ? a.to < b.to : a.from < b.from;
     };
     std::stable_sort(sends_.begin(), sends_.end(), by_pair);
@@ -136,122 +115,68 @@ class Verifier {
     }
   }
 
-  void report_unmatched(const Message& message, bool is_send) {
-    const Rank rank = is_send ? message.from : message.to;
-    const Chunks chunks = rounds_[rank].ops()[message.op].chunks;
-    report(rank,
-           (is_send ? "sends " : "receives ") + text(chunks) +
+  void report_unmatched(const ProofMessage& message, bool is_send) {
+    report(is_send ? message.from : message.to,
+           (is_send ? "sends " : "receives ") + to_string(message.chunks) +
                (is_send ? " to rank " + std::to_string(message.to) + ", which does not receive"
                         : " from rank " + std::to_string(message.from) + ", which does not send"));
   }
 
-  void pair(const Message& send, const Message& receive) {
-    const Chunks sent = rounds_[send.from].ops()[send.op].chunks;
-    const Chunks received = rounds_[receive.to].ops()[receive.op].chunks;
-    if (sent == received) {
-      sources_[receive.to][receive.op] = send.payload;
+  void pair(const ProofMessage& send, const ProofMessage& receive) {
+    if (send.chunks == receive.chunks) {
+      terms_[receive.to][receive.place] = send.place;
     } else {
-      report(send.to, "receives " + text(received) + " from rank " + std::to_string(send.from) +
-                          ", which sends " + text(sent));
+      report(send.to, "receives " + to_string(receive.chunks) + " from rank " +
+                          std::to_string(send.from) + ", which sends " + to_string(send.chunks));
     }
   }
 
-  // A plain receive lands in place, so its chunks may be touched by nothing else in the round.
-  void check_overlaps(Rank r) {
+  // A plain receive lands in place, so its chunks may not be sent in the round.
+  void check_stores(Rank r) {
     ++stamp_;
-    const auto ops = rounds_[r].ops();
-    for (const Op& op : ops) {
-      if (op.kind == OpKind::send) mark(sent_, op.chunks);
-      if (op.kind == OpKind::recv_reduce) mark(reduced_, op.chunks);
+    for (const Op& op : rounds_[r].sends()) {
+      std::fill_n(sent_.begin() + op.chunks.first, op.chunks.count, stamp_);
     }
-    for (const Op& op : ops) {
-      if (op.kind != OpKind::recv) continue;
-      if (marked(sent_, op.chunks)) {
-        report(r, "receives " + text(op.chunks) + ", which it also sends in this round");
-      }
-      if (marked(stored_, op.chunks) || marked(reduced_, op.chunks)) {
-        report(r, "receives " + text(op.chunks) + " twice in this round");
-      }
-      mark(stored_, op.chunks);
+    for (const Receipt& receipt : rounds_[r].receipts()) {
+      const auto first = sent_.begin() + receipt.chunks.first;
+      const auto last = first + receipt.chunks.count;
+      if (receipt.folds || std::find(first, last, stamp_) == last) continue;
+      report(r, "receives " + to_string(receipt.chunks) + ", which it also sends in this round");
     }
   }
 
-  void mark(std::vector<std::uint64_t>& stamps, Chunks chunks) const {
-    std::fill_n(stamps.begin() + chunks.first, chunks.count, stamp_);
-  }
-  bool marked(const std::vector<std::uint64_t>& stamps, Chunks chunks) const {
-    const auto first = stamps.begin() + chunks.first;
-    return std::find(first, first + chunks.count, stamp_) != first + chunks.count;
-  }
-
-  // Applies the receives of one rank: groups in the order of their first operations.
   void receive(Rank r) {
-    const auto ops = rounds_[r].ops();
-    gather_groups(r);
-    for (const std::vector<std::size_t>& group : groups_) {
-      const Op& first = ops[group[0]];
-      if (first.kind == OpKind::recv) {
-        store(r, first.chunks, sources_[r][group[0]]);
-      } else {
-        fold(r, group);
+    const std::size_t* terms = terms_[r].data();
+    for (const Receipt& receipt : rounds_[r].receipts()) {
+      if (receipt.folds) {
+        fold(r, receipt, terms);
+      } else if (*terms != unmatched) {
+        std::copy_n(payload_.begin() + static_cast<std::ptrdiff_t>(*terms), receipt.chunks.count,
+                    &value(r, receipt.chunks.first));
       }
+      terms += receipt.source_count;
     }
   }
 
-  // A reduction joins the last group with its chunks, unless a later group already takes a message
-  // of its peer: messages of one peer are taken in the order written.
-  void gather_groups(Rank r) {
-    groups_.clear();
-    const auto ops = rounds_[r].ops();
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].kind == OpKind::send) continue;
-      Slot& of_chunk = group_of_chunk_[ops[i].chunks.first];
-      Slot& of_peer = group_of_peer_[ops[i].peer];
-      std::size_t g = groups_.size();
-      if (ops[i].kind == OpKind::recv_reduce && of_chunk.stamp == stamp_ &&
-          ops[groups_[of_chunk.group][0]].chunks == ops[i].chunks &&
-          (of_peer.stamp != stamp_ || of_peer.group <= of_chunk.group)) {
-        g = of_chunk.group;
-      } else {
-        groups_.emplace_back();
-      }
-      groups_[g].push_back(i);
-      of_peer = {stamp_, g};
-      if (ops[i].kind == OpKind::recv_reduce) of_chunk = {stamp_, g};
+  // One left fold of what `terms` says of its sources.
+  void fold(Rank r, const Receipt& receipt, const std::size_t* terms) {
+    const std::span<const Rank> sources = rounds_[r].sources(receipt);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] != r && terms[i] == unmatched) return;
     }
-  }
-
-  void store(Rank r, Chunks chunks, std::size_t source) {
-    if (source == unmatched) return;
-    for (int c = 0; c < chunks.count; ++c) value(r, chunks.first + c) = payload_[source + c];
-  }
-
-  // One left fold, the own term at its mark or else first.
-  void fold(Rank r, const std::vector<std::size_t>& group) {
-    const auto ops = rounds_[r].ops();
-    const auto is_mark = [&](std::size_t i) { return ops[i].peer == r; };
-    const auto marks = std::count_if(group.begin(), group.end(), is_mark);
-    if (marks > 1) report(r, "marks its own term twice in one fold");
-    std::vector<std::size_t> terms;  // payload offsets; `unmatched` stands for the own term
-    if (marks == 0) terms.push_back(unmatched);
-    for (const std::size_t i : group) {
-      if (ops[i].peer != r && sources_[r][i] == unmatched) return;
-      terms.push_back(sources_[r][i]);
-    }
-    const Chunks chunks = ops[group[0]].chunks;
-    for (int c = 0; c < chunks.count && !full(); ++c) {
-      Expression& own = value(r, chunks.first + c);
+    for (int c = 0; c < receipt.chunks.count && !full(); ++c) {
+      Expression& own = value(r, receipt.chunks.first + c);
       const auto term = [&](std::size_t i) {
-        return terms[i] == unmatched ? own : payload_[terms[i] + c];
+        return sources[i] == r ? own : payload_[terms[i] + static_cast<std::size_t>(c)];
       };
       Expression sum = term(0);
-      for (std::size_t i = 1; i < terms.size(); ++i) {
+      for (std::size_t i = 1; i < sources.size(); ++i) {
         const Rank twice = expressions_.common_term(sum, term(i));
         if (twice >= 0) {
           report(r, "adds the contribution of rank " + std::to_string(twice) + " to " +
-                        text({chunks.first + c}) + " twice");
+                        to_string(Chunks{receipt.chunks.first + c}) + " twice");
         }
-        sum = expressions_.add(sum, term(i), i + 1 < terms.size());
+        sum = expressions_.add(sum, term(i), i + 1 < sources.size());
       }
       own = sum;
     }
@@ -264,7 +189,7 @@ class Verifier {
         const Rank missing = expressions_.missing_term(value(r, c));
         if (missing >= 0) {
           report("at the end: rank " + std::to_string(r) + " lacks the contribution of rank " +
-                 std::to_string(missing) + " in " + text({c}));
+                 std::to_string(missing) + " in " + to_string(Chunks{c}));
         }
         if (value(r, c) != value(0, c)) result_.replica_consistent = false;
       }
@@ -279,16 +204,11 @@ class Verifier {
   Expressions expressions_;
   std::vector<Expression> values_;  // ranks x chunks, row-major
   std::vector<Expression> payload_;
-  std::vector<Round> rounds_;                      // of each rank, this round
-  std::vector<std::vector<std::size_t>> sources_;  // payload of each op of each rank
-  std::vector<Message> sends_;
-  std::vector<Message> receives_;
+  std::vector<ResolvedRound> rounds_;            // of each rank, this round
+  std::vector<std::vector<std::size_t>> terms_;  // payload of each source of each rank's receipts
+  std::vector<ProofMessage> sends_;
+  std::vector<ProofMessage> receives_;
   std::vector<std::uint64_t> sent_;  // stamps of one rank's chunks
-  std::vector<std::uint64_t> stored_;
-  std::vector<std::uint64_t> reduced_;
-  std::vector<Slot> group_of_chunk_;
-  std::vector<Slot> group_of_peer_;
-  std::vector<std::vector<std::size_t>> groups_;  // operations of one rank, this round
   Verification result_;
 };
 
@@ -299,20 +219,19 @@ Verification verify_allreduce(const Schedule& schedule) { return Verifier(schedu
 ScheduleCost count_cost(const Schedule& schedule) {
   ScheduleCost cost;
   cost.rounds = schedule.rounds();
-  Round round;
+  ResolvedRound round;
   for (Rank r = 0; r < schedule.ranks(); ++r) {
     std::int64_t sent = 0;
     std::int64_t received = 0;
     std::int64_t reduced = 0;
     std::int64_t messages = 0;
     for (int t = 0; t < schedule.rounds(); ++t) {
-      schedule.round(r, t, round);
-      for (const Op& op : round.ops()) {
-        if (op.peer == r) continue;
-        const bool is_send = op.kind == OpKind::send;
-        (is_send ? sent : received) += op.chunks.count;
-        if (op.kind == OpKind::recv_reduce) reduced += op.chunks.count;
-        messages += is_send;
+      resolve(schedule, r, t, round);
+      for (const Op& op : round.sends()) sent += op.chunks.count;
+      messages += static_cast<std::int64_t>(round.sends().size());
+      for (const Receipt& receipt : round.receipts()) {
+        received += std::int64_t{receipt.chunks.count} * receipt.messages();
+        reduced += std::int64_t{receipt.chunks.count} * receipt.additions();
       }
     }
     cost.max_sent_chunks = std::max(cost.max_sent_chunks, sent);

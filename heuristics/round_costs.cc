@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -60,17 +61,19 @@ class Loads {
     const int stream_begin = position - r;
     const Schedule& stream = setting_.streams[position / setting_.schedule.ranks()];
     if (t >= stream.rounds()) return;
-    stream.round(r, t, round_);
-    const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
-    double reduced = 0;
-    for (const Op& op : round_.ops()) {
-      if (op.peer == r) continue;  // the mark of the own term in a fold
+    resolve(stream, r, t, round_);
+    for (const Op& op : round_.sends()) {
       const double bytes = setting_.bytes(op.chunks);
-      if (op.kind == OpKind::recv_reduce) reduced += bytes;
-      if (op.kind == OpKind::send && bytes > 0) send(r, op.peer, stream_begin, bytes, traffic);
+      if (bytes > 0) send(r, op.peer, stream_begin, bytes, traffic);
+    }
+    double reduced = 0;
+    for (const Receipt& receipt : round_.receipts()) {
+      const double bytes = setting_.bytes(receipt.chunks);
+      for (int i = 0; i < receipt.additions(); ++i) reduced += bytes;
     }
     // The streams of a rank share its rate.
     const auto streams = static_cast<double>(setting_.streams.size());
+    const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
     reduction_[position] = rate > 0 ? reduced * streams / rate : 0;
   }
 
@@ -105,7 +108,7 @@ class Loads {
   std::vector<double> reduction_;    // by position, seconds
   std::vector<LinkId> routes_;       // of all messages of a round
   std::vector<std::uint32_t> hops_;  // of each of them
-  Round round_;
+  ResolvedRound round_;
   std::vector<LinkId> route_;
 };
 

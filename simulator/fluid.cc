@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/flows.h"
@@ -21,13 +22,13 @@ void require_room(const Schedule& schedule) {
   const int rank_step = std::max(1, schedule.ranks() / 64);
   const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
   double most = 0;
-  Round round;
+  ResolvedRound round;
   for (std::size_t i = 0; i < runs.size(); i += run_step) {
     double sends = 0;
     int asked = 0;
     for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
-      schedule.round(r, runs[i], round);
-      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+      resolve(schedule, r, runs[i], round);
+      sends += static_cast<double>(round.sends().size());
     }
     most = std::max(most, sends / asked * schedule.ranks());
   }

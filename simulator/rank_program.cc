@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/memory_budget.h"
@@ -53,7 +54,6 @@ class PlainRanks final : public RankProgram {
     return static_cast<double>(offsets_[first + static_cast<std::size_t>(chunks.count)] -
                                offsets_[first]);
   }
-  void check_op(Rank rank, int round, const Op& op) const;
   const MessageCost& cost(double bytes, int level);
   std::int32_t path(int from, int to);
   std::int32_t new_path(int from, int to);
@@ -75,7 +75,7 @@ class PlainRanks final : public RankProgram {
   bool one_cost_ = false;  // all messages cost the same
   bool one_size_ = true;   // chunks are equal, so that alike rounds have equal turns
   std::uint64_t open_ = 0;
-  Round round_;
+  ResolvedRound round_;
   std::vector<LinkId> route_;
 };
 
@@ -106,20 +106,6 @@ PlainRanks::PlainRanks(const Scenario& scenario)
   for (std::size_t chunk = 1; chunk < offsets_.size(); ++chunk) {
     one_size_ = one_size_ && offsets_[chunk] - offsets_[chunk - 1] == offsets_[1];
   }
-}
-
-void PlainRanks::check_op(Rank rank, int round, const Op& op) const {
-  const Schedule& schedule = scenario_.schedule;
-  require(op.peer >= 0 && op.peer < schedule.ranks(),
-          fmt::format("{}: rank {} names rank {} in round {}; ranks are 0 to {}", schedule.name(),
-                      rank, op.peer, round, schedule.ranks() - 1));
-  require(op.chunks.first >= 0 && op.chunks.count >= 1 &&
-              op.chunks.count <= schedule.chunks() - op.chunks.first,
-          fmt::format("{}: rank {} names {} chunks from {} on in round {}; chunks are 0 to {}",
-                      schedule.name(), rank, op.chunks.count, op.chunks.first, round,
-                      schedule.chunks() - 1));
-  require(op.peer != rank || op.kind == OpKind::recv_reduce,
-          fmt::format("{}: rank {} sends to itself in round {}", schedule.name(), rank, round));
 }
 
 const MessageCost& PlainRanks::cost(double bytes, int level) {
@@ -170,30 +156,27 @@ void PlainRanks::turn(int position, int round, Turn& out) {
   const int stream_begin = position - rank;
   const Schedule& schedule = stream_of(scenario_.schedule, position / ranks());
   if (round >= schedule.rounds()) return;
-  schedule.round(rank, round, round_);
-  double reduced = 0;
-  for (const Op& op : round_.ops()) {
-    const bool valid = op.peer >= 0 && op.peer < ranks() && op.peer != rank &&
-                       op.chunks.first >= 0 && op.chunks.count >= 1 &&
-                       op.chunks.count <= schedule.chunks() - op.chunks.first;
-    if (!valid) {
-      check_op(rank, round, op);
-      continue;  // the mark of the own term
-    }
+  resolve(schedule, rank, round, round_);
+  for (const Op& op : round_.sends()) {
     const double bytes = size(op.chunks);
     if (bytes == 0) continue;
     const int peer = stream_begin + op.peer;
-    if (op.kind == OpKind::send) {
-      const std::int32_t route = path(position, peer);
-      const Path& on = paths_[static_cast<std::size_t>(route)];
-      const MessageCost& message = cost(bytes, on.level);
-      out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
-                           message.cap, bytes});
-      open_ += message_code(position, peer, round, op.chunks);
-    } else {
+    const std::int32_t route = path(position, peer);
+    const Path& on = paths_[static_cast<std::size_t>(route)];
+    const MessageCost& message = cost(bytes, on.level);
+    out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
+                         message.cap, bytes});
+    open_ += message_code(position, peer, round, op.chunks);
+  }
+  double reduced = 0;
+  for (const Receipt& receipt : round_.receipts()) {
+    const double bytes = size(receipt.chunks);
+    if (bytes == 0) continue;
+    for (const Rank source : round_.sources(receipt)) {
+      if (source == rank) continue;  // the own term
       ++out.arrivals;
-      if (op.kind == OpKind::recv_reduce) reduced += bytes;
-      open_ -= message_code(peer, position, round, op.chunks);
+      if (receipt.folds) reduced += bytes;
+      open_ -= message_code(stream_begin + source, position, round, receipt.chunks);
     }
   }
   out.reduction = Seconds{reduced * reduction_seconds_};
@@ -250,15 +233,17 @@ std::unique_ptr<RankProgram> rank_program(const Scenario& scenario) {
 std::string first_mismatch(const Schedule& schedule) {
   std::vector<Half> sends;
   std::vector<Half> receives;
-  Round round;
+  ResolvedRound round;
   for (int t = 0; t < schedule.rounds(); ++t) {
     sends.clear();
     receives.clear();
     for (Rank r = 0; r < schedule.ranks(); ++r) {
-      schedule.round(r, t, round);
-      for (const Op& op : round.ops()) {
-        if (op.kind == OpKind::send) sends.push_back({r, op.peer, op.chunks});
-        if (op.kind != OpKind::send && op.peer != r) receives.push_back({op.peer, r, op.chunks});
+      resolve(schedule, r, t, round);
+      for (const Op& op : round.sends()) sends.push_back({r, op.peer, op.chunks});
+      for (const Receipt& receipt : round.receipts()) {
+        for (const Rank source : round.sources(receipt)) {
+          if (source != r) receives.push_back({source, r, receipt.chunks});
+        }
       }
     }
     std::sort(sends.begin(), sends.end());

@@ -4,7 +4,7 @@
 //
 // Sizes, routes and costs are resolved here once: chunk boundaries are a table, and a route is
 // found when a pair of ranks first talks. Empty messages do not exist, as execute() never sends
-// them; the mark of the own term in a fold is none either.
+// them.
 #pragma once
 
 #include <memory>
@@ -43,8 +43,8 @@ void set_times(const RankProgram& program, const std::vector<Seconds>& position_
 /// What stream `stream` of a schedule plays; the schedule itself if it has no others.
 const Schedule& stream_of(const Schedule& schedule, int stream);
 
-/// The scenario must outlive the program. Throws InvalidArgument as check() does, and in turn() for
-/// an operation that names a rank or chunks that do not exist.
+/// The scenario must outlive the program. Throws InvalidArgument as check() does, and in turn() as
+/// resolve() does.
 std::unique_ptr<RankProgram> rank_program(const Scenario& scenario);
 
 /// The first send or receive of the schedule without a partner, as text; empty if all have one.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/resolve.h"
 #include "simulator/engines.h"
 
 namespace collbench {
@@ -19,15 +20,15 @@ double estimated_messages(const Schedule& schedule) {
   const int rank_step = std::max(1, ranks / 256);
   const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 256);
   double messages = 0;
-  Round round;
+  ResolvedRound round;
   for (std::size_t i = 0; i < runs.size(); i += run_step) {
     const std::size_t next = i + run_step;
     const int end = next < runs.size() ? runs[next] : schedule.rounds();
     double sends = 0;
     int asked = 0;
     for (Rank r = 0; r < ranks; r += rank_step, ++asked) {
-      schedule.round(r, runs[i], round);
-      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+      resolve(schedule, r, runs[i], round);
+      sends += static_cast<double>(round.sends().size());
     }
     messages += sends * ranks / asked * (end - runs[i]);
   }

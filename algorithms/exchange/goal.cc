@@ -1,5 +1,6 @@
 #include "algorithms/exchange/goal.h"
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -11,16 +12,20 @@ class RankText {
  public:
   RankText(const Schedule& schedule, Rank rank, std::int64_t count, int element_bytes) {
     text_ = "rank " + std::to_string(rank) + " {\n";
-    Round round;
+    ResolvedRound round;
     for (int t = 0; t < schedule.rounds(); ++t) {
-      schedule.round(rank, t, round);
+      resolve(schedule, rank, t, round);
+      const auto bytes = [&](Chunks chunks) {
+        return element_bytes *
+               (schedule.partition()(chunks.first + chunks.count, count, element_bytes) -
+                schedule.partition()(chunks.first, count, element_bytes));
+      };
       begin_ = label_;
-      for (const Op& op : round.ops()) {
-        const Chunks chunks = op.chunks;
-        const std::int64_t elements =
-            schedule.partition()(chunks.first + chunks.count, count, element_bytes) -
-            schedule.partition()(chunks.first, count, element_bytes);
-        if (elements > 0 && op.peer != rank) add(op, elements * element_bytes, t);
+      for (const Op& op : round.sends()) add("send", op.peer, bytes(op.chunks), t);
+      for (const Receipt& receipt : round.receipts()) {
+        for (const Rank source : round.sources(receipt)) {
+          if (source != rank) add("recv", source, bytes(receipt.chunks), t);
+        }
       }
       end_round();
     }
@@ -36,10 +41,10 @@ class RankText {
     text_ += name(label) + " requires " + name(required) + "\n";
   }
 
-  void add(const Op& op, std::int64_t bytes, int round) {
-    const bool is_send = op.kind == OpKind::send;
-    text_ += name(++label_) + ": " + (is_send ? "send " : "recv ") + std::to_string(bytes) + "b " +
-             (is_send ? "to " : "from ") + std::to_string(op.peer) + " tag " +
+  void add(const std::string& verb, Rank peer, std::int64_t bytes, int round) {
+    if (bytes == 0) return;
+    text_ += name(++label_) + ": " + verb + " " + std::to_string(bytes) + "b " +
+             (verb == "send" ? "to " : "from ") + std::to_string(peer) + " tag " +
              std::to_string(round) + "\n";
     if (joined_ > 0) require_label(label_, joined_);
   }

@@ -5,6 +5,7 @@
 #include <pugixml.hpp>
 
 #include "algorithms/exchange/msccl_xml.h"
+#include "algorithms/resolve.h"
 
 namespace collbench {
 namespace {
@@ -34,15 +35,15 @@ class RankProgram {
  public:
   RankProgram(const Schedule& schedule, Rank rank)
       : written_(static_cast<std::size_t>(schedule.chunks())), read_(written_.size()) {
-    Round round;
+    ResolvedRound round;
     for (int t = 0; t < schedule.rounds(); ++t) {
-      schedule.round(rank, t, round);
+      resolve(schedule, rank, t, round);
       // Sends first: they carry the values from before the round.
-      for (const Op& op : round.ops()) {
-        if (op.kind == OpKind::send) add_send(op);
-      }
-      for (const Op& op : round.ops()) {
-        if (op.kind != OpKind::send && op.peer != rank) add_receive(op);
+      for (const Op& op : round.sends()) add_send(op);
+      for (const Receipt& receipt : round.receipts()) {
+        for (const Rank source : round.sources(receipt)) {
+          if (source != rank) add_receive(source, receipt);
+        }
       }
     }
   }
@@ -58,16 +59,15 @@ class RankProgram {
     for_each(op.chunks, [&](int c) { read_[c].push_back(place); });
   }
 
-  void add_receive(const Op& op) {
-    const int block = block_for(op.peer, false);
+  void add_receive(Rank source, const Receipt& receipt) {
+    const int block = block_for(source, false);
     std::map<int, int> waits;
-    for_each(op.chunks, [&](int c) {
+    for_each(receipt.chunks, [&](int c) {
       wait_for(written_[c], block, waits);
       for (const Place& reader : read_[c]) wait_for(reader, block, waits);
     });
-    const char* type = op.kind == OpKind::recv ? "r" : "rrc";
-    const Place place = append(block, type, op.chunks, waits);
-    for_each(op.chunks, [&](int c) {
+    const Place place = append(block, receipt.folds ? "rrc" : "r", receipt.chunks, waits);
+    for_each(receipt.chunks, [&](int c) {
       written_[c] = place;
       read_[c].clear();
     });

@@ -2,12 +2,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "algorithms/earliest_rounds.h"
 #include "algorithms/exchange/msccl_program.h"
 #include "algorithms/exchange/msccl_xml.h"
+#include "algorithms/resolve.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -21,10 +23,11 @@ struct Message {
 };
 
 // Runs a program step by step, in some order its waits allow, and records its messages in the order
-// of their receipt and what each must come after, by the chunks they read and write.
+// of their receipt and what each must come after, by the chunks they read and write. Without long
+// folds, a round adds at most one message to a chunk.
 class Run {
  public:
-  explicit Run(const MscclProgram& program) : program_(program) {
+  Run(const MscclProgram& program, bool long_folds) : program_(program), long_folds_(long_folds) {
     for (Rank gpu = 0; gpu < static_cast<Rank>(program.gpus.size()); ++gpu) {
       state_.emplace_back();
       const std::vector<MscclBlock>& blocks = program.gpus[gpu].blocks;
@@ -130,15 +133,21 @@ class Run {
     received_.push_back(id);
     for (int c = step.chunks.first; c < step.chunks.first + step.chunks.count; ++c) {
       History& history = state_[gpu].chunks[c];
-      // A round stores nothing that it also sends or adds to, but may send what it then adds to.
+      // A round stores nothing that it also sends or adds to, but may send what it then adds to,
+      // and add to one range several times.
       for (const int read : history.read) precede(read, id, step.reduces ? 0 : 1);
-      if (history.written >= 0) {
-        precede(history.written, id, step.reduces && messages_[history.written].reduces ? 0 : 1);
-      }
+      if (history.written >= 0) precede(history.written, id, joins(history.written, id) ? 0 : 1);
       history.written = id;
       history.read.clear();
     }
     return true;
+  }
+
+  // Whether both messages may be terms of one fold.
+  bool joins(int earlier, int later) const {
+    const Message& a = messages_[earlier];
+    const Message& b = messages_[later];
+    return long_folds_ && a.reduces && b.reduces && a.chunks == b.chunks;
   }
 
   void precede(int from, int to, int delay) {
@@ -165,6 +174,7 @@ class Run {
   }
 
   const MscclProgram& program_;
+  const bool long_folds_;
   std::vector<GpuState> state_;
   std::map<std::tuple<Rank, Rank, int>, Connection> connections_;
   std::deque<std::pair<Rank, int>> ready_;
@@ -178,16 +188,12 @@ struct TimedOp {
   Op op;
 };
 
-}  // namespace
-
-Schedule from_msccl_xml(std::string_view xml) {
-  const MscclProgram program = read_msccl_program(xml);
-  const Run run(program);
+// The messages in the earliest rounds, or nothing if there are none in which all waits hold.
+std::optional<Schedule> in_rounds(const MscclProgram& program, bool long_folds) {
+  const Run run(program, long_folds);
   const auto count = static_cast<int>(run.messages().size());
   const auto rounds = earliest_rounds(count, run.precedences());
-  require(rounds.has_value(),
-          "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
-          "without reducing them");
+  if (!rounds) return std::nullopt;
   auto rows = std::make_shared<std::vector<std::vector<TimedOp>>>(program.gpus.size());
   int last = -1;
   for (const int id : run.received()) {
@@ -205,7 +211,35 @@ Schedule from_msccl_xml(std::string_view xml) {
     auto at = std::lower_bound(row.begin(), row.end(), TimedOp{t, {}}, earlier);
     for (; at != row.end() && at->round == t; ++at) out.push(at->op);
   };
-  return {program.name, {static_cast<int>(program.gpus.size()), program.chunks, last + 1}, play};
+  const Shape shape{static_cast<int>(program.gpus.size()), program.chunks, last + 1};
+  return Schedule(program.name, shape, play);
+}
+
+// Throws InvalidArgument for rounds that resolve() refuses.
+void check_rounds(const Schedule& schedule) {
+  ResolvedRound round;
+  for (Rank r = 0; r < schedule.ranks(); ++r) {
+    for (int t = 0; t < schedule.rounds(); ++t) resolve(schedule, r, t, round);
+  }
+}
+
+}  // namespace
+
+Schedule from_msccl_xml(std::string_view xml) {
+  const MscclProgram program = read_msccl_program(xml);
+  const std::optional<Schedule> schedule = in_rounds(program, true);
+  require(schedule.has_value(),
+          "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
+          "without reducing them");
+  try {
+    check_rounds(*schedule);
+    return *schedule;
+  } catch (const InvalidArgument&) {
+    // Folds that cross: more rounds with fewer terms each keep the order of the program.
+    const std::optional<Schedule> longer = in_rounds(program, false);
+    if (!longer) throw;
+    return *longer;
+  }
 }
 
 }  // namespace collbench

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
+#include "algorithms/resolve.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
@@ -31,11 +32,11 @@ double messages_to_look_at(const Schedule& schedule) {
   const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
   double sends = 0;
   int asked = 0;
-  Round round;
+  ResolvedRound round;
   for (std::size_t i = 0; i < runs.size(); i += run_step) {
     for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
-      schedule.round(r, runs[i], round);
-      for (const Op& op : round.ops()) sends += op.kind == OpKind::send ? 1 : 0;
+      resolve(schedule, r, runs[i], round);
+      sends += static_cast<double>(round.sends().size());
     }
   }
   return sends / asked * schedule.ranks() * static_cast<double>(runs.size());

@@ -53,19 +53,21 @@ void SimulatedEndpoint::enter(int round) {
   sends_ = 0;
   left_ = turn_.sends.size() + static_cast<std::size_t>(turn_.arrivals);
   if (turn_.arrivals == 0) return;
-  schedule_.round(rank_, round, row_);
+  resolve(schedule_, rank_, round, row_);
   const Scenario& scenario = world_.scenario();
-  const int width = size_of(scenario.type);
-  for (const Op& op : row_.ops()) {
-    if (op.kind == OpKind::send || op.peer == rank_) continue;
-    const auto place = [&](int chunk) {
-      return schedule_.partition()(chunk, scenario.count, width);
-    };
+  const auto place = [&](int chunk) {
+    return schedule_.partition()(chunk, scenario.count, size_of(scenario.type));
+  };
+  for (const Receipt& receipt : row_.receipts()) {
+    const Chunks chunks = receipt.chunks;
     const bool empty =
-        scenario.count == 0 || (!scenario.equal_chunks &&
-                                place(op.chunks.first) == place(op.chunks.first + op.chunks.count));
-    if (!empty)
-      expected_[op.peer].push_back(world_.expect(stream_begin_ + op.peer, stream_begin_ + rank_));
+        scenario.count == 0 ||
+        (!scenario.equal_chunks && place(chunks.first) == place(chunks.first + chunks.count));
+    if (empty) continue;
+    for (const Rank source : row_.sources(receipt)) {
+      if (source == rank_) continue;
+      expected_[source].push_back(world_.expect(stream_begin_ + source, stream_begin_ + rank_));
+    }
   }
 }
 

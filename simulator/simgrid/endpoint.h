@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algorithms/resolve.h"
 #include "simulator/simgrid/world.h"
 #include "transports/endpoint.h"
 
@@ -66,7 +67,7 @@ class SimulatedEndpoint final : public Endpoint {
   std::size_t left_ = 0;  // operations of the round still to come
   std::size_t sends_ = 0;
   Turn turn_;
-  Round row_;
+  ResolvedRound row_;
   std::unordered_map<Rank, std::deque<SimgridMessagePtr>> expected_;
   std::deque<SimgridMessagePtr> sent_;  // whose put is not yet freed
   std::unordered_map<Ticket, Receive> receives_;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/instances.h"
+#include "tests/algorithms/simulated_ranks.h"
 
 #include "algorithms/verify.h"
 #include "core/error.h"
@@ -69,6 +70,48 @@ TEST(MscclXml, ReadsARingOfFusedSteps) {
 
 TEST(MscclXml, LevelisesAnExchangeIntoOneRound) {
   const Schedule schedule = from_msccl_xml(to_msccl_xml(make_schedule("recursive-doubling", 8)));
+  EXPECT_EQ(schedule.rounds(), 3);
+}
+
+// A program in which rank 0 gets `receives`, each by a block of its own that waits for the one
+// before, and sends all to the others at the end.
+struct Received {
+  Rank from;
+  Chunks chunks;
+};
+
+std::string collected_at_rank_0(int ranks, int chunks, const std::vector<Received>& receives) {
+  const auto play = [=](Rank r, int t, Round& out) {
+    if (t == static_cast<int>(receives.size())) {
+      for (Rank to = 1; r == 0 && to < ranks; ++to) out.send(to, {0, chunks});
+      if (r != 0) out.recv(0, {0, chunks});
+      return;
+    }
+    const Received& now = receives[static_cast<std::size_t>(t)];
+    if (r == now.from) out.send(0, now.chunks);
+    if (r == 0) out.recv_reduce(now.from, now.chunks);
+  };
+  const int rounds = static_cast<int>(receives.size()) + 1;
+  return to_msccl_xml({"collected", {ranks, chunks, rounds}, play});
+}
+
+TEST(MscclXml, PutsOverlappingAdditionsIntoRoundsOfTheirOwn) {
+  const Schedule schedule = from_msccl_xml(
+      collected_at_rank_0(4, 2, {{1, {0}}, {2, {0, 2}}, {3, {0}}, {1, {1}}, {3, {1}}}));
+  const Verification verification = verify_allreduce(schedule);
+  ASSERT_TRUE(verification.ok()) << verification.violations[0].what;
+  const Vectors x = random_vectors(4, 32, 2);
+  const Vectors sums = play(schedule, x);
+  for (std::size_t i = 0; i < 16; ++i) {
+    ASSERT_EQ(sums[0][i], ((x[0][i] + x[1][i]) + x[2][i]) + x[3][i]) << i;
+  }
+}
+
+TEST(MscclXml, PutsAdditionsThatCrossIntoRoundsOfTheirOwn) {
+  const Schedule schedule =
+      from_msccl_xml(collected_at_rank_0(3, 2, {{1, {0}}, {2, {1}}, {1, {1}}, {2, {0}}}));
+  const Verification verification = verify_allreduce(schedule);
+  ASSERT_TRUE(verification.ok()) << verification.violations[0].what;
   EXPECT_EQ(schedule.rounds(), 3);
 }
 

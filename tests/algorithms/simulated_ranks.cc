@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "algorithms/resolve.h"
 #include "core/random.h"
 
 namespace collbench {
@@ -31,30 +32,22 @@ Vectors play(const Schedule& schedule, Vectors vectors) {
     return Values(vectors[r].begin() + first(chunks.first),
                   vectors[r].begin() + first(chunks.first + chunks.count));
   };
-  std::vector<Round> rounds(vectors.size());
+  std::vector<ResolvedRound> rounds(vectors.size());
   for (int t = 0; t < schedule.rounds(); ++t) {
     std::map<std::pair<Rank, Rank>, std::deque<Values>> mail;
     for (Rank r = 0; r < schedule.ranks(); ++r) {
-      schedule.round(r, t, rounds[r]);
-      for (const Op& op : rounds[r].ops()) {
-        if (op.kind == OpKind::send) mail[{r, op.peer}].push_back(values(r, op.chunks));
-      }
+      resolve(schedule, r, t, rounds[r]);
+      for (const Op& op : rounds[r].sends()) mail[{r, op.peer}].push_back(values(r, op.chunks));
     }
     for (Rank r = 0; r < schedule.ranks(); ++r) {
-      std::map<std::pair<int, int>, std::vector<Values>> folds;  // terms by first chunk and count
-      std::map<std::pair<int, int>, bool> marked;
-      for (const Op& op : rounds[r].ops()) {
-        if (op.kind == OpKind::send) continue;
-        const std::pair key{op.chunks.first, op.chunks.count};
-        marked[key] = marked[key] || op.peer == r;
-        folds[key].push_back(op.peer == r ? values(r, op.chunks) : mail.at({op.peer, r}).at(0));
-        if (op.peer != r) mail.at({op.peer, r}).pop_front();
-        if (op.kind == OpKind::recv) marked[key] = true;  // replaces the own term
-      }
-      for (auto& [key, terms] : folds) {
-        if (!marked[key]) terms.insert(terms.begin(), values(r, {key.first, key.second}));
+      for (const Receipt& receipt : rounds[r].receipts()) {
+        std::vector<Values> terms;
+        for (const Rank source : rounds[r].sources(receipt)) {
+          terms.push_back(source == r ? values(r, receipt.chunks) : mail.at({source, r}).at(0));
+          if (source != r) mail.at({source, r}).pop_front();
+        }
         const Values sum = fold(terms);
-        std::copy(sum.begin(), sum.end(), vectors[r].begin() + first(key.first));
+        std::copy(sum.begin(), sum.end(), vectors[r].begin() + first(receipt.chunks.first));
       }
     }
   }

@@ -2,7 +2,9 @@
 // cases computed by hand.
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/simulator/scenarios.h"
@@ -275,15 +277,35 @@ TEST(BadSchedule, RanksAndChunksThatDoNotExistAreNamed) {
   const auto far = [](Rank r, int, Round& out) {
     if (r == 0) out.send(7, {0});
   };
-  EXPECT_EQ(error_of({"bad", {2, 1, 1}, far}),
-            "bad: rank 0 names rank 7 in round 0; ranks are 0 to 1");
+  EXPECT_EQ(error_of({"bad", {2, 1, 1}, far}), "bad: round 0: rank 0 names peer 7, outside 0 to 1");
   const auto wide = [](Rank r, int, Round& out) {
     if (r == 0) out.send(1, {3, 2});
   };
   EXPECT_EQ(error_of({"bad", {2, 4, 1}, wide}),
-            "bad: rank 0 names 2 chunks from 3 on in round 0; chunks are 0 to 3");
+            "bad: round 0: rank 0 names chunks 3 to 4, outside 0 to 3");
   const auto self = [](Rank r, int, Round& out) { out.send(r, {0}); };
-  EXPECT_EQ(error_of({"bad", {2, 1, 1}, self}), "bad: rank 0 sends to itself in round 0");
+  EXPECT_EQ(error_of({"bad", {2, 1, 1}, self}),
+            "bad: round 0: rank 0 sends to or receives from itself");
+}
+
+TEST(BadSchedule, AdditionsToOverlappingRangesAreRefusedByEveryEngine) {
+  const std::vector<Chunks> sent{{0, 1}, {0, 2}, {0, 1}};
+  const auto play = [sent](Rank r, int, Round& out) {
+    if (r > 0) out.send(0, sent[static_cast<std::size_t>(r - 1)]);
+    for (Rank from = 1; r == 0 && from < 4; ++from) {
+      out.recv_reduce(from, sent[static_cast<std::size_t>(from - 1)]);
+    }
+  };
+  const Scenario scenario = plain_scenario(Schedule("bad", {4, 2, 1}, play), plain_star(4));
+  for (const Engine engine : {Engine::fluid, Engine::quotient, Engine::model}) {
+    try {
+      simulate(scenario, engine);
+      ADD_FAILURE() << "accepted by engine " << static_cast<int>(engine);
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith("bad: round 0: rank 0 adds to chunk 0 and "
+                                                    "adds to chunks 0 to 1 in one round"));
+    }
+  }
 }
 
 TEST(BadScenario, WrongPlacementsAndProtocolsAreRefused) {

@@ -7,6 +7,8 @@
 
 #include "tests/simulator/scenarios.h"
 
+#include "algorithms/resolve.h"
+#include "core/error.h"
 #include "core/random.h"
 #include "topologies/networks/networks.h"
 
@@ -17,27 +19,41 @@ using Random = RandomEngine;
 
 int below(Random& random, int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); }
 
+bool resolves(const Schedule& schedule, Rank rank, int round) {
+  try {
+    resolve(schedule, rank, round);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 /// Matched rounds of messages between random pairs; not an all-reduce, but playable.
 Schedule random_schedule(Random& random, int ranks) {
   const int rounds = 1 + below(random, 6);
-  const int chunks = 1 + below(random, 8);
-  const auto table = std::make_shared<std::vector<Round>>(ranks * rounds);
+  const int chunks = 4 + below(random, 29);
+  const auto table = std::make_shared<std::vector<std::vector<Op>>>(ranks * rounds);
+  const auto play = [table, rounds](Rank r, int t, Round& out) {
+    for (const Op& op : (*table)[r * rounds + t]) out.push(op);
+  };
+  const Schedule schedule("random", {ranks, chunks, rounds}, play);
   for (int t = 0; t < rounds; ++t) {
     for (int i = below(random, 2 * ranks + 1); i > 0; --i) {
       const Rank from = below(random, ranks);
       const Rank to = below(random, ranks);
       if (from == to) continue;
       const int first = below(random, chunks);
-      const Chunks some{first, 1 + below(random, chunks - first)};
-      (*table)[from * rounds + t].send(to, some);
-      Round& receiver = (*table)[to * rounds + t];
-      below(random, 2) == 0 ? receiver.recv(from, some) : receiver.recv_reduce(from, some);
+      const Chunks some{first, 1 + below(random, std::min(3, chunks - first))};
+      std::vector<Op>& receiver = (*table)[to * rounds + t];
+      receiver.push_back({below(random, 2) == 0 ? OpKind::recv : OpKind::recv_reduce, from, some});
+      if (resolves(schedule, to, t)) {
+        (*table)[from * rounds + t].push_back({OpKind::send, to, some});
+      } else {
+        receiver.pop_back();
+      }
     }
   }
-  const auto play = [table, rounds](Rank r, int t, Round& out) {
-    for (const Op& op : (*table)[r * rounds + t].ops()) out.push(op);
-  };
-  return {"random", {ranks, chunks, rounds}, play};
+  return schedule;
 }
 
 /// A connected graph: a random tree over hosts and switches, and some more cables.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/resolve.h"
+
 namespace collbench {
 namespace {
 
@@ -73,17 +75,19 @@ class Reference {
   }
 
   void tabulate_turn(int p, int t) {
-    Round round;
+    ResolvedRound round;
     const int ranks = scenario_.schedule.ranks();
     const Rank r = p % ranks;
     const Schedule& stream = streams_[p / ranks];
-    if (t < stream.rounds()) stream.round(r, t, round);
+    if (t < stream.rounds()) resolve(stream, r, t, round);
     const Costs& costs = scenario_.machine.costs;
     double reduced = 0;
-    for (const Op& op : round.ops()) {
+    for (const Receipt& receipt : round.receipts()) {
+      reduced += bytes(receipt.chunks) * receipt.additions();
+    }
+    for (const Op& op : round.sends()) {
       const double size = bytes(op.chunks);
-      if (op.kind == OpKind::recv_reduce && op.peer != r) reduced += size;
-      if (op.kind != OpKind::send || size == 0) continue;
+      if (size == 0) continue;
       Message message;
       message.from = p;
       message.to = p - r + op.peer;

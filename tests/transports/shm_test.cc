@@ -1,4 +1,5 @@
 // Every algorithm, played for real on threads: exact sums, the same bits everywhere.
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <cstring>
@@ -165,6 +166,52 @@ TEST(Fusion, GivesTheSameBitsAsTheRoundsItReplaces) {
       }
     }
   }
+}
+
+// Rank 0 plays `ops` in one round; the others send what it receives, in its order.
+Schedule collected_at_rank_0(int ranks, int chunks, std::vector<Op> ops) {
+  const auto collect = [ops = std::move(ops)](Rank r, int, Round& out) {
+    for (const Op& op : ops) {
+      if (r == 0) out.push(op);
+      if (r == op.peer) out.send(0, op.chunks);
+    }
+  };
+  return {"collected", {ranks, chunks, 1}, collect};
+}
+
+TEST(Plan, FoldsInterleavedRangesAsTheProofDoes) {
+  const auto add = [](Rank from, int chunk) { return Op{OpKind::recv_reduce, from, {chunk}}; };
+  const Schedule schedule =
+      collected_at_rank_0(4, 3, {add(1, 0), add(2, 2), add(3, 2), add(3, 0), add(2, 0), add(1, 1)});
+  RandomEngine engine = random_engine(5, "interleaved");
+  std::normal_distribution<float> normal;
+  Buffers x(4, std::vector<float>(3 * 64));
+  for (auto& input : x) {
+    for (float& value : input) value = normal(engine);
+  }
+  const std::vector<float> sum = play(schedule, x, ReduceOp::sum, true)[0];
+  for (std::size_t i = 0; i < 64; ++i) {
+    ASSERT_EQ(sum[i], ((x[0][i] + x[1][i]) + x[3][i]) + x[2][i]);
+    ASSERT_EQ(sum[64 + i], x[0][64 + i] + x[1][64 + i]);
+    ASSERT_EQ(sum[128 + i], (x[0][128 + i] + x[2][128 + i]) + x[3][128 + i]);
+  }
+  // One reduction each, though rank 2 sends chunk 2 first: f16 sums are not rounded on the way.
+  const Plan plan(schedule, 0, 3 * 64, DataType::f16, ReduceOp::sum, true);
+  const auto reductions =
+      std::count_if(plan.steps().begin(), plan.steps().end(),
+                    [](const Step& step) { return step.kind == Step::Kind::recv_reduce; });
+  EXPECT_EQ(reductions, 3);
+}
+
+TEST(Plan, RefusesRangesThatOverlapWithoutBeingEqual) {
+  const auto add = [](Rank from, Chunks chunks) { return Op{OpKind::recv_reduce, from, chunks}; };
+  const Schedule schedule =
+      collected_at_rank_0(4, 2, {add(1, {0, 1}), add(2, {0, 2}), add(3, {0, 1})});
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+    EXPECT_THROW(Plan(schedule, 0, 1000, DataType::f32, op, true), InvalidArgument);
+  }
+  // Even where the second chunk is empty and the elements would be the same.
+  EXPECT_THROW(Plan(schedule, 0, 1, DataType::f32, ReduceOp::sum, true), InvalidArgument);
 }
 
 TEST(ShmEndpoint, NamesTheRankThatNeverArrives) {

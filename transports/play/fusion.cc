@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/resolve.h"
+
 namespace collbench {
 
 namespace {
@@ -17,34 +19,43 @@ struct ChunkUse {
   int received = 0;
 };
 
-// The owner's fold from its group: the own term leads unless its place is marked.
-void append_source(ChunkUse& use, Rank rank, Rank peer, bool& marked) {
-  if (peer == rank) marked = true;
-  use.order.push_back(peer);
+// Applies `note` to the use of each of the chunks; false if it is for one.
+template <class Note>
+bool all_of(std::vector<ChunkUse>& uses, Chunks chunks, Note note) {
+  const auto first = uses.begin() + chunks.first;
+  return std::all_of(first, first + chunks.count, note);
 }
 
-// Notes one operation; false if it does not fit the shape.
-bool note(const Op& op, Rank rank, int round, std::vector<ChunkUse>& uses,
-          std::vector<char>& marked) {
-  for (int c = op.chunks.first; c < op.chunks.first + op.chunks.count; ++c) {
-    const auto i = static_cast<std::size_t>(c);
-    ChunkUse& use = uses[i];
-    if (round == 0 && op.kind == OpKind::recv_reduce) {
-      if (use.owner != -1 && use.owner != rank) return false;
+// Whether what a rank does in round 0 fits the shape: it folds what it owns.
+bool note_folds(const ResolvedRound& round, Rank rank, std::vector<ChunkUse>& uses) {
+  for (const Op& op : round.sends()) {
+    all_of(uses, op.chunks, [](ChunkUse& use) { return ++use.sent_to_owner > 0; });
+  }
+  for (const Receipt& receipt : round.receipts()) {
+    const std::span<const Rank> sources = round.sources(receipt);
+    const auto own = [&](ChunkUse& use) {
+      if (use.owner != -1) return false;
       use.owner = rank;
-      bool mark = marked[i] != 0;
-      append_source(use, rank, op.peer, mark);
-      marked[i] = mark ? 1 : 0;
-    } else if (round == 0 && op.kind == OpKind::send) {
-      ++use.sent_to_owner;
-    } else if (round == 1 && op.kind == OpKind::recv) {
-      if (use.owner == rank || op.peer != use.owner) return false;
+      use.order.assign(sources.begin(), sources.end());
+      return true;
+    };
+    if (!receipt.folds || !all_of(uses, receipt.chunks, own)) return false;
+  }
+  return true;
+}
+
+// The same of round 1: it sends what it owns and stores the rest from its owners.
+bool note_copies(const ResolvedRound& round, Rank rank, std::vector<ChunkUse>& uses) {
+  for (const Op& op : round.sends()) {
+    if (!all_of(uses, op.chunks, [&](ChunkUse& use) { return use.owner == rank; })) return false;
+  }
+  for (const Receipt& receipt : round.receipts()) {
+    const Rank from = round.sources(receipt).front();
+    const auto store = [&](ChunkUse& use) {
       ++use.received;
-    } else if (round == 1 && op.kind == OpKind::send) {
-      if (use.owner != rank) return false;
-    } else {
-      return false;
-    }
+      return use.owner == from;
+    };
+    if (receipt.folds || !all_of(uses, receipt.chunks, store)) return false;
   }
   return true;
 }
@@ -61,19 +72,14 @@ bool is_permutation_of_ranks(const std::vector<Rank>& order, int ranks) {
 std::vector<ChunkUse> chunk_uses(const Schedule& schedule) {
   const int n = schedule.ranks();
   std::vector<ChunkUse> uses(static_cast<std::size_t>(schedule.chunks()));
-  std::vector<char> marked(uses.size(), 0);
-  Round round;
+  ResolvedRound round;
   for (int t = 0; t < 2; ++t) {
     for (Rank r = 0; r < n; ++r) {
-      schedule.round(r, t, round);
-      for (const Op& op : round.ops()) {
-        if (!note(op, r, t, uses, marked)) return {};
-      }
+      resolve(schedule, r, t, round);
+      if (t == 0 ? !note_folds(round, r, uses) : !note_copies(round, r, uses)) return {};
     }
   }
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    ChunkUse& use = uses[i];
-    if (marked[i] == 0) use.order.insert(use.order.begin(), use.owner);
+  for (const ChunkUse& use : uses) {
     const bool whole = use.sent_to_owner == n - 1 && use.received == n - 1;
     if (!whole || !is_permutation_of_ranks(use.order, n)) return {};
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <span>
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 #include "transports/play/completion.h"
 
@@ -34,7 +36,7 @@ class PlanBuilder {
 
   void build() {
     for (int t = 0; t < schedule_.rounds(); ++t) {
-      schedule_.round(plan_.rank_, t, round_);
+      resolve(schedule_, plan_.rank_, t, round_);
       wait_for_old_snapshots();
       post_sends();
       wait_for_overwritten_sends();
@@ -54,12 +56,6 @@ class PlanBuilder {
     std::int32_t ticket;
     Place place;
     Range range;
-  };
-  // Reductions of this round into one range, in the order written.
-  struct Group {
-    Op op;
-    Range range;
-    std::vector<Rank> sources;
   };
 
   Range range(Chunks chunks) const {
@@ -84,16 +80,16 @@ class PlanBuilder {
 
   // This round's snapshots will lie where earlier ones may still be read.
   void wait_for_old_snapshots() {
-    for (const Op& op : round_.ops()) {
+    for (const Op& op : round_.sends()) {
       const Range r = range(op.chunks);
-      if (op.kind == OpKind::send && reduced_this_round(r)) wait_for_sends(Place::scratch, r);
+      if (folded_this_round(r)) wait_for_sends(Place::scratch, r);
     }
   }
 
   // After this round's sends are on their way: peers need not wait for what this rank waits for.
   void wait_for_overwritten_sends() {
-    for (const Op& op : round_.ops()) {
-      if (op.kind != OpKind::send) wait_for_sends(Place::output, range(op.chunks));
+    for (const Receipt& receipt : round_.receipts()) {
+      wait_for_sends(Place::output, range(receipt.chunks));
     }
   }
 
@@ -124,10 +120,11 @@ class PlanBuilder {
     return Place::output;
   }
 
-  bool reduced_this_round(Range r) const {
-    return std::any_of(round_.ops().begin(), round_.ops().end(), [&](const Op& op) {
-      return op.kind == OpKind::recv_reduce && range(op.chunks).overlaps(r);
-    });
+  bool folded_this_round(Range r) const {
+    const auto clash = [&](const Receipt& receipt) {
+      return receipt.folds && range(receipt.chunks).overlaps(r);
+    };
+    return std::any_of(round_.receipts().begin(), round_.receipts().end(), clash);
   }
 
   // Copies what has not been copied this round: one snapshot serves every send of a chunk.
@@ -152,11 +149,11 @@ class PlanBuilder {
   void post_sends() {
     snapshot_.clear();
     std::map<Rank, int> messages;
-    for (const Op& op : round_.ops()) {
+    for (const Op& op : round_.sends()) {
       const Range r = range(op.chunks);
-      if (op.kind != OpKind::send || r.first == r.last) continue;
+      if (r.first == r.last) continue;
       Place place = current_place(op.chunks);
-      if (place == Place::output && reduced_this_round(r)) {
+      if (place == Place::output && folded_this_round(r)) {
         take_snapshot(op.chunks);
         place = Place::scratch;
       }
@@ -173,56 +170,28 @@ class PlanBuilder {
     }
   }
 
-  // The receives of the round as groups. A reduction joins the group of its chunks unless a later
-  // group already takes a message of its peer: messages of one peer are taken in the order written.
-  std::vector<Group> groups() const {
-    std::vector<Group> groups;
-    std::map<Rank, std::size_t> last_of_peer;
-    for (const Op& op : round_.ops()) {
-      const Range r = range(op.chunks);
-      if (op.kind == OpKind::send || r.first == r.last) continue;
-      std::size_t g = groups.size();
-      for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (groups[i].op.kind == op.kind && op.kind == OpKind::recv_reduce &&
-            groups[i].range == r) {
-          g = i;
-        }
-      }
-      const auto taken = last_of_peer.find(op.peer);
-      if (taken != last_of_peer.end() && taken->second > g) g = groups.size();
-      if (g == groups.size()) groups.push_back({op, r, {}});
-      groups[g].sources.push_back(op.peer);
-      last_of_peer[op.peer] = g;
-    }
-    return groups;
-  }
-
   void post_receives(int t) {
-    std::vector<Range> posted;
-    const std::vector<Group> all = groups();
-    for (const Group& group : all) {
-      const bool last = std::none_of(&group + 1, all.data() + all.size(), [&](const Group& later) {
-        return later.range.overlaps(group.range);
-      });
-      const bool clash = std::any_of(posted.begin(), posted.end(),
-                                     [&](const Range& p) { return p.overlaps(group.range); });
-      if (clash) wait_for_receives();
-      posted.push_back(group.range);
+    for (const Receipt& receipt : round_.receipts()) {
+      const Range r = range(receipt.chunks);
+      if (r.first == r.last) continue;
+      std::span<const Rank> sources = round_.sources(receipt);
       Step step{.kind = Step::Kind::recv,
-                .peer = group.op.peer,
+                .peer = sources.front(),
                 .ticket = plan_.tickets_++,
-                .first = group.range.first,
-                .count = group.range.last - group.range.first};
-      if (group.op.kind == OpKind::recv_reduce) {
+                .first = r.first,
+                .count = r.last - r.first};
+      if (receipt.folds) {
+        if (sources.front() == plan_.rank_) sources = sources.subspan(1);  // leads unmarked
         step.kind = Step::Kind::recv_reduce;
-        step.from = current_place(group.op.chunks);
+        step.peer = -1;
+        step.from = current_place(receipt.chunks);
         step.first_source = static_cast<std::int32_t>(plan_.sources_.size());
-        step.source_count = static_cast<std::int32_t>(group.sources.size());
-        step.completes = last && completion_ && completion_->whole_operations &&
-                         completion_->at(t, group.op.chunks.first);
-        plan_.sources_.insert(plan_.sources_.end(), group.sources.begin(), group.sources.end());
+        step.source_count = static_cast<std::int32_t>(sources.size());
+        step.completes = completion_ && completion_->whole_operations &&
+                         completion_->at(t, receipt.chunks.first);
+        plan_.sources_.insert(plan_.sources_.end(), sources.begin(), sources.end());
       }
-      mark_written(group.op.chunks);
+      mark_written(receipt.chunks);
       receiving_.push_back(step.ticket);
       plan_.steps_.push_back(step);
     }
@@ -239,7 +208,7 @@ class PlanBuilder {
 
   const Schedule& schedule_;
   Plan& plan_;
-  Round round_;
+  ResolvedRound round_;
   std::vector<bool> fresh_;  // per chunk: its value is still only in the input
   std::vector<Sent> in_flight_;
   std::vector<std::int32_t> receiving_;

@@ -3,7 +3,7 @@
 //
 // Making it settles everything that the rounds leave open:
 // - Chunks become element ranges; empty ones vanish on both sides.
-// - The recv_reduces of a round into the same chunks become one N-way reduction.
+// - Every fold of a resolved round becomes one N-way reduction.
 // - Sends are waited for late: before the first write into what they carry, or at the end.
 // - A send whose chunks its own rank reduces into in the same round carries the values from before
 //   the round, so it is sent from a snapshot in scratch memory.
@@ -44,8 +44,8 @@ struct Step {
 /// Thread safety: immutable after construction.
 class Plan {
  public:
-  /// Requires 0 <= rank < schedule.ranks() and count >= 0. O(rounds of the rank); for avg O(all
-  /// ops).
+  /// Throws InvalidArgument for what resolve() refuses. Requires 0 <= rank < schedule.ranks() and
+  /// count >= 0. O(operations of the rank); for avg O(all operations).
   Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType type, ReduceOp op,
        bool in_place);
 
