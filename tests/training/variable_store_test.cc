@@ -83,7 +83,7 @@ TEST(VariableStoreTest, AStoreMadeFromItsContentsGoesOnInTheSameBits) {
       whole.update(bytes_of(gradients), bytes_of({0, 1}));
       parts->update(bytes_of(gradients), bytes_of({0, 1}));
       const StoreContents kept = parts->contents();
-      EXPECT_EQ(kept.state.updates, update + 1);
+      EXPECT_EQ(kept.state.updates, spec.name == "adam" ? update + 1 : 0);  // sgd counts none
       EXPECT_EQ(kept.state.slots.size(), slot_names(spec).size());
       parts = std::make_unique<VariableStore>(kept);
       EXPECT_EQ(values_of(*parts), values_of(whole)) << spec.name << " after " << update;
