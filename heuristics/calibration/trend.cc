@@ -81,20 +81,23 @@ class Fit {
   /// Standard deviations of the logarithms.
   TermValues deviations() const {
     TermValues gradient{};
-    const Matrix curvature = normal(gradient);
+    Matrix curvature = normal(gradient);
     double sum = 0;
     for (const Point& point : points_)
       sum += weight(residual(point, costs_)) * std::pow(residual(point, costs_), 2);
     const double variance = std::max(sum / static_cast<double>(points_.size()), 1e-4);
+    // Errors of neighbouring sizes are correlated: four rows count as one independent observation.
+    // A term that no row depends on stays as uncertain as its prior.
+    const double of_a_row = 4 * variance;
+    for (std::size_t k = 0; k < trend_terms; ++k) {
+      curvature(k, k) += of_a_row / std::pow(prior_.deviation[k], 2) - stiffness_[k];
+    }
     const Cholesky solver(curvature);
     TermValues deviation{};
     for (std::size_t k = 0; k < trend_terms; ++k) {
       std::vector<double> unit(trend_terms, 0.0);
       unit[k] = 1;
-      // Errors of neighbouring sizes are correlated: four rows count as one independent
-      // observation.
-      deviation[k] = std::sqrt(4 * variance * solver.solve(unit)[k]);
-      deviation[k] = std::min(deviation[k], prior_.deviation[k]);
+      deviation[k] = std::sqrt(of_a_row * solver.solve(unit)[k]);
     }
     return deviation;
   }

@@ -212,11 +212,12 @@ TEST_F(MembershipTest, MissingRanksAreNamedOnEveryRankAfterTheTimeout) {
 
 TEST_F(MembershipTest, ARankStartedTwiceEndsEveryRank) {
   // At a meeting: both twins wait for rank 0.
-  auto one = start(torchrun(1, 3));
-  auto twin = start(torchrun(1, 3));
-  auto two = start(torchrun(2, 4 - 1));
+  const Arguments patience = {"-T", "8"};
+  auto one = start(torchrun(1, 3), patience);
+  auto twin = start(torchrun(1, 3), patience);
+  auto two = start(torchrun(2, 3), patience);
   std::this_thread::sleep_for(500ms);
-  const Outcome zero = start(torchrun(0, 3)).get();
+  const Outcome zero = start(torchrun(0, 3), patience).get();
   const std::vector<Outcome> all = {zero, one.get(), twin.get(), two.get()};
   // Rank 0 may have all it needs before it hears the second twin, which then finds nobody.
   if (zero.code == 5) {

@@ -110,14 +110,14 @@ TEST_F(RunNcclTest, FindsAWrongResult) {
 TEST_F(RunNcclTest, EndsWithTheReasonOnEveryFault) {
   const std::map<std::string, std::string> words = {
       {"async:1", "rank 1 of 2: ncclAllReduce failed: remote process exited"},
-      {"hang:1", "not done within 2 s"},
-      {"call-hang:0", "not done within 2 s"},
+      {"hang:1", "not done within 1 s"},
+      {"call-hang:0", "not done within 1 s"},
       {"init-hang:1", "ncclCommInitRankConfig failed"},
       {"enqueue:0", "unhandled system error"}};
   for (const char* algorithm : {"nccl", "nccl:algo=ring"}) {
     for (const auto& [fault, reason] : words) {
       const Outcome outcome =
-          run({"--algo", algorithm, "--timeout", "2"}, {{"STAND_IN_FAULT", fault}});
+          run({"--algo", algorithm, "--timeout", "1"}, {{"STAND_IN_FAULT", fault}});
       EXPECT_EQ(outcome.code, 5) << algorithm << " " << fault;
       EXPECT_NE(outcome.err, "") << fault;
       if (fault != "hang:1") {

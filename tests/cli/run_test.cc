@@ -39,7 +39,8 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
 }
 
 TEST_F(RunTest, EveryAlgorithmGivesCorrectResults) {
-  const Outcome outcome = run({"--algo", "all", "--workers", "3,4"});
+  const Outcome outcome = invoke(
+      folder_, {"--algo", "all", "--workers", "3,4", "-b", "4K", "-e", "4K", "-n", "2", "-w", "0"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("all results correct"));
 }

@@ -27,7 +27,7 @@ class SweepTest : public testing::Test {
                   "minbytes = \"1K\"\nmaxbytes = \"1M\"\n");
     // Cases of milliseconds to a second, so that a signal meets a sweep that runs.
     folder_.write("long.toml",
-                  "topo = \"star:{8,256,1024},10Gbps,50us\"\nalgo = \"ring\"\nengine = \"fluid\"\n"
+                  "topo = \"star:{8,256,640},10Gbps,50us\"\nalgo = \"ring\"\nengine = \"fluid\"\n"
                   "minbytes = \"1K\"\nmaxbytes = \"64M\"\njobs = 1\n");
   }
   Outcome sweep(std::vector<std::string> arguments,
@@ -87,7 +87,7 @@ TEST_F(SweepTest, AKilledSweepGoesOnWhereItEnded) {
   const long kept = count_lines(figures("out.jsonl"));
   ASSERT_GE(kept, 11);
   ASSERT_LT(kept, 27);
-  EXPECT_THAT(sweep({"long.toml", "-o", "out.jsonl", "-F", "workers<1024"}).err,
+  EXPECT_THAT(sweep({"long.toml", "-o", "out.jsonl", "-F", "workers<640"}).err,
               HasSubstr(" were there"));
   EXPECT_EQ(sweep({"long.toml", "-o", "out.jsonl"}).code, 0);
   EXPECT_EQ(count_lines(figures("out.jsonl")), 27);

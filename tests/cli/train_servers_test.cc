@@ -103,11 +103,12 @@ TEST_F(TrainServersTest, AKilledWorkerStopsNobodyAndMayComeBack) {
   place(2, 1);
   Arguments steps = long_run;  // long enough for the worker to come back on a busy machine
   steps[1] = "4000";
+  steps[3] = "200";
   const auto server = start("ps", 0);
   const auto chief = start("chief", 0, steps);
   const auto stays = start("worker", 0, steps);
   const auto dies = start("worker", 1, steps);
-  wait_for_step(folder_, 40);
+  wait_for_step(folder_, 200);
   dies->signal(SIGKILL);
   EXPECT_EQ(dies->wait(), 128 + SIGKILL);
   const auto back = start("worker", 1, steps);

@@ -45,11 +45,28 @@ bool opens_function(const std::string& head) {
   return !std::regex_search(head.substr(0, parenthesis), type_or_namespace);
 }
 
+// Empties the lines of the preprocessor.
+std::string without_directives(std::string code) {
+  for (std::size_t i = 0; i < code.size();) {
+    const std::size_t end = std::min(code.find('\n', i), code.size());
+    const std::size_t first = code.find_first_not_of(" \t", i);
+    if (first < end && code[first] == '#') {
+      code.erase(i, end - i);
+      ++i;
+    } else {
+      i = end + 1;
+    }
+  }
+  return code;
+}
+
 }  // namespace
 
 std::string code_of(std::string_view text) {
   std::string code(text);
   for (std::size_t i = 0; i < text.size();) {
+    i = std::min(text.find_first_of("/R\"'", i), text.size());  // what skip() may begin with
+    if (i == text.size()) break;
     const std::size_t end = skip(text, i);
     std::replace_if(
         code.begin() + static_cast<std::ptrdiff_t>(i),
@@ -66,8 +83,7 @@ std::vector<FunctionLines> functions_of(std::string_view text) {
   };
   std::vector<Brace> open;
   std::vector<FunctionLines> found;
-  static const std::regex preprocessor("(^|\n)[ \t]*#[^\n]*");
-  const std::string code = std::regex_replace(code_of(text), preprocessor, "$1");
+  const std::string code = without_directives(code_of(text));
   std::string head;  // the code since the last ; { or }
   int line = 1;
   int head_line = 1;

@@ -3,6 +3,7 @@
 #include "transports/cuda/device_commands.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <set>
 
@@ -56,11 +57,26 @@ void perform_in_random_order(const DeviceCommands& list, DeviceMemories& memorie
   ASSERT_EQ(done, n) << "dependencies in a circle";
 }
 
+/// Which commands must have ended before another, a bit for each.
+class Ancestors {
+ public:
+  explicit Ancestors(std::size_t commands) : words_((commands + 63) / 64) {}
+  void add(std::size_t command) { words_[command / 64] |= bit(command); }
+  void add_all(const Ancestors& others) {
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= others.words_[w];
+  }
+  bool has(std::size_t command) const { return (words_[command / 64] & bit(command)) != 0; }
+
+ private:
+  static std::uint64_t bit(std::size_t command) { return std::uint64_t{1} << command % 64; }
+  std::vector<std::uint64_t> words_;
+};
+
 /// The first two commands that touch the same elements, one of them writing, with no path of
 /// dependencies between them; empty if there are none. Looks at every pair, by sets of ancestors.
 std::string first_race(const DeviceCommands& list) {
   const std::size_t n = list.commands.size();
-  std::vector<std::vector<bool>> ancestors(n, std::vector<bool>(n, false));
+  std::vector<Ancestors> ancestors(n, Ancestors(n));
   const auto touches = [&](const DeviceCommand& command, const DeviceOperand& memory, bool writes) {
     const auto operands = writes ? list.destinations(command) : list.sources(command);
     return std::find(operands.begin(), operands.end(), memory) != operands.end();
@@ -68,15 +84,14 @@ std::string first_race(const DeviceCommands& list) {
   for (std::size_t c = 0; c < n; ++c) {
     const DeviceCommand& late = list.commands[c];
     for (const std::int32_t d : list.before(late)) {
-      const auto& theirs = ancestors[static_cast<std::size_t>(d)];
-      for (std::size_t a = 0; a < c; ++a) ancestors[c][a] = ancestors[c][a] || theirs[a];
-      ancestors[c][static_cast<std::size_t>(d)] = true;
+      ancestors[c].add_all(ancestors[static_cast<std::size_t>(d)]);
+      ancestors[c].add(static_cast<std::size_t>(d));
     }
     for (std::size_t e = 0; e < c; ++e) {
       const DeviceCommand& early = list.commands[e];
       const bool overlap =
           early.first < late.first + late.count && late.first < early.first + early.count;
-      if (!overlap || ancestors[c][e]) continue;
+      if (!overlap || ancestors[c].has(e)) continue;
       for (const bool early_writes : {false, true}) {
         const auto operands = early_writes ? list.destinations(early) : list.sources(early);
         for (const DeviceOperand& memory : operands) {

@@ -11,7 +11,7 @@ namespace collbench {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{50};
-constexpr Seconds farewell{5.0};
+constexpr Seconds farewell{5.0};  // or the timeout, if that is shorter
 
 Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
@@ -186,7 +186,7 @@ void CoordinatorService::wait_for_farewells() {
   std::unique_lock lock(mutex_);
   // Workers that are still to come would wait for a chief in vain.
   const bool early = closures_ == nullptr;
-  changed_.wait_for(lock, farewell, [this, early] {
+  changed_.wait_for(lock, std::min(farewell, run_.timeout), [this, early] {
     return here() == 0 && (!early || std::all_of(workers_.begin(), workers_.end(),
                                                  [](const Worker& one) { return one.told; }));
   });

@@ -1,0 +1,205 @@
+// The file of a calibration: machines whose costs are known are found again in what they would
+// measure, and points come back as they were written.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "heuristics/predict.h"
+#include "topologies/machine_file.h"
+#include "topologies/networks/networks.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct TrueCosts {
+  double overhead;   // seconds
+  double latency;    // seconds
+  double rate;       // bytes per second
+  double reduction;  // bytes per second
+};
+
+/// What our algorithms would take on a star with these costs, one rank on each node.
+std::vector<MeasuredTime> measured_on(const TrueCosts& costs, bool network) {
+  LinkClass link;
+  link.name = "link";
+  link.nominal = Bandwidth{costs.rate};
+  link.latency = Seconds{costs.latency};
+  std::vector<MeasuredTime> rows;
+  for (const char* algorithm : {"ring", "halving-doubling", "recursive-doubling", "one-shot"}) {
+    for (const int ranks : {2, 4, 8, 16}) {
+      Machine machine{star(ranks, link), {}, "", ""};
+      machine.costs.reduction_rate = Bandwidth{costs.reduction};
+      machine.costs.per_collective = Seconds{costs.overhead};
+      const Schedule schedule = make_schedule(algorithm, ranks);
+      const std::vector<Host> hosts = place("row-major", ranks, machine.topology);
+      for (std::int64_t bytes = 1 << 10; bytes <= 1 << 26; bytes *= 8) {
+        MeasuredTime row;
+        row.library = "ours";
+        row.algorithm = algorithm;
+        row.scale = {ranks, network ? ranks : 1};
+        row.bytes = Bytes{bytes};
+        row.time = predict(schedule, machine, hosts, {bytes / 4, DataType::f32, "", true}).time();
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(FittedMachineTest, FindsTheCostsOfTheMachineThatMeasured) {
+  for (const TrueCosts& truth :
+       {TrueCosts{10e-6, 2e-6, 12.5e9, 20e9}, TrueCosts{3e-6, 20e-6, 1.25e9, 5e9},
+        TrueCosts{50e-6, 1e-6, 100e9, 40e9}}) {
+    for (const bool network : {true, false}) {
+      const FittedMachine fitted = fit_machine(Calibration(measured_on(truth, network)));
+      EXPECT_EQ(fitted.network, network);
+      EXPECT_EQ(fitted.ranks_per_node, network ? 1 : 16);
+      const FittedCost& latency = network ? fitted.network_latency : fitted.node_latency;
+      const FittedCost& rate = network ? fitted.network_rate : fitted.node_rate;
+      EXPECT_NEAR(fitted.overhead.value / truth.overhead, 1, 0.05);
+      EXPECT_NEAR(latency.value / truth.latency, 1, 0.05);
+      EXPECT_NEAR(rate.value / truth.rate, 1, 0.05);
+      EXPECT_NEAR(fitted.reduction_rate.value / truth.reduction, 1, 0.05);
+      EXPECT_LT(fitted.error, 0.02);
+      EXPECT_THAT(fitted.basis, AllOf(HasSubstr("halving-doubling"), HasSubstr("ring")));
+    }
+  }
+}
+
+TEST(FittedMachineTest, AnErrorOfAFewRowsDoesNotMoveTheCosts) {
+  const TrueCosts truth{10e-6, 2e-6, 12.5e9, 20e9};
+  std::vector<MeasuredTime> rows = measured_on(truth, true);
+  for (std::size_t i = 5; i < rows.size(); i += 25) rows[i].time *= 6;
+  const FittedMachine fitted = fit_machine(Calibration(rows));
+  EXPECT_NEAR(fitted.network_latency.value / truth.latency, 1, 0.25);
+  EXPECT_NEAR(fitted.network_rate.value / truth.rate, 1, 0.25);
+}
+
+MeasuredTime plain_row(std::int64_t bytes, double seconds) {
+  MeasuredTime row;
+  row.library = "nccl";
+  row.algorithm = "ring";
+  row.scale = {8, 2};
+  row.bytes = Bytes{bytes};
+  row.time = row.low = row.high = Seconds{seconds};
+  return row;
+}
+
+TEST(CalibrationFileTest, PointsOfEveryMethodComeBackAsTheyWereWritten) {
+  std::vector<MeasuredTime> rows;
+  int turn = 0;
+  for (const DataType type : all_data_types()) {
+    for (const char* name : {"auto", "BINE-L_CONT-0-1", "with \"quotes\"", "back\\slash", "ü"}) {
+      for (const Scale scale : {Scale{8, 2}, Scale{8, 0}, Scale{64, 8}}) {
+        for (std::int64_t bytes = 8; bytes <= 8 << 12; bytes *= 8) {
+          MeasuredTime row = plain_row(bytes, 1.23456e-6 * (1 + static_cast<double>(bytes)));
+          row.system = turn % 2 == 0 ? "" : "a system";
+          row.protocol = turn % 3 == 0 ? "LL128" : "";
+          row.algorithm = name;
+          row.type = type;
+          row.op = all_reduce_ops()[static_cast<std::size_t>(turn) % all_reduce_ops().size()];
+          row.in_place = turn % 2 == 1;
+          row.scale = scale;
+          rows.push_back(row);
+        }
+      }
+      ++turn;
+    }
+  }
+  const Calibration calibration(rows);
+  const std::string text = to_toml(calibration, "a \"summary\"", "back\\slash");
+  const std::vector<MeasuredTime> read = calibration_points(text, "made.toml");
+  std::vector<MeasuredTime> written;
+  for (const MethodModel& model : calibration.models()) {
+    written.insert(written.end(), model.points().begin(), model.points().end());
+  }
+  ASSERT_EQ(read.size(), rows.size());
+  ASSERT_EQ(read.size(), written.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(method_of(read[i]), method_of(written[i])) << i;
+    EXPECT_EQ(read[i].scale, written[i].scale) << i;
+    EXPECT_EQ(read[i].bytes, written[i].bytes) << i;
+    EXPECT_NEAR(read[i].time / written[i].time, 1, 1e-5) << i;
+    EXPECT_EQ(read[i].low, read[i].time);
+    EXPECT_EQ(read[i].high, read[i].time);
+  }
+  EXPECT_NO_THROW(machine_from_toml(text, "made.toml"));
+}
+
+TEST(CalibrationFileTest, OddSizesComeBackExactly) {
+  std::vector<MeasuredTime> rows;
+  for (const std::int64_t bytes : {1, 7, 1000, 1023, 65537, 1'000'003, 123'456'789}) {
+    rows.push_back(plain_row(bytes, 1e-6 + static_cast<double>(bytes) * 1e-9));
+  }
+  const std::string text = to_toml(Calibration(rows), "", "");
+  const std::vector<MeasuredTime> read = calibration_points(text, "made.toml");
+  ASSERT_EQ(read.size(), rows.size());
+  for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(read[i].bytes, rows[i].bytes);
+}
+
+TEST(CalibrationFileTest, BrokenPointsAreRefusedWithTheirLine) {
+  const std::string good[] = {"[[calibration]]", "library = \"nccl\"",  "algorithm = \"ring\"",
+                              "type = \"f32\"",  "op = \"sum\"",        "ranks = 4",
+                              "nodes = 2",       "sizes = [\"1 KiB\"]", "times = [\"3 us\"]"};
+  struct Row {
+    int line;  // from 1; that one is replaced
+    const char* by;
+    const char* words;
+  };
+  for (const Row& row :
+       {Row{4, "type = \"f33\"", "f33"}, Row{5, "op = \"summ\"", "summ"},
+        Row{6, "ranks = 0", "ranks"}, Row{6, "ranks = \"4\"", "ranks"},
+        Row{7, "nodes = -1", "nodes"}, Row{8, "sizes = [\"1 Kib?\"]", "1 Kib?"},
+        Row{9, "times = [\"3 parsecs\"]", "parsecs"}, Row{9, "times = [\"0 us\"]", "above 0"},
+        Row{9, "times = [\"3 us\", \"4 us\"]", "2 times"},
+        Row{3, "algorythm = \"ring\"", "algorythm"}}) {
+    std::string text;
+    for (int line = 1; line <= 9; ++line) {
+      text += (line == row.line ? std::string(row.by) : good[line - 1]) + "\n";
+    }
+    try {
+      calibration_points(text, "bad.toml");
+      ADD_FAILURE() << "accepted: " << row.by;
+    } catch (const InvalidArgument& e) {
+      EXPECT_THAT(e.what(),
+                  AllOf(HasSubstr("bad.toml:" + std::to_string(row.line)), HasSubstr(row.words)));
+    }
+  }
+}
+
+TEST(CalibrationFileTest, IsFoundInTheNameOfAMachine) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("collbench_file_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "m.toml").string();
+  std::vector<MeasuredTime> rows;
+  for (const std::int64_t bytes : {1 << 10, 1 << 14, 1 << 18, 1 << 22}) {
+    rows.push_back(plain_row(bytes, 1e-5 + static_cast<double>(bytes) * 1e-10));
+  }
+  std::ofstream(path) << to_toml(Calibration(rows), "made", "made");
+  for (const std::string& name : {path, path + ":8", "cluster:4x" + path,
+                                  "cluster:16x" + path + ",400Gbps,5us", "cluster:" + path}) {
+    EXPECT_EQ(calibration_points_of(name).size(), rows.size()) << name;
+  }
+  EXPECT_THAT(calibration_points_of("dgx-h100"), IsEmpty());
+  EXPECT_THAT(calibration_points_of("cluster:4xdgx-h100"), IsEmpty());
+  EXPECT_THROW(calibration_points_of((folder / "none.toml").string()), Unavailable);
+  std::filesystem::create_directory(folder / "folder.toml");
+  EXPECT_THROW(calibration_points_of((folder / "folder.toml").string()), Unavailable);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace collbench
