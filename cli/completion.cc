@@ -13,6 +13,7 @@
 #include "core/data_type.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -44,7 +45,10 @@ std::vector<std::string> words_of(const Node& node) {
 }
 
 std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names{"auto", "all", "gloo", "mpi", "nccl"};
+  std::vector<std::string> names{"auto", "all"};
+  for (const Backend& backend : backends()) {
+    if (backend.is_black_box) names.push_back(backend.name);
+  }
   for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
   return names;
 }
@@ -56,7 +60,11 @@ std::vector<std::string> values_of(const std::string& path, const std::string& o
   if (option == "columns" || option == "sort") return column_names();
   if (option == "pin") return {"compact", "scatter", "none"};
   if (option == "algo") return algorithm_names();
-  if (option == "backend") return {"auto", "shm", "grpc", "cuda", "gloo", "mpi", "nccl"};
+  if (option == "backend") {
+    values = backend_names();
+    values.insert(values.begin(), "auto");
+    return values;
+  }
   if (option == "transport") return {"raw", "tf-recvbuf"};
   if (option == "executor") return {"auto", "graph", "persistent"};
   if (option == "buffers") return {"hot", "produced", "cold"};

@@ -39,6 +39,8 @@ constexpr OptionRow rows[] = {
     {how, "servers", "", "N", "1",
      "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
+    {how, "backend", "", "NAME", "auto",
+     "how gradients move: shm, gloo (threads), grpc (processes); auto: shm, or grpc on hosts"},
     {how, "engine", "E", "NAME", "auto",
      "onednn or plain (CPU), cudnn (GPUs); auto: one of the CPU's"},
     {how, "datatype", "d", "TYPE", "f32", "f32 or f64"},

@@ -8,9 +8,11 @@
 #include "cli/interrupt.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
+#include "cli/train_workers.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "training/mirrored.h"
+#include "transports/world/backend.h"
 #include "transports/world/core_order.h"
 
 namespace collbench {
@@ -36,8 +38,43 @@ std::vector<int> devices_of(const Settings& settings) {
   return cores;
 }
 
+namespace {
+
+/// The back end on which threads sum, or null where its ranks are processes. Throws Unavailable for
+/// one whose ranks cannot train.
+const Backend* backend_of_threads(const Settings& settings, int workers) {
+  if (settings.text("backend") == "auto") return &usual_backend();
+  const Backend& backend = find_backend(settings.text("backend"));
+  require_usable(backend);
+  if (backend.on_gpus) {
+    throw Unavailable(
+        fmt::format("{}: {} sums in the memory of GPUs; --engine cudnn does that by "
+                    "itself, on any back end",
+                    settings.label("backend"), backend.name));
+  }
+  WorldSpec spec;
+  spec.backend = backend.name;
+  spec.ranks = workers;
+  spec.algorithm = "ring";
+  if (backend.kind(spec) == RankKind::threads) return &backend;
+  if (backend.join_remote == nullptr) {
+    throw Unavailable(fmt::format("{}: training cannot join the processes that {} starts",
+                                  settings.label("backend"), backend.name));
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 int train_threads(const Settings& settings, const TrainingPlan& plan, int workers,
                   const std::string& algorithm, const std::vector<int>& cores) {
+  const Backend* backend = backend_of_threads(settings, workers);
+  if (backend == nullptr) {
+    require(!plan.central && !plan.mean_before_sum && cores.empty(),
+            fmt::format("{}: only the mirrored strategies run in processes, without --devices",
+                        settings.label("backend")));
+    return train_in_processes(settings);
+  }
   per_replica_batch(plan.global_batch, workers);
   TrainSession session(settings, plan, true);
   const Samples samples = samples_of(settings, plan);
@@ -49,8 +86,8 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
   if (!cores.empty()) {
     hooks.on_thread = [&cores](Rank rank) { pin_to_core(rank, cores); };
   }
-  const auto reports =
-      train_mirrored(plan, workers, algorithm, samples.train, samples.held_out, hooks);
+  const auto reports = train_mirrored(plan, workers, algorithm, samples.train, samples.held_out,
+                                      hooks, backend->name);
   const int code = session.finish(reports[0], 0);
   report_training(settings, plan, samples,
                   plan.central ? "reduce to one device, broadcast" : algorithm, reports);

@@ -83,6 +83,19 @@ int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Set
 
 }  // namespace
 
+namespace {
+
+int train_joined(const Settings& settings, const TrainCluster& cluster,
+                 std::vector<ChildProcess>& children) {
+  watch_interrupts();
+  JoinedWorld workers(cluster.job);
+  const int code = train_as_one_of(workers, cluster, settings);
+  for (ChildProcess& child : children) child.ended_within(cluster.job.timeout);
+  return code;
+}
+
+}  // namespace
+
 int train_workers(const Settings& settings) {
   std::vector<ChildProcess> children;
   const std::optional<TrainCluster> cluster =
@@ -92,11 +105,14 @@ int train_workers(const Settings& settings) {
     return train_threads(settings, plan_of(settings), 1, gradient_algorithm(settings), {});
   }
   if (cluster->evaluator) return evaluate_checkpoints(settings);
-  watch_interrupts();
-  JoinedWorld workers(cluster->job);
-  const int code = train_as_one_of(workers, *cluster, settings);
-  for (ChildProcess& child : children) child.ended_within(cluster->job.timeout);
-  return code;
+  return train_joined(settings, *cluster, children);
+}
+
+int train_in_processes(const Settings& settings) {
+  std::vector<ChildProcess> children;
+  std::optional<TrainCluster> cluster = train_cluster(settings);
+  if (!cluster) cluster = isolated_cluster(settings, children);
+  return train_joined(settings, *cluster, children);
 }
 
 }  // namespace collbench

@@ -9,4 +9,8 @@ namespace collbench {
 /// 0. Returns the exit code. Throws TransportError on every worker if one is lost or disagrees.
 int train_workers(const Settings& settings);
 
+/// For strategies of threads whose --backend has processes as ranks: as one of them if a launcher
+/// or --hosts says so, else starts the others.
+int train_in_processes(const Settings& settings);
+
 }  // namespace collbench

@@ -9,19 +9,12 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/nccl/settings.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t most_sizes = 100'000;
-
-bool is_black_box(std::string_view name) {
-  return name == "gloo" || name == "mpi" || name == "nccl";
-}
-
-std::string base_name(const std::string& algorithm) {
-  return algorithm.substr(0, algorithm.find(':'));
-}
 
 /// "all" as the schedules that can be made for `workers`; other names as they are.
 std::vector<std::string> expand_names(const std::vector<std::string>& names, int workers) {
@@ -43,48 +36,44 @@ std::vector<std::string> expand_names(const std::vector<std::string>& names, int
   return expanded;
 }
 
-std::string resolve_backend(const std::string& wanted, const std::string& algorithm) {
-  const std::string base = base_name(algorithm);
-  if (base == "nccl") parse_nccl_settings(algorithm);
-  if (is_black_box(base)) {
-    require(wanted == "auto" || wanted == base,
+const Backend& resolve_backend(const std::string& wanted, const std::string& algorithm) {
+  if (const Backend* library = black_box(algorithm)) {
+    if (library->on_gpus) parse_nccl_settings(algorithm);
+    require(wanted == "auto" || wanted == library->name,
             fmt::format("algorithm '{}' is a back end of its own; it cannot run on --backend {}",
-                        base, wanted));
-    return base;
+                        library->name, wanted));
+    return *library;
   }
-  if (wanted == "auto" || wanted == "threads") return "shm";
-  static const std::vector<std::string> known = {"auto", "shm", "threads", "grpc",
-                                                 "gloo", "mpi", "nccl",    "cuda"};
+  if (wanted == "auto" || wanted == "threads") return usual_backend();
+  const std::vector<std::string> known = backend_names();
+  require(std::find(known.begin(), known.end(), wanted) != known.end(),
+          fmt::format("unknown back end '{}'.{} Known are auto, {}", wanted,
+                      did_you_mean(wanted, known), fmt::join(known, ", ")));
+  const Backend& backend = find_backend(wanted);
   require(
-      std::find(known.begin(), known.end(), wanted) != known.end(),
-      fmt::format("unknown back end '{}'.{} Known are auto, shm, grpc, gloo, mpi, nccl and cuda",
-                  wanted, did_you_mean(wanted, known)));
-  require(
-      !is_black_box(wanted) || algorithm == "auto",
+      !backend.is_black_box || algorithm == "auto",
       fmt::format("back end '{0}' plays no schedules, it has its own algorithms; use --algo {0}",
                   wanted));
-  return wanted;
+  return backend;
 }
 
 /// The case without its size, proven possible.
-Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& backend,
+Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& wanted,
              int workers) {
   Case which = sweep.common;
+  const Backend& backend = resolve_backend(wanted, algorithm);
   which.algorithm = algorithm;
-  which.backend = resolve_backend(backend, algorithm);
+  which.backend = backend.name;
   which.workers = workers;
-  which.transport = which.backend == "grpc"   ? sweep.common.transport
-                    : which.backend == "cuda" ? sweep.executor
-                                              : "";
-  if (which.backend != "cuda") which.devices.clear();
-  require(which.backend != "cuda" || !which.isolate || which.transport != "graph",
-          "--executor graph plays workers of one process, and --isolate gives each its own; use "
-          "--executor persistent");
+  which.transport = backend.transport_option == "transport"  ? sweep.common.transport
+                    : backend.transport_option == "executor" ? sweep.executor
+                                                             : "";
+  if (!backend.takes_devices) which.devices.clear();
   // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
   // contradiction.
-  if (is_black_box(which.backend)) which.isolate = which.private_buffers = false;
-  if (algorithm == "auto" && is_black_box(which.backend)) which.algorithm = which.backend;
-  if (algorithm != "auto" && !is_black_box(base_name(which.algorithm))) {
+  if (backend.is_black_box) which.isolate = which.private_buffers = false;
+  if (algorithm == "auto" && backend.is_black_box) which.algorithm = which.backend;
+  if (algorithm != "auto" && black_box(which.algorithm) == nullptr) {
     make_schedule(algorithm, workers);
   }
   return which;

@@ -11,13 +11,19 @@ std::span<const Backend> backends() {
   return rows;
 }
 
-const Backend& find_backend(const std::string& name) {
+std::vector<std::string> backend_names() {
   std::vector<std::string> names;
+  for (const Backend& backend : backends()) names.push_back(backend.name);
+  return names;
+}
+
+const Backend& usual_backend() { return backends().front(); }
+
+const Backend& find_backend(const std::string& name) {
   for (const Backend& backend : backends()) {
     if (backend.name == name) return backend;
-    names.push_back(backend.name);
   }
-  throw InvalidArgument("unknown back end '" + name + "'." + did_you_mean(name, names) +
+  throw InvalidArgument("unknown back end '" + name + "'." + did_you_mean(name, backend_names()) +
                         " 'collbench doctor' lists them.");
 }
 
@@ -49,6 +55,9 @@ void require_possible(const WorldSpec& spec) {
                                                  spec.backend + "' decides that itself");
   require(!spec.private_buffers || (spec.isolate && backend.private_buffers),
           "private buffers need isolated workers of shm: threads share all memory");
+  require(!spec.isolate || spec.transport != "graph" || backend.transport_option != "executor",
+          "--executor graph plays workers of one process, and --isolate gives each its own; use "
+          "--executor persistent");
   require(backend.plays_schedules || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of shm and grpc; '" +
               spec.backend + "' hides its own");

@@ -63,6 +63,11 @@ struct Backend {
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
   MemoryCopies copies;  // to and from that memory
   bool on_gpus = false;
+  /// Whether it may be told which devices to use (WorldSpec::devices).
+  bool takes_devices = false;
+  /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
+  /// none.
+  std::string transport_option;
   /// What threads share beside the arena, made before they start.
   std::shared_ptr<void> (*share)(const WorldSpec&) = nullptr;
   /// What the transport allows for one vector of WorldSpec::bytes, measured by all ranks together.
@@ -79,6 +84,9 @@ std::span<const Backend> backends();
 /// The back end whose library does the all-reduce of that name by itself, "nccl:ring" or "gloo";
 /// null for a schedule of ours.
 const Backend* black_box(const std::string& algorithm);
+std::vector<std::string> backend_names();
+/// What "auto" stands for where an algorithm has no back end of its own: shared memory.
+const Backend& usual_backend();
 /// Throws InvalidArgument with a suggestion for an unknown name.
 const Backend& find_backend(const std::string& name);
 

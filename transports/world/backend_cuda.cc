@@ -104,6 +104,8 @@ Backend cuda_backend() {
   row.lay_out_arena = lay_out_arena;
   row.abort = abort_all;
   row.on_gpus = true;
+  row.takes_devices = true;
+  row.transport_option = "executor";
   return row;
 }
 

@@ -155,6 +155,7 @@ Backend grpc_backend() {
   row.summary = "our schedules over gRPC, one process per worker";
   row.kind = kind;
   row.plays_schedules = true;
+  row.transport_option = "transport";
   row.make_communicator = make_communicator;
   row.keeps_communicator = true;
   row.measure_bound = measure_bound;

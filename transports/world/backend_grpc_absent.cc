@@ -7,6 +7,8 @@ Backend grpc_backend() {
   Backend row;
   row.name = "grpc";
   row.summary = "our schedules over gRPC, one process per worker";
+  row.plays_schedules = true;
+  row.transport_option = "transport";
   row.unavailable = "this build has no gRPC (Debian: libgrpc++-dev, protobuf-compiler-grpc)";
   return row;
 }
