@@ -1,8 +1,8 @@
-// A calibration: models of every method that was measured on a system, checked on what they did not
-// see.
+// A calibration: models of every method that was measured on a system, checked on points held out
+// from their fit.
 //
-// Refused in words: too few points for any method, tables that contradict each other. A method
-// with too few points is left out, which the notes say.
+// Refused, with the reason: too few points for every method, tables that contradict each other. A
+// method with too few points is left out, with a note.
 #pragma once
 
 #include <cstdint>

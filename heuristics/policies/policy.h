@@ -95,7 +95,8 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
 /// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
 Answer take_fastest(const Question& question, std::vector<Candidate> candidates);
 
-// The rows of the table, one file for each kind: policy_tensorflow.cc, ompi_rules.cc and so on.
+// The rows of the table, one file for each kind: heuristics/policies/tensorflow.cc, ompi_rules.cc
+// and so on.
 Answer ask_tf2(const Question& question);
 Answer ask_tf2_mirrored(const Question& question);
 Answer ask_tf1_dgx1(const Question& question);
