@@ -42,7 +42,7 @@ class Calibration {
   const std::vector<std::string>& notes() const { return notes_; }
 
   /// The model for a method: its own, else of its library with another algorithm or protocol
-  /// (`instead` then says which), else none. An empty system, library or algorithm matches any.
+  /// (`instead` then names it), else none. An empty system, library or algorithm matches any.
   const MethodModel* find(const MethodKey& method, std::string* instead = nullptr) const;
 
  private:

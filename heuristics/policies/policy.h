@@ -87,7 +87,7 @@ std::optional<std::string> known_as(std::string_view algorithm,
 /// Why `algorithm` may not be taken: not available, or replicas would differ; empty if it may.
 std::string refusal(const Question& question, std::string_view algorithm);
 
-/// Takes the first of `wanted` that may be taken; says so if it is not the first. Throws
+/// Takes the first of `wanted` that is available; adds a warning if it is not the first. Throws
 /// InvalidArgument, naming them, if none is.
 Answer take_first(const Question& question, std::span<const std::string_view> wanted,
                   std::string reason);
