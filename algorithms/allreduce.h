@@ -53,7 +53,7 @@ Schedule torus_2d(int width, int height);
 /// wrap[i] says whether axis i closes to a ring; dims as for hierarchical(). Balanced shares suit
 /// axes that differ; equal ones are an n-th for each stream.
 /// `concentrate`: the first axis is the cores of a chip, over which every stream reduces first, so
-/// that each core brings its own part of the chip's sums to the links.
+/// that each core sends its own part of the chip's sums over the links.
 enum class StreamShares : std::uint8_t { equal, balanced };
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer = false,
                StreamShares shares = StreamShares::equal, bool concentrate = false);

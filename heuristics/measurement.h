@@ -2,8 +2,8 @@
 // and published figures, for calibration, regret and measured policies.
 //
 // One measurement is one row of such a table: how long an all-reduce of `bytes` per rank took with
-// this library and algorithm on so many ranks of a system. What a source does not say is empty, 0
-// or equal to its neighbour, never guessed.
+// this library and algorithm on so many ranks of a system. Values missing in a source are empty, 0
+// or equal to their neighbour, never guessed.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@
 
 namespace collbench {
 
-/// The vector that every rank brings, and how its messages are sent.
+/// The vector of every rank, and how its messages are sent.
 struct Workload {
   std::int64_t count = 0;  // elements
   DataType type = DataType::f32;

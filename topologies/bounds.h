@@ -1,4 +1,4 @@
-// What a network can do at best, before any algorithm is simulated on it.
+// Upper bounds of a network's performance, independent of any algorithm.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ struct DescribedMachine {
   std::optional<NodeFabric> fabric;  // of copies of it
 };
 
-/// The size wanted: lengths as "4x4", "8" or "", and how many ranks to seat where it is empty (0:
+/// The size wanted: lengths as "4x4", "8" or "", and the number of ranks if it is empty (0:
 /// unknown).
 struct MachineSize {
   std::string lengths{};

@@ -28,7 +28,7 @@ namespace collbench {
 /// the nearest name or what would be right.
 Machine machine(const std::string& spec, int workers = 0);
 
-/// A machine that collbench brings along, topologies/*.toml.
+/// A shipped machine, topologies/*.toml.
 struct ShippedMachine {
   std::string name;  // "dgx-h100"
   std::string summary;

@@ -1,7 +1,7 @@
-// What the machine and the binary were when a record was made.
+// The machine and the binary at the time of a record, without which its figures cannot be compared.
 //
-// A figure without it cannot be compared with another one: the keys are those of Environment in
-// bench/records/record.h, except command and seed, which the caller knows.
+// The keys are those of Environment in bench/records/record.h, except command and seed, which the
+// caller adds.
 #pragma once
 
 #include <string>

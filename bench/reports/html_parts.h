@@ -1,4 +1,5 @@
-// The files of bench/html as text in the program: the HTML report is one file that needs no other.
+// The files of bench/reports/html as text in the program: the HTML report is one file that needs no
+// other.
 #pragma once
 
 #include <string_view>

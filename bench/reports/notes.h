@@ -1,5 +1,5 @@
-// What tables for people say beside their rows: what ran where, what auto chose and why, what
-// disturbed the measurement, and how it went.
+// The notes around the rows of a table: what ran where, what auto chose and why, what disturbed the
+// measurement, and a summary.
 #pragma once
 
 #include <cstddef>

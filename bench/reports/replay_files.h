@@ -1,5 +1,5 @@
-// What `collbench simulate --trace` and `--links` left, read for the page: pictures of a case that
-// need not be simulated again.
+// Files of `collbench simulate --trace` and `--links`, read for the page: pictures of a case
+// without simulating it again.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What one simulated case leaves beside its record: tables of links, ranks and rounds.
+// Files of one simulated case beside its record: tables of links, ranks and rounds.
 #pragma once
 
 #include <iosfwd>

@@ -1,5 +1,5 @@
-// The cross product of what simulated cases vary in: machines, algorithms, workers, sizes and how
-// messages travel.
+// The cross product of the parameters of simulated cases: machines, algorithms, workers, sizes and
+// how messages travel.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,9 @@
 // The interleaved comparison of two versions, `collbench ab`.
 //
 // A round measures base, head and base again, in random order, each by a fresh process, so that
-// what drifts on the machine meets all of them alike and base against itself (A/A) shows what the
-// machine can tell apart. Cases that look different after these screening rounds are suspects and
-// are measured afresh, base and head in turn; only those rounds decide
+// drift of the machine affects all three alike, and base against itself (A/A) shows the smallest
+// difference that the machine can resolve. Cases that look different after these screening rounds
+// are suspects and are measured again, base and head in turn; only those rounds decide
 // (bench/verdicts/verdict_rules.h).
 #pragma once
 

@@ -1,8 +1,9 @@
 // A history of comparisons with one pinned reference, in a SQLite file.
 //
 // A point is the ratio of a version to a reference binary that the same job measured in turn with
-// it: what the machine was that day cancels. Exact cases keep their simulated time. Change points
-// of a case's series say since when it is slower (bench/verdicts/statistics_changes.h).
+// it: differences between machines and days cancel. Exact cases keep their simulated time. Change
+// points of a case's series show the version that made it slower
+// (bench/verdicts/statistics_changes.h).
 #pragma once
 
 #include <cstdint>

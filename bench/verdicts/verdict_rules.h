@@ -3,8 +3,8 @@
 // Stored records are decided at once: Holm over all timed cases at `alpha`. An interleaved run
 // (bench/verdicts/ab.h) has two stages: a case that looks different after the screening rounds is
 // measured afresh, and only the fresh rounds decide, in a few looks that share `alpha` between
-// them. So one lucky round is no verdict, and effects that come and go with a process's memory
-// layout are not.
+// them. So neither a lucky round nor effects that vary with a process's memory layout make a
+// verdict.
 #pragma once
 
 #include <span>

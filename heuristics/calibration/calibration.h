@@ -1,8 +1,8 @@
-// A calibration: models of every method that was measured on a system, checked on what they did not
-// see.
+// A calibration: models of every method that was measured on a system, checked on points held out
+// from their fit.
 //
-// Refused in words: too few points for any method, tables that contradict each other. A method
-// with too few points is left out, which the notes say.
+// Refused, with the reason: too few points for every method, tables that contradict each other. A
+// method with too few points is left out, with a note.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Calibration {
   const std::vector<std::string>& notes() const { return notes_; }
 
   /// The model for a method: its own, else of its library with another algorithm or protocol
-  /// (`instead` then says which), else none. An empty system, library or algorithm matches any.
+  /// (`instead` then names it), else none. An empty system, library or algorithm matches any.
   const MethodModel* find(const MethodKey& method, std::string* instead = nullptr) const;
 
  private:

@@ -3,12 +3,12 @@
 //
 // Correlation falls with the distance on each axis. A scale whose times contradict those of all
 // other scales, over many sizes and by more than the others let expect, was measured under
-// conditions of its own (a job placed badly, a disturbed network): what is its own stays with it
-// and is not carried to other scales. One bad run in five is then not half of what is known about
-// its neighbours.
+// conditions of its own (a job placed badly, a disturbed network): its own deviations stay
+// with it and are not carried to other scales, so that one bad run in five does not dominate the
+// predictions of its neighbours.
 //
 // Correlation lengths are 3 doublings of size, 5 of nodes, 4 of ranks per node, chosen once over
-// leave-one-scale-out of all methods known (docs/calibration.md), not per table.
+// leave-one-scale-out of all methods known (results/published/README.md), not per table.
 // Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Predictions of measured rows from a machine, by the best means that it offers.
+// Predictions of measured rows from a machine, by the best model that it has.
 //
 // A file of `calibrate` predicts with its models. Any other machine predicts rows of NCCL with
 // NCCL's cost model of it (heuristics/nccl/nccl_model.h) and rows of our own algorithms with
-// predict(); of other rows it knows nothing.
+// predict(); other rows cannot be predicted.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ struct RuleFormat {
   std::string_view name;  // "nccl-tuner"
   std::string_view summary;
   std::vector<std::string> offered;  // algorithms it can name; empty: all
-  /// Throws InvalidArgument, naming the rule, for what the form cannot say.
+  /// Throws InvalidArgument, naming the rule, for what the format cannot express.
   std::string (*write)(const SelectionTable& table);
 };
 /// nccl-tuner, ompi, ucc, intel-mpi, json, cpp.

@@ -32,7 +32,7 @@ OmpiAlgorithm ompi_fixed_rule(int ranks, Bytes bytes);
 /// recursive doubling, Rabenseifner's to linear.
 OmpiAlgorithm ompi_played(OmpiAlgorithm chosen, int ranks, std::int64_t elements);
 
-/// The number of the algorithm that one of ours is in Open MPI ("ring", "ring:segments=4",
+/// Open MPI's number for one of our algorithms ("ring", "ring:segments=4",
 /// "halving-doubling", "reduce-broadcast", ...); nothing if it has none like it.
 std::optional<OmpiAlgorithm> ompi_algorithm_of(std::string_view algorithm);
 

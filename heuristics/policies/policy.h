@@ -87,7 +87,7 @@ std::optional<std::string> known_as(std::string_view algorithm,
 /// Why `algorithm` may not be taken: not available, or replicas would differ; empty if it may.
 std::string refusal(const Question& question, std::string_view algorithm);
 
-/// Takes the first of `wanted` that may be taken; says so if it is not the first. Throws
+/// Takes the first of `wanted` that is available; adds a warning if it is not the first. Throws
 /// InvalidArgument, naming them, if none is.
 Answer take_first(const Question& question, std::span<const std::string_view> wanted,
                   std::string reason);
@@ -95,7 +95,8 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
 /// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
 Answer take_fastest(const Question& question, std::vector<Candidate> candidates);
 
-// The rows of the table, one file for each kind: policy_tensorflow.cc, ompi_rules.cc and so on.
+// The rows of the table, one file for each kind: heuristics/policies/tensorflow.cc, ompi_rules.cc
+// and so on.
 Answer ask_tf2(const Question& question);
 Answer ask_tf2_mirrored(const Question& question);
 Answer ask_tf1_dgx1(const Question& question);

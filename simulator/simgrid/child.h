@@ -7,8 +7,8 @@
 //
 // Forking from a process with threads: the child has only the thread that forked, and any lock
 // another thread held stays locked for ever. glibc frees its own locks in the child (malloc, stdio,
-// the loader); for all else `work` must touch nothing that other threads lock. Whoever writes
-// `work` computes routes before and not in it: topologies may keep them under a lock.
+// the loader); for all else `work` must touch nothing that other threads lock. Routes
+// must be computed before `work` and not in it, since topologies may cache them under a lock.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// What SimGrid does for us: actors with a simulated clock, links that are shared, mailboxes.
+// The interface to SimGrid: actors with a simulated clock, shared links, mailboxes.
 //
-// The one file that speaks to SimGrid, simgrid_kernel.cc, is a module that is loaded by the child
-// process that simulates, and by nothing else. For SimGrid's library defines MPI_Allreduce and all
-// other functions of MPI (its SMPI), which would take the place of a real MPI's in our command;
-// and it brings eight libraries of ns-3, which every start of the command would pay for. So the
-// module and its user meet in this abstract class only, and neither links the other.
+// The only file that uses SimGrid, simulator/simgrid/kernel.cc, is a module that is loaded by the
+// simulating child process and by nothing else. SimGrid's library defines MPI_Allreduce and all
+// other functions of MPI (its SMPI), which would replace a real MPI's in the command, and it links
+// eight libraries of ns-3, which would slow down every start of the command. So the module and its
+// user share this abstract class only, and neither links the other.
 //
 // Sizes are bytes, times are seconds, as plain numbers. Thread safety: one thread.
 #pragma once

@@ -1,4 +1,4 @@
-// Every machine that collbench brings along.
+// Every shipped machine.
 #include <algorithm>
 #include <iterator>
 #include <limits>

@@ -1,10 +1,10 @@
-// Machines from the topology files of other tools, so that a network that is described somewhere
-// need not be described again.
+// Machines from the topology files of other tools, so that existing descriptions can be used.
 //
-// Every importer takes the text and the name it goes by ("cluster.xml"), which leads its messages
-// as FILE:LINE and stands in Machine::source. What a format does not say (the generation of an
-// NVLink, the rate of a cache) is taken from the sources named in import_rates.h, and the class of
-// such links says so. All throw InvalidArgument; none reads another file. Pure, so safe on threads.
+// Every importer takes the text and its name ("cluster.xml"), which begins its messages as
+// FILE:LINE and is recorded in Machine::source. What a format does not contain (the generation of
+// an NVLink, the rate of a cache) is taken from the sources named in topologies/import/rates.h, and
+// the source of such links states it. All throw InvalidArgument; none reads another file. Pure, so
+// safe on threads.
 #pragma once
 
 #include <string>

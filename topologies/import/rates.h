@@ -1,4 +1,4 @@
-// What the parts of GPU servers carry, for topology files that name the part and not its rate.
+// Rates of the links in GPU servers, for topology files that name a part but not its rate.
 //
 // Nominal rates are those of the interface; the efficiency is the share that NCCL's own search
 // counts on (NCCL 2.30.7, src/graph/topo.h), in GB/s per direction.

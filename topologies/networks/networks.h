@@ -1,4 +1,4 @@
-// The shapes networks come in, as functions that give Topologies.
+// Families of networks, as functions that return Topologies.
 //
 // Vertices 0 .. hosts-1 are hosts; switches follow. Every cable is a pair of links. All routes are
 // static and shortest; where several are, the rule is stated, so that SimGrid's zones of the same

@@ -135,7 +135,7 @@ struct CudaDriver::Functions {
 
 namespace {
 
-// CUDA's names of errors as its runtime has them, whose reasons cuda_reason.h knows.
+// CUDA's names of errors as its runtime has them, whose remedies transports/cuda/reason.h has.
 std::string runtime_name(const std::string& driver_name) {
   if (driver_name == "CUDA_ERROR_NO_DEVICE") return "cudaErrorNoDevice";
   if (driver_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH") return "cudaErrorInsufficientDriver";
