@@ -68,7 +68,7 @@ constexpr OptionRow rows[] = {
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
     {output, "format", "", "NAME", "table",
-     "on standard output: table, csv, json, ... (docs/formats.md)"},
+     "on standard output: table, csv, ... (docs/formats.md)"},
     {output, "columns", "", "NAME[,..]", "",
      "of the table, as in size,p50,busbw (docs/formats.md)"},
     {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},

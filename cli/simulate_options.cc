@@ -61,7 +61,8 @@ constexpr OptionRow rows[] = {
     {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
     {disturbance, "seed", "", "N", "1", "of the jitter"},
 
-    {output, "format", "", "NAME", "table", "on standard output: table, csv, json, ... (docs/formats.md)"},
+    {output, "format", "", "NAME", "table",
+     "on standard output: table, csv, ... (docs/formats.md)"},
     {output, "columns", "", "NAME[,..]", "", "columns of the table instead of the usual ones"},
     {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
     {output, "json", "J", "FILE", "", "records with the exact time; - is standard output"},

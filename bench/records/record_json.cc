@@ -1,9 +1,11 @@
 #include "bench/records/record_json.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
+#include "bench/records/case_fields.h"
 #include "bench/records/whole_number.h"
 #include "core/error.h"
 
@@ -12,72 +14,63 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json simulated_value(const Simulated& simulated) {
-  if (simulated.topology.empty()) return nullptr;
-  return {{"topology", simulated.topology},
-          {"engine", simulated.engine},
-          {"posting", simulated.posting},
-          {"mapping", simulated.mapping},
-          {"protocol", simulated.protocol},
-          {"collective", simulated.collective},
-          {"equal_chunks", simulated.equal_chunks},
-          {"real_data", simulated.real_data},
-          {"jitter_us", simulated.jitter.count() * 1e6},
-          {"stragglers", simulated.stragglers},
-          {"slow_hosts", simulated.slow_hosts},
-          {"seed", simulated.seed}};
+Json written(const std::string& text) { return text; }
+Json written(Bytes bytes) { return bytes.count; }
+Json written(Seconds time) { return time.count() * 1e6; }
+template <class Number>
+requires std::is_arithmetic_v<Number> Json written(Number number) { return number; }
+template <class Word>
+requires std::is_enum_v<Word> Json written(Word word) { return to_string(word); }
+
+void read(const Json& value, std::string& text) { value.get_to(text); }
+void read(const Json& value, bool& flag) { value.get_to(flag); }
+void read(const Json& value, int& number) { read_whole(value, number); }
+void read(const Json& value, std::uint64_t& number) { read_whole(value, number); }
+void read(const Json& value, Bytes& bytes) { read_whole(value, bytes.count); }
+void read(const Json& value, DataType& type) { type = parse_data_type(value.get<std::string>()); }
+void read(const Json& value, ReduceOp& op) { op = parse_reduce_op(value.get<std::string>()); }
+void read(const Json& value, Buffers& state) { state = parse_buffers(value.get<std::string>()); }
+void read(const Json& value, Seconds& time) { time = Seconds{value.get<double>() * 1e-6}; }
+
+template <class Owner>
+Json fields_value(const Owner& owner, std::span<const CaseField<Owner>> fields) {
+  static const Owner usual;
+  Json value = Json::object();
+  for (const CaseField<Owner>& field : fields) {
+    std::visit(
+        [&](auto member) {
+          if (field.optional && owner.*member == usual.*member) return;
+          value[std::string(field.key)] = written(owner.*member);
+        },
+        field.member);
+  }
+  return value;
 }
 
-Simulated simulated_of(const Json& value) {
-  Simulated simulated;
-  value.at("topology").get_to(simulated.topology);
-  value.at("engine").get_to(simulated.engine);
-  value.at("posting").get_to(simulated.posting);
-  value.at("mapping").get_to(simulated.mapping);
-  value.at("protocol").get_to(simulated.protocol);
-  value.at("collective").get_to(simulated.collective);
-  value.at("equal_chunks").get_to(simulated.equal_chunks);
-  value.at("real_data").get_to(simulated.real_data);
-  simulated.jitter = Seconds{value.at("jitter_us").get<double>() * 1e-6};
-  value.at("stragglers").get_to(simulated.stragglers);
-  value.at("slow_hosts").get_to(simulated.slow_hosts);
-  read_whole(value.at("seed"), simulated.seed);
-  return simulated;
+template <class Owner>
+Owner fields_of(const Json& value, std::span<const CaseField<Owner>> fields) {
+  Owner owner;
+  for (const CaseField<Owner>& field : fields) {
+    const std::string key(field.key);
+    if (field.optional && !value.contains(key)) continue;
+    std::visit([&](auto member) { read(value.at(key), owner.*member); }, field.member);
+  }
+  return owner;
 }
 
 Json case_value(const Case& which) {
-  Json value = {{"algorithm", which.algorithm},       {"backend", which.backend},
-                {"workers", which.workers},           {"size_bytes", which.bytes.count},
-                {"data_type", to_string(which.type)}, {"op", to_string(which.op)},
-                {"in_place", which.in_place},         {"buffers", to_string(which.buffers)},
-                {"isolate", which.isolate},           {"private_buffers", which.private_buffers},
-                {"transport", which.transport}};
-  if (which.checksum) value["checksum"] = true;
-  if (!which.inject.empty()) value["inject"] = which.inject;
-  if (!which.devices.empty()) value["devices"] = which.devices;
-  if (const Json simulated = simulated_value(which.simulated); !simulated.is_null()) {
-    value["simulated"] = simulated;
+  Json value = fields_value(which, case_fields());
+  if (!which.simulated.topology.empty()) {
+    value["simulated"] = fields_value(which.simulated, simulated_fields());
   }
   return value;
 }
 
 Case case_of(const Json& value) {
-  Case which;
-  value.at("algorithm").get_to(which.algorithm);
-  value.at("backend").get_to(which.backend);
-  read_whole(value.at("workers"), which.workers);
-  read_whole(value.at("size_bytes"), which.bytes.count);
-  which.type = parse_data_type(value.at("data_type").get<std::string>());
-  which.op = parse_reduce_op(value.at("op").get<std::string>());
-  value.at("in_place").get_to(which.in_place);
-  which.buffers = parse_buffers(value.at("buffers").get<std::string>());
-  value.at("isolate").get_to(which.isolate);
-  value.at("private_buffers").get_to(which.private_buffers);
-  value.at("transport").get_to(which.transport);
-  which.devices = value.value("devices", std::string());
-  which.checksum = value.value("checksum", false);
-  which.inject = value.value("inject", std::string());
-  if (value.contains("simulated")) which.simulated = simulated_of(value["simulated"]);
+  Case which = fields_of(value, case_fields());
+  if (value.contains("simulated")) {
+    which.simulated = fields_of(value["simulated"], simulated_fields());
+  }
   return which;
 }
 

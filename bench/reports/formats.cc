@@ -13,38 +13,44 @@
 namespace collbench {
 namespace {
 
-using Options = const FormatOptions&;
+using FormatOptionsRef = const FormatOptions&;
 
 const ReportFormat formats[] = {
     {"html", "one page that works offline"},
     {"markdown", "for a pull request, at most 65,536 bytes",
-     [](std::ostream& out, Options options) { return markdown_reporter(out, options.style); },
+     [](std::ostream& out, FormatOptionsRef options) {
+       return markdown_reporter(out, options.style);
+     },
      [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
        write_markdown(out, comparison, most_comment_bytes);
      }},
     {"junit", "JUnit XML, a test per case",
-     [](std::ostream& out, Options) { return junit_reporter(out); },
+     [](std::ostream& out, FormatOptionsRef) { return junit_reporter(out); },
      [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
        write_junit(out, comparison);
      }},
     {"openmetrics", "OpenMetrics text",
-     [](std::ostream& out, Options) { return openmetrics_reporter(out); },
+     [](std::ostream& out, FormatOptionsRef) { return openmetrics_reporter(out); },
      [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
        write_openmetrics(out, comparison);
      }},
     {"json", "all samples or, of a comparison, all verdicts and rounds",
-     [](std::ostream& out, Options) { return json_reporter(out); },
+     [](std::ostream& out, FormatOptionsRef) { return json_reporter(out); },
      [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
        out << to_json(comparison);
      }},
     {"csv", "long CSV, a row per case",
-     [](std::ostream& out, Options options) { return csv_reporter(out, options.raw_samples); }},
+     [](std::ostream& out, FormatOptionsRef options) {
+       return csv_reporter(out, options.raw_samples);
+     }},
     {"gbench", "Google Benchmark's JSON",
-     [](std::ostream& out, Options) { return gbench_reporter(out); }},
+     [](std::ostream& out, FormatOptionsRef) { return gbench_reporter(out); }},
     {"nccl", "nccl-tests' table",
-     [](std::ostream& out, Options options) { return nccl_reporter(out, options.sampling); }},
+     [](std::ostream& out, FormatOptionsRef options) {
+       return nccl_reporter(out, options.sampling);
+     }},
     {"table", "for people",
-     [](std::ostream& out, Options options) { return table_reporter(out, options.style); },
+     [](std::ostream& out, FormatOptionsRef options) { return table_reporter(out, options.style); },
      [](std::ostream& out, const Comparison& comparison, const TableStyle& style) {
        out << comparison_text(comparison, style);
      }},

@@ -7,7 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/bench/report_records.h"
 #include "tests/bench/report_verdicts.h"
+
+#include "bench/reports/formats.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -121,6 +125,35 @@ TEST(VerdictJunitTest, OutcomesBecomeFailuresErrorsAndSkips) {
   EXPECT_THAT(out.str(), HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
   EXPECT_THAT(out.str(), HasSubstr("<failure type=\"slower\""));
   EXPECT_THAT(out.str(), HasSubstr("<error type=\"wrong\""));
+}
+
+TEST(VerdictJunitTest, CharactersThatXmlCannotHoldAreBlanks) {
+  Comparison comparison = scripted_comparison({scripted_verdict("b", VerdictOutcome::slower, 1.2)});
+  comparison.verdicts.front().reason = "lost \x1b[31m <rank> 3\nof 8";
+  std::ostringstream out;
+  write_junit(out, comparison);
+  EXPECT_THAT(out.str(), HasSubstr("lost  [31m &lt;rank"));
+  EXPECT_THAT(out.str(), HasSubstr("3 of 8"));
+}
+
+TEST(ReportFormatTest, EachShowsRecordsOrIsThePage) {
+  const Record record = scripted_record("ring", 8, {1 << 20}, 100'000);
+  std::vector<std::string> without_records;
+  for (const ReportFormat& format : report_formats()) {
+    EXPECT_EQ(&report_format("--format", format.name), &format);
+    if (format.records == nullptr) {
+      without_records.emplace_back(format.name);
+      continue;
+    }
+    std::ostringstream out;
+    const auto reporter = format.records(out, FormatOptions());
+    reporter->begin({}, {record.which});
+    reporter->record(record);
+    reporter->end({});
+    EXPECT_NE(out.str(), "") << format.name;
+  }
+  EXPECT_THAT(without_records, testing::ElementsAre("html"));
+  EXPECT_THROW(report_format("--format", "xml"), InvalidArgument);
 }
 
 TEST(VerdictJunitTest, WhatDoesNotFailTheGateIsNoFailure) {

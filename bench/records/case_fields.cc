@@ -1,0 +1,43 @@
+#include "bench/records/case_fields.h"
+
+namespace collbench {
+
+std::span<const CaseField<Case>> case_fields() {
+  static const CaseField<Case> fields[] = {
+      {"algorithm", "algorithm", &Case::algorithm},
+      {"backend", "back end", &Case::backend},
+      {"workers", "workers", &Case::workers},
+      {"size_bytes", "size", &Case::bytes},
+      {"data_type", "data type", &Case::type},
+      {"op", "operator", &Case::op},
+      {"in_place", "in place", &Case::in_place},
+      {"buffers", "buffers", &Case::buffers},
+      {"isolate", "isolation", &Case::isolate},
+      {"private_buffers", "private buffers", &Case::private_buffers},
+      {"transport", "transport", &Case::transport},
+      {"checksum", "checksum", &Case::checksum, true},
+      {"inject", "injected faults", &Case::inject, true},
+      {"devices", "devices", &Case::devices, true},
+  };
+  return fields;
+}
+
+std::span<const CaseField<Simulated>> simulated_fields() {
+  static const CaseField<Simulated> fields[] = {
+      {"topology", "topology", &Simulated::topology},
+      {"engine", "engine", &Simulated::engine},
+      {"posting", "posting", &Simulated::posting},
+      {"mapping", "mapping", &Simulated::mapping},
+      {"protocol", "protocol", &Simulated::protocol},
+      {"collective", "collective", &Simulated::collective},
+      {"equal_chunks", "equal chunks", &Simulated::equal_chunks},
+      {"real_data", "real data", &Simulated::real_data},
+      {"jitter_us", "jitter", &Simulated::jitter},
+      {"stragglers", "stragglers", &Simulated::stragglers},
+      {"slow_hosts", "slow hosts", &Simulated::slow_hosts},
+      {"seed", "seed", &Simulated::seed},
+  };
+  return fields;
+}
+
+}  // namespace collbench
