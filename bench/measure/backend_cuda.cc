@@ -34,7 +34,7 @@ std::shared_ptr<void> share(const Case& which) {
   CudaWorldOptions options;
   options.devices = places_of(which);
   options.executor = parse_cuda_executor(which.transport);
-  const Schedule schedule = make_schedule(which.algorithm, which.workers);
+  const Schedule schedule = make_schedule(which.algorithm, which.workers, which.bytes);
   return std::make_shared<CudaGroup>(
       options, [schedule](Bytes, DataType) { return schedule; }, schedule.name());
 }
@@ -63,7 +63,7 @@ std::unique_ptr<Communicator> join_processes(const Case& which, WorkerContext& c
                     "measurement of a network",
                     devices.size(), gpus, gpus == 1 ? "" : "s"));
   }
-  const Schedule schedule = make_schedule(which.algorithm, which.workers);
+  const Schedule schedule = make_schedule(which.algorithm, which.workers, which.bytes);
   return make_cuda_process_communicator(
       options, [schedule](Bytes, DataType) { return schedule; }, schedule.name());
 }

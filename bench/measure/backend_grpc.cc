@@ -109,7 +109,7 @@ std::unique_ptr<Endpoint> join(const std::string& transport, WorkerContext& cont
 }
 
 std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext& context) {
-  const Schedule schedule = make_schedule(which.algorithm, which.workers);
+  const Schedule schedule = make_schedule(which.algorithm, which.workers, which.bytes);
   const std::string over = which.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
   return make_schedule_communicator(schedule, case_endpoint(join(which.transport, context), which),
                                     schedule.name() + " over " + over + case_endpoint_text(which));

@@ -5,6 +5,7 @@
 #include "bench/measure/backend.h"
 #include "bench/measure/case_endpoint.h"
 #include "bench/measure/user_buffers.h"
+#include "transports/play/fusion.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
 
@@ -56,7 +57,11 @@ std::shared_ptr<std::byte> user_memory(const Case& which, const WorkerContext& c
 }
 
 std::unique_ptr<Communicator> make_communicator(const Case& which, WorkerContext& context) {
-  const Schedule schedule = make_schedule(which.algorithm, which.workers);
+  // Private buffers would be staged for two-shot, so one-shot is faster as long as it is one pass.
+  const bool in_one_shot = which.algorithm == "direct" && which.isolate && which.private_buffers &&
+                           which.bytes.count <= most_shown_bytes;
+  const Schedule schedule =
+      make_schedule(in_one_shot ? "one-shot" : which.algorithm, which.workers, which.bytes);
   ShmView view{.world = context.arena};
   if (which.isolate) {
     const Arena arena(which);
