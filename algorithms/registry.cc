@@ -13,6 +13,7 @@ namespace collbench {
 namespace {
 
 constexpr int most_segments = 4096;
+constexpr Bytes most_in_one_shot{504};
 constexpr std::array<std::string_view, 2> distance_orders{"near", "far"};
 constexpr std::array<std::string_view, 2> share_names{"equal", "balanced"};
 constexpr std::array<std::string_view, 5> phase_names{"ring", "bidirectional", "pincer",
@@ -162,7 +163,7 @@ AlgorithmInfo circulant_row() {
 
 AlgorithmInfo direct_row() {
   return {"direct",
-          "Two-shot: every rank sums one chunk from all, then copies it to all",
+          "Two-shot: every rank sums one chunk, then copies it to all; one-shot up to 504 B",
           "any number of ranks",
           "rounds 2; sent 2*(n-1)/n; reduced (n-1)/n",
           true,
@@ -374,6 +375,16 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks) {
 
 Schedule make_schedule(std::string_view spec, int ranks) {
   return make_schedule(parse_algorithm_spec(spec), ranks);
+}
+
+Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes) {
+  Schedule schedule = make_schedule(spec, ranks);
+  const bool in_one_shot = spec.name == "direct" && bytes.count <= most_in_one_shot.count;
+  return in_one_shot ? one_shot(ranks) : schedule;
+}
+
+Schedule make_schedule(std::string_view spec, int ranks, Bytes bytes) {
+  return make_schedule(parse_algorithm_spec(spec), ranks, bytes);
 }
 
 }  // namespace collbench

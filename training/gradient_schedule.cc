@@ -15,15 +15,16 @@ ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view 
       const std::string chosen =
           choose(back_end, ranks, bytes, type, ReduceOp::sum, cores).algorithm;
       const bool fits = is_replica_consistent(parse_algorithm_spec(chosen));
-      return make_schedule(fits ? chosen : "ring", ranks);
+      return make_schedule(fits ? chosen : "ring", ranks, bytes);
     };
   }
-  const Schedule schedule = make_schedule(algorithm, ranks);
+  make_schedule(algorithm, ranks);  // throws for what does not fit
   require(is_replica_consistent(parse_algorithm_spec(algorithm)),
           fmt::format("{} may leave different rounding on different ranks, and replicas must stay "
                       "equal to the bit; ring does",
                       algorithm));
-  return [schedule](Bytes, DataType) { return schedule; };
+  return
+      [algorithm, ranks](Bytes bytes, DataType) { return make_schedule(algorithm, ranks, bytes); };
 }
 
 WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,

@@ -98,7 +98,7 @@ class Endpoint {
   /// default is for machines whose ranks are told in other ways.
   virtual std::string give_up(const std::string& reason) { return reason; }
 
-  /// Plays both rounds of a fused plan at once, where peers' memory is addressable; false
+  /// Plays all rounds of a fused plan at once, where peers' memory is addressable; false
   /// elsewhere.
   virtual bool play(const Fusion& /*fusion*/, Region /*in*/, Region /*out*/,
                     Reduction /*reduction*/) {

@@ -52,7 +52,7 @@ double median(std::vector<double> values) {
 
 /// Medians of five batches on the device and of single calls on the host, in microseconds.
 Json measure(const Point& point, const std::vector<int>& all_devices, Bandwidth copy) {
-  const Schedule schedule = make_schedule(point.algorithm, point.ranks);
+  const Schedule schedule = make_schedule(point.algorithm, point.ranks, point.bytes);
   CudaWorldOptions options;
   options.devices = place_on_cuda(all_devices, point.ranks);
   options.executor = point.executor;

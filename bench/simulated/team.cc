@@ -28,10 +28,12 @@ constexpr double agreement = 1e-9;  // relative, between engines
 constexpr std::size_t most_finalists = 4;
 constexpr std::int64_t most_final_messages = 150'000;
 
-Schedule part_of(const Schedule& schedule, const std::string& collective) {
-  if (collective == "all-reduce") return schedule;
-  if (collective == "reduce-scatter") return reduce_scatter_half(schedule);
-  if (collective == "all-gather") return all_gather_half(schedule);
+Schedule part_of(const AlgorithmSpec& algorithm, const Case& which) {
+  const std::string& collective = which.simulated.collective;
+  if (collective == "all-reduce") return make_schedule(algorithm, which.workers, which.bytes);
+  const Schedule whole = make_schedule(algorithm, which.workers);
+  if (collective == "reduce-scatter") return reduce_scatter_half(whole);
+  if (collective == "all-gather") return all_gather_half(whole);
   const std::vector<std::string> known{"all-reduce", "reduce-scatter", "all-gather"};
   throw InvalidArgument(fmt::format("unknown collective '{}'.{} Known are {}", collective,
                                     did_you_mean(collective, known), fmt::join(known, ", ")));
@@ -49,18 +51,17 @@ Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmS
     const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
     slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
   }
-  return Scenario{
-      .schedule = part_of(make_schedule(algorithm, which.workers), simulated.collective),
-      .machine = std::move(slowed),
-      .placement = place(simulated.mapping, which.workers, machine.topology),
-      .count = element_count(which),
-      .type = which.type,
-      .op = which.op,
-      .posting = parse_posting(simulated.posting),
-      .protocol = {},
-      .equal_chunks = simulated.equal_chunks,
-      .disturbance = disturbance,
-      .real_data = simulated.real_data};
+  return Scenario{.schedule = part_of(algorithm, which),
+                  .machine = std::move(slowed),
+                  .placement = place(simulated.mapping, which.workers, machine.topology),
+                  .count = element_count(which),
+                  .type = which.type,
+                  .op = which.op,
+                  .posting = parse_posting(simulated.posting),
+                  .protocol = {},
+                  .equal_chunks = simulated.equal_chunks,
+                  .disturbance = disturbance,
+                  .real_data = simulated.real_data};
 }
 
 Outcome predicted(Scenario scenario) {

@@ -41,7 +41,7 @@ Seconds by_nccl(const Machine& network, const MeasuredTime& row) {
 Seconds by_schedule(const Machine& network, const MeasuredTime& row) {
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
-  const Schedule schedule = make_schedule(spec, row.scale.ranks);
+  const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes);
   const std::vector<Host> hosts = place("row-major", row.scale.ranks, network.topology);
   Workload work;
   work.type = row.type;

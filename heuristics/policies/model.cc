@@ -91,7 +91,7 @@ class Model {
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
       const std::string known = known_as(name, question_.available).value_or(name);
       found.algorithm = known == name ? to_string(spec) : known;
-      const Schedule schedule = make_schedule(spec, question_.workers);
+      const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes);
       const double messages = messages_to_look_at(schedule);
       // A candidate that was named explicitly is predicted whatever it costs.
       require(!question_.available.empty() || messages <= most_messages,

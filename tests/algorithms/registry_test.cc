@@ -53,6 +53,12 @@ TEST(Registry, HasEveryAlgorithmOfTheDesignOnce) {
                   "reduce-broadcast", "parameter-server", "hierarchical-copy", "tf-ring"));
 }
 
+TEST(Registry, DirectStandsForOneShotUpTo504Bytes) {
+  EXPECT_EQ(make_schedule("direct", 4, Bytes{504}).name(), "one-shot");
+  EXPECT_EQ(make_schedule("direct", 4, Bytes{505}).name(), "direct");
+  EXPECT_EQ(make_schedule("ring", 4, Bytes{4}).name(), "ring");
+}
+
 TEST(Registry, FillsEveryFieldOfEveryRow) {
   for (const AlgorithmInfo& info : algorithms()) {
     EXPECT_FALSE(info.summary.empty()) << info.name;

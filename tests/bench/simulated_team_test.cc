@@ -67,6 +67,19 @@ TEST(SimulatedTeam, AlgorithmsFollowTheMachine) {
             "torus:dims=2x8");
 }
 
+TEST(SimulatedTeam, DirectTakesTheTimeOfWhatItPlaysAtTheSize) {
+  CaseBinder binder;
+  for (const char* engine : {"model", "fluid", "simgrid"}) {
+    const auto time = [&](const char* algorithm, std::int64_t bytes) {
+      Case which = simulated_case("star:4,10GBps,1us", algorithm, 4, bytes);
+      which.simulated.engine = engine;
+      return measure_simulated(which, binder).exact->time;
+    };
+    EXPECT_EQ(time("direct", 504), time("one-shot", 504)) << engine;
+    EXPECT_GT(time("direct", 508), 1.5 * time("one-shot", 508)) << engine;
+  }
+}
+
 TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
   CaseBinder binder;
   Case which = simulated_case("star:16,50GBps,10us", "auto", 16, 1024);

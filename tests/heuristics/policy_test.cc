@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "algorithms/registry.h"
 #include "core/error.h"
 #include "heuristics/exports/ompi_rules.h"
+#include "heuristics/predict.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -56,6 +58,24 @@ TEST(PolicyTest, MirroredStrategyLooksAtDevicesAndAtIntegersOnly) {
   question.devices = Devices::gpus;
   question.type = DataType::i32;
   EXPECT_EQ(choice("tf2-mirrored", question), "reduce-broadcast");
+}
+
+TEST(PolicyTest, TheModelPricesWhatDirectPlaysAtEverySize) {
+  const Machine star = machine("star:4,10GBps,1us", 4);
+  const std::vector<Host> hosts = place("row-major", 4, star.topology);
+  for (const auto& [bytes, algorithm] :
+       {std::pair(504_B, "one-shot"), std::pair(508_B, "direct"), std::pair(1_MiB, "direct")}) {
+    Question question = question_of(bytes, 4);
+    question.machine = &star;
+    question.available = {"direct"};
+    const Answer answer = ask(find_policy("model"), question);
+    EXPECT_EQ(answer.algorithm, "direct");
+    ASSERT_EQ(answer.candidates.size(), 1U);
+    Workload work;
+    work.count = bytes.count / 4;
+    const Prediction priced = predict(make_schedule(algorithm, 4), star, hosts, work);
+    EXPECT_EQ(answer.candidates[0].time, priced.time()) << bytes.count;
+  }
 }
 
 TEST(PolicyTest, TensorFlowOneKnowsTheLinksOfADgx1) {

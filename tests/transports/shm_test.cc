@@ -168,6 +168,39 @@ TEST(Fusion, GivesTheSameBitsAsTheRoundsItReplaces) {
   }
 }
 
+TEST(Fusion, ShowsSmallVectorsOfOneShotToAllAtOnceWithTheBitsOfDirect) {
+  RandomEngine engine = random_engine(12, "one-shot");
+  std::normal_distribution<float> normal;
+  for (const int n : {2, 3, 7}) {
+    const Schedule one_shot = make_schedule("one-shot", n);
+    const auto fusion = Plan(one_shot, 0, 510, DataType::f32, ReduceOp::sum, true).fusion();
+    ASSERT_TRUE(fusion);
+    EXPECT_EQ(fusion->rounds, 1);
+    EXPECT_FALSE(Plan(one_shot, 0, 511, DataType::f32, ReduceOp::sum, true).fusion());
+    Buffers inputs(static_cast<std::size_t>(n), std::vector<float>(126));
+    for (auto& input : inputs) {
+      for (float& x : input) x = normal(engine);
+    }
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::max}) {
+      for (const bool in_place : {true, false}) {
+        const Buffers sums = play(one_shot, inputs, op, in_place);
+        ASSERT_EQ(sums, play(make_schedule("direct", n), inputs, op, in_place)) << n;
+        ASSERT_EQ(sums, play(make_schedule("direct", n, Bytes{504}), inputs, op, in_place)) << n;
+      }
+    }
+  }
+}
+
+TEST(Fusion, PlaysAsManyRoundsAsTheScheduleOfTheSizeHas) {
+  for (const std::int64_t count : {1, 126, 127, 10000}) {
+    const Schedule direct = make_schedule("direct", 4, Bytes{count * 4});
+    const auto fusion = Plan(direct, 0, count, DataType::f32, ReduceOp::sum, true).fusion();
+    ASSERT_TRUE(fusion) << count;
+    EXPECT_EQ(fusion->rounds, direct.rounds()) << count;
+    EXPECT_EQ(direct.rounds(), count <= 126 ? 1 : 2) << count;
+  }
+}
+
 // Rank 0 plays `ops` in one round; the others send what it receives, in its order.
 Schedule collected_at_rank_0(int ranks, int chunks, std::vector<Op> ops) {
   const auto collect = [ops = std::move(ops)](Rank r, int, Round& out) {

@@ -11,35 +11,37 @@ namespace {
 
 constexpr int most_ranks = 512;
 
-// What round 0 and round 1 say about each chunk, gathered over all ranks.
+// What the rounds say about each chunk, gathered over all ranks.
 struct ChunkUse {
-  Rank owner = -1;
-  std::vector<Rank> order;  // the owner's fold, own term included
-  int sent_to_owner = 0;
-  int received = 0;
+  Rank owner = -1;          // the first rank that folds it
+  std::vector<Rank> order;  // of all folds, own term included
+  int sent = 0;             // in round 0
+  int folded = 0;
+  int stored = 0;
 };
 
-// Applies `note` to the use of each of the chunks; false if it is for one.
-template <class Note>
-bool all_of(std::vector<ChunkUse>& uses, Chunks chunks, Note note) {
+// Whether `fits`, which may note something, holds for the uses of all the chunks.
+template <class Fits>
+bool all_fit(std::vector<ChunkUse>& uses, Chunks chunks, Fits fits) {
   const auto first = uses.begin() + chunks.first;
-  return std::all_of(first, first + chunks.count, note);
+  return std::all_of(first, first + chunks.count, fits);
 }
 
-// Whether what a rank does in round 0 fits the shape: it folds what it owns.
+// Notes what a rank does in round 0; false if it does anything but folding a chunk as others do.
 bool note_folds(const ResolvedRound& round, Rank rank, std::vector<ChunkUse>& uses) {
   for (const Op& op : round.sends()) {
-    all_of(uses, op.chunks, [](ChunkUse& use) { return ++use.sent_to_owner > 0; });
+    all_fit(uses, op.chunks, [](ChunkUse& use) { return ++use.sent > 0; });
   }
   for (const Receipt& receipt : round.receipts()) {
     const std::span<const Rank> sources = round.sources(receipt);
-    const auto own = [&](ChunkUse& use) {
-      if (use.owner != -1) return false;
-      use.owner = rank;
-      use.order.assign(sources.begin(), sources.end());
-      return true;
+    const auto fold = [&](ChunkUse& use) {
+      if (use.folded++ == 0) {
+        use.owner = rank;
+        use.order.assign(sources.begin(), sources.end());
+      }
+      return std::equal(sources.begin(), sources.end(), use.order.begin(), use.order.end());
     };
-    if (!receipt.folds || !all_of(uses, receipt.chunks, own)) return false;
+    if (!receipt.folds || !all_fit(uses, receipt.chunks, fold)) return false;
   }
   return true;
 }
@@ -47,15 +49,15 @@ bool note_folds(const ResolvedRound& round, Rank rank, std::vector<ChunkUse>& us
 // The same of round 1: it sends what it owns and stores the rest from its owners.
 bool note_copies(const ResolvedRound& round, Rank rank, std::vector<ChunkUse>& uses) {
   for (const Op& op : round.sends()) {
-    if (!all_of(uses, op.chunks, [&](ChunkUse& use) { return use.owner == rank; })) return false;
+    if (!all_fit(uses, op.chunks, [&](ChunkUse& use) { return use.owner == rank; })) return false;
   }
   for (const Receipt& receipt : round.receipts()) {
     const Rank from = round.sources(receipt).front();
     const auto store = [&](ChunkUse& use) {
-      ++use.received;
+      ++use.stored;
       return use.owner == from;
     };
-    if (receipt.folds || !all_of(uses, receipt.chunks, store)) return false;
+    if (receipt.folds || !all_fit(uses, receipt.chunks, store)) return false;
   }
   return true;
 }
@@ -68,19 +70,22 @@ bool is_permutation_of_ranks(const std::vector<Rank>& order, int ranks) {
   return sorted == all;
 }
 
-// The use of every chunk, or empty if some chunk does not have one owner, all terms, all receivers.
+// The use of every chunk, or empty if some chunk is not folded by one rank and stored by the
+// others, or in one round by all, and from all terms.
 std::vector<ChunkUse> chunk_uses(const Schedule& schedule) {
   const int n = schedule.ranks();
   std::vector<ChunkUse> uses(static_cast<std::size_t>(schedule.chunks()));
   ResolvedRound round;
-  for (int t = 0; t < 2; ++t) {
+  for (int t = 0; t < schedule.rounds(); ++t) {
     for (Rank r = 0; r < n; ++r) {
       resolve(schedule, r, t, round);
       if (t == 0 ? !note_folds(round, r, uses) : !note_copies(round, r, uses)) return {};
     }
   }
+  const int owners = schedule.rounds() == 1 ? n : 1;
   for (const ChunkUse& use : uses) {
-    const bool whole = use.sent_to_owner == n - 1 && use.received == n - 1;
+    const bool whole =
+        use.folded == owners && use.sent == owners * (n - 1) && use.stored == n - owners;
     if (!whole || !is_permutation_of_ranks(use.order, n)) return {};
   }
   return uses;
@@ -105,12 +110,15 @@ int order_row(Fusion& fusion, const std::vector<Rank>& order) {
 
 std::optional<Fusion> fuse(const Schedule& schedule, std::int64_t count, int element_bytes) {
   const int n = schedule.ranks();
-  if (schedule.rounds() != 2 || n < 2 || n > most_ranks) return {};
+  const int rounds = schedule.rounds();
+  const bool small = count * element_bytes <= most_shown_bytes;
+  if (!(rounds == 2 || (rounds == 1 && small)) || n < 2 || n > most_ranks) return {};
   const std::vector<ChunkUse> uses = chunk_uses(schedule);
   if (uses.empty()) return {};
   Fusion fusion;
   fusion.ranks = n;
-  fusion.even = owns_evenly(uses, n);
+  fusion.rounds = rounds;
+  fusion.even = rounds == 1 || owns_evenly(uses, n);
   for (int c = 0; c < schedule.chunks(); ++c) {
     const ChunkUse& use = uses[static_cast<std::size_t>(c)];
     const std::int64_t first = schedule.partition()(c, count, element_bytes);

@@ -10,9 +10,6 @@ namespace collbench {
 
 namespace {
 
-// Up to here one meeting with redundant folds is faster than two meetings: 0.4 against 0.8 us at
-// 256 bytes for 2 ranks, even at 1 KiB, on two Sapphire Rapids cores.
-constexpr std::int64_t inline_limit = 504;
 // What a rank stages at a time of a private buffer: small enough to stay in its second-level cache.
 constexpr std::int64_t private_segment_bytes = 512 << 10;
 // From here on private buffers are reached through the kernel, which looks up every page. Smaller
@@ -25,6 +22,7 @@ constexpr int most_remote_ranks = 64;  // so that a block has 8 KiB at least
 // Out of place, outputs larger than a second-level cache are stored around the caches.
 constexpr std::int64_t streaming_bytes = 1 << 20;
 constexpr Rank no_one = -1;  // the wait depends on all ranks
+static_assert(most_shown_bytes <= shm_line_payload);
 
 }  // namespace
 
@@ -46,7 +44,7 @@ bool ShmFused::play(const Fusion& fusion, Region in, Region out, Reduction reduc
                     bool reached) {
   const std::int64_t bytes = in.size().count;
   if (bytes == 0) return true;
-  if (fusion.even && bytes <= (reached ? inline_limit : shm_line_payload)) {
+  if (fusion.rounds == 1) {
     play_inline(fusion, in, out, reduction);
     return true;
   }

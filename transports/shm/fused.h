@@ -1,8 +1,8 @@
-// Fused plans over shared memory: both rounds in one pass, with the work shared dynamically.
+// Fused plans over shared memory: all rounds in one pass, with the work shared dynamically.
 //
-// Several protocols, one meaning. Up to a few hundred bytes the data travels behind the
-// announcement and every rank folds everything by itself: one meeting. Otherwise every rank
-// announces its buffers, the ranks claim pieces, fold each from all inputs and store it to all
+// Several protocols, one meaning. In a schedule of one round the data travels behind the
+// announcement and every rank folds everything by itself: one meeting. In one of two rounds every
+// rank announces its buffers, the ranks claim pieces, fold each from all inputs and store it to all
 // outputs: two meetings. Where the buffers are private to processes, the same happens through the
 // kernel (transports/shm/peer_memory.h). Where that is not permitted or the buffers are small, and
 // every rank has a core, each rank stages the parts that others own, folds its own part directly
