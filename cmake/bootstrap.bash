@@ -121,8 +121,8 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
-# time_left DONE TOTAL SECONDS: sets `left` to what the rest takes if each step takes as long as those
-# that are done, or to "" while that says too little.
+# time_left DONE TOTAL SECONDS: sets `left` to what the rest takes if each step takes as long as
+# those that are done, or to "" while that says too little.
 time_left() {
   local rest=$(($3 * ($2 - $1) / $1))
   left=''
