@@ -121,12 +121,30 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
+# time_left DONE TOTAL SECONDS: sets `left` to what the rest takes if each step takes as long as
+# those that are done, or to "" while that says too little.
+time_left() {
+  local rest=$(($3 * ($2 - $1) / $1))
+  left=''
+  (($3 >= 5)) || return 0
+  if ((rest >= 90)); then
+    left="about $(((rest + 30) / 60)) min left"
+  elif ((rest > 0)); then
+    left="about $rest s left"
+  fi
+}
+
 # One line that is overwritten on a terminal; elsewhere every 20th line, so that a CI job shows life.
+# Lines of a build begin with [DONE/TOTAL]: the time left goes after that.
 show_progress() {
-  local line n=0 width
+  local line n=0 width started=$SECONDS left=''
   width=$(tput cols 2>/dev/null || echo 80)
   while IFS= read -r line; do
     n=$((n + 1))
+    if [[ $line =~ ^\[([1-9][0-9]*)/([0-9]+)\]\ (.*) ]]; then
+      time_left "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" $((SECONDS - started))
+      line="[${BASH_REMATCH[1]}/${BASH_REMATCH[2]}] ${left:+$left: }${BASH_REMATCH[3]}"
+    fi
     if [[ -t 2 ]]; then
       printf '\r\033[K%.*s' "$((width - 1))" "$line" >&2
     elif ((n % 20 == 0)); then

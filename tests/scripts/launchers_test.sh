@@ -173,6 +173,29 @@ call true
 expect "one builds" test "$(calls_of 'cmake --build'):$(calls_of apt-get)" = "1:2"
 expect "all run" test "$(cat "$lab"/out[123])" = "ran <1>ran <2>ran <3>"
 
+# in_bootstrap COMMAND...: with the functions that both scripts share
+in_bootstrap() {
+  # shellcheck disable=SC2034
+  root=$tree script=test
+  # shellcheck source=cmake/bootstrap.bash
+  . "$tree/cmake/bootstrap.bash"
+  "$@"
+}
+left_of() { time_left "$@" && echo "<$left>"; }
+steps() { for n in {1..20}; do echo "[$n/40] compiling $n"; done; }
+progress_of_steps() {
+  # shellcheck disable=SC2317  # show_progress calls it
+  time_left() { left="$1 of $2"; }
+  steps | show_progress 2>&1
+}
+
+begin "time left"
+expect "minutes" test "$(in_bootstrap left_of 10 461 20)" = "<about 15 min left>"
+expect "seconds" test "$(in_bootstrap left_of 400 461 300)" = "<about 45 s left>"
+expect "nothing at the end" test "$(in_bootstrap left_of 461 461 300)" = "<>"
+expect "nothing while it says too little" test "$(in_bootstrap left_of 1 461 4)" = "<>"
+expect "shown with the steps" test "$(in_bootstrap progress_of_steps)" = "[20/40] 20 of 40: compiling 20"
+
 begin "run-tests"
 call "$tree/run-tests"
 expect "exit code" test "$code" = 0
