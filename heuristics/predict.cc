@@ -161,13 +161,14 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
 }  // namespace
 
 Prediction predict(const Schedule& schedule, const Machine& machine,
-                   std::span<const Host> placement, const Workload& workload) {
+                   std::span<const Host> placement, const VectorSpec& workload) {
   const Protocol* protocol = find_protocol(machine, workload.protocol);
   return predict_each({schedule, machine, placement, workload}, {protocol}).front();
 }
 
 std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
-                                       std::span<const Host> placement, const Workload& workload) {
+                                       std::span<const Host> placement,
+                                       const VectorSpec& workload) {
   Ladder ladder;
   for (const Protocol& protocol : machine.costs.protocols) ladder.push_back(&protocol);
   if (ladder.empty()) ladder.push_back(nullptr);

@@ -30,7 +30,7 @@
 namespace collbench {
 
 /// The vector of every rank, and how its messages are sent.
-struct Workload {
+struct VectorSpec {
   std::int64_t count = 0;  // elements
   DataType type = DataType::f32;
   std::string protocol;       // of the machine's ladder; empty: none
@@ -54,12 +54,12 @@ struct Prediction {
 /// taken as equal if that would mean looking at more than 4 million turns.
 /// Throws InvalidArgument if the placement or the protocol does not fit the schedule or machine.
 Prediction predict(const Schedule& schedule, const Machine& machine,
-                   std::span<const Host> placement, const Workload& workload);
+                   std::span<const Host> placement, const VectorSpec& workload);
 
 /// The same with every protocol of the machine's ladder in its order, or once without any if it has
 /// none; workload.protocol does not count. What links carry is looked at once for all.
 std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
-                                       std::span<const Host> placement, const Workload& workload);
+                                       std::span<const Host> placement, const VectorSpec& workload);
 
 /// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none or
 /// their domain is smaller than `ranks`.

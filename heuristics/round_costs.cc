@@ -167,7 +167,7 @@ class Rounds {
 }  // namespace
 
 CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
-                         std::span<const Host> hosts, const Workload& workload)
+                         std::span<const Host> hosts, const VectorSpec& workload)
     : schedule(schedule_of),
       streams(schedule_of.streams().empty() ? std::span(&schedule_of, 1) : schedule_of.streams()),
       machine(machine_of),

@@ -55,7 +55,7 @@ using RoundTraffic = std::vector<Message>;
 // Everything about a workload that rounds have in common.
 struct CostSetting {
   CostSetting(const Schedule& schedule_of, const Machine& machine_of, std::span<const Host> hosts,
-              const Workload& workload);
+              const VectorSpec& workload);
 
   double bytes(Chunks chunks) const {
     if (offsets.empty()) return chunk_bytes * chunks.count;

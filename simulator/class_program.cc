@@ -33,9 +33,9 @@ void ClassProgram::make_paths() {
     const int c = symmetry_.class_of_pair(static_cast<int>(i));
     if (made[c]) continue;
     made[c] = true;
-    const Path& member = members_.paths()[symmetry_.pairs()[i].path];
+    const LinkPath& member = members_.paths()[symmetry_.pairs()[i].path];
     touched.clear();
-    for (const Path::Use& use : member.links) {
+    for (const LinkPath::Use& use : member.links) {
       const int l = symmetry_.class_of_link(use.link);
       if (crossings[l] == 0) touched.push_back(l);
       crossings[l] += use.uses;

@@ -20,7 +20,7 @@ class ClassProgram : public Program {
   int positions() const override { return symmetry_.position_classes(); }
   int rounds() const override { return members_.rounds(); }
   const std::vector<double>& capacities() const override { return capacities_; }
-  const std::vector<Path>& paths() const override { return paths_; }
+  const std::vector<LinkPath>& paths() const override { return paths_; }
   void turn(int position, int round, Turn& out) override;
   Seconds start(int position) const override;
   std::int64_t pattern(int round) const override { return members_.pattern(round); }
@@ -40,8 +40,8 @@ class ClassProgram : public Program {
   Program& members_;
   const Symmetry& symmetry_;
   std::vector<double> capacities_;
-  std::vector<Path> paths_;  // by class of pairs
-  std::vector<Row> rows_;    // kind by kind
+  std::vector<LinkPath> paths_;  // by class of pairs
+  std::vector<Row> rows_;        // kind by kind
   std::vector<Flow> sends_;
   Turn turn_;
   std::vector<std::int32_t> pair_to_;     // by receiver, for the sender at hand

@@ -25,7 +25,7 @@ FairShare::FairShare(const std::vector<double>& capacities, EventQueue& queue,
   }
 }
 
-void FairShare::learn(const std::vector<Path>& paths) {
+void FairShare::learn(const std::vector<LinkPath>& paths) {
   for (std::size_t p = routes_.size(); p < paths.size(); ++p) {
     Route route{static_cast<std::int32_t>(uses_.size()),
                 static_cast<std::int32_t>(paths[p].links.size()),

@@ -26,7 +26,7 @@ class FairShare {
   /// Makes room for flows 0 .. flows-1.
   void resize(std::size_t flows) { flows_.resize(flows); }
   /// Takes over paths that were added since the last call.
-  void learn(const std::vector<Path>& paths);
+  void learn(const std::vector<LinkPath>& paths);
 
   /// `flow` begins now to move `bytes` along `path`, no faster than `cap` (0: none).
   void start(std::int32_t flow, std::int32_t path, double bytes, double cap, double now);

@@ -22,7 +22,7 @@ class ShortProgram final : public Program {
   int positions() const override { return whole_.positions(); }
   int rounds() const override { return whole_.rounds() - skipped(); }
   const std::vector<double>& capacities() const override { return whole_.capacities(); }
-  const std::vector<Path>& paths() const override { return whole_.paths(); }
+  const std::vector<LinkPath>& paths() const override { return whole_.paths(); }
   void turn(int position, int round, Turn& out) override {
     whole_.turn(position, original(round), out);
   }

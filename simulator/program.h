@@ -24,7 +24,7 @@ namespace collbench {
 
 /// A path of flows through the network. `uses` counts how often one flow of every member of the
 /// sending class crosses the link (of its class): 1 for plain ranks.
-struct Path {
+struct LinkPath {
   struct Use {
     LinkId link;
     double uses;
@@ -65,7 +65,7 @@ class Program {
   /// Links as the engine sees them: ids 0 .. capacities().size() - 1, in bytes per second.
   virtual const std::vector<double>& capacities() const = 0;
   /// Paths that turns refer to; grows while turns are computed, and never changes otherwise.
-  virtual const std::vector<Path>& paths() const = 0;
+  virtual const std::vector<LinkPath>& paths() const = 0;
   /// Replaces `out` by what `position` does in `round`.
   virtual void turn(int position, int round, Turn& out) = 0;
   /// When the position enters round 0.

@@ -29,7 +29,7 @@ std::vector<double> link_bytes(Program& program, const Symmetry& symmetry) {
     for (int p = 0; p < program.positions(); ++p) {
       program.turn(p, kind.round, turn);
       for (const Flow& flow : turn.sends) {
-        for (const Path::Use& use : program.paths()[flow.path].links) {
+        for (const LinkPath::Use& use : program.paths()[flow.path].links) {
           bytes[use.link] += kind.count * use.uses * flow.wire_bytes;
         }
       }

@@ -33,7 +33,7 @@ class PlainRanks final : public RankProgram {
   int positions() const override { return positions_; }
   int rounds() const override { return scenario_.schedule.rounds(); }
   const std::vector<double>& capacities() const override { return capacities_; }
-  const std::vector<Path>& paths() const override { return paths_; }
+  const std::vector<LinkPath>& paths() const override { return paths_; }
   void turn(int position, int round, Turn& out) override;
   Seconds start(int position) const override {
     return starts_[static_cast<std::size_t>(position % ranks())];
@@ -66,7 +66,7 @@ class PlainRanks final : public RankProgram {
   std::vector<std::int64_t> offsets_;  // of chunks, in bytes; empty if all are equal
   double chunk_bytes_ = 0;
   double reduction_seconds_ = 0;  // per byte
-  std::vector<Path> paths_;
+  std::vector<LinkPath> paths_;
   std::vector<std::array<Known, 4>> known_;  // by position, those it talked to last
   PairTable<std::int32_t> path_of_;
   MessageCost cost_;  // of messages like the last one
@@ -136,12 +136,12 @@ std::int32_t PlainRanks::new_path(int from, int to) {
   topology.route(host(from), host(to), route_);
   if (paths_.size() == paths_.capacity()) {
     const std::size_t most = std::max<std::size_t>(1024, 2 * paths_.size());
-    require_memory(most * (sizeof(Path) + (route_.size() + 4) * sizeof(Path::Use)),
+    require_memory(most * (sizeof(LinkPath) + (route_.size() + 4) * sizeof(LinkPath::Use)),
                    fmt::format("{} routes of {}", most, scenario_.schedule.name()));
     paths_.reserve(most);
   }
   const RouteSummary summary = summarize(topology, route_);
-  Path path{.links = {}, .latency = summary.latency, .level = summary.level};
+  LinkPath path{.links = {}, .latency = summary.latency, .level = summary.level};
   path.links.reserve(route_.size());
   for (const LinkId link : route_) path.links.push_back({link, 1});
   const auto index = static_cast<std::int32_t>(paths_.size());
@@ -162,7 +162,7 @@ void PlainRanks::turn(int position, int round, Turn& out) {
     if (bytes == 0) continue;
     const int peer = stream_begin + op.peer;
     const std::int32_t route = path(position, peer);
-    const Path& on = paths_[static_cast<std::size_t>(route)];
+    const LinkPath& on = paths_[static_cast<std::size_t>(route)];
     const MessageCost& message = cost(bytes, on.level);
     out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
                          message.cap, bytes});

@@ -161,7 +161,7 @@ class Survey {
     pairs.reserve(count);
     links.reserve(count);
     for (std::size_t i = 0; i < out_.pairs_.size(); ++i) {
-      for (const Path::Use& use : program_.paths()[out_.pairs_[i].path].links) {
+      for (const LinkPath::Use& use : program_.paths()[out_.pairs_[i].path].links) {
         assert(use.uses == 1);
         pairs.push_back(vertex_of_pair(i));
         links.push_back(out_.positions_ + use.link);

@@ -18,20 +18,21 @@ constexpr double window = 4;       // doublings of size; changes of protocol are
 constexpr double expected = 3;     // times the variance, up to which a scale agrees
 constexpr std::size_t least_scales = 3;
 
-double correlation(const Place& a, const Place& b) {
+double correlation(const FieldPlace& a, const FieldPlace& b) {
   const bool inside = (a.nodes == 0) != (b.nodes == 0);
   return std::exp(-std::abs(a.size - b.size) / size_length -
                   std::abs(a.nodes - b.nodes) / nodes_length -
                   std::abs(a.ranks - b.ranks) / ranks_length - (inside ? one_node : 0));
 }
 
-double covariance(const Place& a, double own_a, const Place& b, double own_b, double spread) {
+double covariance(const FieldPlace& a, double own_a, const FieldPlace& b, double own_b,
+                  double spread) {
   const double shared = spread * spread * correlation(a, b);
   if (!a.is_scale_of(b)) return shared;
   return shared + std::sqrt(own_a * own_b) * std::exp(-std::abs(a.size - b.size) / own_length);
 }
 
-Cholesky factorized(const std::vector<Place>& places, const std::vector<double>& own,
+Cholesky factorized(const std::vector<FieldPlace>& places, const std::vector<double>& own,
                     double spread) {
   Matrix matrix(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -44,19 +45,20 @@ Cholesky factorized(const std::vector<Place>& places, const std::vector<double>&
 }
 
 /// Scales of several nodes, each by one of its places.
-std::vector<Place> scales_of(const std::vector<Place>& places) {
-  std::vector<Place> scales;
-  for (const Place& place : places) {
+std::vector<FieldPlace> scales_of(const std::vector<FieldPlace>& places) {
+  std::vector<FieldPlace> scales;
+  for (const FieldPlace& place : places) {
     if (place.nodes == 0) continue;
-    const bool known = std::any_of(scales.begin(), scales.end(),
-                                   [&](const Place& scale) { return scale.is_scale_of(place); });
+    const bool known = std::any_of(scales.begin(), scales.end(), [&](const FieldPlace& scale) {
+      return scale.is_scale_of(place);
+    });
     if (!known) scales.push_back(place);
   }
   return scales;
 }
 
 /// Average of `values` at places[at], by the distance of sizes.
-double smoothed(const std::vector<Place>& places, const std::vector<double>& values,
+double smoothed(const std::vector<FieldPlace>& places, const std::vector<double>& values,
                 std::size_t at) {
   double sum = 0;
   double weights = 0;
@@ -70,14 +72,15 @@ double smoothed(const std::vector<Place>& places, const std::vector<double>& val
 
 }  // namespace
 
-Place place_of(const Scale& scale, Bytes bytes) {
+FieldPlace place_of(const Scale& scale, Bytes bytes) {
   const double nodes = std::max(scale.nodes, 1);
   return {std::log2(static_cast<double>(std::max<std::int64_t>(bytes.count, 1))), std::log2(nodes),
           std::log2(scale.ranks / nodes)};
 }
 
-DeviationField::DeviationField(std::vector<Place> places, const std::vector<double>& deviations,
-                               std::vector<double> own, double spread)
+DeviationField::DeviationField(std::vector<FieldPlace> places,
+                               const std::vector<double>& deviations, std::vector<double> own,
+                               double spread)
     : places_(std::move(places)),
       own_(std::move(own)),
       spread_(spread),
@@ -85,7 +88,7 @@ DeviationField::DeviationField(std::vector<Place> places, const std::vector<doub
   weights_ = solver_.solve(deviations);
 }
 
-DeviationField::Value DeviationField::at(const Place& place) const {
+DeviationField::Value DeviationField::at(const FieldPlace& place) const {
   // The scale's own variance at a size that was not measured is that of the nearest one.
   double own = 0;
   double away = 0;
@@ -111,15 +114,15 @@ DeviationField::Value DeviationField::at(const Place& place) const {
   return value;
 }
 
-std::vector<double> variance_of_scales(const std::vector<Place>& places,
+std::vector<double> variance_of_scales(const std::vector<FieldPlace>& places,
                                        const std::vector<double>& deviations,
                                        const std::vector<double>& own, double spread) {
   std::vector<double> variance(places.size(), 0.0);
-  const std::vector<Place> scales = scales_of(places);
+  const std::vector<FieldPlace> scales = scales_of(places);
   if (scales.size() < least_scales) return variance;
-  for (const Place& scale : scales) {
+  for (const FieldPlace& scale : scales) {
     std::vector<std::size_t> held;
-    std::vector<Place> rest;
+    std::vector<FieldPlace> rest;
     std::vector<double> rest_deviations;
     std::vector<double> rest_own;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -132,7 +135,7 @@ std::vector<double> variance_of_scales(const std::vector<Place>& places,
       rest_own.push_back(own[i]);
     }
     const DeviationField others(std::move(rest), rest_deviations, std::move(rest_own), spread);
-    std::vector<Place> held_places;
+    std::vector<FieldPlace> held_places;
     std::vector<double> errors;
     std::vector<double> unknown;
     for (const std::size_t i : held) {

@@ -20,15 +20,15 @@
 namespace collbench {
 
 /// Where a time was measured, on logarithmic axes.
-struct Place {
+struct FieldPlace {
   double size = 0;   // log2 of bytes
   double nodes = 0;  // log2; nodes that are not known count as one
   double ranks = 0;  // log2, of a node
-  bool is_scale_of(const Place& other) const {
+  bool is_scale_of(const FieldPlace& other) const {
     return nodes == other.nodes && ranks == other.ranks;
   }
 };
-Place place_of(const Scale& scale, Bytes bytes);
+FieldPlace place_of(const Scale& scale, Bytes bytes);
 
 /// Immutable. Thread safety: const members may run on any number of threads.
 class DeviationField {
@@ -40,13 +40,13 @@ class DeviationField {
 
   /// Deviations are of logarithms of times; `own[i]` is the variance that the scale of places[i]
   /// has for itself there, 0 where it agrees with the others. Requires vectors of one length.
-  DeviationField(std::vector<Place> places, const std::vector<double>& deviations,
+  DeviationField(std::vector<FieldPlace> places, const std::vector<double>& deviations,
                  std::vector<double> own, double spread);
 
-  Value at(const Place& place) const;
+  Value at(const FieldPlace& place) const;
 
  private:
-  std::vector<Place> places_;
+  std::vector<FieldPlace> places_;
   std::vector<double> own_;
   double spread_;
   std::vector<double> weights_;
@@ -57,7 +57,7 @@ class DeviationField {
 /// what its error, averaged over neighbouring sizes, exceeds three times the variance expected by.
 /// `own` is what is known of it so far. Zeros where fewer than three scales of several nodes are
 /// measured, which cannot be separated.
-std::vector<double> variance_of_scales(const std::vector<Place>& places,
+std::vector<double> variance_of_scales(const std::vector<FieldPlace>& places,
                                        const std::vector<double>& deviations,
                                        const std::vector<double>& own, double spread);
 

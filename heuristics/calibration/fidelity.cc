@@ -43,7 +43,7 @@ Seconds by_schedule(const Machine& network, const MeasuredTime& row) {
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
   const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes);
   const std::vector<Host> hosts = place("row-major", row.scale.ranks, network.topology);
-  Workload work;
+  VectorSpec work;
   work.type = row.type;
   work.count = std::max<std::int64_t>(1, row.bytes.count / size_of(row.type));
   const std::vector<Prediction> ladder = predict_ladder(schedule, network, hosts, work);

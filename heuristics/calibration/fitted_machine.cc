@@ -52,7 +52,7 @@ Prediction predicted(const Played& played, const Costs4& costs) {
   Machine machine{star(played.row.scale.ranks, link), {}, "", ""};
   machine.costs.reduction_rate = Bandwidth{1 / costs[3]};
   machine.costs.per_collective = Seconds{costs[0]};
-  Workload work;
+  VectorSpec work;
   work.type = played.row.type;
   work.count = std::max<std::int64_t>(1, played.row.bytes.count / size_of(work.type));
   work.equal_chunks = true;

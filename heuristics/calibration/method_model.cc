@@ -55,7 +55,7 @@ namespace {
 /// A trend, and what the points deviate from it.
 struct Fitted {
   Trend trend;
-  std::vector<Place> places;
+  std::vector<FieldPlace> places;
   std::vector<double> deviations;  // of logarithms of times
   std::vector<double> own;         // variance of scales that contradict the others
   double spread = 0;               // standard deviation of the deviations, without what is `own`

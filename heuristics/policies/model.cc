@@ -123,7 +123,7 @@ class Model {
 
  private:
   void take_fastest_rung(const Schedule& schedule, Candidate& found) const {
-    Workload work;
+    VectorSpec work;
     work.type = question_.type;
     work.count = question_.bytes.count / size_of(question_.type);
     const std::vector<Prediction> ladder = predict_ladder(schedule, machine_, placement_, work);

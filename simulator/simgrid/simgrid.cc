@@ -152,7 +152,7 @@ class Simulation {
 
   void add_route(int from, int to, std::int32_t path) {
     std::vector<int> links;
-    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(path)].links) {
+    for (const LinkPath::Use& use : program_.paths()[static_cast<std::size_t>(path)].links) {
       links.push_back(use.link);
     }
     kernel_->add_route(from, to, links);

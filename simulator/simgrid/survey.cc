@@ -20,7 +20,7 @@ class Rounds {
   void add(const Flow& flow) {
     latency_ = std::max(latency_, flow.latency.count());
     if (flow.cap > 0) longest_ = std::max(longest_, flow.wire_bytes / flow.cap);
-    for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(flow.path)].links) {
+    for (const LinkPath::Use& use : program_.paths()[static_cast<std::size_t>(flow.path)].links) {
       const auto link = static_cast<std::size_t>(use.link);
       if (load_[link] == 0) touched_.push_back(link);
       load_[link] += flow.wire_bytes;

@@ -151,7 +151,8 @@ void SimgridWorld::start(SimgridMessage& message) {
   message.start = kernel_.now();
   kernel_.start(message.put);
   if (busy_.empty()) return;
-  for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(message.flow.path)].links) {
+  for (const LinkPath::Use& use :
+       program_.paths()[static_cast<std::size_t>(message.flow.path)].links) {
     const auto link = static_cast<std::size_t>(use.link);
     carried_[link] += message.flow.wire_bytes;
     busy_[link].begin(&message, message.start);
@@ -164,7 +165,8 @@ void SimgridWorld::wait(SimgridMessage& message) {
   mailboxes_[static_cast<std::size_t>(message.to)].push_back(message.mailbox);
   if (scenario_.trace_limit > 0) keep_for_trace(message);
   if (busy_.empty()) return;
-  for (const Path::Use& use : program_.paths()[static_cast<std::size_t>(message.flow.path)].links) {
+  for (const LinkPath::Use& use :
+       program_.paths()[static_cast<std::size_t>(message.flow.path)].links) {
     busy_[static_cast<std::size_t>(use.link)].end(&message, message.arrival);
   }
 }

@@ -23,7 +23,7 @@ constexpr double noise = 0.08 * 0.08;  // variance of a measurement, relative to
 
 /// Places of random sizes on 2 to 16 nodes, no two alike, with random deviations.
 struct DeviationSample {
-  std::vector<Place> places;
+  std::vector<FieldPlace> places;
   std::vector<double> deviations;
   std::vector<double> own;
 };
@@ -44,8 +44,8 @@ DeviationField field_of(const DeviationSample& sample, double spread) {
   return {sample.places, sample.deviations, sample.own, spread};
 }
 
-std::vector<Place> asked_places() {
-  std::vector<Place> places;
+std::vector<FieldPlace> asked_places() {
+  std::vector<FieldPlace> places;
   for (const double size : {0.0, 10.0, 13.3, 16.0, 40.0}) {
     for (const double nodes : {0.0, 1.0, 2.5, 9.0}) places.push_back({size, nodes, 2});
   }
@@ -53,11 +53,11 @@ std::vector<Place> asked_places() {
 }
 
 TEST(PlaceTest, AxesAreLogarithmsAndUnknownNodesAreOne) {
-  const Place place = place_of({32, 8}, Bytes{1 << 20});
+  const FieldPlace place = place_of({32, 8}, Bytes{1 << 20});
   EXPECT_EQ(place.size, 20);
   EXPECT_EQ(place.nodes, 3);
   EXPECT_EQ(place.ranks, 2);
-  const Place unknown = place_of({16, 0}, Bytes{0});
+  const FieldPlace unknown = place_of({16, 0}, Bytes{0});
   EXPECT_EQ(unknown.size, 0);
   EXPECT_EQ(unknown.nodes, 0);
   EXPECT_EQ(unknown.ranks, 4);
@@ -66,10 +66,10 @@ TEST(PlaceTest, AxesAreLogarithmsAndUnknownNodesAreOne) {
 TEST(DeviationFieldTest, OnePointFallsOffWithTheDistanceOnEachAxis) {
   const double spread = 0.3;
   const double deviation = 0.2;
-  const Place at{20, 2, 3};
+  const FieldPlace at{20, 2, 3};
   const DeviationField field({at}, {deviation}, {0}, spread);
   struct Row {
-    Place place;
+    FieldPlace place;
     double correlation;
   };
   for (const Row& row :
@@ -108,7 +108,7 @@ TEST(DeviationFieldTest, IsLinearInTheDeviationsAndDoesNotDependOnTheirOrder) {
   const DeviationField field = field_of(sample, 0.3);
   const DeviationField threefold = field_of(scaled, 0.3);
   const DeviationField reversed = field_of(turned, 0.3);
-  for (const Place& place : asked_places()) {
+  for (const FieldPlace& place : asked_places()) {
     EXPECT_NEAR(threefold.at(place).mean, -3 * field.at(place).mean, 1e-12);
     EXPECT_NEAR(threefold.at(place).deviation, field.at(place).deviation, 1e-12);
     EXPECT_NEAR(reversed.at(place).mean, field.at(place).mean, 1e-12);
@@ -129,7 +129,7 @@ TEST(DeviationFieldTest, EveryFurtherPointMakesItSurer) {
     more.own.resize(points + 1);
     const DeviationField before = field_of(fewer, 0.3);
     const DeviationField after = field_of(more, 0.3);
-    for (const Place& place : asked_places()) {
+    for (const FieldPlace& place : asked_places()) {
       EXPECT_LE(after.at(place).deviation, before.at(place).deviation + 1e-12) << points;
     }
     EXPECT_LT(after.at(more.places.back()).deviation, before.at(more.places.back()).deviation);
@@ -137,9 +137,9 @@ TEST(DeviationFieldTest, EveryFurtherPointMakesItSurer) {
 }
 
 TEST(DeviationFieldTest, WhatIsAScalesOwnStaysWithIt) {
-  const Place here{20, 2, 2};
-  const Place larger{24, 2, 2};
-  const Place elsewhere{20, 3, 2};
+  const FieldPlace here{20, 2, 2};
+  const FieldPlace larger{24, 2, 2};
+  const FieldPlace elsewhere{20, 3, 2};
   const DeviationField shared({here}, {0.4}, {0}, 0.1);
   const DeviationField own({here}, {0.4}, {0.15}, 0.1);
   EXPECT_NEAR(own.at(here).mean, 0.4, 0.01);

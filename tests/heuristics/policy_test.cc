@@ -71,7 +71,7 @@ TEST(PolicyTest, TheModelPricesWhatDirectPlaysAtEverySize) {
     const Answer answer = ask(find_policy("model"), question);
     EXPECT_EQ(answer.algorithm, "direct");
     ASSERT_EQ(answer.candidates.size(), 1U);
-    Workload work;
+    VectorSpec work;
     work.count = bytes.count / 4;
     const Prediction priced = predict(make_schedule(algorithm, 4), star, hosts, work);
     EXPECT_EQ(answer.candidates[0].time, priced.time()) << bytes.count;

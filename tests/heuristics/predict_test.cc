@@ -33,7 +33,7 @@ std::vector<Host> in_order(int ranks) {
 }
 
 Prediction predicted(const std::string& spec, int ranks, double bytes, const Machine& machine) {
-  const Workload workload{static_cast<std::int64_t>(bytes / 4), DataType::f32, "", true};
+  const VectorSpec workload{static_cast<std::int64_t>(bytes / 4), DataType::f32, "", true};
   return predict(make_schedule(spec, ranks), machine, in_order(ranks), workload);
 }
 
@@ -83,7 +83,7 @@ TEST(Predict, LooksAtAlikeRoundsOnceWithoutChangingTheResult) {
   for (const Instance& instance : instances({5, 16, 24})) {
     const Schedule schedule = make_schedule(instance.spec, instance.ranks);
     const Schedule apart = with_runs_apart(schedule);
-    const Workload workload{1 << 18, DataType::f32, "", true};
+    const VectorSpec workload{1 << 18, DataType::f32, "", true};
     const std::vector<Host> hosts = in_order(instance.ranks);
     const Prediction once = predict(schedule, machine, hosts, workload);
     const Prediction all = predict(apart, machine, hosts, workload);
@@ -115,10 +115,10 @@ TEST(Predict, TakesTheCostsOfTheProtocol) {
   Machine machine = star_machine(2);
   machine.costs.protocols = {{"LL", 2, {Seconds{-0.5e-6}}, {}, ""}};
   const Schedule schedule = make_schedule("recursive-doubling", 2);
-  const Workload workload{1000, DataType::f32, "LL", true};
+  const VectorSpec workload{1000, DataType::f32, "LL", true};
   const Prediction prediction = predict(schedule, machine, in_order(2), workload);
   expect_seconds(prediction.time(), alpha - 0.5e-6 + 8000 / rate, "LL");
-  const Workload unknown{1000, DataType::f32, "LL128", true};
+  const VectorSpec unknown{1000, DataType::f32, "LL128", true};
   EXPECT_THAT([&] { predict(schedule, machine, in_order(2), unknown); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("no protocol 'LL128'")));
 }
@@ -133,7 +133,7 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
                              {"Simple", 1, {Seconds{4e-6}}, {Bandwidth{30e9}}, ""}};
   for (const char* spec : {"ring", "direct", "double-tree", "halving-doubling"}) {
     const Schedule schedule = make_schedule(spec, 12);
-    Workload workload{12345, DataType::f32, "", {}};
+    VectorSpec workload{12345, DataType::f32, "", {}};
     const std::vector<Prediction> ladder =
         predict_ladder(schedule, machine, in_order(12), workload);
     ASSERT_EQ(ladder.size(), 3U);
@@ -148,7 +148,7 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   }
   machine.costs.protocols.clear();
   const Schedule ring = make_schedule("ring", 12);
-  const Workload workload{12345, DataType::f32, "", {}};
+  const VectorSpec workload{12345, DataType::f32, "", {}};
   const std::vector<Prediction> one = predict_ladder(ring, machine, in_order(12), workload);
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());

@@ -11,7 +11,7 @@ class OneRound : public Program {
  public:
   explicit OneRound(std::vector<double> capacities) : capacities_(std::move(capacities)) {}
 
-  void add(std::vector<Path::Use> links, double bytes, double cap = 0) {
+  void add(std::vector<LinkPath::Use> links, double bytes, double cap = 0) {
     turn_.sends.push_back({.to = 1,
                            .path = static_cast<std::int32_t>(paths_.size()),
                            .wire_bytes = bytes,
@@ -23,7 +23,7 @@ class OneRound : public Program {
   int positions() const override { return 2; }
   int rounds() const override { return 1; }
   const std::vector<double>& capacities() const override { return capacities_; }
-  const std::vector<Path>& paths() const override { return paths_; }
+  const std::vector<LinkPath>& paths() const override { return paths_; }
   void turn(int position, int /*round*/, Turn& out) override {
     out.clear();
     if (position == 0) out = turn_;
@@ -34,7 +34,7 @@ class OneRound : public Program {
 
  private:
   std::vector<double> capacities_;
-  std::vector<Path> paths_;
+  std::vector<LinkPath> paths_;
   Turn turn_;
 };
 

@@ -32,13 +32,24 @@ const std::map<std::string, std::set<std::string>> allowed_folders{
 const std::set<std::string> transports_seen_by_simulator{
     "transports/endpoint.h", "transports/play/execute.h", "transports/kernels/kernels.h"};
 
+// The subfolders of a floor, lowest first: each may include those before it. What lies in the floor
+// itself is beneath some and above others, and is not checked.
+const std::map<std::string, std::vector<std::string>> subfolders{
+    {"topologies", {"networks", "import", "draw"}},
+    {"heuristics", {"nccl", "calibration", "policies", "exports"}},
+    {"transports",
+     {"kernels", "play", "faults", "shm", "cuda", "nccl", "grpc", "mpi", "gloo", "world"}},
+    {"training", {"engines", "data", "workloads", "asynchronous", "simulated"}},
+    {"bench", {"records", "measure", "simulated", "foreign", "verdicts", "reports"}},
+};
+
 // Third-party machinery and the folders whose sources may include it. bench/peers holds programs
 // that measure other libraries by themselves.
 struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 18> machinery{{
+const std::array<Machinery, 20> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},
@@ -57,7 +68,8 @@ const std::array<Machinery, 18> machinery{{
     {"boost/math", {"bench/verdicts"}},
     {"toml", {"topologies", "bench", "cli"}},
     {"spdlog/", {"transports", "cli"}},
-    {"nlohmann/", {"topologies", "algorithms", "heuristics", "training", "bench", "cli"}},
+    {"nlohmann/",
+     {"topologies", "algorithms", "heuristics", "transports/world", "training", "bench", "cli"}},
 }};
 
 const std::set<std::string> banned_words{"util", "utils", "helper", "helpers", "common",
@@ -102,6 +114,29 @@ std::vector<Include> includes_of(const SourceFile& file) {
       found.push_back({number, match[1] == "\"", match[2]});
   });
   return found;
+}
+
+// The place of a file's subfolder in the list of its floor; -1 if it has none.
+int level_of(const std::string& path) {
+  const auto floor = subfolders.find(folder_of(path));
+  if (floor == subfolders.end()) return -1;
+  const std::string rest = path.substr(floor->first.size() + 1);
+  const auto& names = floor->second;
+  const auto found = std::find(names.begin(), names.end(), folder_of(rest));
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
+Complaints check_subfolders(const SourceFile& file) {
+  Complaints complaints;
+  const int own = level_of(file.path);
+  if (own < 0) return complaints;
+  for (const Include& include : includes_of(file)) {
+    if (!include.quoted || folder_of(include.path) != folder_of(file.path)) continue;
+    if (level_of(include.path) <= own) continue;
+    complaints.push_back(
+        at(file, include.line, include.path + " lies above the folder of this file"));
+  }
+  return complaints;
 }
 
 Complaints check_floors(const SourceFile& file) {
@@ -273,8 +308,9 @@ Complaints check_includes(const SourceFile& file) {
   return complaints;
 }
 
-constexpr std::array<Rule, 9> all_rules{{
+constexpr std::array<Rule, 10> all_rules{{
     {"floors", "includes point downwards", check_floors},
+    {"subfolders", "includes point downwards within a floor, too", check_subfolders},
     {"machinery", "third-party machinery stays in the sources of its folder", check_machinery},
     {"includes", "headers include themselves what is precompiled", check_includes},
     {"size", "at most 400 lines of at most 100 columns", check_size},
@@ -288,5 +324,27 @@ constexpr std::array<Rule, 9> all_rules{{
 }  // namespace
 
 std::span<const Rule> rules() { return all_rules; }
+
+Complaints repeated_types(std::span<const SourceFile> files) {
+  static const std::regex definition(
+      R"(^(struct|class|enum class) ([A-Z]\w*)( final)?\s*(:[^;]*)?\{.*)");
+  std::map<std::string, std::string> first_place;
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!is_header(file) || is_test(file)) continue;
+    for_each_line(code_of(file.text), [&](int number, const std::string& line) {
+      std::smatch match;
+      if (!std::regex_match(line, match, definition)) return;
+      const auto [place, is_new] =
+          first_place.emplace(match[2], file.path + ":" + std::to_string(number));
+      if (!is_new) {
+        complaints.push_back(
+            at(file, number,
+               "the type " + std::string(match[2]) + " is also defined at " + place->second));
+      }
+    });
+  }
+  return complaints;
+}
 
 }  // namespace collbench::tidy

@@ -1,6 +1,6 @@
 // The rules of the house that no compiler checks: floors, sizes, names, prose.
 //
-// Every rule is a function of one file, so that each can be tested on a planted violation. They
+// Every rule is a function of one file, or of all, that can be tested on a planted violation. They
 // read text, not C++: what clang-format would not write is not understood.
 #pragma once
 
@@ -25,6 +25,10 @@ struct Rule {
   Complaints (*check)(const SourceFile& file);
 };
 std::span<const Rule> rules();
+
+/// Types at the start of a line of two headers, and so in the one namespace, of one name: whatever
+/// includes one of them would be another program than whatever includes the other.
+Complaints repeated_types(std::span<const SourceFile> files);
 
 /// `text` with the contents of comments, strings and character literals blanked, lines kept.
 std::string code_of(std::string_view text);

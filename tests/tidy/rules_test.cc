@@ -48,6 +48,29 @@ TEST(FloorsTest, ShowsTheSimulatorOnlyTheMachineOfTransports) {
               ElementsAre(HasSubstr("simulator may not include transports/shm.h")));
 }
 
+TEST(SubfoldersTest, CatchesAnIncludeThatPointsUpwardsWithinAFloor) {
+  EXPECT_THAT(complaints("subfolders", "transports/play/plan.cc",
+                         "#include \"transports/shm/layout.h\"\n"
+                         "#include \"transports/kernels/kernels.h\"\n"
+                         "#include \"transports/endpoint.h\"\n"),
+              ElementsAre("transports/play/plan.cc:1: transports/shm/layout.h lies above the "
+                          "folder of this file"));
+  EXPECT_THAT(complaints("subfolders", "bench/records/case.cc",
+                         "#include \"bench/reports/text.h\"\n#include \"core/units.h\"\n"),
+              ElementsAre(HasSubstr("bench/reports/text.h lies above")));
+}
+
+TEST(RepeatedTypesTest, CatchesTwoTypesOfOneNameInHeaders) {
+  const std::vector<SourceFile> files = {
+      {"core/a.h", "struct Path {\n  struct Inner {};\n};\nclass Ahead;\n"},
+      {"bench/b.h", "// struct Path {\nclass Path final : public Base {\n};\nclass Ahead {};\n"},
+      {"bench/c.cc", "struct Path {};\n"},
+      {"tests/d.h", "struct Path {};\n"},
+      {"cli/e.h", "enum class Other : int {};\n  struct Inner {};\n"}};
+  EXPECT_THAT(repeated_types(files),
+              ElementsAre("bench/b.h:2: the type Path is also defined at core/a.h:1"));
+}
+
 TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
   EXPECT_THAT(
       complaints("floors", "cli/run.cc",

@@ -45,6 +45,13 @@ TEST_P(TreeTest, KeepsTheRule) {
   EXPECT_EQ(all, "") << "the rule: " << GetParam().meaning;
 }
 
+TEST(WholeTreeTest, EveryTypeOfAHeaderHasANameOfItsOwn) {
+  const std::vector<SourceFile> files = read_tree();
+  std::string all;
+  for (const std::string& complaint : repeated_types(files)) all += "\n" + complaint;
+  EXPECT_EQ(all, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, TreeTest, ::testing::ValuesIn(rules().begin(), rules().end()),
                          [](const auto& rule) { return std::string(rule.param.name); });
 

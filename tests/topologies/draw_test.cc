@@ -67,8 +67,8 @@ TEST(Draw, ShapesNeverCoverEachOther) {
     arrange(picture);
     for (std::size_t i = 0; i < picture.shapes.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const Shape& a = picture.shapes[i];
-        const Shape& b = picture.shapes[j];
+        const DrawnShape& a = picture.shapes[i];
+        const DrawnShape& b = picture.shapes[j];
         EXPECT_GE(std::hypot(a.x - b.x, a.y - b.y), 22) << topology.name() << a.label << b.label;
       }
     }
@@ -80,7 +80,7 @@ TEST(Draw, ManyHostsAreDrawnAsFewThatCountAll) {
   const Outline picture = outline(topology, {}, 64);
   EXPECT_LE(picture.shapes.size(), 64U);
   int hosts = 0;
-  for (const Shape& shape : picture.shapes) hosts += shape.hosts;
+  for (const DrawnShape& shape : picture.shapes) hosts += shape.hosts;
   EXPECT_EQ(hosts, 1024);
   EXPECT_EQ(picture.arrangement, Arrangement::grid);
 }

@@ -14,12 +14,12 @@ double spacing_for(int shapes) { return shapes <= 16 ? 84 : (shapes <= 40 ? 46 :
 
 void arrange_circle(Outline& picture) {
   int ring = 0;
-  for (const Shape& shape : picture.shapes) ring += shape.hosts > 0 ? 1 : 0;
+  for (const DrawnShape& shape : picture.shapes) ring += shape.hosts > 0 ? 1 : 0;
   picture.spacing = spacing_for(ring);
   const double radius = std::max(110.0, ring * picture.spacing / (2 * std::numbers::pi));
   picture.width = picture.height = 2 * (radius + margin);
   int placed = 0;
-  for (Shape& shape : picture.shapes) {
+  for (DrawnShape& shape : picture.shapes) {
     shape.x = shape.y = radius + margin;
     if (shape.hosts == 0) continue;
     shape.angle = 2 * std::numbers::pi * placed++ / ring - std::numbers::pi / 2;
@@ -48,7 +48,7 @@ void arrange_grid(Outline& picture) {
     const int y = rest % length[1];
     rest /= length[1];
     const int z = rest % planes;
-    Shape& shape = picture.shapes[i];
+    DrawnShape& shape = picture.shapes[i];
     shape.x = margin + rest / planes * block_width + x * step_x + z * shift_x;
     shape.y = margin + y * step_y + (planes - 1 - z) * shift_y;
     picture.width = std::max(picture.width, shape.x + margin);
@@ -87,7 +87,7 @@ class Rows {
   }
 
  private:
-  Shape& shape(int index) { return picture_.shapes[static_cast<std::size_t>(index)]; }
+  DrawnShape& shape(int index) { return picture_.shapes[static_cast<std::size_t>(index)]; }
 
   // Switches on whole nodes stay in the first row; those that join all of these go above them.
   void lift_wide_switches() {
@@ -105,7 +105,7 @@ class Rows {
     for (const auto& entry : span) least = std::min(least, width(entry));
     const auto is_wide = [&](const auto& entry) { return width(entry) > 2 * least + 1; };
     if (least == 0 || std::none_of(span.begin(), span.end(), is_wide)) return;
-    for (Shape& s : picture_.shapes) s.level += s.level > 1 ? 1 : 0;
+    for (DrawnShape& s : picture_.shapes) s.level += s.level > 1 ? 1 : 0;
     for (const auto& entry : span) shape(entry.first).level += is_wide(entry) ? 1 : 0;
   }
 
@@ -116,7 +116,7 @@ class Rows {
       int count = 0;
       for (const Line& line : picture_.lines) {
         if (line.a != s && line.b != s) continue;
-        const Shape& other = shape(line.a == s ? line.b : line.a);
+        const DrawnShape& other = shape(line.a == s ? line.b : line.a);
         if (!counts(other.level)) continue;
         sum += other.x;
         ++count;
@@ -157,13 +157,13 @@ class Rows {
   void set_size() {
     double left = 0;
     double right = 0;
-    for (const Shape& s : picture_.shapes) {
+    for (const DrawnShape& s : picture_.shapes) {
       left = std::min(left, s.x);
       right = std::max(right, s.x);
     }
     const double row_height = std::clamp((right - left) / 9, 110.0, 260.0);
     const int top = rows_.rbegin()->first;
-    for (Shape& s : picture_.shapes) {
+    for (DrawnShape& s : picture_.shapes) {
       s.x += margin - left;
       s.y = margin + (top - s.level) * row_height;
     }
@@ -184,13 +184,13 @@ void bend(Outline& picture) {
   for (const int length : picture.blocks) longest = std::max(longest, length);
   const bool is_dense = picture.blocks.size() > 2 || longest > 5;
   for (Line& line : picture.lines) {
-    const Shape& a = picture.shapes[static_cast<std::size_t>(line.a)];
-    const Shape& b = picture.shapes[static_cast<std::size_t>(line.b)];
+    const DrawnShape& a = picture.shapes[static_cast<std::size_t>(line.a)];
+    const DrawnShape& b = picture.shapes[static_cast<std::size_t>(line.b)];
     const double distance = std::hypot(a.x - b.x, a.y - b.y);
     const bool is_far = distance > 1.5 * picture.reach;
-    if (is_grid && is_far) line.path = is_dense ? Path::ends : Path::arc;
+    if (is_grid && is_far) line.path = is_dense ? DrawnPath::ends : DrawnPath::arc;
     const bool is_in_row = picture.arrangement == Arrangement::levels && a.level == b.level;
-    if (is_in_row && is_far) line.path = Path::arc;
+    if (is_in_row && is_far) line.path = DrawnPath::arc;
   }
 }
 

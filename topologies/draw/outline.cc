@@ -102,7 +102,7 @@ class Grouping {
     }
     group_hosts(layout, length);
     group_switches();
-    for (Shape& shape : picture.shapes) label(shape);
+    for (DrawnShape& shape : picture.shapes) label(shape);
   }
 
   int shape_of(Vertex vertex) const { return shape_[vertex]; }
@@ -111,7 +111,7 @@ class Grouping {
   void group_hosts(const Layout& layout, const std::vector<int>& length) {
     int total = 1;
     for (const int b : picture_.blocks) total *= b;
-    picture_.shapes.resize(total, Shape{"", 0, 0, 0});
+    picture_.shapes.resize(total, DrawnShape{"", 0, 0, 0});
     first_.resize(total, -1);
     for (Host host = 0; host < topology_.hosts(); ++host) {
       int rest = host;
@@ -135,7 +135,7 @@ class Grouping {
       const std::size_t size = (members.size() + most_switches - 1) / most_switches;
       for (std::size_t i = 0; i < members.size(); ++i) {
         if (i % size == 0) {
-          picture_.shapes.push_back(Shape{"", 0, 0, row});
+          picture_.shapes.push_back(DrawnShape{"", 0, 0, row});
           first_.push_back(-1);
         }
         join(members[i], static_cast<int>(picture_.shapes.size()) - 1);
@@ -149,7 +149,7 @@ class Grouping {
     if (first_[shape] < 0) first_[shape] = vertex;
   }
 
-  void label(Shape& shape) const {
+  void label(DrawnShape& shape) const {
     const auto index = static_cast<std::size_t>(&shape - picture_.shapes.data());
     shape.label = topology_.vertex_name(first_[index]);
     if (shape.members > 1) shape.label += fmt::format(" +{}", shape.members - 1);
@@ -190,7 +190,7 @@ Outline outline(const Topology& topology, const std::vector<double>& utilisation
     picture.lines.push_back(line);
   }
   const bool has_switches = std::any_of(picture.shapes.begin(), picture.shapes.end(),
-                                        [](const Shape& s) { return s.hosts == 0; });
+                                        [](const DrawnShape& s) { return s.hosts == 0; });
   const auto long_axes = std::count_if(picture.blocks.begin(), picture.blocks.end(),
                                        [](int length) { return length > 1; });
   const bool is_star = has_switches && picture.shapes.back().hosts == 0 &&

@@ -9,7 +9,7 @@
 
 namespace collbench {
 
-struct Shape {
+struct DrawnShape {
   std::string label;
   int hosts = 0;  // that it stands for; 0: switches
   int members = 1;
@@ -20,7 +20,7 @@ struct Shape {
   double angle = 0;  // circle: where it stands, in radians
 };
 
-enum class Path { straight, arc, ends };
+enum class DrawnPath { straight, arc, ends };
 
 /// a -> b, or both ways with `two_way`.
 struct Line {
@@ -31,13 +31,13 @@ struct Line {
   int cables = 0;
   double utilisation = 0;  // the highest
   bool two_way = true;
-  Path path = Path::straight;
+  DrawnPath path = DrawnPath::straight;
 };
 
 enum class Arrangement { circle, grid, levels };
 
 struct Outline {
-  std::vector<Shape> shapes;
+  std::vector<DrawnShape> shapes;
   std::vector<Line> lines;
   std::vector<int> blocks;  // grid: shapes along each axis, innermost first
   Arrangement arrangement = Arrangement::levels;

@@ -75,7 +75,7 @@ class SvgWriter {
         .text()
         .set(title().c_str());
     for (const Line& line : picture_.lines) draw(svg, line);
-    for (const Shape& shape : picture_.shapes) draw(svg, shape);
+    for (const DrawnShape& shape : picture_.shapes) draw(svg, shape);
     svg.append_move(legend);
     return printed(document);
   }
@@ -104,14 +104,14 @@ class SvgWriter {
   double x(double value) const { return value + offset_; }
 
   std::string path_of(const Line& line) const {
-    const Shape& a = shape(line.a);
-    const Shape& b = shape(line.b);
+    const DrawnShape& a = shape(line.a);
+    const DrawnShape& b = shape(line.b);
     const double ax = x(a.x), ay = y(a.y), bx = x(b.x), by = y(b.y);
     const double length = std::max(std::hypot(bx - ax, by - ay), 1.0);
-    if (line.path == Path::straight) {
+    if (line.path == DrawnPath::straight) {
       return fmt::format("M{:.1f},{:.1f} L{:.1f},{:.1f}", ax, ay, bx, by);
     }
-    if (line.path == Path::arc) {
+    if (line.path == DrawnPath::arc) {
       // Away from the straight line, upwards or to the right.
       const double bulge = std::min(length / 3, 60.0) / length * (ax <= bx ? 1 : -1);
       return fmt::format("M{:.1f},{:.1f} Q{:.1f},{:.1f} {:.1f},{:.1f}", ax, ay,
@@ -123,11 +123,13 @@ class SvgWriter {
                        -uy, bx, by, ux, uy);
   }
 
-  const Shape& shape(int index) const { return picture_.shapes[static_cast<std::size_t>(index)]; }
+  const DrawnShape& shape(int index) const {
+    return picture_.shapes[static_cast<std::size_t>(index)];
+  }
 
   void draw(pugi::xml_node svg, const Line& line) const {
-    const Shape& a = shape(line.a);
-    const Shape& b = shape(line.b);
+    const DrawnShape& a = shape(line.a);
+    const DrawnShape& b = shape(line.b);
     const double width = 1.2 + 2.8 * std::sqrt(line.capacity / widest_);
     std::string tip = fmt::format("{} {} {}: {}", a.label, line.two_way ? "-" : "to", b.label,
                                   topology_.classes()[line.link_class].name);
@@ -145,7 +147,7 @@ class SvgWriter {
   }
 
   // The last number in a name, "12", and "12+" of several.
-  static std::string number_of(const Shape& shape) {
+  static std::string number_of(const DrawnShape& shape) {
     const std::size_t plus = shape.label.find(" +");
     std::string name = shape.label.substr(0, plus);
     // "node 7 switch": the number is that of the node.
@@ -166,7 +168,7 @@ class SvgWriter {
     return end.size() <= 13 ? end : end.substr(end.size() - 9);
   }
 
-  void draw(pugi::xml_node svg, const Shape& shape) const {
+  void draw(pugi::xml_node svg, const DrawnShape& shape) const {
     const double cx = x(shape.x);
     const double cy = y(shape.y);
     const bool is_host = shape.hosts > 0;
@@ -205,7 +207,7 @@ class SvgWriter {
   }
 
   // Below hosts, above switches; on a circle outwards. A white edge keeps lines off the letters.
-  void label_outside(pugi::xml_node svg, const Shape& shape, double cx, double cy) const {
+  void label_outside(pugi::xml_node svg, const DrawnShape& shape, double cx, double cy) const {
     std::string anchor = "middle";
     if (picture_.arrangement == Arrangement::circle && shape.hosts > 0) {
       cx += 22 * std::cos(shape.angle);
@@ -265,10 +267,10 @@ class SvgWriter {
       }
     }
     const bool is_grouped = std::any_of(picture_.shapes.begin(), picture_.shapes.end(),
-                                        [](const Shape& s) { return s.members > 1; });
+                                        [](const DrawnShape& s) { return s.members > 1; });
     if (is_grouped) add_line(legend, "0+ stands for host 0 and those that follow");
     const bool has_ends = std::any_of(picture_.lines.begin(), picture_.lines.end(),
-                                      [](const Line& l) { return l.path == Path::ends; });
+                                      [](const Line& l) { return l.path == DrawnPath::ends; });
     if (has_ends) add_line(legend, "loose ends meet at the far side of the grid");
   }
 

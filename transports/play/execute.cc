@@ -18,9 +18,9 @@ BoundPlan::BoundPlan(Plan plan, Endpoint& endpoint)
   endpoint.reserve(plan_.traffic());
 }
 
-class Replay {
+class PlanReplay {
  public:
-  Replay(BoundPlan& bound, Region in, Region out)
+  PlanReplay(BoundPlan& bound, Region in, Region out)
       : bound_(bound), plan_(bound.plan_), endpoint_(*bound.endpoint_), in_(in), out_(out) {
     assert(in.count == plan_.count() && out.count == plan_.count() && in.type == plan_.type());
     assert((in.data == out.data) == plan_.in_place() || in.data == nullptr || in.count == 0);
@@ -106,6 +106,6 @@ class Replay {
   Region scratch_;
 };
 
-void execute(BoundPlan& bound, Region in, Region out) { Replay(bound, in, out).run(); }
+void execute(BoundPlan& bound, Region in, Region out) { PlanReplay(bound, in, out).run(); }
 
 }  // namespace collbench

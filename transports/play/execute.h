@@ -22,7 +22,7 @@ class BoundPlan {
   const Plan& plan() const { return plan_; }
 
  private:
-  friend class Replay;
+  friend class PlanReplay;
   Plan plan_;
   Endpoint* endpoint_;
   std::vector<Endpoint::Ticket> tickets_;

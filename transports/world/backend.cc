@@ -65,8 +65,8 @@ void require_possible(const WorldSpec& spec) {
 
 Communicator& communicator_for(const Backend& backend, const WorldSpec& spec,
                                RankContext& context) {
-  const std::string key =
-      spec.algorithm + " " + spec.transport + (spec.checksum ? " checked " : " ") + spec.inject;
+  const std::string key = (backend.is_black_box ? spec.algorithm : name_of(spec)) + " " +
+                          spec.transport + (spec.checksum ? " checked " : " ") + spec.inject;
   if (!context.communicator || !backend.keeps_communicator || context.communicator_key != key) {
     context.communicator.reset();
     context.remarks.clear();

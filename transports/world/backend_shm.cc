@@ -1,6 +1,7 @@
 // Ranks that see each other's memory: threads of one process, or processes over one arena.
 #include <algorithm>
 
+#include "transports/play/fusion.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
 #include "transports/world/backend.h"
@@ -70,7 +71,11 @@ std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankConte
   const std::string over = !spec.isolate          ? "shared memory of threads"
                            : spec.private_buffers ? "private memory of processes"
                                                   : "shared memory of processes";
-  return play_on(make_shm_endpoint(view, context.rank), spec, over);
+  WorldSpec played = spec;
+  // Private buffers are staged in two rounds, so one-shot is faster as long as it is one pass.
+  const bool fits_one_pass = spec.private_buffers && spec.bytes.count <= most_shown_bytes;
+  if (fits_one_pass && !spec.schedules && spec.algorithm == "direct") played.algorithm = "one-shot";
+  return play_on(make_shm_endpoint(view, context.rank), played, over);
 }
 
 void abort_waiting(const WorldSpec& spec, std::byte* arena, const std::string& why) {

@@ -107,7 +107,7 @@ void ProcessWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wo
   const std::string path = arena.data() != nullptr ? arena.path() : "";
   for (Rank rank = 0; rank < ranks_; ++rank) {
     workers_[static_cast<std::size_t>(rank)].socket.send(
-        to_line(Order{spec, timeout, work.order(rank), path}));
+        to_line(WorkOrder{spec, timeout, work.order(rank), path}));
   }
   collect(arena.data());
   conclude();

@@ -59,7 +59,7 @@ class Orders {
   }
 
   /// Nothing once the world has closed the connection.
-  std::optional<Order> next() {
+  std::optional<WorkOrder> next() {
     std::unique_lock lock(mutex_);
     busy_ = false;
     changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });
@@ -95,7 +95,7 @@ class Orders {
   std::thread reader_;
 };
 
-std::string carry_out(const Order& order, const OrderHandler& handler, const Backend& backend,
+std::string carry_out(const WorkOrder& order, const OrderHandler& handler, const Backend& backend,
                       Control control, RankContext& context) {
   SharedMemory arena;
   if (backend.arena_bytes != nullptr) {

@@ -66,7 +66,7 @@ std::string to_line(const Welcome& welcome) {
       {{"ranks", welcome.ranks}, {"backend", welcome.backend}, {"control", welcome.control}});
 }
 
-std::string to_line(const Order& order) {
+std::string to_line(const WorkOrder& order) {
   return dump({{"spec", spec_value(order.spec)},
                {"timeout_s", order.timeout.count()},
                {"text", order.text},
@@ -93,10 +93,10 @@ Welcome read_welcome(const std::string& line) {
   });
 }
 
-Order read_order(const std::string& line) {
+WorkOrder read_order(const std::string& line) {
   return read(line, [](const Json& value) {
-    return Order{spec_of(value.at("spec")), Seconds{value.at("timeout_s").get<double>()},
-                 value.at("text"), value.at("arena")};
+    return WorkOrder{spec_of(value.at("spec")), Seconds{value.at("timeout_s").get<double>()},
+                     value.at("text"), value.at("arena")};
   });
 }
 

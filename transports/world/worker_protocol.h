@@ -27,7 +27,7 @@ struct Welcome {
 };
 
 /// One piece of work.
-struct Order {
+struct WorkOrder {
   WorldSpec spec;  // without `schedules`, which cannot be sent
   Seconds timeout{60};
   std::string text;   // for the OrderHandler
@@ -40,11 +40,11 @@ using OrderOutcome = std::variant<std::string, Fault>;
 // to_line gives one line without its end; the readers throw InvalidArgument for other text.
 std::string to_line(const Hello& hello);
 std::string to_line(const Welcome& welcome);
-std::string to_line(const Order& order);
+std::string to_line(const WorkOrder& order);
 std::string to_line(const OrderOutcome& outcome);
 Hello read_hello(const std::string& line);
 Welcome read_welcome(const std::string& line);
-Order read_order(const std::string& line);
+WorkOrder read_order(const std::string& line);
 OrderOutcome read_outcome(const std::string& line);
 
 }  // namespace collbench

@@ -10,12 +10,15 @@ namespace collbench {
 
 ScheduleChoice schedules_of(const WorldSpec& spec) {
   if (spec.schedules) return spec.schedules;
-  return
-      [schedule = make_schedule(spec.algorithm, spec.ranks)](Bytes, DataType) { return schedule; };
+  make_schedule(spec.algorithm, spec.ranks);  // refused here rather than at the first call
+  return [algorithm = spec.algorithm, ranks = spec.ranks](Bytes bytes, DataType) {
+    return make_schedule(algorithm, ranks, bytes);
+  };
 }
 
 std::string name_of(const WorldSpec& spec) {
-  return spec.schedules ? spec.algorithm : make_schedule(spec.algorithm, spec.ranks).name();
+  return spec.schedules ? spec.algorithm
+                        : make_schedule(spec.algorithm, spec.ranks, spec.bytes).name();
 }
 
 std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const WorldSpec& spec,

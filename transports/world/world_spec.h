@@ -1,6 +1,7 @@
 // What a world is made for: its ranks, its back end, and what they are going to reduce.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/units.h"
@@ -29,7 +30,7 @@ struct WorldSpec {
 /// The schedules of a spec. Throws InvalidArgument if its algorithm has none.
 ScheduleChoice schedules_of(const WorldSpec& spec);
 
-/// What they are called in descriptions: the schedule's own name where there is one.
+/// What is played for vectors of spec.bytes, for descriptions.
 std::string name_of(const WorldSpec& spec);
 
 /// Plays the schedules of a spec on an endpoint, with the checksums and the faults that it asks

@@ -5,7 +5,8 @@
 
 namespace collbench {
 
-/// Every rank sends a byte to rank 0, which answers once it has all of them. Throws as the endpoint.
+/// Every rank sends a byte to rank 0, which answers once it has all of them. Throws as the
+/// endpoint.
 inline void all_meet(Endpoint& endpoint) {
   std::byte token{};
   const Region byte{&token, 1, DataType::u8};
