@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/records/report.h"

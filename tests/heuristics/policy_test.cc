@@ -207,7 +207,7 @@ TEST(PolicyTest, BeyondTheMeasurementsTheAnswerSaysHowFar) {
   question.measured = times;
   const Answer answer = ask(find_policy("measured"), question);
   EXPECT_THAT(answer.warnings, Contains(HasSubstr("8 MiB is 8 times beyond the sizes measured")));
-  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers are not measured")));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers were not measured")));
   EXPECT_NEAR(answer.candidates.front().time->count(), 800e-6, 1e-9);
 }
 
@@ -229,7 +229,7 @@ TEST(PolicyTest, AutoAsksTheModelWhereNothingIsMeasured) {
   question.measured = times;
   const Answer answer = ask(find_policy("auto"), question);
   EXPECT_THAT(answer.reason, HasSubstr("predicted"));
-  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers are not measured")));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("16 workers were not measured")));
 }
 
 TEST(PolicyTest, AutoOnThisHostRestsOnTimesThatAreBroughtAlong) {

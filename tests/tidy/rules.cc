@@ -49,7 +49,7 @@ struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 20> machinery{{
+const std::array<Machinery, 19> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},

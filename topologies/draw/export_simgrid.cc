@@ -51,7 +51,7 @@ std::string to_simgrid_xml(const Topology& topology) {
         add_element(pair, "link_ctn", {{"id", fmt::format("l{}", link)}});
     }
   }
-  return printed(document);
+  return printed(document, true);
 }
 
 }  // namespace collbench

@@ -4,6 +4,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <pugixml.hpp>
 
 #include "core/error.h"
 #include "topologies/draw/draw.h"
@@ -77,7 +78,7 @@ class SvgWriter {
     for (const Line& line : picture_.lines) draw(svg, line);
     for (const DrawnShape& shape : picture_.shapes) draw(svg, shape);
     svg.append_move(legend);
-    return printed(document);
+    return printed(document, false);
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <pugixml.hpp>
+
 namespace collbench {
 
 pugi::xml_node add_element(pugi::xml_node parent, const char* element,
@@ -13,9 +15,11 @@ pugi::xml_node add_element(pugi::xml_node parent, const char* element,
   return child;
 }
 
-std::string printed(const pugi::xml_document& document) {
+std::string printed(const pugi::xml_document& document, bool declared) {
   std::ostringstream text;
-  document.save(text, "  ", pugi::format_default | pugi::format_skip_control_chars,
+  document.save(text, "  ",
+                pugi::format_indent | pugi::format_skip_control_chars |
+                    (declared ? 0U : pugi::format_no_declaration),
                 pugi::encoding_utf8);
   return text.str();
 }

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
-#include <pugixml.hpp>
+namespace pugi {
+class xml_document;
+class xml_node;
+}  // namespace pugi
 
 namespace collbench {
 
@@ -15,7 +18,8 @@ using XmlAttributes = std::initializer_list<std::pair<const char*, std::string>>
 pugi::xml_node add_element(pugi::xml_node parent, const char* element,
                            const XmlAttributes& attributes);
 
-/// The document as UTF-8 text, without characters that XML cannot hold.
-std::string printed(const pugi::xml_document& document);
+/// The document as UTF-8 text, without characters that XML cannot hold; led by an XML declaration
+/// if `declared`.
+std::string printed(const pugi::xml_document& document, bool declared);
 
 }  // namespace collbench
