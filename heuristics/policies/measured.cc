@@ -177,7 +177,7 @@ Answer ask_measured(const Question& question) {
   answer.reason = "measured: " + answer.reason;
   answer.warnings.insert(answer.warnings.end(), table.warnings.begin(), table.warnings.end());
   if (workers != question.workers) {
-    answer.warnings.push_back(fmt::format("{} workers are not measured; the times are those of {}",
+    answer.warnings.push_back(fmt::format("{} workers were not measured; the times are those of {}",
                                           question.workers, workers));
   }
   warn_of_size(table, question.bytes, answer);
