@@ -109,7 +109,8 @@ std::vector<ReplicaReport> gather_reports(const std::vector<ReplicaReport>& own,
                                      own[0]);
   const std::int64_t* next = all.data();
   for (ReplicaReport& report : reports) {
-    std::memcpy(report.steps.data(), next, report.steps.size() * sizeof(StepTimes));
+    std::memcpy(static_cast<void*>(report.steps.data()), next,
+                report.steps.size() * sizeof(StepTimes));
     next += report.steps.size() * width;
   }
   return reports;
