@@ -107,11 +107,10 @@ void report(const Settings& settings, const ReplayedWorkload& replay,
 void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
   ReplayedWorkload replay;
   WorldSpec spec;
-  const std::int64_t cores = usable_cores();
-  const auto cores_of_first = static_cast<int>(world.rendezvous().gather(std::span(&cores, 1))[0]);
   together(world.rendezvous(), [&] {
     replay = replay_of(settings, world.ranks());
-    spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(), cores_of_first);
+    spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(),
+                          world.processors_of_rank_0());
   });
   require_same({{"workload", replay.workload.name},
                 {"parameters", std::to_string(replay.workload.parameters())},
@@ -134,8 +133,8 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
 void replay_here(const Settings& settings) {
   const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
   const ReplayedWorkload replay = replay_of(settings, workers);
-  const WorldSpec spec = gradient_world(settings.text("algo"), find_backend(WorldSpec().backend),
-                                        workers, usable_cores());
+  const WorldSpec spec =
+      gradient_world(settings.text("algo"), usual_backend(), workers, usable_cores());
   const std::unique_ptr<World> world = start_world(spec, Seconds{60});
   report(settings, replay, collbench::replay(replay.plan, *world, spec));
 }

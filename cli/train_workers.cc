@@ -19,18 +19,11 @@
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
 #include "training/step_recorder.h"
-#include "transports/waiting.h"
 #include "transports/world/agreement.h"
 #include "transports/world/nested_world.h"
 
 namespace collbench {
 namespace {
-
-/// Cores of rank 0's machine: by them all ranks choose as rank 0 would.
-int cores_of_rank_0(Rendezvous& rendezvous) {
-  const std::int64_t mine = usable_cores();
-  return static_cast<int>(rendezvous.gather(std::span(&mine, 1))[0]);
-}
 
 /// The work of one of several workers. Returns the exit code.
 int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Settings& settings) {
@@ -42,7 +35,6 @@ int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Set
   WorldSpec spec;
   std::string state;
   const bool chief = workers.rank() == 0;
-  const int cores = cores_of_rank_0(workers.rendezvous());
   together(workers.rendezvous(), [&] {
     plan = plan_of(settings);
     algorithm = gradient_algorithm(settings);
@@ -51,7 +43,8 @@ int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Set
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
     check(plan, samples.train, world->ranks());
-    spec = gradient_world(algorithm, workers.backend(), workers.ranks(), cores);
+    spec = gradient_world(algorithm, workers.backend(), workers.ranks(),
+                          workers.processors_of_rank_0());
   });
   require_same(values_of(settings, plan, samples), workers.rendezvous());
   together(workers.rendezvous(), [&] {

@@ -132,7 +132,7 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
   const bool by_library = library != nullptr && on_devices;
   WorldSpec spec = gradient_world(by_library ? "ring" : algorithm, find_backend(backend), replicas,
                                   usable_cores());
-  spec.algorithm = by_library || spec.schedules ? algorithm : spec.algorithm;
+  if (by_library) spec.algorithm = algorithm;
   spec.communicators = plan.central ? 2 : 1;
   const std::unique_ptr<World> world = start_world(spec, Seconds{60});
   return train_mirrored(*world, spec, plan, data, held_out, hooks);

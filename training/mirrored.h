@@ -27,7 +27,7 @@ std::vector<ReplicaReport> train_mirrored(World& world, const WorldSpec& spec,
 std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas,
                                           const std::string& algorithm, const Dataset& data,
                                           const Dataset& held_out, const ReplicaHooks& hooks = {},
-                                          const std::string& backend = WorldSpec().backend);
+                                          const std::string& backend = usual_backend().name);
 
 /// The reports of all ranks' replicas, with the times of all their steps; the rest is that of
 /// `own`[0]. Collective.

@@ -91,6 +91,7 @@ int JoinedWorld::learn_places(int cores) {
   const std::vector<std::string> texts = gather_text(mine.text(), *rendezvous_);
   for (Rank rank = 0; rank < job_.ranks(); ++rank) {
     const RankSite place = RankSite::read(texts[static_cast<std::size_t>(rank)]);
+    if (rank == 0) processors_of_rank_0_ = place.cores;
     int& most = cores_of_machines[place.machine];
     most = std::max(most, place.cores);
     nodes.emplace(place.machine, place.network);

@@ -73,6 +73,8 @@ class JoinedWorld final : public World {
   int nodes() const { return nodes_; }
   /// Processors of all machines together that the ranks may use.
   int processors() const { return processors_; }
+  /// Of those, the ones of rank 0: by them all ranks choose as rank 0 would.
+  int processors_of_rank_0() const { return processors_of_rank_0_; }
 
  private:
   int learn_places(int cores);
@@ -86,6 +88,7 @@ class JoinedWorld final : public World {
   bool first_here_ = true;
   int nodes_ = 1;
   int processors_ = 1;
+  int processors_of_rank_0_ = 1;
   bool broken_ = false;
 };
 

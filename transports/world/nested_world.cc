@@ -65,12 +65,6 @@ WorldSpec threads_of_a_worker(int threads) {
   return spec;
 }
 
-/// What the context of a thread of a worker keeps, beside its communicator within the worker.
-struct OuterRank {
-  std::unique_ptr<Communicator> communicator;
-  std::shared_ptr<void> kept;  // ends first
-};
-
 }  // namespace
 
 NestedWorld::NestedWorld(World& workers, int threads)
@@ -92,26 +86,15 @@ void NestedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
     Communicator& across = workers_.communicator(spec, worker);
     const auto as_thread = [&](RankContext& thread) {
       Communicator& within = threads_.communicator(inner, thread);
-      RankContext context;
-      context.rank = worker.rank * threads_.ranks() + thread.rank;
-      context.ranks = ranks();
-      context.timeout = timeout;
-      context.communicator = std::make_unique<HierarchicalCommunicator>(
+      // Other threads may read what it holds until all have finished, also when this one fails.
+      const auto context = std::make_shared<RankContext>();
+      thread.kept = context;
+      context->rank = worker.rank * threads_.ranks() + thread.rank;
+      context->ranks = ranks();
+      context->timeout = timeout;
+      context->communicator = std::make_unique<HierarchicalCommunicator>(
           within, thread.rank == 0 ? &across : nullptr, workers_.ranks(), worker.rank);
-      // Other threads may read what this one has until all have finished, also when it fails.
-      const auto keep = [&] {
-        auto outer = std::make_shared<OuterRank>();
-        outer->communicator = std::move(context.communicator);
-        outer->kept = std::move(context.kept);
-        thread.kept = outer;
-      };
-      try {
-        work.run(context);
-      } catch (...) {
-        keep();
-        throw;
-      }
-      keep();
+      work.run(*context);
     };
     threads_.on_all(inner, timeout, {.run = as_thread, .order = {}, .answer = {}});
   };
