@@ -70,7 +70,7 @@ int ab(const AbOptions& options) {
   plan.rounds = static_cast<int>(parse_count("--rounds", options.rounds, 1, 10'000));
   plan.confirm_rounds =
       static_cast<int>(parse_count("--confirm-rounds", options.confirm_rounds, 0, 10'000));
-  plan.budget = parse_duration("--budget", options.budget);
+  plan.budget = parse_positive_duration("--budget", options.budget);
   plan.seed = static_cast<std::uint64_t>(
       parse_count("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()));
   plan.noise_arm = !options.no_noise_arm;

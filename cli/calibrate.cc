@@ -21,7 +21,7 @@
 namespace collbench {
 namespace {
 
-struct Values {
+struct CalibrateValues {
   std::vector<std::string> files;
   std::string out;
   std::string summary = "fitted to measurements";
@@ -153,7 +153,7 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file) throw Unavailable(fmt::format("cannot write '{}'", path));
 }
 
-int calibrate(const Values& values) {
+int calibrate(const CalibrateValues& values) {
   require(values.local != !values.files.empty(),
           values.local ? "calibrate: --local measures this host; it takes no FILE"
                        : "calibrate: name files of measurements, or --local");
@@ -190,7 +190,7 @@ int calibrate(const Values& values) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<Values>();
+  const auto values = std::make_shared<CalibrateValues>();
   CLI::App& command =
       add_command(app, "calibrate", "fit a machine to measured times, and say how well it predicts",
                   action, [values] { return calibrate(*values); });

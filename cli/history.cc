@@ -128,10 +128,11 @@ int prune_jobs(const HistoryOptions& options) {
   return exit_ok;
 }
 
-using Options = std::shared_ptr<HistoryOptions>;
+using SharedOptions = std::shared_ptr<HistoryOptions>;
 
-CLI::App& add_verb(CLI::App& parent, const char* name, const char* help, const Options& options,
-                   Action& action, int (*run)(const HistoryOptions&)) {
+CLI::App& add_verb(CLI::App& parent, const char* name, const char* help,
+                   const SharedOptions& options, Action& action,
+                   int (*run)(const HistoryOptions&)) {
   CLI::App& verb =
       add_command(parent, name, help, action, [options, run] { return run(*options); });
   add_option(verb, options->database, "--db", "FILE", "the history (collbench-history.sqlite)",

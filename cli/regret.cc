@@ -16,7 +16,7 @@
 namespace collbench {
 namespace {
 
-struct Values {
+struct RegretValues {
   std::vector<std::string> files;
   std::string policies = "default,oracle,measured,model";
   bool held_out = false;
@@ -43,7 +43,7 @@ void print_points(const std::string& policy, const std::vector<RegretPoint>& poi
   }
 }
 
-int regret(const Values& values) {
+int regret(const RegretValues& values) {
   const std::vector<MeasuredTime> rows = all_rows(read_measured_files(values.files));
   std::set<std::string> reasons;
   std::istringstream names(values.policies);
@@ -74,7 +74,7 @@ int regret(const Values& values) {
 }  // namespace
 
 void add_regret(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<Values>();
+  const auto values = std::make_shared<RegretValues>();
   CLI::App& command = add_command(
       app, "regret", "how much slower a policy's choice is than the best that was measured", action,
       [values] { return regret(*values); });

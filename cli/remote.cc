@@ -16,25 +16,25 @@
 namespace collbench {
 namespace {
 
-constexpr const char* anywhere =
+constexpr const char* on_several_machines =
     "Workers on several machines (one command for each; docs/launching.md)";
 
-constexpr OptionRow rows[] = {
-    {anywhere, "hosts", "", "H:PORT,..", "",
+constexpr OptionRow worker_rows[] = {
+    {on_several_machines, "hosts", "", "H:PORT,..", "",
      "where every worker listens, by rank: a:7101,[::1]:7101"},
-    {anywhere, "rank", "", "R", "", "rank of this worker, from 0; a launcher may set it"},
-    {anywhere, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 meets the others"},
-    {anywhere, "launcher", "", "NAME", "auto",
+    {on_several_machines, "rank", "", "R", "", "rank of this worker, from 0; a launcher may set it"},
+    {on_several_machines, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 meets the others"},
+    {on_several_machines, "launcher", "", "NAME", "auto",
      "whose variables count: auto (all), none, torchrun, slurm ..."},
-    {anywhere, "bind", "", "ADDRESS", "", "listen here instead of at this worker's host"},
-    {anywhere, "interface", "", "NAME", "", "listen at the address of this interface, as eth0"},
-    {anywhere, "token-file", "", "FILE", "",
+    {on_several_machines, "bind", "", "ADDRESS", "", "listen here instead of at this worker's host"},
+    {on_several_machines, "interface", "", "NAME", "", "listen at the address of this interface, as eth0"},
+    {on_several_machines, "token-file", "", "FILE", "",
      "the secret of a job (or COLLBENCH_JOB_TOKEN), beyond loopback"},
-    {anywhere, "tls-ca", "", "FILE", "", "encrypt: the authority's certificate, in PEM"},
-    {anywhere, "tls-cert", "", "FILE", "", "this worker's certificate, with its chain"},
-    {anywhere, "tls-key", "", "FILE", "", "the key of that certificate"},
-    {anywhere, "tls-name", "", "NAME", "", "the name in all certificates, if not the hosts'"},
-    {anywhere, "tls-callers", "", "WHO", "certified",
+    {on_several_machines, "tls-ca", "", "FILE", "", "encrypt: the authority's certificate, in PEM"},
+    {on_several_machines, "tls-cert", "", "FILE", "", "this worker's certificate, with its chain"},
+    {on_several_machines, "tls-key", "", "FILE", "", "the key of that certificate"},
+    {on_several_machines, "tls-name", "", "NAME", "", "the name in all certificates, if not the hosts'"},
+    {on_several_machines, "tls-callers", "", "WHO", "certified",
      "certified: callers need a certificate (mutual TLS); any"},
 };
 
@@ -94,7 +94,7 @@ std::string listening_host(const LaunchedWorker& worker, const Settings& setting
 
 }  // namespace
 
-std::span<const OptionRow> worker_option_rows() { return rows; }
+std::span<const OptionRow> worker_option_rows() { return worker_rows; }
 
 std::optional<LaunchedWorker> launched_here(const Settings& settings) {
   std::optional<LaunchedWorker> worker = launched_worker(facts_of(settings));
@@ -152,7 +152,7 @@ JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   const JobSecurity security = security_of(settings);
   job.token = security.token;
   job.tls = security.tls;
-  job.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
+  job.timeout = parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };

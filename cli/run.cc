@@ -24,14 +24,14 @@
 namespace collbench {
 namespace {
 
-std::string describe(const Case& which) {
+std::string measured_case(const Case& which) {
   return fmt::format("{:<24} {:<6} workers={:<3} {:>10}  {} {} {}", which.algorithm, which.backend,
                      which.workers, to_string(which.bytes), to_string(which.type),
                      to_string(which.op), which.in_place ? "in place" : "out of place");
 }
 
 int list_cases(const std::vector<Case>& cases) {
-  for (const Case& which : cases) std::cout << describe(which) << '\n';
+  for (const Case& which : cases) std::cout << measured_case(which) << '\n';
   return exit_ok;
 }
 
@@ -100,7 +100,7 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   plan.skip_unavailable = settings.flag("skip-unavailable");
   plan.stop_requested = interrupted_by;
   plan.on_start = [&progress](const Case& which, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, measured_case(which)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
   plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which,

@@ -17,41 +17,39 @@
 namespace collbench {
 namespace {
 
-constexpr const char* what = "What to run";
-constexpr const char* sizes = "Sizes";
+constexpr const char* what_to_run = "What to run";
 constexpr const char* measuring = "Measuring";
-constexpr const char* output = "Output";
-constexpr const char* settings_group = "Settings";
 
-constexpr OptionRow rows[] = {
-    {what, "algo", "A", "NAME[,..]", "auto",
+constexpr OptionRow run_rows[] = {
+    {what_to_run, "algo", "A", "NAME[,..]", "auto",
      "ring, ring:segments=4, ...; auto, all, gloo, mpi, nccl"},
-    {what, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
-    {what, "backend", "B", "NAME[,..]", "auto",
+    {what_to_run, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
+    {what_to_run, "backend", "B", "NAME[,..]", "auto",
      "auto, shm (threads of a process), grpc, cuda, gloo, mpi, nccl"},
-    {what, "isolate", "", "", "", "shm, cuda: each worker is a process"},
-    {what, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
-    {what, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
-    {what, "devices", "", "GPU[,..]", "", "cuda: gpu:0,gpu:2, ...; all that there are by default"},
-    {what, "logical-devices", "", "N", "", "cuda: N workers on each, in place of --workers"},
-    {what, "executor", "", "NAME", "auto", "cuda: auto, graph or persistent (docs/gpus.md)"},
-    {what, "nccl-library", "", "FILE", "", "nccl: load it instead of libnccl.so.2"},
-    {what, "checksum", "", "", "", "shm, grpc: compare every message with its CRC-32C"},
-    {what, "inject", "", "FAULT[,..]", "",
+    {what_to_run, "isolate", "", "", "", "shm, cuda: each worker is a process"},
+    {what_to_run, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
+    {what_to_run, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
+    {what_to_run, "devices", "", "GPU[,..]", "", "cuda: gpu:0,gpu:2, ...; all that there are by default"},
+    {what_to_run, "logical-devices", "", "N", "", "cuda: N workers on each, in place of --workers"},
+    {what_to_run, "executor", "", "NAME", "auto", "cuda: auto, graph or persistent (docs/gpus.md)"},
+    {what_to_run, "nccl-library", "", "FILE", "", "nccl: load it instead of libnccl.so.2"},
+    {what_to_run, "checksum", "", "", "", "shm, grpc: compare every message with its CRC-32C"},
+    {what_to_run, "inject", "", "FAULT[,..]", "",
      "faults to suffer, as in kill:rank=1:message=8 (docs/faults.md)"},
-    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
-    {what, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
-    {what, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
-    {what, "in-place", "", "", "", "input and output are one buffer (the default)"},
-    {what, "out-of-place", "", "", "", "they are two"},
-    {what, "buffers", "", "STATE", "produced",
+    {what_to_run, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what_to_run, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_run, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
+    {what_to_run, "in-place", "", "", "", "input and output are one buffer (the default)"},
+    {what_to_run, "out-of-place", "", "", "", "they are two"},
+    {what_to_run, "buffers", "", "STATE", "produced",
      "hot (untouched), produced (rewritten) or cold (uncached)"},
-    {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
+    {what_to_run, "filter", "F", "EXPR", "",
+     "only cases where e.g. 'bytes>=1M workers:(4|8)' holds"},
 
-    {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
-    {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
-    {sizes, "stepfactor", "f", "X", "4", "each size is X times the one before"},
-    {sizes, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
+    {sizes_group, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
+    {sizes_group, "maxbytes", "e", "SIZE", "64M", "largest vector"},
+    {sizes_group, "stepfactor", "f", "X", "4", "each size is X times the one before"},
+    {sizes_group, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
 
     {measuring, "iters", "n", "N", "auto", "timed iterations; auto stops at --target-ci"},
     {measuring, "warmup-iters", "w", "N", "5", "iterations before timing"},
@@ -67,22 +65,24 @@ constexpr OptionRow rows[] = {
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
 
-    {output, "format", "", "NAME", "table",
+    {output_group, "format", "", "NAME", "table",
      "on standard output: table, csv, ... (docs/formats.md)"},
-    {output, "columns", "", "NAME[,..]", "",
+    {output_group, "columns", "", "NAME[,..]", "",
      "of the table, as in size,p50,busbw (docs/formats.md)"},
-    {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
-    {output, "json", "J", "FILE", "", "all samples and the environment; - is standard output"},
-    {output, "csv", "", "FILE", "", "one row per case"},
-    {output, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
-    {output, "raw-samples", "", "", "", "CSV: one row per sample instead"},
-    {output, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
-    {output, "color", "", "WHEN", "auto", "auto, always, never"},
-    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
-    {output, "quiet", "q", "", "", "only the rows"},
-    {output, "verbose", "v", "", "", "say where settings came from"},
-    {output, "list", "l", "", "", "list the cases, run nothing"},
-    {output, "dry-run", "", "", "", "prove that everything can run, run nothing"},
+    {output_group, "sort", "", "NAME[,..]", "",
+     "rows of the table by columns; -busbw: largest first"},
+    {output_group, "json", "J", "FILE", "",
+     "all samples and the environment; - is standard output"},
+    {output_group, "csv", "", "FILE", "", "one row per case"},
+    {output_group, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
+    {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
+    {output_group, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
+    {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
+    {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {output_group, "quiet", "q", "", "", "only the rows"},
+    {output_group, "verbose", "v", "", "", "say where settings came from"},
+    {output_group, "list", "l", "", "", "list the cases, run nothing"},
+    {output_group, "dry-run", "", "", "", "prove that everything can run, run nothing"},
 
     {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
     {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
@@ -194,9 +194,9 @@ void read_sizes(const Settings& settings, Sweep& sweep) {
 
 std::span<const OptionRow> run_option_rows() {
   static const std::vector<OptionRow> all = [] {
-    std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
+    std::vector<OptionRow> merged(std::begin(run_rows), std::end(run_rows));
     const auto after = std::find_if(merged.begin(), merged.end(),
-                                    [](const OptionRow& row) { return row.group != what; });
+                                    [](const OptionRow& row) { return row.group != what_to_run; });
     merged.insert(after, worker_option_rows().begin(), worker_option_rows().end());
     return merged;
   }();
@@ -224,11 +224,11 @@ Sampling sampling_of(const Settings& settings) {
   sampling.warmup = static_cast<int>(count("warmup-iters", 0, 100'000'000));
   sampling.target_interval =
       parse_fraction(settings.label("target-ci"), settings.text("target-ci"));
-  sampling.max_time = parse_duration(settings.label("max-time"), settings.text("max-time"));
+  sampling.max_time = parse_positive_duration(settings.label("max-time"), settings.text("max-time"));
   sampling.trial = settings.text("trial") == "off"
                        ? Seconds{0}
-                       : parse_duration(settings.label("trial"), settings.text("trial"));
-  sampling.timeout = parse_duration(settings.label("timeout"), settings.text("timeout"));
+                       : parse_positive_duration(settings.label("trial"), settings.text("trial"));
+  sampling.timeout = parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
   sampling.check = count("check", 0, 1'000'000) > 0;
   sampling.seed =
       static_cast<std::uint64_t>(count("seed", 0, std::numeric_limits<std::int64_t>::max()));

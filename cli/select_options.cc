@@ -16,20 +16,22 @@
 namespace collbench {
 namespace {
 
-constexpr const char* what = "What to choose for";
+constexpr const char* what_to_choose_for = "What to choose for";
 constexpr const char* knowledge = "What is known";
-constexpr const char* output = "Output";
-constexpr const char* settings_group = "Settings";
 
-constexpr OptionRow rows[] = {
-    {what, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
-    {what, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
-    {what, "nodes", "", "N", "auto", "nodes they are spread over; auto asks the machine"},
-    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
-    {what, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
-    {what, "devices", "", "KIND", "auto", "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
-    {what, "available", "", "NAME[,..]", "", "choose among these; all that fit if not given"},
-    {what, "replicas-may-differ", "", "", "", "allow algorithms whose sums differ in last bits"},
+constexpr OptionRow select_rows[] = {
+    {what_to_choose_for, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
+    {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
+    {what_to_choose_for, "nodes", "", "N", "auto",
+     "nodes they are spread over; auto asks the machine"},
+    {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_choose_for, "devices", "", "KIND", "auto",
+     "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
+    {what_to_choose_for, "available", "", "NAME[,..]", "",
+     "choose among these; all that fit if not given"},
+    {what_to_choose_for, "replicas-may-differ", "", "", "",
+     "allow algorithms whose sums differ in last bits"},
 
     {knowledge, "policy", "p", "NAME[,..]", "auto",
      "auto, model, measured, oracle, nccl, ompi, tf2, ...; or all"},
@@ -40,15 +42,15 @@ constexpr OptionRow rows[] = {
      "tables of measured times, as 'collbench run --json' and nccl-tests write them"},
     {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
 
-    {output, "explain", "x", "", "", "show what each expected time is the sum of"},
-    {output, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
-    {output, "export", "", "FORMAT", "",
+    {output_group, "explain", "x", "", "", "show what each expected time is the sum of"},
+    {output_group, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
+    {output_group, "export", "", "FORMAT", "",
      "the table for others: nccl-tuner, ompi, ucc, intel-mpi, json, cpp"},
-    {output, "out", "o", "FILE", "", "write the export there"},
-    {output, "minbytes", "", "SIZE", "1K", "smallest vector of tables and exports"},
-    {output, "maxbytes", "e", "SIZE", "1G", "largest vector of them"},
-    {output, "format", "", "NAME", "text", "text or json"},
-    {output, "verbose", "v", "", "", "say where settings came from"},
+    {output_group, "out", "o", "FILE", "", "write the export there"},
+    {output_group, "minbytes", "", "SIZE", "1K", "smallest vector of tables and exports"},
+    {output_group, "maxbytes", "e", "SIZE", "1G", "largest vector of them"},
+    {output_group, "format", "", "NAME", "text", "text or json"},
+    {output_group, "verbose", "v", "", "", "say where settings came from"},
 
     {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
 };
@@ -136,7 +138,7 @@ Question common_question(const Settings& settings) {
 
 }  // namespace
 
-std::span<const OptionRow> select_option_rows() { return rows; }
+std::span<const OptionRow> select_option_rows() { return select_rows; }
 
 Inquiry inquiry_of(const Settings& settings) {
   Inquiry inquiry;

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "topologies/toml_table.h"
 
 namespace collbench {
 namespace {
@@ -41,15 +42,6 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
     if (is_configurable(row.name)) names.emplace_back(row.name);
   }
   return names;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace
@@ -177,7 +169,7 @@ std::string Settings::to_config() const {
     if (!is_configurable(row.name)) continue;
     const Setting& setting = at(row.name);
     if (setting.value.empty() || (setting.value == "false" && setting.priority == 0)) continue;
-    const std::string value = row.metavar.empty() ? setting.value : quoted(setting.value);
+    const std::string value = row.metavar.empty() ? setting.value : toml_quoted(setting.value);
     out += fmt::format("{:<36}# {}\n", fmt::format("{} = {}", row.name, value), setting.source);
   }
   return out;

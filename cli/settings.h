@@ -19,6 +19,11 @@ class App;
 
 namespace collbench {
 
+/// Headings that several commands have.
+inline constexpr const char* sizes_group = "Sizes";
+inline constexpr const char* output_group = "Output";
+inline constexpr const char* settings_group = "Settings";
+
 /// One option: a flag if it has no metavar.
 struct OptionRow {
   std::string_view group;          // heading in the help text

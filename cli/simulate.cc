@@ -22,7 +22,7 @@
 namespace collbench {
 namespace {
 
-std::string describe(const Case& which) {
+std::string simulated_case(const Case& which) {
   return fmt::format("{:<24} {:<32} workers={:<6} {:>10}  {}", which.algorithm,
                      which.simulated.topology, which.workers, to_string(which.bytes),
                      to_string(which.type));
@@ -34,7 +34,7 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
   plan.cases = std::move(cases);
   plan.stop_requested = interrupted_by;
   plan.on_start = [&progress](const Case& which, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, describe(which)));
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(which)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
   plan.choose = [binder](const Case& which, int /*cores*/) -> Choice {
@@ -118,7 +118,7 @@ int simulate_command(const CLI::App& app) {
   if (shows_settings(settings)) return exit_ok;
   std::vector<Case> cases = simulated_cases_of(settings);
   if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
-  for (const Case& which : cases) std::cout << describe(which) << '\n';
+  for (const Case& which : cases) std::cout << simulated_case(which) << '\n';
   return exit_ok;
 }
 

@@ -14,16 +14,13 @@
 namespace collbench {
 namespace {
 
-constexpr const char* what = "What to simulate";
+constexpr const char* what_to_simulate = "What to simulate";
 constexpr const char* network = "Network";
-constexpr const char* sizes = "Sizes";
 constexpr const char* disturbance = "Disturbances";
-constexpr const char* output = "Output";
 constexpr const char* spread = "Spreading and keeping";
-constexpr const char* settings_group = "Settings";
 
 // The rows of sweep come first, so that those of simulate are the end of the same table.
-constexpr OptionRow rows[] = {
+constexpr OptionRow simulate_rows[] = {
     {spread, "out", "o", "FILE", "",
      "JSON Lines, one record as each case ends; goes on if it exists"},
     {spread, "jobs", "j", "N", "auto", "processes; auto is one per core"},
@@ -31,16 +28,21 @@ constexpr OptionRow rows[] = {
      "only every N-th case, from I = 0; auto asks Slurm, Kubernetes or MPI"},
     {spread, "fresh", "", "", "", "forget what FILE holds and start anew"},
 
-    {what, "algo", "A", "NAME[,..]", "auto", "ring, torus:pincer, ...; auto (by prediction), all"},
-    {what, "workers", "W", "N[,..]", "", "ranks; 8,64 or 8:64:x2; one per device by default"},
-    {what, "collective", "", "NAME", "all-reduce", "all-reduce, reduce-scatter or all-gather"},
-    {what, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
-    {what, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
-    {what, "engine", "E", "NAME", "auto",
+    {what_to_simulate, "algo", "A", "NAME[,..]", "auto",
+     "ring, torus:pincer, ...; auto (by prediction), all"},
+    {what_to_simulate, "workers", "W", "N[,..]", "",
+     "ranks; 8,64 or 8:64:x2; one per device by default"},
+    {what_to_simulate, "collective", "", "NAME", "all-reduce",
+     "all-reduce, reduce-scatter or all-gather"},
+    {what_to_simulate, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what_to_simulate, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_simulate, "engine", "E", "NAME", "auto",
      "model, quotient, fluid, simgrid; auto is the cheapest exact one"},
-    {what, "check", "c", "", "", "play on two engines; exit 3 if they differ by more than 1e-9"},
-    {what, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
-    {what, "filter", "F", "EXPR", "", "only cases where e.g. 'bytes>=1M algo:ring' holds"},
+    {what_to_simulate, "check", "c", "", "",
+     "play on two engines; exit 3 if they differ by more than 1e-9"},
+    {what_to_simulate, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
+    {what_to_simulate, "filter", "F", "EXPR", "",
+     "only cases where e.g. 'bytes>=1M algo:ring' holds"},
 
     {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
      "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},
@@ -51,34 +53,34 @@ constexpr OptionRow rows[] = {
      "of the machine's ladder: auto, LL, Simple, ..."},
     {network, "equal-chunks", "", "", "", "chunks are real shares instead of whole elements"},
 
-    {sizes, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
-    {sizes, "maxbytes", "e", "SIZE", "64M", "largest vector"},
-    {sizes, "stepfactor", "f", "X", "4", "each size is X times the one before"},
-    {sizes, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
+    {sizes_group, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
+    {sizes_group, "maxbytes", "e", "SIZE", "64M", "largest vector"},
+    {sizes_group, "stepfactor", "f", "X", "4", "each size is X times the one before"},
+    {sizes_group, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
 
     {disturbance, "jitter", "", "TIME", "0", "mean of the exponential delay of each rank's start"},
     {disturbance, "stragglers", "", "R:TIME,..", "", "these ranks start later"},
     {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
     {disturbance, "seed", "", "N", "1", "of the jitter"},
 
-    {output, "format", "", "NAME", "table",
+    {output_group, "format", "", "NAME", "table",
      "on standard output: table, csv, ... (docs/formats.md)"},
-    {output, "columns", "", "NAME[,..]", "", "columns of the table instead of the usual ones"},
-    {output, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
-    {output, "json", "J", "FILE", "", "records with the exact time; - is standard output"},
-    {output, "csv", "", "FILE", "", "one row per case"},
-    {output, "raw-samples", "", "", "", "CSV: one row per sample instead"},
-    {output, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
-    {output, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
-    {output, "explain", "x", "", "", "say what bounds each case, and show its busiest links"},
-    {output, "links", "", "FILE", "", "CSV of bytes and utilisation of every link, one case"},
-    {output, "ranks", "", "FILE", "", "CSV of the end of every rank and round, one case"},
-    {output, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
-    {output, "color", "", "WHEN", "auto", "auto, always, never"},
-    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
-    {output, "quiet", "q", "", "", "only the rows"},
-    {output, "verbose", "v", "", "", "say where settings came from"},
-    {output, "list", "l", "", "", "list the cases, simulate nothing"},
+    {output_group, "columns", "", "NAME[,..]", "", "columns of the table instead of the usual ones"},
+    {output_group, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
+    {output_group, "json", "J", "FILE", "", "records with the exact time; - is standard output"},
+    {output_group, "csv", "", "FILE", "", "one row per case"},
+    {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
+    {output_group, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
+    {output_group, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
+    {output_group, "explain", "x", "", "", "say what bounds each case, and show its busiest links"},
+    {output_group, "links", "", "FILE", "", "CSV of bytes and utilisation of every link, one case"},
+    {output_group, "ranks", "", "FILE", "", "CSV of the end of every rank and round, one case"},
+    {output_group, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
+    {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
+    {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {output_group, "quiet", "q", "", "", "only the rows"},
+    {output_group, "verbose", "v", "", "", "say where settings came from"},
+    {output_group, "list", "l", "", "", "list the cases, simulate nothing"},
 
     {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
     {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
@@ -126,7 +128,7 @@ Simulated simulated_of(const Settings& settings) {
   simulated.equal_chunks = settings.flag("equal-chunks");
   simulated.real_data = settings.flag("real-data");
   if (settings.text("jitter") != "0") {
-    simulated.jitter = parse_duration(settings.label("jitter"), settings.text("jitter"));
+    simulated.jitter = parse_positive_duration(settings.label("jitter"), settings.text("jitter"));
   }
   simulated.stragglers = settings.text("stragglers");
   simulated.slow_hosts = settings.text("slow-hosts");
@@ -138,10 +140,10 @@ Simulated simulated_of(const Settings& settings) {
 }  // namespace
 
 std::span<const OptionRow> simulate_option_rows() {
-  return std::span<const OptionRow>(rows).subspan(sweep_rows);
+  return std::span<const OptionRow>(simulate_rows).subspan(sweep_rows);
 }
 
-std::span<const OptionRow> sweep_option_rows() { return rows; }
+std::span<const OptionRow> sweep_option_rows() { return simulate_rows; }
 
 std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::string>* left_out) {
   const auto list = [&](const char* name) {

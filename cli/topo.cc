@@ -189,7 +189,7 @@ int write_this_machine(const std::string& out) {
   return exit_ok;
 }
 
-struct Values {
+struct TopoValues {
   std::string name;
   std::string from = "auto";
   std::string to;
@@ -199,13 +199,13 @@ struct Values {
   std::string workers = "0";
 };
 
-void add_name(CLI::App& command, Values& values, const char* word, const char* help) {
+void add_name(CLI::App& command, TopoValues& values, const char* word, const char* help) {
   add_argument(command, values.name, word, help, Presence::required);
   add_option(command, values.from, "--from", "NAME",
              "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc [auto]");
 }
 
-void add_files(CLI::App& topo, Action& action, const std::shared_ptr<Values>& values) {
+void add_files(CLI::App& topo, Action& action, const std::shared_ptr<TopoValues>& values) {
   CLI::App& convert = add_command(topo, "convert", "translate a topology file", action, [values] {
     return convert_file(values->name, values->from, values->to, values->out);
   });
@@ -230,7 +230,7 @@ void add_files(CLI::App& topo, Action& action, const std::shared_ptr<Values>& va
 }  // namespace
 
 void add_topo(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<Values>();
+  const auto values = std::make_shared<TopoValues>();
   CLI::App& topo = add_command(app, "topo", "list, show, check, translate and draw networks",
                                action, list_machines);
   add_command(topo, "list", "the shipped machines and the compositions", action, list_machines);

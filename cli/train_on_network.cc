@@ -24,13 +24,14 @@
 namespace collbench {
 namespace {
 
-constexpr const char* network = "Real training on a simulated network (--model with --topo)";
+constexpr const char* simulated_network =
+    "Real training on a simulated network (--model with --topo)";
 
-constexpr OptionRow rows[] = {
-    {network, "compute-time", "", "TIME", "",
+constexpr OptionRow training_network_rows[] = {
+    {simulated_network, "compute-time", "", "TIME", "",
      "of a worker's batch; by --device, or measured here by default"},
-    {network, "points", "", "N", "20", "of the curve of the loss"},
-    {network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
+    {simulated_network, "points", "", "N", "20", "of the curve of the loss"},
+    {simulated_network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };
 
 /// The narrowest link between two hosts, and the latency of a message.
@@ -48,7 +49,7 @@ ServerLink server_link(const Machine& machine, Host from, Host to, Bytes size) {
 }
 
 /// What the curve needs to be read again.
-struct Run {
+struct NetworkRun {
   std::string strategy;
   std::string network;  // what was played, in words
   Workload workload;
@@ -61,7 +62,7 @@ struct Run {
 
 /// How long a worker computes: given, by a roofline, or measured here.
 void time_workers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                  Run& run) {
+                  NetworkRun& run) {
   constexpr int measured_steps = 9;
   StepModel& step = run.step;
   step.workers = static_cast<int>(count_of(settings, "workers", 1, 4096));
@@ -75,7 +76,7 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
     step.compute.optimizer = Seconds{0};
     step.compute =
         scaled_to(std::move(step.compute),
-                  parse_duration(settings.label("compute-time"), settings.text("compute-time")));
+                  parse_positive_duration(settings.label("compute-time"), settings.text("compute-time")));
     return;
   }
   run.workload = settings.given("device")
@@ -85,7 +86,7 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
 }
 
 void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                    int points, Run& run) {
+                    int points, NetworkRun& run) {
   StepModel& step = run.step;
   step.tensors = tensors_of(run.workload);
   step.element_bytes = size_of(plan.type);
@@ -101,7 +102,7 @@ void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Sa
 }
 
 void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                        int points, Run& run) {
+                        int points, NetworkRun& run) {
   for (const char* name : {"algo", "buckets", "no-overlap", "per-tensor", "per-bucket", "crowding",
                            "interference", "trace"}) {
     require(!settings.given(name),
@@ -121,8 +122,8 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
       train_simulated_server(plan, workers, servers, link, samples.train, samples.held_out, points);
 }
 
-Run train(const Settings& settings, const TrainingPlan& plan, const Samples& samples) {
-  Run run;
+NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Samples& samples) {
+  NetworkRun run;
   run.strategy = settings.text("strategy");
   const std::vector<std::string> known{"mirrored", "parameter-server"};
   require(std::find(known.begin(), known.end(), run.strategy) != known.end(),
@@ -142,7 +143,7 @@ Run train(const Settings& settings, const TrainingPlan& plan, const Samples& sam
   return run;
 }
 
-void print(const Settings& settings, const TrainingPlan& plan, const Run& run) {
+void print(const Settings& settings, const TrainingPlan& plan, const NetworkRun& run) {
   std::cout << fmt::format("# {}, {} parameters: {}, {} workers on {}, global batch {}\n",
                            plan.model.name, parameters_of(plan.model), run.strategy,
                            run.step.workers, settings.text("topo"), plan.global_batch);
@@ -159,7 +160,7 @@ void print(const Settings& settings, const TrainingPlan& plan, const Run& run) {
 }
 
 nlohmann::ordered_json document_of(const Settings& settings, const TrainingPlan& plan,
-                                   const Run& run) {
+                                   const NetworkRun& run) {
   nlohmann::ordered_json document = {{"model", plan.model.name},
                                      {"strategy", run.strategy},
                                      {"topology", settings.text("topo")},
@@ -189,7 +190,7 @@ nlohmann::ordered_json document_of(const Settings& settings, const TrainingPlan&
   return document;
 }
 
-void write_curve(std::ostream& out, const Run& run) {
+void write_curve(std::ostream& out, const NetworkRun& run) {
   out << "time_s,updates,samples,loss,held_out_loss,held_out_accuracy,staleness\n";
   for (const LossPoint& point : run.points) {
     out << fmt::format("{:.9g},{},{},{:.6g},{:.6g},{:.6g},{:.4g}\n", point.time.count(),
@@ -200,12 +201,12 @@ void write_curve(std::ostream& out, const Run& run) {
 
 }  // namespace
 
-std::span<const OptionRow> network_option_rows() { return rows; }
+std::span<const OptionRow> network_option_rows() { return training_network_rows; }
 
 int train_on_network(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   const Samples samples = samples_of(settings, plan);
-  const Run run = train(settings, plan, samples);
+  const NetworkRun run = train(settings, plan, samples);
   if (settings.text("json") != "-") print(settings, plan, run);
   write_output(settings.text("json"),
                [&](std::ostream& out) { out << document_of(settings, plan, run).dump(1) << '\n'; });

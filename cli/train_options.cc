@@ -15,23 +15,23 @@
 namespace collbench {
 namespace {
 
-constexpr const char* what = "What to train";
+constexpr const char* what_to_train = "What to train";
 constexpr const char* how = "How";
-constexpr const char* anywhere = "Workers in several processes (multi-worker-mirrored)";
+constexpr const char* worker_processes = "Workers in several processes (multi-worker-mirrored)";
 constexpr const char* input = "Data";
 constexpr const char* state = "State";
-constexpr const char* output = "Output";
 
-constexpr OptionRow rows[] = {
-    {what, "model", "m", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
-    {what, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
-    {what, "optimizer", "", "NAME", "", "sgd or adam; the one of the model's tutorial by default"},
-    {what, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
-    {what, "momentum", "", "X", "0", "of sgd"},
-    {what, "batch", "B", "N", "64", "global batch; a multiple of the workers"},
-    {what, "epochs", "", "N", "3", "rounds of steps, each with a line of results"},
-    {what, "steps", "", "N", "", "per epoch; one pass over the data by default"},
-    {what, "seed", "", "N", "1", "of weights, order and synthetic data"},
+constexpr OptionRow training_rows[] = {
+    {what_to_train, "model", "m", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
+    {what_to_train, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
+    {what_to_train, "optimizer", "", "NAME", "",
+     "sgd or adam; the one of the model's tutorial by default"},
+    {what_to_train, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
+    {what_to_train, "momentum", "", "X", "0", "of sgd"},
+    {what_to_train, "batch", "B", "N", "64", "global batch; a multiple of the workers"},
+    {what_to_train, "epochs", "", "N", "3", "rounds of steps, each with a line of results"},
+    {what_to_train, "steps", "", "N", "", "per epoch; one pass over the data by default"},
+    {what_to_train, "seed", "", "N", "1", "of weights, order and synthetic data"},
 
     {how, "strategy", "", "NAME", "mirrored",
      "mirrored, multi-worker-mirrored, central-storage, parameter-server, tpu"},
@@ -52,12 +52,15 @@ constexpr OptionRow rows[] = {
     {how, "devices", "", "cpu:N[,..]", "", "mirrored: the cores of the replicas, one for each"},
     {how, "no-overlap", "", "", "", "all-reduce only when the backward pass is over"},
 
-    {anywhere, "isolate", "", "", "", "start --workers processes here, this one being rank 0"},
-    {anywhere, "replicas", "", "N", "1",
+    {worker_processes, "isolate", "", "", "",
+     "start --workers processes here, this one being rank 0"},
+    {worker_processes, "replicas", "", "N", "1",
      "of each worker, as threads: each takes its share of --batch"},
-    {anywhere, "communication", "", "NAME", "", "auto, ring, nccl: TensorFlow's names for --algo"},
-    {anywhere, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
-    {anywhere, "timeout", "T", "TIME", "60", "how long to wait for a worker, in seconds or 5m"},
+    {worker_processes, "communication", "", "NAME", "",
+     "auto, ring, nccl: TensorFlow's names for --algo"},
+    {worker_processes, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
+    {worker_processes, "timeout", "T", "TIME", "60",
+     "how long to wait for a worker, in seconds or 5m"},
 
     {input, "data", "", "FOLDER", "",
      "MNIST's IDX or CIFAR-10's binary files; synthetic otherwise"},
@@ -71,15 +74,16 @@ constexpr OptionRow rows[] = {
     {state, "resume", "", "", "", "go on from the last checkpoint, or begin if there is none"},
     {state, "tensorboard", "", "FOLDER", "", "event files of the chief for TensorBoard"},
 
-    {output, "json", "J", "FILE", "", "results and the times of every rank; - is standard output"},
-    {output, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {output_group, "json", "J", "FILE", "",
+     "results and the times of every rank; - is standard output"},
+    {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
 };
 
 }  // namespace
 
 std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = [] {
-    std::vector<OptionRow> merged(std::begin(rows), std::end(rows));
+    std::vector<OptionRow> merged(std::begin(training_rows), std::end(training_rows));
     for (const auto more : {worker_option_rows(), workload_option_rows(), network_option_rows()}) {
       merged.insert(merged.end(), more.begin(), more.end());
     }

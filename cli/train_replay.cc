@@ -27,11 +27,11 @@ namespace {
 
 constexpr std::int64_t usual_steps = 10;
 
-struct Part {
+struct ReplayPart {
   const char* name;
   Seconds StepTimes::*time;
 };
-constexpr Part parts[] = {
+constexpr ReplayPart replay_parts[] = {
     {"forward", &StepTimes::forward},     {"backward", &StepTimes::backward},
     {"optimizer", &StepTimes::optimizer}, {"communication", &StepTimes::communication},
     {"exposed", &StepTimes::exposed},     {"checks", &StepTimes::checks},
@@ -88,11 +88,11 @@ void report(const Settings& settings, const ReplayedWorkload& replay,
       replay.workload.name, replay.workload.parameters(), plan.buckets.size(),
       settings.text("buckets"), to_string(plan.type), ranks.size(), replay.batch,
       plan.compute.origin, to_string(plan.compute.whole()), plan.steps);
-  for (const Part& part : parts) table += fmt::format(" {:>13}", part.name);
+  for (const ReplayPart& part : replay_parts) table += fmt::format(" {:>13}", part.name);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     table += fmt::format("\n {:>4}", rank);
     nlohmann::ordered_json medians;
-    for (const Part& part : parts) {
+    for (const ReplayPart& part : replay_parts) {
       const double time = median_ms(ranks[rank], part.time);
       table += fmt::format(" {:>13.3f}", time);
       medians[std::string(part.name) + "_ms"] = time;

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* work = "Workloads (steps are timed, not computed)";
 constexpr const char* costs = "Costs of a simulated step";
 
-constexpr OptionRow rows[] = {
+constexpr OptionRow workload_rows[] = {
     {work, "workload", "", "NAME", "",
      "a table of layers: resnet50, bert-large-s128, ... or a file"},
     {work, "list-workloads", "", "", "", "list the tables that come along, and the devices"},
@@ -208,7 +208,7 @@ void list_workloads() {
 
 }  // namespace
 
-std::span<const OptionRow> workload_option_rows() { return rows; }
+std::span<const OptionRow> workload_option_rows() { return workload_rows; }
 
 std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
   if (settings.given("worker-batch")) {
@@ -256,7 +256,7 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                                                   parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
     profile = scaled_to(std::move(profile),
-                        parse_duration(settings.label("step-time"), settings.text("step-time")));
+                        parse_positive_duration(settings.label("step-time"), settings.text("step-time")));
   }
   return profile;
 }

@@ -13,7 +13,7 @@ namespace {
 
 Seconds time_of(const Settings& settings, const char* name) {
   const std::string& text = settings.text(name);
-  return text == "0" ? Seconds{0} : parse_duration(settings.label(name), text);
+  return text == "0" ? Seconds{0} : parse_positive_duration(settings.label(name), text);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace collbench {
 namespace {
 
-struct Values {
+struct ValidateValues {
   std::vector<std::string> files;
   std::string machine;
   std::string from = "1K";
@@ -41,7 +41,7 @@ constexpr std::array<Band, 4> bands = {{
     {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
 }};
 
-using Groups = std::map<std::string, std::vector<HeldOut>>;
+using HeldOutGroups = std::map<std::string, std::vector<HeldOut>>;
 
 std::string both(const ErrorSummary& summary) {
   if (summary.points == 0) return "-";
@@ -57,7 +57,7 @@ void print_row(const std::string& name, const std::vector<HeldOut>& points, std:
   std::cout << '\n';
 }
 
-void print_groups(const Groups& groups, const std::vector<HeldOut>& all) {
+void print_groups(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
   std::size_t width = 5;
   for (const auto& [name, points] : groups) width = std::max(width, name.size());
   std::cout << fmt::format("{:<{}} {:>6} {:>13}", "table", width, "points", "all sizes");
@@ -78,7 +78,7 @@ void print_points(const std::vector<HeldOut>& all) {
   }
 }
 
-void print_json(const Groups& groups, const std::vector<HeldOut>& all) {
+void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
   nlohmann::ordered_json tables = nlohmann::ordered_json::array();
   const auto add = [&](const std::string& name, const std::vector<HeldOut>& points) {
     const ErrorSummary summary = summarize_held_out(points);
@@ -98,7 +98,7 @@ void print_json(const Groups& groups, const std::vector<HeldOut>& all) {
 /// Names of tables without the folder that they share.
 std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-int validate(const Values& values) {
+int validate(const ValidateValues& values) {
   require(values.held_out != !values.machine.empty(),
           values.held_out ? "validate: --held-out predicts each scale from the others; it takes no "
                             "--machine"
@@ -107,7 +107,7 @@ int validate(const Values& values) {
   std::vector<MeasuredTable> tables = read_measured_files(values.files);
   std::vector<std::string> notes;
   std::vector<HeldOut> all;
-  Groups groups;
+  HeldOutGroups groups;
   const auto add = [&](const std::string& name, HeldOut point) {
     if (point.measured.bytes < least) return;
     groups[name].push_back(point);
@@ -145,7 +145,7 @@ int validate(const Values& values) {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<Values>();
+  const auto values = std::make_shared<ValidateValues>();
   CLI::App& command =
       add_command(app, "validate", "predict measured tables from a machine, and show the errors",
                   action, [values] { return validate(*values); });

@@ -15,6 +15,18 @@ endif()
 if(NOT CMAKE_CUDA_HOST_COMPILER)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()
+# For this machine alone, one architecture is enough: the oldest of its GPUs, which later ones
+# translate. Without a GPU nothing will run: portable code is the quickest to compile.
+option(COLLBENCH_CUDA_NATIVE "Compile for the GPUs of this machine only" OFF)
+if(COLLBENCH_CUDA_NATIVE AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE capabilities OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+  list(SORT capabilities COMPARE NATURAL)
+  list(APPEND capabilities 75-virtual)
+  list(GET capabilities 0 CMAKE_CUDA_ARCHITECTURES)
+  string(REPLACE "." "" CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
+endif()
 # Code of 7.5 and 8.0 also runs on later devices of the same generation (8.6, 8.9); what comes after
 # Hopper translates the portable code of 9.0 when it first runs.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -28,7 +28,7 @@ function(collbench_library folder)
     add_library(${target} STATIC ${arg_SOURCES})
     set(scope PUBLIC)
     collbench_warnings(${target})
-    collbench_precompile(${target} <fmt/ranges.h>)
+    collbench_quick(${target})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -73,18 +73,27 @@ function(collbench_library folder)
   set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${packages})
 endfunction()
 
-# collbench_precompile(target header...): what nearly every source includes is parsed once for the
-# target, and so are the headers named. Sources still include what they use: builds without
-# COLLBENCH_PRECOMPILE would not compile otherwise. Those with options of their own take no part,
-# for what is precompiled depends on options.
-function(collbench_precompile target)
+# collbench_quick(target): its sources are compiled in batches of COLLBENCH_BATCH, where what many
+# include is parsed once for all and templates are instantiated once; and the headers that nearly
+# every source includes are precompiled, once for all targets of the same optimisation. Sources still
+# include what they use: builds without (dev, clang, tidy) would not compile otherwise. Those with
+# options of their own take no part in either.
+function(collbench_quick target)
+  if(COLLBENCH_BATCH GREATER 1)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${COLLBENCH_BATCH})
+  endif()
   if(NOT COLLBENCH_PRECOMPILE)
     return()
   endif()
-  set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <vector>
-    <fmt/format.h> ${ARGN})
-  list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>")
-  target_precompile_headers(${target} PRIVATE ${headers})
+  get_directory_property(options COMPILE_OPTIONS)
+  string(SHA1 kind "${options}")
+  string(SUBSTRING ${kind} 0 8 kind)
+  set(precompiled collbench_precompiled_${kind})
+  if(NOT TARGET ${precompiled})
+    collbench_precompiled(${precompiled} <fmt/ranges.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     get_source_file_property(options ${source} COMPILE_OPTIONS)
@@ -92,6 +101,19 @@ function(collbench_precompile target)
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
+endfunction()
+
+# collbench_precompiled(target header...): a library of nothing but what nearly every source
+# includes and the headers named, precompiled for targets of the same options to reuse.
+function(collbench_precompiled target)
+  set(empty ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc)
+  file(WRITE ${empty} "")
+  add_library(${target} OBJECT ${empty})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  collbench_warnings(${target})
+  target_link_libraries(${target} PRIVATE fmt::fmt Threads::Threads)
+  target_precompile_headers(${target} PRIVATE <algorithm> <cstdint> <functional> <map> <memory>
+    <optional> <span> <string> <vector> <fmt/format.h> ${ARGN})
 endfunction()
 
 # collbench_debug_unoptimised(): targets of this folder are not optimised in Debug builds, whatever
@@ -105,6 +127,10 @@ function(collbench_warnings target)
   set(gnu12 "$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>")
   set(warnings
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    # What one file calls a constant, another file of its batch may call a parameter.
+    $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow>
+    # g++ takes a source of a batch for a header, which should have no unnamed namespace.
+    "$<$<AND:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>"
     # g++ 12 warns of overlapping copies inside std::string at -O3 (GCC bug 105651).
     $<${gnu12}:-Wno-restrict>
     # It does so elsewhere in the C++ library, too, once its headers are precompiled.

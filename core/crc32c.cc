@@ -12,15 +12,15 @@ namespace collbench {
 namespace {
 
 constexpr std::uint32_t polynomial = 0x82F63B78U;
-using Table = std::array<std::uint32_t, 256>;
+using CrcTable = std::array<std::uint32_t, 256>;
 
 constexpr std::uint32_t times_x(std::uint32_t rest) {
   return (rest >> 1) ^ ((rest & 1) != 0 ? polynomial : 0U);
 }
 
 // Table k gives what a byte adds to the rest that k further bytes leave.
-constexpr std::array<Table, 8> make_tables() {
-  std::array<Table, 8> tables{};
+constexpr std::array<CrcTable, 8> make_tables() {
+  std::array<CrcTable, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;
     for (int bit = 0; bit < 8; ++bit) rest = times_x(rest);
@@ -34,7 +34,7 @@ constexpr std::array<Table, 8> make_tables() {
   }
   return tables;
 }
-constexpr std::array<Table, 8> tables = make_tables();
+constexpr std::array<CrcTable, 8> tables = make_tables();
 
 std::uint64_t word_at(const std::byte* data) {
   std::uint64_t word = 0;
@@ -69,10 +69,10 @@ constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
 }
 
 // What a rest becomes when `stretch` bytes of zeros follow, byte by byte of the rest.
-std::array<Table, 4> make_stretch_tables() {
+std::array<CrcTable, 4> make_stretch_tables() {
   std::uint32_t power = 1U << 31;
   for (std::size_t bit = 0; bit < 8 * stretch; ++bit) power = times_x(power);
-  std::array<Table, 4> shifted{};
+  std::array<CrcTable, 4> shifted{};
   for (std::size_t k = 0; k < 4; ++k) {
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
       shifted[k][byte] = product(power, byte << (8 * k));
@@ -81,14 +81,14 @@ std::array<Table, 4> make_stretch_tables() {
   return shifted;
 }
 
-std::uint32_t after_stretch(const std::array<Table, 4>& shifted, std::uint32_t rest) {
+std::uint32_t after_stretch(const std::array<CrcTable, 4>& shifted, std::uint32_t rest) {
   return shifted[0][rest & 0xFF] ^ shifted[1][(rest >> 8) & 0xFF] ^
          shifted[2][(rest >> 16) & 0xFF] ^ shifted[3][rest >> 24];
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t rest_by_instruction(
     std::uint32_t rest, std::span<const std::byte> bytes) {
-  static const std::array<Table, 4> shifted = make_stretch_tables();
+  static const std::array<CrcTable, 4> shifted = make_stretch_tables();
   const std::byte* data = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 3 * stretch; left -= 3 * stretch, data += 3 * stretch) {

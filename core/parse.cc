@@ -94,7 +94,7 @@ double parse_number(const std::string& label, const std::string& text) {
   return *value;
 }
 
-Seconds parse_duration(const std::string& label, const std::string& text) {
+Seconds parse_positive_duration(const std::string& label, const std::string& text) {
   const std::string written(trimmed(text));
   Seconds time{0};
   if (const auto seconds = number_in(written)) {

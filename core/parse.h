@@ -38,7 +38,7 @@ std::int64_t parse_count(const std::string& label, const std::string& text, std:
 double parse_number(const std::string& label, const std::string& text);
 
 /// "500ms", "90s", "5m", "1h30m" or a number of seconds; above zero, at most a day.
-Seconds parse_duration(const std::string& label, const std::string& text);
+Seconds parse_positive_duration(const std::string& label, const std::string& text);
 
 /// "2%" or "0.02", as a fraction above 0 and below 1.
 double parse_fraction(const std::string& label, const std::string& text);

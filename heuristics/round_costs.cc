@@ -46,7 +46,7 @@ class Loads {
     take_loads(times);
     const LinkId* hop = routes_.data();
     for (std::size_t i = first; i < traffic.size(); ++i) {
-      Message& message = traffic[i];
+      CostMessage& message = traffic[i];
       for (const LinkId* end = hop + hops_[i - first]; hop < end; ++hop) {
         message.busy = std::max(message.busy, load_[*hop]);
       }
@@ -214,7 +214,7 @@ void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* prot
   MessageCost cost;
   double priced_bytes = -1;
   int priced_level = -1;
-  for (const Message& message : traffic) {
+  for (const CostMessage& message : traffic) {
     if (message.bytes != priced_bytes || message.level != priced_level) {
       priced_bytes = message.bytes;
       priced_level = message.level;

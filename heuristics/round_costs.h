@@ -39,7 +39,7 @@ struct CostEdge {
 };
 
 // A message before a protocol is chosen: what the links on its way carry does not depend on it.
-struct Message {
+struct CostMessage {
   int from;  // position, as in CostEdge
   int to;
   int level;         // of its route
@@ -50,7 +50,7 @@ struct Message {
 };
 
 // What is sent in one round.
-using RoundTraffic = std::vector<Message>;
+using RoundTraffic = std::vector<CostMessage>;
 
 // Everything about a workload that rounds have in common.
 struct CostSetting {

@@ -13,9 +13,9 @@
 namespace collbench {
 namespace {
 
-class Player {
+class FlowPlayer {
  public:
-  Player(Program& program, const FlowOptions& options)
+  FlowPlayer(Program& program, const FlowOptions& options)
       : program_(program),
         options_(options),
         positions_(static_cast<std::size_t>(program.positions())),
@@ -92,7 +92,7 @@ class Player {
   FlowReport report_;
 };
 
-FlowReport Player::play() {
+FlowReport FlowPlayer::play() {
   if (options_.watch != nullptr) options_.watch->begins(links_);
   for (std::int32_t p = 0; p < program_.positions(); ++p) {
     queue_.push(p, program_.start(p).count());
@@ -110,7 +110,7 @@ FlowReport Player::play() {
   return std::move(report_);
 }
 
-void Player::handle(std::int32_t event) {
+void FlowPlayer::handle(std::int32_t event) {
   const auto positions = static_cast<std::int32_t>(positions_.size());
   if (event < positions) return advance(event);
   const std::int32_t flow = event - positions;
@@ -127,7 +127,7 @@ void Player::handle(std::int32_t event) {
 // Starts what may flow: of the messages along a path, those of the earliest round. Latencies of a
 // path's messages overlap, but the bytes of a round wait until those of earlier rounds have
 // arrived.
-void Player::start_head(Lane& lane) {
+void FlowPlayer::start_head(Lane& lane) {
   if (lane.first < 0) return;
   const std::int32_t round = message(lane.first).round;
   for (std::int32_t flow = lane.first; flow >= 0 && message(flow).round == round;
@@ -142,7 +142,7 @@ void Player::start_head(Lane& lane) {
 
 // Removes an arrived message, which may let the next round's messages on its path flow. The search
 // is short: only messages of the lane's earliest round flow, so the arrived one is near its front.
-void Player::leave_lane(std::int32_t flow) {
+void FlowPlayer::leave_lane(std::int32_t flow) {
   Lane& lane = lanes_[static_cast<std::size_t>(message(flow).path)];
   std::int32_t before = -1;
   for (std::int32_t at = lane.first; at != flow; at = message(at).behind) before = at;
@@ -153,7 +153,7 @@ void Player::leave_lane(std::int32_t flow) {
 }
 
 // Leaves the round the position is in, and those after it that wait for nothing.
-void Player::advance(std::int32_t position) {
+void FlowPlayer::advance(std::int32_t position) {
   Position& here = positions_[static_cast<std::size_t>(position)];
   do {
     if (options_.round_end && here.round >= 0) {
@@ -174,7 +174,7 @@ void Player::advance(std::int32_t position) {
   if (here.awaited == 0) queue_.push(position, now_ + here.reduction);
 }
 
-void Player::take_turn(std::int32_t position) {
+void FlowPlayer::take_turn(std::int32_t position) {
   Position& here = positions_[static_cast<std::size_t>(position)];
   program_.turn(position, here.round, turn_);
   here.awaited = turn_.arrivals;
@@ -202,7 +202,7 @@ void Player::take_turn(std::int32_t position) {
   }
 }
 
-void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
+void FlowPlayer::send(std::int32_t from, std::int32_t round, const Flow& flow) {
   const std::int32_t id = new_message();
   message(id) = {.wire_bytes = flow.wire_bytes,
                  .cap = flow.cap,
@@ -225,12 +225,12 @@ void Player::send(std::int32_t from, std::int32_t round, const Flow& flow) {
   make_ready(id);
 }
 
-void Player::make_ready(std::int32_t flow) {
+void FlowPlayer::make_ready(std::int32_t flow) {
   if (!stamps_.empty()) stamps_[static_cast<std::size_t>(flow)].ready = now_;
   queue_.push(static_cast<std::int32_t>(positions_.size()) + flow, now_ + message(flow).latency);
 }
 
-void Player::arrive(std::int32_t flow) {
+void FlowPlayer::arrive(std::int32_t flow) {
   const std::int32_t to = message(flow).to;
   const std::int32_t round = message(flow).round;
   if (!stamps_.empty()) keep_transfer(flow);
@@ -255,7 +255,7 @@ void Player::arrive(std::int32_t flow) {
   }
 }
 
-void Player::keep_transfer(std::int32_t flow) {
+void FlowPlayer::keep_transfer(std::int32_t flow) {
   if (static_cast<std::int64_t>(report_.transfers.size()) == options_.trace_limit) return;
   const Stamp& stamp = stamps_[static_cast<std::size_t>(flow)];
   report_.transfers.push_back({.from = stamp.from,
@@ -267,14 +267,14 @@ void Player::keep_transfer(std::int32_t flow) {
                                .arrival = Seconds{now_}});
 }
 
-std::int32_t Player::new_message() {
+std::int32_t FlowPlayer::new_message() {
   if (free_message_ < 0) more_messages();
   const std::int32_t flow = free_message_;
   free_message_ = message(flow).next;
   return flow;
 }
 
-void Player::more_messages() {
+void FlowPlayer::more_messages() {
   const std::size_t old = messages_.size();
   const std::size_t all = std::max<std::size_t>(256, 2 * old);
   // Eight links are a long route, and each costs 20 bytes; the old block lives until the new one is
@@ -290,7 +290,7 @@ void Player::more_messages() {
   }
 }
 
-void Player::report_stuck() const {
+void FlowPlayer::report_stuck() const {
   const auto waits = [](const Position& p) { return p.awaited > 0; };
   const auto first = std::find_if(positions_.begin(), positions_.end(), waits);
   throw UnmatchedFlows(fmt::format(
@@ -302,7 +302,7 @@ void Player::report_stuck() const {
 }  // namespace
 
 FlowReport play(Program& program, const FlowOptions& options) {
-  return Player(program, options).play();
+  return FlowPlayer(program, options).play();
 }
 
 }  // namespace collbench

@@ -70,15 +70,15 @@ bool equal_rounds(Program& program, int one, int other) {
   return true;
 }
 
-struct Run {
+struct RoundRange {
   int begin;
   int end;
   int length() const { return end - begin; }
 };
 
 // Runs of rounds with equal turns that are long enough to look for a period.
-std::vector<Run> long_runs(Program& program) {
-  std::vector<Run> runs;
+std::vector<RoundRange> long_runs(Program& program) {
+  std::vector<RoundRange> runs;
   for (int begin = 0; begin < program.rounds();) {
     int end = begin + 1;
     while (end < program.rounds() && program.pattern(end) == program.pattern(begin)) ++end;
@@ -92,12 +92,12 @@ std::vector<Run> long_runs(Program& program) {
     }
     begin = end;
   }
-  std::erase_if(runs, [](const Run& run) { return run.length() < shortest_run; });
+  std::erase_if(runs, [](const RoundRange& run) { return run.length() < shortest_run; });
   return runs;
 }
 
 // Times at which all positions enter one round.
-struct Row {
+struct EntryTimes {
   std::vector<double> times;
   int entered = 0;
 };
@@ -110,7 +110,7 @@ double rounding(double time, int round) {
 }
 
 // Whether `later` is `row` moved by one time for all; `shift` becomes that time.
-bool is_shifted(const Row& row, const Row& later, double slack, double& shift) {
+bool is_shifted(const EntryTimes& row, const EntryTimes& later, double slack, double& shift) {
   shift = later.times[0] - row.times[0];
   for (std::size_t p = 1; p < row.times.size(); ++p) {
     if (std::abs(later.times[p] - row.times[p] - shift) > slack) return false;
@@ -120,7 +120,7 @@ bool is_shifted(const Row& row, const Row& later, double slack, double& shift) {
 
 class PeriodWatch final : public RoundWatch {
  public:
-  PeriodWatch(ShortProgram& program, std::vector<Run> runs, bool link_use)
+  PeriodWatch(ShortProgram& program, std::vector<RoundRange> runs, bool link_use)
       : program_(program), runs_(std::move(runs)), link_use_(link_use) {
     if (!runs_.empty()) begin_run();
   }
@@ -145,7 +145,7 @@ class PeriodWatch final : public RoundWatch {
 
  private:
   struct Snapshot {
-    std::vector<Row> rows;  // the last is of round `round`
+    std::vector<EntryTimes> rows;  // the last is of round `round`
     int round = 0;
     std::vector<LinkUse> links;
   };
@@ -164,8 +164,8 @@ class PeriodWatch final : public RoundWatch {
     if (++next_run_ < runs_.size()) begin_run();
   }
 
-  Row new_row() {
-    Row row;
+  EntryTimes new_row() {
+    EntryTimes row;
     if (!spare_.empty()) {
       row = std::move(spare_.back());
       spare_.pop_back();
@@ -181,7 +181,9 @@ class PeriodWatch final : public RoundWatch {
     ++first_row_;
   }
 
-  const Row& row(int round) const { return rows_[static_cast<std::size_t>(round - first_row_)]; }
+  const EntryTimes& row(int round) const {
+    return rows_[static_cast<std::size_t>(round - first_row_)];
+  }
 
   // A flow of round s has arrived when all positions are in round s + 1, so none in flight is older
   // than the farthest position is ahead; twice that covers the lives of all of them.
@@ -222,7 +224,7 @@ class PeriodWatch final : public RoundWatch {
     if (!is_shifted(snapshot_.rows.back(), row(round), slack, shift)) return false;
     for (int i = 0; i + 1 < window; ++i) {
       double other = 0;
-      const Row& later = row(round - window + 1 + i);
+      const EntryTimes& later = row(round - window + 1 + i);
       if (!is_shifted(snapshot_.rows[i], later, slack, other)) return false;
       if (std::abs(other - shift) > slack) return false;
     }
@@ -248,7 +250,7 @@ class PeriodWatch final : public RoundWatch {
   }
 
   ShortProgram& program_;
-  std::vector<Run> runs_;  // as numbered in the whole program
+  std::vector<RoundRange> runs_;  // as numbered in the whole program
   bool link_use_;
   const FairShare* links_ = nullptr;
   std::size_t next_run_ = 0;  // the one that is watched
@@ -256,8 +258,8 @@ class PeriodWatch final : public RoundWatch {
   int end_ = 0;
   int farthest_ = 0;  // round that anybody has entered
   int first_row_ = 0;
-  std::deque<Row> rows_;
-  std::vector<Row> spare_;
+  std::deque<EntryTimes> rows_;
+  std::vector<EntryTimes> spare_;
   Snapshot snapshot_;
   int span_ = 1;  // rounds until the snapshot is renewed
   Seconds skipped_time_{0};

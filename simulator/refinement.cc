@@ -11,9 +11,9 @@ namespace {
 
 // Vertices sorted by class, so that a class is a range, and a split moves only the marked vertices.
 // mark() gathers them at the front of the range.
-class Partition {
+class ColourClasses {
  public:
-  explicit Partition(std::span<const std::int32_t> colours)
+  explicit ColourClasses(std::span<const std::int32_t> colours)
       : order_(colours.size()), place_(colours.size()), class_of_(colours.size()) {
     sort_by(colours);
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -140,7 +140,7 @@ class Refiner {
     for (int c = 0; c < partition_.count(); ++c) enqueue(c);
   }
 
-  const Partition& run() {
+  const ColourClasses& run() {
     while (!waiting_.empty()) {
       const int splitter = waiting_.front();
       waiting_.pop_front();
@@ -213,7 +213,7 @@ class Refiner {
   };
 
   std::span<const Adjacency> kinds_;
-  Partition partition_;
+  ColourClasses partition_;
   std::vector<std::int32_t> counts_;  // edges into the splitter, by vertex
   std::vector<std::int32_t> splitter_;
   std::vector<std::int32_t> touched_;
@@ -247,7 +247,7 @@ Adjacency adjacency(int vertices, std::span<const std::int32_t> a,
 Classes equitable_partition(std::span<const std::int32_t> colours,
                             std::span<const Adjacency> kinds_of_edges) {
   Refiner refiner(colours, kinds_of_edges);
-  const Partition& partition = refiner.run();
+  const ColourClasses& partition = refiner.run();
   Classes classes;
   classes.class_of.resize(colours.size());
   std::vector<std::int32_t> number(static_cast<std::size_t>(partition.count()), -1);

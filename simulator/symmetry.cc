@@ -9,7 +9,7 @@ namespace collbench {
 namespace {
 
 // Numbers distinct pairs of numbers, so that equal histories get equal colours without collisions.
-class Numbering {
+class PairNumbering {
  public:
   std::int32_t operator()(std::int32_t a, std::int32_t b) {
     const std::uint64_t key = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32U) |
@@ -41,7 +41,7 @@ class RealNumbering {
   }
 
  private:
-  Numbering numbering_;
+  PairNumbering numbering_;
 };
 
 }  // namespace
@@ -203,11 +203,11 @@ class Survey {
   std::vector<std::int32_t> pair_colour_;
   std::int32_t largest_position_colour_ = 0;
   RealNumbering real_;
-  Numbering wait_;
-  Numbering load_;
-  Numbering item_;
-  Numbering position_chain_;
-  Numbering pair_chain_;
+  PairNumbering wait_;
+  PairNumbering load_;
+  PairNumbering item_;
+  PairNumbering position_chain_;
+  PairNumbering pair_chain_;
 };
 
 Symmetry::Symmetry(Program& program) {

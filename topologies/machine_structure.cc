@@ -29,7 +29,7 @@ const LinkClass& class_called(const std::string& name, const TomlTable& table,
                                 did_you_mean(name, known)));
 }
 
-struct Reader {
+struct StructureReader {
   const TomlTable& table;
   const LinkClasses& classes;
   const std::optional<NodeFabric>& fabric;
@@ -77,7 +77,7 @@ struct Reader {
   DragonflyLinks dragonfly_links(const std::string& color) const;
 };
 
-std::vector<LinkClass> Reader::links(const std::string& key) const {
+std::vector<LinkClass> StructureReader::links(const std::string& key) const {
   std::vector<LinkClass> found;
   for (const std::string& name : table.texts(key)) {
     found.push_back(class_called(name, table, key, classes));
@@ -85,18 +85,20 @@ std::vector<LinkClass> Reader::links(const std::string& key) const {
   return found;
 }
 
-DragonflyLinks Reader::dragonfly_links(const std::string& color) const {
+DragonflyLinks StructureReader::dragonfly_links(const std::string& color) const {
   const std::string lanes = color + "_lanes";
   return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
 }
 
-Structure read_star(const Reader& r) { return {star(r.count("hosts", 1), r.link("link")), {}}; }
+Structure read_star(const StructureReader& r) {
+  return {star(r.count("hosts", 1), r.link("link")), {}};
+}
 
-Structure read_full(const Reader& r) {
+Structure read_full(const StructureReader& r) {
   return {fully_connected(r.count("hosts", 1), r.link("link")), {}};
 }
 
-Structure read_torus(const Reader& r) {
+Structure read_torus(const StructureReader& r) {
   const std::vector<int> dims = r.lengths("dims");
   std::vector<bool> wraps(dims.size(), true);
   if (r.table.has("wraps")) {
@@ -115,7 +117,7 @@ Structure read_torus(const Reader& r) {
   return {torus(dims, wraps, r.links("links")), {}};
 }
 
-Structure read_slice(const Reader& r) {
+Structure read_slice(const StructureReader& r) {
   WrapRule rule;
   const std::string kind = r.table.text("wrap");
   const std::vector<std::string> kinds{"axis", "cube", "pod"};
@@ -144,14 +146,14 @@ Structure read_slice(const Reader& r) {
   return {chips_with_cores(chips, cores, core_link), {}};
 }
 
-Structure read_fat_tree(const Reader& r) {
+Structure read_fat_tree(const StructureReader& r) {
   r.fixed_size();
   return {fat_tree(r.table.integers("children", 1, most), r.table.integers("parents", 1, most),
                    r.table.integers("lanes", 1, most), r.links("links")),
           {}};
 }
 
-Structure read_dragonfly(const Reader& r) {
+Structure read_dragonfly(const StructureReader& r) {
   r.fixed_size();
   const auto n = [&r](const std::string& key) { return r.table.integer(key, 1, most); };
   return {dragonfly(n("groups"), n("chassis"), n("routers"), n("hosts_per_router"),
@@ -169,7 +171,7 @@ void check_reached(const Topology& topology) {
   }
 }
 
-Structure read_graph(const Reader& r) {
+Structure read_graph(const StructureReader& r) {
   r.fixed_size();
   const int hosts = r.table.integer("hosts", 1, most);
   const int switches = r.table.has("switches") ? r.table.integer("switches", 0, most) : 0;
@@ -197,7 +199,7 @@ Structure read_graph(const Reader& r) {
   return {std::move(topology), {}};
 }
 
-Structure read_cluster(const Reader& r) {
+Structure read_cluster(const StructureReader& r) {
   constexpr int deepest = 4;
   if (r.size.depth >= deepest) {
     r.table.refuse("node", fmt::format("nodes are nested more than {} deep", deepest));
@@ -213,18 +215,18 @@ Structure read_cluster(const Reader& r) {
           node.machine.costs};
 }
 
-struct Kind {
+struct StructureKind {
   const char* name;
-  Structure (*read)(const Reader&);
+  Structure (*read)(const StructureReader&);
 };
-constexpr std::array<Kind, 8> kinds{{{"star", read_star},
-                                     {"full", read_full},
-                                     {"torus", read_torus},
-                                     {"slice", read_slice},
-                                     {"fat-tree", read_fat_tree},
-                                     {"dragonfly", read_dragonfly},
-                                     {"graph", read_graph},
-                                     {"cluster", read_cluster}}};
+constexpr std::array<StructureKind, 8> kinds{{{"star", read_star},
+                                              {"full", read_full},
+                                              {"torus", read_torus},
+                                              {"slice", read_slice},
+                                              {"fat-tree", read_fat_tree},
+                                              {"dragonfly", read_dragonfly},
+                                              {"graph", read_graph},
+                                              {"cluster", read_cluster}}};
 
 }  // namespace
 
@@ -254,7 +256,7 @@ Structure read_structure(const TomlTable& table, const LinkClasses& classes,
   const std::string name = table.text("kind");
   table.text("source");
   std::vector<std::string> known;
-  for (const Kind& kind : kinds) {
+  for (const StructureKind& kind : kinds) {
     known.emplace_back(kind.name);
     if (name != kind.name) continue;
     if (size.whole_chips && name != "slice") {

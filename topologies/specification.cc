@@ -228,17 +228,17 @@ DescribedMachine make_cluster(const Specification& spec) {
   return {std::move(inner.machine), {}};
 }
 
-struct Shape {
+struct NetworkFamily {
   const char* name;
   DescribedMachine (*make)(const Specification&);
 };
-constexpr std::array<Shape, 7> shapes{{{"cluster", make_cluster},
-                                       {"dragonfly", make_dragonfly},
-                                       {"fat-tree", make_fat_tree},
-                                       {"full", make_full},
-                                       {"mesh", make_torus},
-                                       {"star", make_star},
-                                       {"torus", make_torus}}};
+constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", make_cluster},
+                                               {"dragonfly", make_dragonfly},
+                                               {"fat-tree", make_fat_tree},
+                                               {"full", make_full},
+                                               {"mesh", make_torus},
+                                               {"star", make_star},
+                                               {"torus", make_torus}}};
 
 std::string read_file(const std::string& path) {
   constexpr std::uintmax_t most = 16 << 20;
@@ -271,7 +271,7 @@ DescribedMachine from_path(const Specification& spec, std::size_t end) {
 
 DescribedMachine from_name(const Specification& spec, const std::vector<std::string>& options) {
   std::vector<std::string> known;
-  for (const Shape& shape : shapes) known.emplace_back(shape.name);
+  for (const NetworkFamily& shape : shapes) known.emplace_back(shape.name);
   for (const ShippedFile& file : shipped_files()) {
     known.emplace_back(file.name);
     if (file.name != spec.head[0]) continue;
@@ -333,7 +333,7 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
       spec.refuse(e.what());
     }
   }
-  for (const Shape& shape : shapes) {
+  for (const NetworkFamily& shape : shapes) {
     if (spec.head[0] == shape.name) return shape.make(spec);
   }
   return from_name(spec, options);

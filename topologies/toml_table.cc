@@ -307,4 +307,13 @@ void TomlTable::refuse(const std::string& key, const std::string& what) const {
 
 std::string TomlTable::place() const { return fmt::format("{}:{}", *file_, node_->line); }
 
+std::string toml_quoted(const std::string& text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + '"';
+}
+
 }  // namespace collbench

@@ -78,4 +78,7 @@ class TomlTable {
   std::shared_ptr<std::vector<std::string>> asked_;
 };
 
+/// A basic string of TOML, in quotes; control characters become blanks.
+std::string toml_quoted(const std::string& text);
+
 }  // namespace collbench

@@ -45,7 +45,7 @@ std::map<std::string, std::string> settings_of(const TrainingPlan& plan) {
 }
 
 /// One tensor of the file and where its values stand in the state.
-struct Part {
+struct StateSlice {
   std::string name;
   std::int64_t first;
   std::int64_t count;
@@ -56,7 +56,7 @@ template <class State, class Visit>
 void visit_vectors(const TrainingPlan& plan, State& state, Visit visit) {
   const std::vector<Tensor> tensors = tensors_of(plan.model);
   const auto parts = [](const std::vector<Tensor>& all, const std::string& lead) {
-    std::vector<Part> out;
+    std::vector<StateSlice> out;
     for (const Tensor& tensor : all)
       out.push_back({lead + tensor.name, tensor.first, tensor.count});
     return out;
@@ -157,7 +157,7 @@ void write_flushed(const std::string& path, std::string_view file) {
     throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
   }
   for (std::size_t done = 0; done < file.size();) {
-    const ssize_t n = write(descriptor, file.data() + done, file.size() - done);
+    const ssize_t n = ::write(descriptor, file.data() + done, file.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       const int failure = errno;
@@ -200,14 +200,15 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
   if (!counts.empty()) file.metadata["buckets"] = fmt::format("{}", fmt::join(counts, ","));
   file.metadata["finished"] = state.finished ? "yes" : "no";
   std::deque<std::string> memory;  // whose elements stay where they are
-  visit_vectors(plan, state, [&](const std::vector<Part>& parts, const std::vector<double>& all) {
-    for (const Part& part : parts) {
-      const double* values = all.data() + part.first;
-      memory.push_back(plan.type == DataType::f32 ? packed<float>(values, part.count)
-                                                  : packed<double>(values, part.count));
-      file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
-    }
-  });
+  visit_vectors(
+      plan, state, [&](const std::vector<StateSlice>& parts, const std::vector<double>& all) {
+        for (const StateSlice& part : parts) {
+          const double* values = all.data() + part.first;
+          memory.push_back(plan.type == DataType::f32 ? packed<float>(values, part.count)
+                                                      : packed<double>(values, part.count));
+          file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
+        }
+      });
   return encode_safetensors(file);
 }
 
@@ -224,11 +225,11 @@ TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
   state.finished = metadata.text_of("finished") == "yes";
   state.optimizer.slots.resize(slot_names(plan.optimizer).size());
   std::size_t expected = 0;
-  visit_vectors(plan, state, [&](const std::vector<Part>& parts, std::vector<double>& all) {
+  visit_vectors(plan, state, [&](const std::vector<StateSlice>& parts, std::vector<double>& all) {
     expected += parts.size();
     if (!parts.empty())
       all.resize(static_cast<std::size_t>(parts.back().first + parts.back().count));
-    for (const Part& part : parts) {
+    for (const StateSlice& part : parts) {
       const StoredTensor* tensor = file.find(part.name);
       require(tensor != nullptr, fmt::format("{} lacks the tensor '{}'", name, part.name));
       require(tensor->type == plan.type && tensor->shape == std::vector{part.count},

@@ -231,6 +231,10 @@ std::vector<Tensor> statistics_of(const Model& model) {
   return tensors;
 }
 
+std::int64_t elements_of(const std::vector<Tensor>& tensors) {
+  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
+}
+
 std::int64_t parameters_of(const Model& model) {
   const std::vector<Tensor> tensors = tensors_of(model);
   return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;

@@ -90,6 +90,8 @@ std::int64_t parameters_of(const Model& model);
 /// variances, in the order of the layers, in one flat vector of their own. Each replica moves its
 /// own in training, and they are averaged when they are read (TensorFlow's ON_READ and MEAN).
 std::vector<Tensor> statistics_of(const Model& model);
+/// Elements of tensors that lie one behind the other, as those of a model do.
+std::int64_t elements_of(const std::vector<Tensor>& tensors);
 
 /// The flat vector at the start of training. Equal seeds give equal values, whatever the number
 /// type and the number of replicas. Sources: Glorot and Bengio 2010, equation 16; for convolutions

@@ -17,7 +17,7 @@ namespace collbench {
 namespace {
 
 template <class T>
-T* elements(Region region) {
+T* state_elements(Region region) {
   return reinterpret_cast<T*>(region.data);
 }
 
@@ -44,8 +44,8 @@ class Sgd final : public Optimizer {
         velocity_(spec.momentum == 0 ? 0 : count) {}
 
   void update(Region parameters, Region gradients) override {
-    T* __restrict weights = elements<T>(parameters);
-    const T* __restrict slope = elements<T>(gradients);
+    T* __restrict weights = state_elements<T>(parameters);
+    const T* __restrict slope = state_elements<T>(gradients);
     if (velocity_.size() == 0) {
       for (std::int64_t i = 0; i < parameters.count; ++i) weights[i] -= rate_ * slope[i];
       return;
@@ -84,15 +84,15 @@ class Adam final : public Optimizer {
     if constexpr (std::is_same_v<T, float>) {
       const AdamRates rates{static_cast<float>(corrected), static_cast<float>(1 - beta1),
                             static_cast<float>(1 - beta2), static_cast<float>(epsilon)};
-      layer_kernels().adam(rates, elements<T>(gradients), mean_.data(), square_.data(),
-                           elements<T>(parameters), parameters.count);
+      layer_kernels().adam(rates, state_elements<T>(gradients), mean_.data(), square_.data(),
+                           state_elements<T>(parameters), parameters.count);
       return;
     }
     const T rate = static_cast<T>(corrected);
     const T share1 = static_cast<T>(1 - beta1);
     const T share2 = static_cast<T>(1 - beta2);
-    T* __restrict weights = elements<T>(parameters);
-    const T* __restrict slope = elements<T>(gradients);
+    T* __restrict weights = state_elements<T>(parameters);
+    const T* __restrict slope = state_elements<T>(gradients);
     T* __restrict mean = mean_.data();
     T* __restrict square = square_.data();
     for (std::int64_t i = 0; i < parameters.count; ++i) {

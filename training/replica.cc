@@ -212,10 +212,10 @@ Progress progress_of(const Score& score, std::int64_t steps, std::int64_t sample
 }
 
 /// Runs the epochs of a plan on one replica.
-class Run {
+class ReplicaRun {
  public:
-  Run(const TrainingPlan& plan, Replica& replica, Communicator& communicator,
-      const ReplicaHooks& hooks)
+  ReplicaRun(const TrainingPlan& plan, Replica& replica, Communicator& communicator,
+             const ReplicaHooks& hooks)
       : plan_(plan),
         replica_(replica),
         communicator_(communicator),
@@ -374,7 +374,7 @@ ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const
                                                  summing == nullptr ? communicator : *summing);
   if (keep != nullptr) *keep = replica;
   replica->begin(hooks.start);
-  ReplicaReport report = Run(plan, *replica, communicator, hooks).finish();
+  ReplicaReport report = ReplicaRun(plan, *replica, communicator, hooks).finish();
   replica->average_statistics();
   if (communicator.rank() == 0 && held_out.size() > 0) {
     report.held_out_accuracy = replica->accuracy_on(held_out);

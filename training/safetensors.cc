@@ -38,9 +38,9 @@ std::string_view name_of(DataType type) {
 }
 
 /// Everything that is wrong with one file.
-class Reader {
+class SafetensorsReader {
  public:
-  Reader(std::string_view file, const std::string& name) : file_(file), name_(name) {}
+  SafetensorsReader(std::string_view file, const std::string& name) : file_(file), name_(name) {}
 
   SafeTensors read() {
     const json header = read_header();
@@ -174,7 +174,7 @@ std::string encode_safetensors(const SafeTensors& content) {
 }
 
 SafeTensors parse_safetensors(std::string_view file, const std::string& name) {
-  return Reader(file, name).read();
+  return SafetensorsReader(file, name).read();
 }
 
 }  // namespace collbench

@@ -7,28 +7,28 @@ namespace collbench {
 namespace {
 
 template <class T>
-T* elements(Region region) {
+T* wire_elements(Region region) {
   return reinterpret_cast<T*>(region.data);
 }
 
 /// Both conversions are resolved outside of the loops.
 template <class T, class Convert>
 void narrow_all(Region from, Region to, Convert convert) {
-  const T* in = elements<T>(from);
-  auto* out = elements<std::uint16_t>(to);
+  const T* in = wire_elements<T>(from);
+  auto* out = wire_elements<std::uint16_t>(to);
   for (std::int64_t i = 0; i < from.count; ++i) out[i] = convert(static_cast<float>(in[i]));
 }
 
 template <class T, class Convert>
 void widen_all(Region from, Region to, Convert convert) {
-  const auto* in = elements<std::uint16_t>(from);
-  T* out = elements<T>(to);
+  const auto* in = wire_elements<std::uint16_t>(from);
+  T* out = wire_elements<T>(to);
   for (std::int64_t i = 0; i < from.count; ++i) out[i] = convert(in[i]);
 }
 
 template <class T>
 void scale_all(Region region, T factor) {
-  T* values = elements<T>(region);
+  T* values = wire_elements<T>(region);
   for (std::int64_t i = 0; i < region.count; ++i) values[i] *= factor;
 }
 

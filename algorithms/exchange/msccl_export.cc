@@ -11,29 +11,29 @@ namespace collbench {
 namespace {
 
 // A step of a block; -1 where there is none.
-struct Place {
+struct BlockStep {
   int block = -1;
   int step = -1;
 };
 
-struct Step {
+struct ExportedStep {
   std::string type;
   Chunks chunks;
-  Place wait;
+  BlockStep wait;
   bool is_waited_for = false;
 };
 
-struct Block {
+struct BlockPeers {
   Rank send = -1;
   Rank recv = -1;
-  std::vector<Step> steps;
+  std::vector<ExportedStep> steps;
 };
 
 // The blocks of one rank: one per peer and direction, filled round by round. Every step waits for
 // the last steps in other blocks that wrote, or for a receive also read, its chunks.
-class RankProgram {
+class ExportedRank {
  public:
-  RankProgram(const Schedule& schedule, Rank rank)
+  ExportedRank(const Schedule& schedule, Rank rank)
       : written_(static_cast<std::size_t>(schedule.chunks())), read_(written_.size()) {
     ResolvedRound round;
     for (int t = 0; t < schedule.rounds(); ++t) {
@@ -48,14 +48,14 @@ class RankProgram {
     }
   }
 
-  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<BlockPeers>& blocks() const { return blocks_; }
 
  private:
   void add_send(const Op& op) {
     const int block = block_for(op.peer, true);
     std::map<int, int> waits;
     for_each(op.chunks, [&](int c) { wait_for(written_[c], block, waits); });
-    const Place place = append(block, "s", op.chunks, waits);
+    const BlockStep place = append(block, "s", op.chunks, waits);
     for_each(op.chunks, [&](int c) { read_[c].push_back(place); });
   }
 
@@ -64,9 +64,9 @@ class RankProgram {
     std::map<int, int> waits;
     for_each(receipt.chunks, [&](int c) {
       wait_for(written_[c], block, waits);
-      for (const Place& reader : read_[c]) wait_for(reader, block, waits);
+      for (const BlockStep& reader : read_[c]) wait_for(reader, block, waits);
     });
-    const Place place = append(block, receipt.folds ? "rrc" : "r", receipt.chunks, waits);
+    const BlockStep place = append(block, receipt.folds ? "rrc" : "r", receipt.chunks, waits);
     for_each(receipt.chunks, [&](int c) {
       written_[c] = place;
       read_[c].clear();
@@ -79,7 +79,7 @@ class RankProgram {
   }
 
   // Steps of one block run in order, so only the last one of each other block matters.
-  static void wait_for(Place place, int own_block, std::map<int, int>& waits) {
+  static void wait_for(BlockStep place, int own_block, std::map<int, int>& waits) {
     if (place.block < 0 || place.block == own_block) return;
     int& step = waits.emplace(place.block, place.step).first->second;
     step = std::max(step, place.step);
@@ -93,26 +93,26 @@ class RankProgram {
   }
 
   // A step can wait for one other step; "nop" steps before it wait for the rest.
-  Place append(int block, const char* type, Chunks chunks, const std::map<int, int>& waits) {
-    std::vector<Step>& steps = blocks_[block].steps;
+  BlockStep append(int block, const char* type, Chunks chunks, const std::map<int, int>& waits) {
+    std::vector<ExportedStep>& steps = blocks_[block].steps;
     std::size_t left = waits.size();
     for (const auto& [other, step] : waits) {
       blocks_[other].steps[step].is_waited_for = true;
       if (--left > 0) steps.push_back({"nop", {0, 0}, {other, step}});
     }
-    const Place last =
-        waits.empty() ? Place{} : Place{waits.rbegin()->first, waits.rbegin()->second};
+    const BlockStep last =
+        waits.empty() ? BlockStep{} : BlockStep{waits.rbegin()->first, waits.rbegin()->second};
     steps.push_back({type, chunks, last});
     return {block, static_cast<int>(steps.size()) - 1};
   }
 
-  std::vector<Block> blocks_;
+  std::vector<BlockPeers> blocks_;
   std::map<std::pair<Rank, bool>, int> block_of_;
-  std::vector<Place> written_;            // the last step that wrote each chunk
-  std::vector<std::vector<Place>> read_;  // the sends of each chunk since
+  std::vector<BlockStep> written_;            // the last step that wrote each chunk
+  std::vector<std::vector<BlockStep>> read_;  // the sends of each chunk since
 };
 
-void write_step(pugi::xml_node block, int index, const Step& step) {
+void write_step(pugi::xml_node block, int index, const ExportedStep& step) {
   pugi::xml_node node = block.append_child("step");
   node.append_attribute("s") = index;
   node.append_attribute("type") = step.type.c_str();
@@ -132,16 +132,16 @@ void write_rank(pugi::xml_node algo, const Schedule& schedule, Rank rank) {
   gpu.append_attribute("i_chunks") = schedule.chunks();
   gpu.append_attribute("o_chunks") = schedule.chunks();
   gpu.append_attribute("s_chunks") = 0;
-  const RankProgram program(schedule, rank);
+  const ExportedRank program(schedule, rank);
   int id = 0;
-  for (const Block& block : program.blocks()) {
+  for (const BlockPeers& block : program.blocks()) {
     pugi::xml_node node = gpu.append_child("tb");
     node.append_attribute("id") = id++;
     node.append_attribute("send") = block.send;
     node.append_attribute("recv") = block.recv;
     node.append_attribute("chan") = 0;
     int index = 0;
-    for (const Step& step : block.steps) write_step(node, index++, step);
+    for (const ExportedStep& step : block.steps) write_step(node, index++, step);
   }
 }
 

@@ -15,7 +15,7 @@
 namespace collbench {
 namespace {
 
-struct Message {
+struct ImportedMessage {
   Rank from = 0;
   Rank to = 0;
   Chunks chunks;
@@ -43,7 +43,7 @@ class Run {
     check_finished();
   }
 
-  const std::vector<Message>& messages() const { return messages_; }
+  const std::vector<ImportedMessage>& messages() const { return messages_; }
   const std::vector<int>& received() const { return received_; }
   const std::vector<Precedence>& precedences() const { return precedences_; }
 
@@ -122,7 +122,7 @@ class Run {
     }
     const int id = from.messages.front();
     from.messages.pop_front();
-    Message& message = messages_[id];
+    ImportedMessage& message = messages_[id];
     require(message.chunks == step.chunks,
             "MSCCL XML: " + msccl_place(gpu, program, state_[gpu].done[block]) +
                 " receives at offset " + std::to_string(step.chunks.first) + " (cnt " +
@@ -145,8 +145,8 @@ class Run {
 
   // Whether both messages may be terms of one fold.
   bool joins(int earlier, int later) const {
-    const Message& a = messages_[earlier];
-    const Message& b = messages_[later];
+    const ImportedMessage& a = messages_[earlier];
+    const ImportedMessage& b = messages_[later];
     return long_folds_ && a.reduces && b.reduces && a.chunks == b.chunks;
   }
 
@@ -178,8 +178,8 @@ class Run {
   std::vector<GpuState> state_;
   std::map<std::tuple<Rank, Rank, int>, Connection> connections_;
   std::deque<std::pair<Rank, int>> ready_;
-  std::vector<Message> messages_;  // in the order sent
-  std::vector<int> received_;      // in the order received
+  std::vector<ImportedMessage> messages_;  // in the order sent
+  std::vector<int> received_;              // in the order received
   std::vector<Precedence> precedences_;
 };
 
@@ -197,7 +197,7 @@ std::optional<Schedule> in_rounds(const MscclProgram& program, bool long_folds) 
   auto rows = std::make_shared<std::vector<std::vector<TimedOp>>>(program.gpus.size());
   int last = -1;
   for (const int id : run.received()) {
-    const Message& message = run.messages()[id];
+    const ImportedMessage& message = run.messages()[id];
     const int round = (*rounds)[id];
     last = std::max(last, round);
     (*rows)[message.from].push_back({round, {OpKind::send, message.to, message.chunks}});

@@ -17,7 +17,7 @@ constexpr int most_ranks = 65536;
 constexpr int most_chunks = 1 << 20;
 constexpr std::int64_t most_chunk_visits = std::int64_t{1} << 24;
 
-class Reader {
+class MscclReader {
  public:
   MscclProgram read(std::string_view xml) {
     pugi::xml_document document;
@@ -193,6 +193,6 @@ std::string msccl_place(Rank gpu, const MscclBlock& block, std::size_t step) {
          std::to_string(step);
 }
 
-MscclProgram read_msccl_program(std::string_view xml) { return Reader().read(xml); }
+MscclProgram read_msccl_program(std::string_view xml) { return MscclReader().read(xml); }
 
 }  // namespace collbench

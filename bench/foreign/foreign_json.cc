@@ -11,7 +11,7 @@
 namespace collbench {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 /// Runs `read` on the parsed text; what is missing or of another kind is refused with the file.
 template <typename Read>
@@ -19,10 +19,10 @@ MeasuredTable read_json(std::string_view text, const std::string& file, Read rea
   MeasuredTable table;
   table.name = file;
   try {
-    read(Json::parse(text), table);
-  } catch (const Json::parse_error& e) {
+    read(SortedJson::parse(text), table);
+  } catch (const SortedJson::parse_error& e) {
     throw InvalidArgument(fmt::format("{}: no JSON: {}", file, e.what()));
-  } catch (const Json::exception& e) {
+  } catch (const SortedJson::exception& e) {
     throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
   }
   require(!table.times.empty(), fmt::format("{}: no measurement in it", file));
@@ -30,12 +30,12 @@ MeasuredTable read_json(std::string_view text, const std::string& file, Read rea
 }
 
 /// Numbers that some versions write as text.
-double number(const Json& value, const std::string& what, const std::string& place) {
+double number(const SortedJson& value, const std::string& what, const std::string& place) {
   if (value.is_string()) return table_number(trimmed(value.get<std::string>()), what, place);
   return table_number(fmt::format("{}", value.get<double>()), what, place);
 }
 
-void set_type(MeasuredTime& row, const Json& entry, const std::string& place) {
+void set_type(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
   try {
     row.type = parse_data_type(entry.at("type").get<std::string>());
     row.op = parse_reduce_op(entry.at("redop").get<std::string>());
@@ -44,16 +44,16 @@ void set_type(MeasuredTime& row, const Json& entry, const std::string& place) {
   }
 }
 
-void read_nccl_half(const Json& entry, const MeasuredTime& row, bool in_place,
+void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_place,
                     const std::string& place, MeasuredTable& table) {
   const char* half = in_place ? "in_place" : "out_of_place";
   if (!entry.contains(half) || !entry[half].is_object()) return;
-  const Json& cells = entry[half];
-  const Json& time = cells.contains("time") ? cells["time"] : cells.at("cpu_time");
+  const SortedJson& cells = entry[half];
+  const SortedJson& time = cells.contains("time") ? cells["time"] : cells.at("cpu_time");
   MeasuredTime measured = timed(row, number(time, "time", place), in_place, place);
   const std::string each = std::string(half) + "_per_iter";
   if (entry.contains(each) && entry[each].contains("p50_us")) {
-    const Json& spread = entry[each];
+    const SortedJson& spread = entry[each];
     measured = timed(row, number(spread["p50_us"], "p50_us", place), in_place, place);
     measured.mean = false;
     measured.low = Seconds{number(spread.at("min_us"), "min_us", place) * 1e-6};
@@ -65,11 +65,11 @@ void read_nccl_half(const Json& entry, const MeasuredTime& row, bool in_place,
   table.times.push_back(std::move(measured));
 }
 
-Scale scale_of_devices(const Json& document) {
+Scale scale_of_devices(const SortedJson& document) {
   std::set<std::string> hosts;
   int ranks = 0;
   if (!document.contains("config") || !document["config"].contains("devices")) return {};
-  for (const Json& device : document["config"]["devices"]) {
+  for (const SortedJson& device : document["config"]["devices"]) {
     ++ranks;
     hosts.insert(device.value("hostname", std::string()));
   }
@@ -108,7 +108,7 @@ bool read_name(const std::string& name, MeasuredTime& row, const std::string& pl
   return sized;
 }
 
-double microseconds_of(const Json& entry, const std::string& place) {
+double microseconds_of(const SortedJson& entry, const std::string& place) {
   static const std::map<std::string, double> units = {
       {"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}};
   const auto unit = units.find(entry.value("time_unit", std::string("ns")));
@@ -119,14 +119,14 @@ double microseconds_of(const Json& entry, const std::string& place) {
 }  // namespace
 
 MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row;
     row.library = "nccl";
     row.algorithm = "auto";
     row.mean = true;
     row.scale = scale_of_devices(document);
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
-      const Json& entry = document["results"][i];
+      const SortedJson& entry = document["results"][i];
       const std::string place = fmt::format("{}: results[{}]", file, i);
       set_type(row, entry, place);
       row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
@@ -137,9 +137,9 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.size(); ++i) {
-      const Json& entry = document[i];
+      const SortedJson& entry = document[i];
       const std::string place = fmt::format("{}: [{}]", file, i);
       if (entry.at("name") != "AllReduce") {
         table.notes.push_back(fmt::format("{} is {}, no all-reduce", place, entry["name"].dump()));
@@ -163,9 +163,9 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const Json& document, MeasuredTable& table) {
+  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.at("benchmarks").size(); ++i) {
-      const Json& entry = document["benchmarks"][i];
+      const SortedJson& entry = document["benchmarks"][i];
       const std::string place = fmt::format("{}: benchmarks[{}]", file, i);
       if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
       const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
@@ -179,7 +179,7 @@ MeasuredTable read_google_benchmark(std::string_view text, const std::string& fi
         continue;
       }
       row.samples =
-          static_cast<int>(number(entry.value("iterations", Json(0)), "iterations", place));
+          static_cast<int>(number(entry.value("iterations", SortedJson(0)), "iterations", place));
       table.times.push_back(timed(row, microseconds_of(entry, place), false, place));
     }
   });

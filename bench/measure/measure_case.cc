@@ -13,9 +13,9 @@
 namespace collbench {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
-Json sampling_value(const Sampling& sampling) {
+SortedJson sampling_value(const Sampling& sampling) {
   return {{"iterations", sampling.iterations},
           {"warmup", sampling.warmup},
           {"target_interval", sampling.target_interval},
@@ -28,7 +28,7 @@ Json sampling_value(const Sampling& sampling) {
           {"cpus", sampling.cpus}};
 }
 
-Sampling read_sampling(const Json& value) {
+Sampling read_sampling(const SortedJson& value) {
   Sampling sampling;
   value.at("iterations").get_to(sampling.iterations);
   value.at("warmup").get_to(sampling.warmup);
@@ -45,7 +45,7 @@ Sampling read_sampling(const Json& value) {
 
 std::pair<Case, Sampling> read_order(const std::string& order) {
   try {
-    const Json value = Json::parse(order);
+    const SortedJson value = SortedJson::parse(order);
     return {case_from_json(value.at("case")), read_sampling(value.at("sampling"))};
   } catch (const nlohmann::json::exception& error) {
     throw InvalidArgument("not the order of a case: " + order.substr(0, 200) + ": " + error.what());
@@ -106,7 +106,7 @@ Measurement measure_case(const Case& which, const Sampling& sampling, RankContex
 }
 
 std::string case_order(const Case& which, const Sampling& sampling) {
-  return Json{{"case", to_json(which)}, {"sampling", sampling_value(sampling)}}.dump();
+  return SortedJson{{"case", to_json(which)}, {"sampling", sampling_value(sampling)}}.dump();
 }
 
 std::string carry_out_case(RankContext& context, const WorldSpec&, const std::string& order) {

@@ -52,9 +52,9 @@ std::string in_one_line(std::string text) {
 }
 
 /// One child process; killed and reaped with the object. Not movable: it is kept where it is made.
-class Worker {
+class PoolWorker {
  public:
-  explicit Worker(const std::function<std::string(int)>& work) {
+  explicit PoolWorker(const std::function<std::string(int)>& work) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       throw Unavailable(std::string("cannot start a process: ") + std::strerror(errno));
@@ -68,17 +68,17 @@ class Worker {
     socket_ = LineSocket(ends[0]);
     if (pid_ < 0) throw Unavailable(std::string("cannot start a process: ") + std::strerror(errno));
   }
-  Worker(Worker&& other) noexcept
+  PoolWorker(PoolWorker&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)),
         socket_(std::move(other.socket_)),
         task_(other.task_) {}
-  Worker& operator=(Worker&& other) noexcept {
+  PoolWorker& operator=(PoolWorker&& other) noexcept {
     std::swap(pid_, other.pid_);
     std::swap(socket_, other.socket_);
     std::swap(task_, other.task_);
     return *this;
   }
-  ~Worker() {
+  ~PoolWorker() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -130,14 +130,14 @@ class Worker {
 void run_tasks(int tasks, int jobs, const std::function<std::string(int task)>& work,
                const std::function<void(const TaskResult&)>& done,
                const std::function<bool()>& stop) {
-  std::vector<Worker> workers;
+  std::vector<PoolWorker> workers;
   for (int j = 0; j < std::min(jobs, tasks); ++j) workers.emplace_back(work);
   int next = 0;
   int open = tasks;
-  for (Worker& worker : workers) worker.give(next++);
+  for (PoolWorker& worker : workers) worker.give(next++);
   while (open > 0 && !stop()) {
     std::vector<pollfd> waiting;
-    for (const Worker& worker : workers) {
+    for (const PoolWorker& worker : workers) {
       waiting.push_back({worker.task() == idle ? -1 : worker.descriptor(), POLLIN, 0});
     }
     if (poll(waiting.data(), waiting.size(), stop_poll_ms) <= 0) continue;
@@ -146,7 +146,7 @@ void run_tasks(int tasks, int jobs, const std::function<std::string(int task)>& 
       TaskResult result;
       bool alive = true;
       if (!workers[w].take(result, alive)) continue;
-      if (!alive && next < tasks) workers[w] = Worker(work);
+      if (!alive && next < tasks) workers[w] = PoolWorker(work);
       if (next < tasks) workers[w].give(next++);
       --open;
       done(result);

@@ -8,7 +8,7 @@
 namespace collbench {
 namespace {
 
-double quantile(const std::vector<std::int64_t>& sorted, double p) {
+double quantile_of_sorted(const std::vector<std::int64_t>& sorted, double p) {
   const double place = p * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const auto above = std::min(below + 1, sorted.size() - 1);
@@ -47,12 +47,12 @@ Summary summarize(const std::vector<std::int64_t>& samples_ns) {
   const std::size_t l = std::max<std::size_t>(interval_rank(sorted.size()), 1);
   Summary summary;
   summary.n = static_cast<int>(sorted.size());
-  summary.median_ns = quantile(sorted, 0.5);
+  summary.median_ns = quantile_of_sorted(sorted, 0.5);
   summary.min_ns = static_cast<double>(sorted.front());
-  summary.p25_ns = quantile(sorted, 0.25);
-  summary.p75_ns = quantile(sorted, 0.75);
-  summary.p95_ns = quantile(sorted, 0.95);
-  summary.p99_ns = quantile(sorted, 0.99);
+  summary.p25_ns = quantile_of_sorted(sorted, 0.25);
+  summary.p75_ns = quantile_of_sorted(sorted, 0.75);
+  summary.p95_ns = quantile_of_sorted(sorted, 0.95);
+  summary.p99_ns = quantile_of_sorted(sorted, 0.99);
   summary.interval_low_ns = static_cast<double>(sorted[l - 1]);
   summary.interval_high_ns = static_cast<double>(sorted[sorted.size() - l]);
   return summary;

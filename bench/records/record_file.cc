@@ -12,7 +12,7 @@
 namespace collbench {
 namespace {
 
-std::string failure(const std::string& verb, const std::string& path) {
+std::string file_failure(const std::string& verb, const std::string& path) {
   const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
   return "cannot " + verb + " '" + path + "': " + reason;
 }
@@ -23,14 +23,14 @@ void write_records(const std::string& path, const RecordFile& file) {
   const std::string unfinished = path + ".unfinished." + std::to_string(getpid());
   errno = 0;
   std::ofstream out(unfinished, std::ios::trunc);
-  if (!out) throw Unavailable(failure("write", path));
+  if (!out) throw Unavailable(file_failure("write", path));
   out << to_json(file);
   out.close();
   if (out && std::rename(unfinished.c_str(), path.c_str()) == 0) return;
   const int reason = errno;
   std::remove(unfinished.c_str());
   errno = reason;
-  throw Error(failure("write", path));
+  throw Error(file_failure("write", path));
 }
 
 RecordFile read_records(const std::string& path) {
@@ -38,7 +38,7 @@ RecordFile read_records(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) throw Unavailable(failure("read", path));
+  if (!file) throw Unavailable(file_failure("read", path));
   try {
     return records_from_json(text.str());
   } catch (const InvalidArgument& error) {
@@ -49,7 +49,7 @@ RecordFile read_records(const std::string& path) {
 RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
   errno = 0;
   file_.open(path, std::ios::trunc);
-  if (!file_) throw Unavailable(failure("write", path));
+  if (!file_) throw Unavailable(file_failure("write", path));
   write_line(environment_line(environment));
 }
 
@@ -58,7 +58,7 @@ void RecordLog::append(const Record& record) { write_line(to_json(record)); }
 void RecordLog::write_line(const std::string& line) {
   errno = 0;
   file_ << line << '\n' << std::flush;
-  if (!file_) throw Error(failure("write", path_));
+  if (!file_) throw Error(file_failure("write", path_));
 }
 
 }  // namespace collbench

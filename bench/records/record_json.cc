@@ -74,7 +74,7 @@ Case case_of(const Json& value) {
   return which;
 }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json summary_value(const Record& record) {
   if (record.measurement.latency_ns.empty()) return nullptr;
@@ -92,21 +92,22 @@ Json summary_value(const Record& record) {
                 {"busbw_GBps", nullptr}};
   if (summary.median_ns > 0) {
     const Seconds median{summary.median_ns * 1e-9};
-    value["algbw_GBps"] = finite(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
-    value["busbw_GBps"] = finite(bus_bandwidth(record, median).bytes_per_second / 1e9);
+    value["algbw_GBps"] =
+        finite_or_null(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
+    value["busbw_GBps"] = finite_or_null(bus_bandwidth(record, median).bytes_per_second / 1e9);
   }
   return value;
 }
 
 Json exact_value(const Exact& exact) {
-  return {{"time_s", finite(exact.time.count())},
+  return {{"time_s", finite_or_null(exact.time.count())},
           {"engine", exact.engine},
           {"why", exact.why},
           {"messages", exact.messages},
           {"messages_played", exact.messages_played},
           {"rounds", exact.rounds},
           {"rank_classes", exact.rank_classes},
-          {"busiest_link_bytes", finite(exact.busiest_link_bytes)},
+          {"busiest_link_bytes", finite_or_null(exact.busiest_link_bytes)},
           {"bottleneck", exact.bottleneck}};
 }
 
@@ -141,11 +142,11 @@ Json record_value(const Record& record) {
                 {"skew_ns", measured.skew_ns},
                 {"back_to_back_ns", measured.back_to_back_ns}};
   if (record.bound) {
-    value["bound"] = {{"time_ns", finite(record.bound->time.count() * 1e9)},
+    value["bound"] = {{"time_ns", finite_or_null(record.bound->time.count() * 1e9)},
                       {"reason", record.bound->reason}};
   }
   if (measured.estimate) {
-    value["estimate"] = {{"time_ns", finite(measured.estimate->time.count() * 1e9)},
+    value["estimate"] = {{"time_ns", finite_or_null(measured.estimate->time.count() * 1e9)},
                          {"by", measured.estimate->by}};
   }
   if (measured.exact) value["exact"] = exact_value(*measured.exact);

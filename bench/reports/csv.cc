@@ -10,7 +10,7 @@
 namespace collbench {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string csv_quoted(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == text.npos) return text;
   std::string out = "\"";
   for (const char c : text) {
@@ -32,8 +32,8 @@ constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
 std::string case_cells(const Record& record) {
   const Case& which = record.which;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(which.algorithm),
-                     quoted(record.algorithm_chosen), which.backend, which.transport, which.workers,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_quoted(which.algorithm),
+                     csv_quoted(record.algorithm_chosen), which.backend, which.transport, which.workers,
                      which.isolate, which.private_buffers, to_string(which.type),
                      to_string(which.op), which.in_place, to_string(which.buffers),
                      which.bytes.count, element_count(which), record.started);
@@ -42,8 +42,8 @@ std::string case_cells(const Record& record) {
 std::string simulated_cells(const Record& record) {
   const Simulated& simulated = record.which.simulated;
   std::string cells =
-      fmt::format(",{},{},{},{},{}", quoted(simulated.topology), simulated.collective,
-                  simulated.posting, quoted(simulated.mapping), simulated.protocol);
+      fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology), simulated.collective,
+                  simulated.posting, csv_quoted(simulated.mapping), simulated.protocol);
   if (!record.measurement.exact) return cells + ",,,,";
   const Exact& exact = *record.measurement.exact;
   return cells + fmt::format(",{},{:.12g},{},{}", exact.engine, exact.time.count() * 1e6,
@@ -108,7 +108,7 @@ class CsvReporter final : public Reporter {
     out_ << ',' << (record.bound ? fmt::format("{:.3f}", record.bound->time.count() * 1e6) : "")
          << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
-         << quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "") << '\n';
+         << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "") << '\n';
   }
 
   std::ostream& out_;

@@ -18,10 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// Texts that occur again and again, by number.
-class Words {
+class NumberedTexts {
  public:
   int operator()(const std::string& text) {
     const auto [found, is_new] = places_.try_emplace(text, static_cast<int>(words_.size()));
@@ -74,16 +74,18 @@ Json samples_of(const Record& record, std::size_t most) {
 }
 
 // The order of the columns is that of `fields` in bench/reports/html/rows.js.
-Json row_of(const Record& record, int source, std::size_t most_samples, Words& words) {
+Json row_of(const Record& record, int source, std::size_t most_samples, NumberedTexts& words) {
   const Case& which = record.which;
   const Figures shown = figures(record);
   const Summary& latency = shown.latency;
   const double exact_us =
       record.measurement.exact ? record.measurement.exact->time.count() * 1e6 : 0;
   const auto us = [&](double ns) {
-    return shown.valid ? finite(exact_us > 0 ? exact_us : ns / 1e3) : Json(nullptr);
+    return shown.valid ? number_or_null(exact_us > 0 ? exact_us : ns / 1e3) : Json(nullptr);
   };
-  const auto rate = [&](double value) { return shown.valid ? finite(value) : Json(nullptr); };
+  const auto rate = [&](double value) {
+    return shown.valid ? number_or_null(value) : Json(nullptr);
+  };
   Json row = {source,
               words(which.algorithm),
               words(record.algorithm_chosen),
@@ -106,7 +108,7 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Words& w
               us(latency.interval_high_ns),
               rate(shown.algbw_GBps),
               rate(shown.busbw_GBps),
-              record.bound ? finite(record.bound->time.count() * 1e6) : Json(nullptr),
+              record.bound ? number_or_null(record.bound->time.count() * 1e6) : Json(nullptr),
               words(record.bound ? record.bound->reason : ""),
               words(check_text(record)),
               words(record.skipped),
@@ -125,14 +127,14 @@ Json replay_value(const Replay& replay) {
   for (const ReplayedVertex& v : replay.vertices) vertices.push_back({v.name, v.host, v.x, v.y});
   Json links = Json::array();
   for (const ReplayedLink& l : replay.links) {
-    links.push_back(
-        {l.from, l.to, l.link_class, l.capacity_GBps, l.bytes, l.busy_us, finite(l.utilisation)});
+    links.push_back({l.from, l.to, l.link_class, l.capacity_GBps, l.bytes, l.busy_us,
+                     number_or_null(l.utilisation)});
   }
   return {{"name", replay.name},
           {"topology", replay.topology},
           {"engine", replay.engine},
           {"bottleneck", replay.bottleneck},
-          {"time_us", finite(replay.time_us)},
+          {"time_us", number_or_null(replay.time_us)},
           {"ranks", replay.ranks},
           {"left_out", replay.messages_left_out},
           {"messages", std::move(messages)},
@@ -143,7 +145,8 @@ Json replay_value(const Replay& replay) {
 Json history_value(const HistorySeries& series) {
   Json points = Json::array();
   for (const HistoryPoint& p : series.points) {
-    points.push_back({p.label, p.when, finite(p.ratio), finite(p.low), finite(p.high)});
+    points.push_back(
+        {p.label, p.when, number_or_null(p.ratio), number_or_null(p.low), number_or_null(p.high)});
   }
   Json changes = Json::array();
   for (const HistoryChange& change : series.changes) {
@@ -152,9 +155,9 @@ Json history_value(const HistorySeries& series) {
   return {{"name", series.name}, {"points", std::move(points)}, {"changes", std::move(changes)}};
 }
 
-Json verdict_value(const Verdict& verdict, const GateRule& rule) {
+Json verdict_row(const Verdict& verdict, const GateRule& rule) {
   const auto typical_us = [](const std::optional<Arm>& arm) {
-    return arm ? finite(arm->typical_ns / 1e3) : Json(nullptr);
+    return arm ? number_or_null(arm->typical_ns / 1e3) : Json(nullptr);
   };
   const std::optional<double> ratio = ratio_of(verdict);
   const RatioEstimate* estimate = deciding(verdict);
@@ -165,9 +168,9 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
           {"reason", verdict.reason},
           {"base_us", typical_us(verdict.base)},
           {"head_us", typical_us(verdict.head)},
-          {"ratio", ratio ? finite(*ratio) : Json(nullptr)},
-          {"low", estimate == nullptr ? Json(nullptr) : finite(estimate->low)},
-          {"high", estimate == nullptr ? Json(nullptr) : finite(estimate->high)}};
+          {"ratio", ratio ? number_or_null(*ratio) : Json(nullptr)},
+          {"low", estimate == nullptr ? Json(nullptr) : number_or_null(estimate->low)},
+          {"high", estimate == nullptr ? Json(nullptr) : number_or_null(estimate->high)}};
 }
 
 Json comparison_value(const Comparison& comparison) {
@@ -178,14 +181,14 @@ Json comparison_value(const Comparison& comparison) {
   // What a reader came for stands first.
   const std::vector<const Verdict*> order = worst_first(comparison);
   Json verdicts = Json::array();
-  for (const Verdict* verdict : order) verdicts.push_back(verdict_value(*verdict, comparison.rule));
+  for (const Verdict* verdict : order) verdicts.push_back(verdict_row(*verdict, comparison.rule));
   return {{"title", comparison.title},         {"headline", headline(comparison)},
           {"method", method_line(comparison)}, {"threshold", comparison.rule.threshold},
           {"counts", std::move(counts)},       {"mismatches", comparison.mismatches},
           {"warnings", comparison.warnings},   {"verdicts", std::move(verdicts)}};
 }
 
-Json rows_of(const HtmlReport& report, Words& words) {
+Json rows_of(const HtmlReport& report, NumberedTexts& words) {
   std::size_t records = 1;
   for (const ReportSource& source : report.sources) records += source.file.records.size();
   const std::size_t most_samples = std::max<std::size_t>(most_page_samples / records, 20);
@@ -201,7 +204,7 @@ Json rows_of(const HtmlReport& report, Words& words) {
 }  // namespace
 
 std::string page_data(const HtmlReport& report) {
-  Words words;
+  NumberedTexts words;
   Json rows = rows_of(report, words);
   Json sources = Json::array();
   for (const ReportSource& source : report.sources) {

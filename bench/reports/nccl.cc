@@ -12,7 +12,7 @@
 namespace collbench {
 namespace {
 
-std::string_view nccl_type(DataType type) {
+std::string_view nccl_type_name(DataType type) {
   switch (type) {
     case DataType::f16:
       return "half";
@@ -51,14 +51,14 @@ TableKey table_key(const Case& which) {
 }
 
 /// The rows of one size: out of place, in place.
-struct Row {
+struct SizeRow {
   std::vector<Record> out_of_place;
   std::vector<Record> in_place;
 };
 
-struct Table {
+struct SizeTable {
   Case which;
-  std::map<std::int64_t, Row> rows;
+  std::map<std::int64_t, SizeRow> rows;
 };
 
 class NcclReporter final : public Reporter {
@@ -80,7 +80,7 @@ class NcclReporter final : public Reporter {
       order_.push_back(table_key(record.which));
       found->second.which = record.which;
     }
-    Row& row = found->second.rows[record.which.bytes.count];
+    SizeRow& row = found->second.rows[record.which.bytes.count];
     Record kept = record;
     kept.measurement.skew_ns.clear();
     kept.measurement.back_to_back_ns.clear();
@@ -93,7 +93,7 @@ class NcclReporter final : public Reporter {
   }
 
  private:
-  void print(const Table& table) {
+  void print(const SizeTable& table) {
     print_heading(table.which);
     std::int64_t wrong = 0;
     double bandwidth = 0;
@@ -105,8 +105,8 @@ class NcclReporter final : public Reporter {
         const auto* in = cycle < row.in_place.size() ? &row.in_place[cycle] : nullptr;
         const Case& which = (out == nullptr ? in : out)->which;
         out_ << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes,
-                            element_count(which), nccl_type(which.type), to_string(which.op), -1,
-                            half_row(out), half_row(in));
+                            element_count(which), nccl_type_name(which.type), to_string(which.op),
+                            -1, half_row(out), half_row(in));
         for (const Record* half : {out, in}) {
           if (half == nullptr || !figures(*half).valid) continue;
           bandwidth += figures(*half).busbw_GBps;
@@ -157,7 +157,7 @@ class NcclReporter final : public Reporter {
   std::string source_;  // of records that are another benchmark's table
   std::vector<std::int64_t> sizes_;
   std::vector<TableKey> order_;
-  std::map<TableKey, Table> tables_;
+  std::map<TableKey, SizeTable> tables_;
 };
 
 }  // namespace

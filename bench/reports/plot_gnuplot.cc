@@ -26,7 +26,7 @@ struct PlotRow {
 };
 
 /// A string of gnuplot in single quotes, where only the quote is special.
-std::string quoted(std::string_view text) {
+std::string gnuplot_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += '\'';
@@ -100,7 +100,7 @@ constexpr std::string_view palette[] = {"#4477AA", "#EE6677", "#228833", "#CCBB4
 void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool bandwidth,
                 bool bands) {
   const int value = bandwidth ? 2 : 5;
-  out << fmt::format("set title {} noenhanced\nset ylabel {}\nplot \\\n", quoted(row.title),
+  out << fmt::format("set title {} noenhanced\nset ylabel {}\nplot \\\n", gnuplot_quoted(row.title),
                      bandwidth ? "'busbw (GB/s)'" : "'time (us)'");
   bool bounded = false;
   for (std::size_t i = 0; i < row.series.size(); ++i) {
@@ -113,7 +113,7 @@ void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool 
     }
     out << fmt::format(
         "  $s{}_{} using 1:{} with linespoints lc rgb '{}' lw 2 pt {} title {} noenhanced, \\\n",
-        number, i, value, colour, i + 4, quoted(row.series[i].name));
+        number, i, value, colour, i + 4, gnuplot_quoted(row.series[i].name));
     bounded = bounded || std::any_of(row.series[i].points.begin(), row.series[i].points.end(),
                                      [](const Record* r) { return r->bound.has_value(); });
   }
@@ -162,7 +162,7 @@ void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTe
     }
   }
   out << terminal_line(terminal, rows.size()) << '\n';
-  if (path != "-") out << "set output " << quoted(path) << '\n';
+  if (path != "-") out << "set output " << gnuplot_quoted(path) << '\n';
   out << "set datafile missing 'NaN'\nset logscale x 2\nset logscale y 10\n"
          "set format x '%.0b%B'\nset xlabel 'bytes per worker'\nset grid\n"
          "set key outside bottom center horizontal\n"

@@ -12,7 +12,7 @@
 namespace collbench {
 namespace {
 
-constexpr int most_ranks = 64;
+constexpr int most_drawn_ranks = 64;
 constexpr std::int64_t most_messages = 4000;
 
 std::vector<ReplayedVertex> vertices_of(const Topology& topology) {
@@ -50,7 +50,7 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
   };
   std::vector<const Record*> chosen;  // one per topology, in the order of the records
   for (const Record& record : records) {
-    if (!record.measurement.exact || record.which.workers > most_ranks) continue;
+    if (!record.measurement.exact || record.which.workers > most_drawn_ranks) continue;
     if (record.which.simulated.collective != "all-reduce") continue;
     const auto same = std::find_if(chosen.begin(), chosen.end(), [&](const Record* other) {
       return other->which.simulated.topology == record.which.simulated.topology;

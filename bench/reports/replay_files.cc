@@ -16,13 +16,13 @@
 namespace collbench {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 constexpr std::string_view trace_begin = R"({"traceEvents":)";
 constexpr std::string_view link_heading =
     "link,from,to,class,capacity_GBps,bytes,busy_us,utilisation";
-constexpr std::size_t most_messages = 4000;
-constexpr int most_ranks = 64;
+constexpr std::size_t most_drawn_messages = 4000;
+constexpr int most_traced_ranks = 64;
 
 /// "rank 3 on node 0 host 3": the host's name.
 std::string host_of(const std::string& process) {
@@ -35,7 +35,7 @@ class TraceReader {
  public:
   explicit TraceReader(Replay& replay) : replay_(replay) {}
 
-  void event(const Json& event) {
+  void event(const SortedJson& event) {
     const auto phase = event.at("ph").get<std::string>();
     if (phase == "M") {
       if (event.at("name") == "process_name") {
@@ -51,13 +51,14 @@ class TraceReader {
     for (auto& [id, message] : messages_) replay_.messages.push_back(message);
     std::stable_sort(replay_.messages.begin(), replay_.messages.end(),
                      [](const auto& a, const auto& b) { return a.arrival_us < b.arrival_us; });
-    if (replay_.messages.size() <= most_messages) return;
-    replay_.messages_left_out += static_cast<std::int64_t>(replay_.messages.size() - most_messages);
-    replay_.messages.resize(most_messages);
+    if (replay_.messages.size() <= most_drawn_messages) return;
+    replay_.messages_left_out +=
+        static_cast<std::int64_t>(replay_.messages.size() - most_drawn_messages);
+    replay_.messages.resize(most_drawn_messages);
   }
 
  private:
-  void edge(const Json& event, bool begins) {
+  void edge(const SortedJson& event, bool begins) {
     std::int64_t id = 0;
     read_whole(event.at("id"), id);
     ReplayedMessage& message = messages_[id];
@@ -70,18 +71,19 @@ class TraceReader {
     } else {
       message.ready_us = message.start_us = at_us;
       message.from = rank_of(event.at("pid"));
-      const Json& about = event.at("args");
+      const SortedJson& about = event.at("args");
       message.to = rank_of(about.at("to"));
       read_whole(about.at("round"), message.round);
       about.at("bytes").get_to(message.bytes);
     }
   }
 
-  int rank_of(const Json& value) {
+  int rank_of(const SortedJson& value) {
     int rank = 0;
     read_whole(value, rank);
-    require(rank >= 0 && rank < most_ranks,
-            fmt::format("a trace of rank {}; the page draws at most {} ranks", rank, most_ranks));
+    require(rank >= 0 && rank < most_traced_ranks,
+            fmt::format("a trace of rank {}; the page draws at most {} ranks", rank,
+                        most_traced_ranks));
     replay_.ranks = std::max(replay_.ranks, rank + 1);
     return rank;
   }
@@ -124,7 +126,7 @@ std::string sort_key(const std::string& name) {
 }
 
 /// The vertices by name, hosts in the order of their numbers, and the links by their places.
-class Network {
+class ReplayNetwork {
  public:
   void add(const std::string& from, const std::string& to, ReplayedLink link) {
     names_.try_emplace(sort_key(from), from);
@@ -177,16 +179,16 @@ Replay trace_from_json(const std::string& text, const std::string& name) {
   Replay replay;
   replay.name = name;
   try {
-    const Json trace = Json::parse(text);
-    const Json& about = trace.at("otherData");
+    const SortedJson trace = SortedJson::parse(text);
+    const SortedJson& about = trace.at("otherData");
     about.at("topology").get_to(replay.topology);
     about.at("schedule").get_to(replay.engine);
     about.at("simulated_time_us").get_to(replay.time_us);
     read_whole(about.at("messages_left_out"), replay.messages_left_out);
     TraceReader reader(replay);
-    for (const Json& event : trace.at("traceEvents")) reader.event(event);
+    for (const SortedJson& event : trace.at("traceEvents")) reader.event(event);
     reader.end();
-  } catch (const Json::exception& error) {
+  } catch (const SortedJson::exception& error) {
     throw InvalidArgument(std::string("not a trace of collbench simulate: ") + error.what());
   }
   require(!replay.messages.empty(), "a trace without messages");
@@ -196,7 +198,7 @@ Replay trace_from_json(const std::string& text, const std::string& name) {
 Replay links_from_csv(const std::string& text, const std::string& name) {
   Replay replay;
   replay.name = name;
-  Network network;
+  ReplayNetwork network;
   std::istringstream lines(text);
   std::string row;
   std::getline(lines, row);

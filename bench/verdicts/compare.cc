@@ -14,7 +14,7 @@ namespace collbench {
 namespace {
 
 constexpr double exact_tolerance = 1e-12;  // of times and bytes: sums in another order
-constexpr int fewest_rounds = 8;           // below, a change is hardly ever shown
+constexpr int fewest_compared_rounds = 8;  // below, a change is hardly ever shown
 
 bool has_figures(const Record& record) {
   return record.skipped.empty() &&
@@ -183,10 +183,10 @@ void warn(Comparison& comparison, bool in_turn) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return verdict.ratio.has_value(); });
   if (!timed) return;
-  if (comparison.rounds < fewest_rounds) {
+  if (comparison.rounds < fewest_compared_rounds) {
     comparison.warnings.push_back(
         fmt::format("{} rounds a side: fewer than {} hardly ever show a change (--run-cycles)",
-                    comparison.rounds, fewest_rounds));
+                    comparison.rounds, fewest_compared_rounds));
   }
   if (!in_turn) {
     comparison.warnings.push_back(

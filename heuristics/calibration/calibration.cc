@@ -17,10 +17,10 @@ constexpr std::size_t least_points = 4;
 constexpr double least_span = 16;      // of sizes, largest over smallest
 constexpr double contradiction = 1.5;  // median factor between rows of the same point
 
-using Groups = std::map<MethodKey, std::vector<MeasuredTime>>;
+using TimesByMethod = std::map<MethodKey, std::vector<MeasuredTime>>;
 
-Groups by_method(std::span<const MeasuredTime> rows) {
-  Groups groups;
+TimesByMethod by_method(std::span<const MeasuredTime> rows) {
+  TimesByMethod groups;
   for (const MeasuredTime& row : rows) {
     if (row.note == "wrong result") continue;
     groups[method_of(row)].push_back(row);

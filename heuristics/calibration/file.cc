@@ -15,15 +15,6 @@
 namespace collbench {
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + '"';
-}
-
 std::string off_by(const FittedCost& cost) {
   return fmt::format("fitted; may be off {:.2f} times", cost.factor);
 }
@@ -34,13 +25,13 @@ std::string link(const char* name, const FittedCost& latency, const FittedCost& 
       "\n[link.{}]\nbandwidth = \"{:.4g} GB/s\"\nlatency = \"{:.4g} us\"\nlevel = {}\nsource = "
       "{}\n",
       name, rate.value * 1e-9, latency.value * 1e6, level,
-      quoted(fmt::format("rate {}, latency {}; {}", off_by(rate), off_by(latency), basis)));
+      toml_quoted(fmt::format("rate {}, latency {}; {}", off_by(rate), off_by(latency), basis)));
 }
 
 std::string machine_part(const FittedMachine& m) {
   std::string text;
   const bool node = m.ranks_per_node > 1;
-  const std::string source = quoted(m.basis);
+  const std::string source = toml_quoted(m.basis);
   if (node) text += link("node", m.node_latency, m.node_rate, 0, m.basis);
   if (m.network) text += link("network", m.network_latency, m.network_rate, 1, m.basis);
   text += fmt::format("\n[structure]\nkind = \"star\"\n");
@@ -48,7 +39,7 @@ std::string machine_part(const FittedMachine& m) {
   text += fmt::format("link = \"{}\"\nsource = {}\n", node ? "node" : "network", source);
   if (node && m.network) {
     text += fmt::format("\n[fabric]\nadapter = \"network\"\nadapters_per_node = 1\nsource = {}\n",
-                        quoted(m.basis + "; the rate is of all adapters of a node together"));
+                        toml_quoted(m.basis + "; the rate is of all adapters of a node together"));
   }
   text += "\n[costs]\n";
   if (m.overhead.value > 0) {
@@ -71,7 +62,7 @@ std::string points_part(const MethodModel& model) {
                                      {"library", &method.library},
                                      {"algorithm", &method.algorithm},
                                      {"protocol", &method.protocol}}) {
-      if (!value->empty()) text += fmt::format("{} = {}\n", key, quoted(*value));
+      if (!value->empty()) text += fmt::format("{} = {}\n", key, toml_quoted(*value));
     }
     text += fmt::format("type = \"{}\"\nop = \"{}\"\nin_place = {}\n", to_string(method.type),
                         to_string(method.op), method.in_place);
@@ -131,7 +122,7 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
 
 std::string to_toml(const Calibration& calibration, const std::string& summary,
                     const std::string& source) {
-  std::string text = fmt::format("summary = {}\nsource = {}\n", quoted(summary), quoted(source));
+  std::string text = fmt::format("summary = {}\nsource = {}\n", toml_quoted(summary), toml_quoted(source));
   text += machine_part(fit_machine(calibration));
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
   for (const MethodModel& model : calibration.models()) text += points_part(model);

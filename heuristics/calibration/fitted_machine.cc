@@ -23,13 +23,13 @@ using Costs4 = std::array<double, 4>;
 constexpr Costs4 least_costs = {1e-9, 1e-9, 1e-12, 1e-12};
 
 /// One measured time of an algorithm of ours.
-struct Played {
+struct FittedRow {
   MeasuredTime row;
   Schedule schedule;
 };
 
-std::vector<Played> played_rows(const Calibration& calibration) {
-  std::vector<Played> played;
+std::vector<FittedRow> played_rows(const Calibration& calibration) {
+  std::vector<FittedRow> played;
   for (const MethodModel& model : calibration.models()) {
     for (const MeasuredTime& row : model.points()) {
       const bool alike = row.scale.nodes <= 1 || row.scale.ranks == row.scale.nodes;
@@ -44,7 +44,7 @@ std::vector<Played> played_rows(const Calibration& calibration) {
   return played;
 }
 
-Prediction predicted(const Played& played, const Costs4& costs) {
+Prediction predicted(const FittedRow& played, const Costs4& costs) {
   LinkClass link;
   link.name = "link";
   link.nominal = Bandwidth{1 / costs[2]};
@@ -61,7 +61,7 @@ Prediction predicted(const Played& played, const Costs4& costs) {
 }
 
 /// How often each cost is paid on the critical path.
-Costs4 amounts(const Played& played, const Costs4& costs) {
+Costs4 amounts(const FittedRow& played, const Costs4& costs) {
   const Prediction p = predicted(played, costs);
   return {p.overhead / Seconds{costs[0]}, p.latency / Seconds{costs[1]},
           p.bandwidth / Seconds{costs[2]}, p.reduction / Seconds{costs[3]}};
@@ -69,8 +69,8 @@ Costs4 amounts(const Played& played, const Costs4& costs) {
 
 /// Least squares of relative errors with costs that stay positive, by coordinates; large errors
 /// count less. `spread` gets the factor that each cost may be off.
-Costs4 fit_amounts(const std::vector<Played>& played, const std::vector<Costs4>& all, Costs4 costs,
-                   Costs4& spread) {
+Costs4 fit_amounts(const std::vector<FittedRow>& played, const std::vector<Costs4>& all,
+                   Costs4 costs, Costs4& spread) {
   const auto relative = [&](std::size_t i, const Costs4& c) {
     double sum = 0;
     for (std::size_t k = 0; k < c.size(); ++k) sum += all[i][k] * c[k];
@@ -103,9 +103,9 @@ Costs4 fit_amounts(const std::vector<Played>& played, const std::vector<Costs4>&
   return costs;
 }
 
-double median_error(const std::vector<Played>& played, const Costs4& costs) {
+double median_error(const std::vector<FittedRow>& played, const Costs4& costs) {
   std::vector<double> errors;
-  for (const Played& each : played) {
+  for (const FittedRow& each : played) {
     errors.push_back(predicted(each, costs).time() / each.row.time - 1);
   }
   return summarize_errors(std::move(errors)).median;
@@ -117,12 +117,12 @@ FittedCost fitted(double value, double factor) {
   return {value, factor};
 }
 
-void fit_to_schedules(const std::vector<Played>& played, FittedMachine& machine) {
+void fit_to_schedules(const std::vector<FittedRow>& played, FittedMachine& machine) {
   Costs4 costs = {5e-6, 5e-6, 1e-9, 1e-10};
   Costs4 spread{};
   for (int i = 0; i < 3; ++i) {
     std::vector<Costs4> all;
-    for (const Played& each : played) all.push_back(amounts(each, costs));
+    for (const FittedRow& each : played) all.push_back(amounts(each, costs));
     costs = fit_amounts(played, all, costs, spread);
   }
   machine.error = median_error(played, costs);
@@ -131,7 +131,7 @@ void fit_to_schedules(const std::vector<Played>& played, FittedMachine& machine)
   (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
   (machine.network ? machine.network_rate : machine.node_rate) = {1 / costs[2], spread[2]};
   std::set<std::string> names;
-  for (const Played& each : played) names.insert(each.row.algorithm);
+  for (const FittedRow& each : played) names.insert(each.row.algorithm);
   machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
 }
 
@@ -194,7 +194,7 @@ FittedMachine fit_machine(const Calibration& calibration) {
     machine.network = machine.network || nodes > 1;
     machine.ranks_per_node = std::max(machine.ranks_per_node, row.scale.ranks / nodes);
   }
-  const std::vector<Played> played = played_rows(calibration);
+  const std::vector<FittedRow> played = played_rows(calibration);
   if (played.size() >= 8) {
     if (machine.network) machine.ranks_per_node = 1;
     fit_to_schedules(played, machine);

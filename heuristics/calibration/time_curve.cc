@@ -7,17 +7,17 @@
 namespace collbench {
 namespace {
 
-struct Point {
+struct CurvePoint {
   double size;  // natural logarithms
   double time;
 };
 
-Point logarithms(const TimeCurve::value_type& entry) {
+CurvePoint logarithms(const TimeCurve::value_type& entry) {
   return {std::log(static_cast<double>(entry.first)), std::log(entry.second)};
 }
 
 /// Slopes of all-reduces are between those of latency and bandwidth.
-double slope(const Point& a, const Point& b) {
+double slope(const CurvePoint& a, const CurvePoint& b) {
   return std::clamp((b.time - a.time) / (b.size - a.size), 0.0, 1.0);
 }
 
@@ -33,8 +33,8 @@ double time_at(const TimeCurve& curve, double bytes) {
   }
   if (above == curve.begin() || static_cast<double>(above->first) == bytes) return above->second;
   const auto below = std::prev(above);
-  const Point left = logarithms(*below);
-  const Point right = logarithms(*above);
+  const CurvePoint left = logarithms(*below);
+  const CurvePoint right = logarithms(*above);
   const double size = std::log(bytes);
   const double share = (size - left.size) / (right.size - left.size);
   const double chord = left.time * (1 - share) + right.time * share;

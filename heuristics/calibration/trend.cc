@@ -44,7 +44,7 @@ Prior from_values(const TermValues& microseconds, const TermValues& deviation) {
 }
 
 /// One row as the fit sees it.
-struct Point {
+struct TrendRow {
   TermValues basis{};
   double log_microseconds = 0;
   double trust = 1;
@@ -52,7 +52,7 @@ struct Point {
 
 class Fit {
  public:
-  Fit(std::vector<Point> points, const Prior& prior, double stiffness)
+  Fit(std::vector<TrendRow> points, const Prior& prior, double stiffness)
       : points_(std::move(points)), prior_(prior), costs_(prior.mean) {
     for (std::size_t k = 0; k < trend_terms; ++k) {
       stiffness_[k] = std::pow(stiffness / prior.deviation[k], 2);
@@ -83,7 +83,7 @@ class Fit {
     TermValues gradient{};
     Matrix curvature = normal(gradient);
     double sum = 0;
-    for (const Point& point : points_)
+    for (const TrendRow& point : points_)
       sum += weight(residual(point, costs_)) * std::pow(residual(point, costs_), 2);
     const double variance = std::max(sum / static_cast<double>(points_.size()), 1e-4);
     // Errors of neighbouring sizes are correlated: four rows count as one independent observation.
@@ -103,12 +103,12 @@ class Fit {
   }
 
  private:
-  static double value(const Point& point, const TermValues& logs) {
+  static double value(const TrendRow& point, const TermValues& logs) {
     double sum = 0;
     for (std::size_t k = 0; k < trend_terms; ++k) sum += point.basis[k] * std::exp(logs[k]);
     return sum;
   }
-  static double residual(const Point& point, const TermValues& logs) {
+  static double residual(const TrendRow& point, const TermValues& logs) {
     return std::log(value(point, logs)) - point.log_microseconds;
   }
   // The derivative of the soft L1 loss in cost(), over that of r^2.
@@ -116,7 +116,7 @@ class Fit {
 
   double cost(const TermValues& logs) const {
     double sum = 0;
-    for (const Point& point : points_) {
+    for (const TrendRow& point : points_) {
       const double z = std::pow(residual(point, logs) / robust_beyond, 2);
       sum += point.trust * 2 * robust_beyond * robust_beyond * (std::sqrt(1 + z) - 1);
     }
@@ -130,7 +130,7 @@ class Fit {
   // logarithm of a cost is the share of that term in the whole time.
   Matrix normal(TermValues& gradient) const {
     Matrix matrix(trend_terms);
-    for (const Point& point : points_) {
+    for (const TrendRow& point : points_) {
       const double all = value(point, costs_);
       const double r = std::log(all) - point.log_microseconds;
       const double trusted = point.trust * weight(r);
@@ -162,7 +162,7 @@ class Fit {
     return next;
   }
 
-  std::vector<Point> points_;
+  std::vector<TrendRow> points_;
   const Prior& prior_;
   TermValues costs_;
   TermValues stiffness_{};
@@ -228,7 +228,7 @@ Prior prior_for(const MethodKey& method) {
 
 Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior,
              std::span<const double> trust) {
-  std::vector<Point> points;
+  std::vector<TrendRow> points;
   std::set<Scale> scales;
   for (const MeasuredTime& row : rows) {
     points.push_back({trend_basis(row.scale, static_cast<double>(row.bytes.count)),

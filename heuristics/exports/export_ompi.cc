@@ -20,9 +20,9 @@ constexpr int all_reduce = 2;             // among Open MPI's collectives
 constexpr std::int64_t segment = 131072;  // bytes, of its segmented ring
 constexpr std::int64_t most_entries = 1'000'000;
 
-class Reader {
+class OmpiReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  OmpiReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   std::int64_t next(const char* what, std::int64_t least, std::int64_t most) {
     skip();
@@ -82,7 +82,7 @@ std::string name_of(std::int64_t number) {
   return {};
 }
 
-ScaleRules read_scale(Reader& reader) {
+ScaleRules read_scale(OmpiReader& reader) {
   ScaleRules scale;
   scale.workers = static_cast<int>(reader.next("a number of ranks", 1, 1 << 30));
   const std::int64_t sizes = reader.next("the number of sizes", 1, most_entries);
@@ -131,7 +131,7 @@ std::string export_ompi(const SelectionTable& table) {
 }
 
 SelectionTable read_ompi_rules(std::string_view text, const std::string& file) {
-  Reader reader(text, file);
+  OmpiReader reader(text, file);
   SelectionTable table;
   table.policy = "file";
   table.machine = file;

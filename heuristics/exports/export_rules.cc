@@ -16,27 +16,27 @@
 namespace collbench {
 namespace {
 
-struct Word {
+struct ExportedName {
   std::string_view ours;
   std::string_view theirs;
 };
 
 // Radix 2 is what UCC's and Intel's k-nomial exchanges are for two partners.
-constexpr std::array<Word, 4> ucc_words{{{"recursive-doubling", "knomial"},
-                                         {"halving-doubling", "sra_knomial"},
-                                         {"double-tree", "dbt"},
-                                         {"ring", "ring"}}};
+constexpr std::array<ExportedName, 4> ucc_words{{{"recursive-doubling", "knomial"},
+                                                 {"halving-doubling", "sra_knomial"},
+                                                 {"double-tree", "dbt"},
+                                                 {"ring", "ring"}}};
 // Source: I_MPI_ADJUST_ALLREDUCE in Intel's reference manual, as listed in SimGrid 3.32,
 // src/smpi/colls/smpi_intel_mpi_selector.cpp.
-constexpr std::array<Word, 4> intel_words{
+constexpr std::array<ExportedName, 4> intel_words{
     {{"recursive-doubling", "1"}, {"halving-doubling", "2"}, {"tree", "3"}, {"ring", "8"}}};
-constexpr std::array<Word, 7> nccl_words{{{"ring", "ring"},
-                                          {"tf-ring", "ring"},
-                                          {"double-tree", "tree"},
-                                          {"nvls", "nvls"},
-                                          {"nvls-tree", "nvls_tree"},
-                                          {"collnet-direct", "collnet_direct"},
-                                          {"collnet-chain", "collnet_chain"}}};
+constexpr std::array<ExportedName, 7> nccl_words{{{"ring", "ring"},
+                                                  {"tf-ring", "ring"},
+                                                  {"double-tree", "tree"},
+                                                  {"nvls", "nvls"},
+                                                  {"nvls-tree", "nvls_tree"},
+                                                  {"collnet-direct", "collnet_direct"},
+                                                  {"collnet-chain", "collnet_chain"}}};
 
 [[noreturn]] void refuse(const ScaleRules& scale, const SizeRule& rule, std::string_view form,
                          std::string_view why) {
@@ -44,9 +44,10 @@ constexpr std::array<Word, 7> nccl_words{{{"ring", "ring"},
                                     rule.algorithm, scale.workers, rule.from.count, why));
 }
 
-std::optional<std::string_view> word_for(std::span<const Word> words, const SizeRule& rule) {
+std::optional<std::string_view> word_for(std::span<const ExportedName> words,
+                                         const SizeRule& rule) {
   const AlgorithmSpec spec = parse_algorithm_spec(rule.algorithm);
-  for (const Word& word : words) {
+  for (const ExportedName& word : words) {
     if (word.ours == spec.name) return word.theirs;
   }
   return {};

@@ -11,9 +11,9 @@
 namespace collbench {
 namespace {
 
-class Row {
+class TimesRow {
  public:
-  Row(std::string_view line, const std::string& where) : line_(line), where_(where) {}
+  TimesRow(std::string_view line, const std::string& where) : line_(line), where_(where) {}
 
   std::string word() {
     const std::size_t end = std::min(line_.find(','), line_.size());
@@ -43,7 +43,7 @@ class Row {
 };
 
 MeasuredTime parse_row(std::string_view line, const std::string& where) {
-  Row row(line, where);
+  TimesRow row(line, where);
   MeasuredTime time;
   time.library = row.word();
   time.system = fmt::format("{} cores", row.number<int>("cores"));

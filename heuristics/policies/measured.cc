@@ -23,7 +23,7 @@ namespace collbench {
 namespace {
 
 constexpr double worth_leaving = 0.02;  // for each doubling outside the sizes measured
-constexpr double noise = 0.02;          // relative; medians of our runs repeat within it
+constexpr double repeat_noise = 0.02;   // relative; medians of our runs repeat within it
 
 bool is_of(const MeasuredTime& row, const Question& question) {
   if (!question.backend.empty() && row.library != question.backend) return false;
@@ -34,18 +34,18 @@ bool is_at(const MeasuredTime& row, int workers, int nodes) {
   return row.scale.ranks == workers && (row.scale.nodes == 0 || row.scale.nodes == nodes);
 }
 
-std::string name_of(const MeasuredTime& row) {
+std::string curve_name(const MeasuredTime& row) {
   return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
 }
 
 /// Curves by algorithm and protocol. Rows of the asked type and operator count where there are any.
-struct Table {
+struct CurveTable {
   std::map<std::string, TimeCurve> curves;
   std::map<std::string, std::pair<std::string, std::string>> names;
   std::vector<std::string> warnings;
 };
 
-Table table_at(const Question& question, int workers) {
+CurveTable table_at(const Question& question, int workers) {
   const auto fits = [&](const MeasuredTime& row, bool exactly) {
     return is_of(row, question) && is_at(row, workers, question.nodes) &&
            (!exactly || (row.type == question.type && row.op == question.op));
@@ -53,10 +53,10 @@ Table table_at(const Question& question, int workers) {
   const auto& rows = question.measured;
   const bool exactly =
       std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return fits(row, true); });
-  Table table;
+  CurveTable table;
   for (const MeasuredTime& row : rows) {
     if (!fits(row, exactly)) continue;
-    const std::string name = name_of(row);
+    const std::string name = curve_name(row);
     double& time = table.curves[name][row.bytes.count];
     time = time > 0 ? std::min(time, row.time.count()) : row.time.count();
     table.names[name] = {row.algorithm, row.protocol};
@@ -84,7 +84,7 @@ int nearest_workers(const Question& question) {
 }
 
 /// Says how far a size is from those measured of all algorithms together.
-void warn_of_size(const Table& table, Bytes bytes, Answer& answer) {
+void warn_of_size(const CurveTable& table, Bytes bytes, Answer& answer) {
   std::int64_t least = 0;
   std::int64_t most = 0;
   for (const auto& [name, curve] : table.curves) {
@@ -101,13 +101,13 @@ void warn_of_size(const Table& table, Bytes bytes, Answer& answer) {
                                         to_string(Bytes{most})));
 }
 
-const TimeCurve& curve_of(const Table& table, const Candidate& c) {
+const TimeCurve& curve_of(const CurveTable& table, const Candidate& c) {
   return table.curves.at(c.protocol.empty() ? c.algorithm : c.algorithm + "/" + c.protocol);
 }
 
 /// Among the candidates within the noise of the fastest, the one with the least time over half and
 /// twice the size as well.
-void settle(const Table& table, Bytes bytes, Answer& answer) {
+void settle(const CurveTable& table, Bytes bytes, Answer& answer) {
   const auto& candidates = answer.candidates;
   const double best = candidates.front().time->count();
   const auto around = [&](const Candidate& c) {
@@ -118,18 +118,18 @@ void settle(const Table& table, Bytes bytes, Answer& answer) {
   };
   const Candidate* chosen = &candidates.front();
   for (const Candidate& c : candidates) {
-    if (!c.refused.empty() || !c.time || c.time->count() > best * (1 + noise)) continue;
+    if (!c.refused.empty() || !c.time || c.time->count() > best * (1 + repeat_noise)) continue;
     if (around(c) < around(*chosen)) chosen = &c;
   }
   if (chosen == &candidates.front()) return;
   answer.reason = fmt::format("{} is within {:.3g} % of the fastest and ahead at sizes around",
-                              chosen->algorithm, 100 * noise);
+                              chosen->algorithm, 100 * repeat_noise);
   answer.algorithm = chosen->algorithm;
   answer.protocol = chosen->protocol;
 }
 
 /// Keeps a library's own choice outside the sizes measured unless enough is gained.
-void keep_default(const Table& table, Bytes bytes, Answer& answer) {
+void keep_default(const CurveTable& table, Bytes bytes, Answer& answer) {
   const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
   const double best = answer.candidates.front().time->count();
   for (const Candidate& c : answer.candidates) {
@@ -146,7 +146,7 @@ void keep_default(const Table& table, Bytes bytes, Answer& answer) {
   }
 }
 
-std::vector<Candidate> candidates_of(const Table& table, const Question& question) {
+std::vector<Candidate> candidates_of(const CurveTable& table, const Question& question) {
   std::vector<Candidate> candidates;
   const auto size = static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
   for (const auto& [name, curve] : table.curves) {
@@ -170,7 +170,7 @@ Answer ask_measured(const Question& question) {
               : fmt::format(
                     "of {} measurements none is of {} on {} nodes", question.measured.size(),
                     question.backend.empty() ? "an algorithm" : question.backend, question.nodes));
-  const Table table = table_at(question, workers);
+  const CurveTable table = table_at(question, workers);
   Answer answer = take_fastest(question, candidates_of(table, question));
   settle(table, question.bytes, answer);
   keep_default(table, question.bytes, answer);
@@ -185,7 +185,7 @@ Answer ask_measured(const Question& question) {
 }
 
 Answer ask_oracle(const Question& question) {
-  Table table = table_at(question, question.workers);
+  CurveTable table = table_at(question, question.workers);
   std::erase_if(table.curves,
                 [&](const auto& entry) { return entry.second.count(question.bytes.count) == 0; });
   require(!table.curves.empty(),

@@ -75,9 +75,9 @@ std::vector<std::string> names_for(const Question& question) {
   return names;
 }
 
-class Model {
+class ModelPolicy {
  public:
-  explicit Model(const Question& question)
+  explicit ModelPolicy(const Question& question)
       : question_(question),
         machine_(*question.machine),
         placement_(place("row-major", question.workers, machine_.topology)) {}
@@ -142,7 +142,7 @@ class Model {
 };
 
 /// Many ranks take milliseconds per candidate, so several are predicted at once.
-std::vector<Candidate> predict_all(const Model& model, const std::vector<std::string>& names,
+std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<std::string>& names,
                                    int workers) {
   std::vector<Candidate> candidates(names.size());
   std::atomic<std::size_t> next{0};
@@ -165,7 +165,7 @@ std::vector<Candidate> predict_all(const Model& model, const std::vector<std::st
 
 Answer ask_model(const Question& question) {
   require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
-  const Model model(question);
+  const ModelPolicy model(question);
   std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
   if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
   return take_fastest(question, std::move(candidates));

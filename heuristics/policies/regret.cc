@@ -15,17 +15,17 @@ namespace {
 
 constexpr double worth_leaving_default = 0.02;
 
-std::string name_of(const MeasuredTime& row) {
+std::string candidate_name(const MeasuredTime& row) {
   return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
 }
 
 /// What is compared: rows that differ in algorithm and protocol only.
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
-using Rows = std::vector<MeasuredTime>;
+using TimeRows = std::vector<MeasuredTime>;
 
 struct Points {
   std::map<PointKey, std::map<std::string, MeasuredTime>> candidates;
-  std::map<std::pair<std::string, std::string>, Rows> by_library;
+  std::map<std::pair<std::string, std::string>, TimeRows> by_library;
 };
 
 Points gather(std::span<const MeasuredTime> rows) {
@@ -34,7 +34,7 @@ Points gather(std::span<const MeasuredTime> rows) {
     if (row.note == "wrong result") continue;
     const PointKey key = {row.system, row.library,  row.scale, row.type,
                           row.op,     row.in_place, row.bytes};
-    const auto [at, fresh] = points.candidates[key].try_emplace(name_of(row), row);
+    const auto [at, fresh] = points.candidates[key].try_emplace(candidate_name(row), row);
     if (!fresh && row.time < at->second.time) at->second = row;
     points.by_library[{row.system, row.library}].push_back(row);
   }
@@ -86,7 +86,7 @@ std::string spelled(std::string name) {
   return name;
 }
 
-std::string ask_policy(const std::string& policy, const Candidates& candidates, Rows known) {
+std::string ask_policy(const std::string& policy, const Candidates& candidates, TimeRows known) {
   const MeasuredTime& any = candidates.begin()->second;
   Question question;
   question.bytes = any.bytes;
@@ -109,7 +109,7 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
 /// Chooses at the points of one library; calibrations are made once for each size held out.
 class Chooser {
  public:
-  Chooser(std::string policy, const Rows& rows, bool held_out)
+  Chooser(std::string policy, const TimeRows& rows, bool held_out)
       : policy_(std::move(policy)), rows_(rows), held_out_(held_out) {}
 
   std::string choose(const Candidates& candidates) {
@@ -123,14 +123,14 @@ class Chooser {
   }
 
  private:
-  Rows known(Bytes size) const {
-    Rows rows = rows_;
+  TimeRows known(Bytes size) const {
+    TimeRows rows = rows_;
     if (held_out_) std::erase_if(rows, [&](const auto& row) { return row.bytes == size; });
     return rows;
   }
 
   std::string policy_;
-  const Rows& rows_;
+  const TimeRows& rows_;
   bool held_out_;
   std::map<Bytes, Calibration> calibrations_;
 };

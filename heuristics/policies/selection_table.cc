@@ -12,11 +12,11 @@ namespace {
 
 constexpr double precise_enough = 1.03;  // of a crossover, as a factor
 
-struct Point {
+struct TablePoint {
   std::int64_t bytes = 0;
   std::string algorithm;
   std::string protocol;
-  bool same_as(const Point& other) const {
+  bool same_as(const TablePoint& other) const {
     return algorithm == other.algorithm && protocol == other.protocol;
   }
 };
@@ -26,7 +26,7 @@ class Asker {
   Asker(const Policy& policy, const Question& question, ScaleRules& scale)
       : policy_(policy), question_(question), scale_(scale) {}
 
-  Point at(std::int64_t bytes) {
+  TablePoint at(std::int64_t bytes) {
     question_.bytes = Bytes{bytes};
     Answer answer = ask(policy_, question_);
     for (std::string& warning : answer.warnings) {
@@ -39,7 +39,7 @@ class Asker {
   }
 
   /// Appends what lies between two points that differ, the second included.
-  void cross(const Point& low, const Point& high, std::vector<Point>& points) {
+  void cross(const TablePoint& low, const TablePoint& high, std::vector<TablePoint>& points) {
     const auto element = static_cast<std::int64_t>(size_of(question_.type));
     const double ratio = static_cast<double>(high.bytes) / static_cast<double>(low.bytes);
     const auto geometric =
@@ -50,7 +50,7 @@ class Asker {
       points.push_back(high);
       return;
     }
-    const Point between = at(middle);
+    const TablePoint between = at(middle);
     cross(low, between, points);
     cross(between, high, points);
   }
@@ -72,14 +72,14 @@ ScaleRules size_rules(const Policy& policy, const Question& question, Bytes firs
   scale.workers = question.workers;
   scale.nodes = question.nodes;
   Asker asker(policy, question, scale);
-  std::vector<Point> points{asker.at(first.count)};
+  std::vector<TablePoint> points{asker.at(first.count)};
   while (points.back().bytes < last.count) {
-    const Point low = points.back();
+    const TablePoint low = points.back();
     const std::int64_t next =
         low.bytes > last.count / 2 ? last.count : std::min(last.count, low.bytes * 2);
     asker.cross(low, asker.at(next), points);
   }
-  for (const Point& point : points) {
+  for (const TablePoint& point : points) {
     auto& rules = scale.rules;
     if (!rules.empty() && rules.back().algorithm == point.algorithm &&
         rules.back().protocol == point.protocol) {

@@ -24,9 +24,9 @@ namespace {
 
 constexpr int poll_ms = 1000;
 
-using Progress = std::atomic<std::uint64_t>;
+using ProgressCounter = std::atomic<std::uint64_t>;
 
-enum class Kind : std::uint8_t { result, invalid, unavailable, failed };
+enum class ChildReport : std::uint8_t { result, invalid, unavailable, failed };
 
 [[noreturn]] void fail(const ChildOptions& options, std::string_view call) {
   throw TransportError(fmt::format("{}: {}: {}", options.name, call, std::strerror(errno)));
@@ -62,15 +62,15 @@ class MemoryFile {
 class SharedProgress {
  public:
   explicit SharedProgress(const ChildOptions& options)
-      : page_(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                   -1, 0)) {
+      : page_(mmap(nullptr, sizeof(ProgressCounter), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     if (page_ == MAP_FAILED) fail(options, "mmap");
-    new (page_) Progress(0);
+    new (page_) ProgressCounter(0);
   }
-  ~SharedProgress() { munmap(page_, sizeof(Progress)); }
+  ~SharedProgress() { munmap(page_, sizeof(ProgressCounter)); }
   SharedProgress(const SharedProgress&) = delete;
   SharedProgress& operator=(const SharedProgress&) = delete;
-  Progress& get() const { return *static_cast<Progress*>(page_); }
+  ProgressCounter& get() const { return *static_cast<ProgressCounter*>(page_); }
 
  private:
   void* page_;
@@ -87,34 +87,34 @@ void write_all(int fd, const void* data, std::size_t size) {
   }
 }
 
-void report(int fd, Kind kind, const void* data, std::size_t size) {
+void report(int fd, ChildReport kind, const void* data, std::size_t size) {
   write_all(fd, &kind, sizeof kind);
   write_all(fd, data, size);
 }
 
-void report(int fd, Kind kind, std::string_view text) {
+void report(int fd, ChildReport kind, std::string_view text) {
   report(fd, kind, text.data(), text.size());
 }
 
 class ThisChild final : public Child {
  public:
-  ThisChild(Progress& progress, int result) : progress_(progress), result_(result) {}
+  ThisChild(ProgressCounter& progress, int result) : progress_(progress), result_(result) {}
   void progress() override { ++progress_; }
   [[noreturn]] void give_up(const std::string& why) override {
-    report(result_, Kind::failed, why);
+    report(result_, ChildReport::failed, why);
     _exit(EXIT_SUCCESS);
   }
 
  private:
-  Progress& progress_;
+  ProgressCounter& progress_;
   int result_;
 };
 
 using Work = std::function<std::vector<std::byte>(Child& child)>;
 
 // Never returns: nothing of the parent's (exit handlers, streams) may run twice.
-[[noreturn]] void be_the_child(const Work& work, Progress& progress, int result, int error_output,
-                               pid_t parent) {
+[[noreturn]] void be_the_child(const Work& work, ProgressCounter& progress, int result,
+                               int error_output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGTERM}) std::signal(signal, SIG_DFL);
@@ -123,13 +123,13 @@ using Work = std::function<std::vector<std::byte>(Child& child)>;
   ThisChild child(progress, result);
   try {
     const std::vector<std::byte> bytes = work(child);
-    report(result, Kind::result, bytes.data(), bytes.size());
+    report(result, ChildReport::result, bytes.data(), bytes.size());
   } catch (const InvalidArgument& error) {
-    report(result, Kind::invalid, error.what());
+    report(result, ChildReport::invalid, error.what());
   } catch (const Unavailable& error) {
-    report(result, Kind::unavailable, error.what());
+    report(result, ChildReport::unavailable, error.what());
   } catch (const std::exception& error) {
-    report(result, Kind::failed, error.what());
+    report(result, ChildReport::failed, error.what());
   }
   _exit(EXIT_SUCCESS);
 }
@@ -141,7 +141,8 @@ struct Ending {
 };
 
 // Waits for the end of the child; ends it if it stands still.
-Ending watch(pid_t child, int child_fd, const Progress& progress, const ChildOptions& options) {
+Ending watch(pid_t child, int child_fd, const ProgressCounter& progress,
+             const ChildOptions& options) {
   Ending ending;
   std::uint64_t last = progress;
   double still_s = 0;
@@ -214,17 +215,17 @@ std::vector<std::byte> run_in_child(const Work& work, const ChildOptions& option
     throw TransportError(fmt::format("{}: the process that simulates {}; {}", options.name,
                                      how(ending, options), last_words(error_output)));
   }
-  const auto kind = static_cast<Kind>(bytes.front());
+  const auto kind = static_cast<ChildReport>(bytes.front());
   bytes.erase(bytes.begin());
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   switch (kind) {
-    case Kind::result:
+    case ChildReport::result:
       return bytes;
-    case Kind::invalid:
+    case ChildReport::invalid:
       throw InvalidArgument(text);
-    case Kind::unavailable:
+    case ChildReport::unavailable:
       throw Unavailable(text);
-    case Kind::failed:
+    case ChildReport::failed:
       break;
   }
   throw TransportError(fmt::format("{}: {}", options.name, text));

@@ -13,9 +13,10 @@ namespace {
 
 // Adds the rounds up as if ranks waited for each other after each: its longest latency, its
 // busiest link and its longest message.
-class Rounds {
+class SurveyedRounds {
  public:
-  explicit Rounds(const Program& program) : program_(program), load_(program.capacities().size()) {}
+  explicit SurveyedRounds(const Program& program)
+      : program_(program), load_(program.capacities().size()) {}
 
   void add(const Flow& flow) {
     latency_ = std::max(latency_, flow.latency.count());
@@ -66,7 +67,7 @@ SimgridSurvey simgrid_survey(RankProgram& program, const Scenario& scenario) {
   std::int64_t checked = 0;
   survey.routes.resize(static_cast<std::size_t>(program.positions()));
   std::vector<bool> known;
-  Rounds rounds(program);
+  SurveyedRounds rounds(program);
   Turn turn;
   for (int t = 0; t < program.rounds(); ++t) {
     double reduction = 0;

@@ -66,20 +66,20 @@ TEST(NumberInTest, IsTheWholeTextWithinBounds) {
 }
 
 TEST(ParseOptionDurationTest, TakesUnitsAndPlainSeconds) {
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "60").count(), 60);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "1.5s").count(), 1.5);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "500ms").count(), 0.5);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "20us").count(), 20e-6);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "2min").count(), 120);
-  EXPECT_DOUBLE_EQ(parse_duration("--timeout", "5m").count(), 300);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", "1h30m").count(), 5400);
-  EXPECT_DOUBLE_EQ(parse_duration("-T", " 1 s ").count(), 1);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "60").count(), 60);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "1.5s").count(), 1.5);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "500ms").count(), 0.5);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "20us").count(), 20e-6);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "2min").count(), 120);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("--timeout", "5m").count(), 300);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", "1h30m").count(), 5400);
+  EXPECT_DOUBLE_EQ(parse_positive_duration("-T", " 1 s ").count(), 1);
 }
 
 TEST(ParseOptionDurationTest, RefusesWhatIsNoTimeToWait) {
   for (const char* text : {"", "s", "0", "-1s", "25h", "5M", "5 minutes", "30m1h", "5m5m", "1h30",
                            "nan", "inf", "1e9", "1 s s"}) {
-    EXPECT_NE(refusal([&] { parse_duration("-T", text); }), "accepted") << text;
+    EXPECT_NE(refusal([&] { parse_positive_duration("-T", text); }), "accepted") << text;
   }
 }
 

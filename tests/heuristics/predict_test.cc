@@ -85,8 +85,8 @@ TEST(Predict, LooksAtAlikeRoundsOnceWithoutChangingTheResult) {
     const Schedule apart = with_runs_apart(schedule);
     const VectorSpec workload{1 << 18, DataType::f32, "", true};
     const std::vector<Host> hosts = in_order(instance.ranks);
-    const Prediction once = predict(schedule, machine, hosts, workload);
-    const Prediction all = predict(apart, machine, hosts, workload);
+    const Prediction once = predict(schedule, machine, hosts, vector);
+    const Prediction all = predict(apart, machine, hosts, vector);
     EXPECT_NEAR(once.time().count(), all.time().count(), 1e-12 * all.time().count())
         << instance_name(instance);
     EXPECT_EQ(once.messages, all.messages);
@@ -138,9 +138,9 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
         predict_ladder(schedule, machine, in_order(12), workload);
     ASSERT_EQ(ladder.size(), 3U);
     for (std::size_t k = 0; k < ladder.size(); ++k) {
-      workload.protocol = machine.costs.protocols[k].name;
-      const Prediction alone = predict(schedule, machine, in_order(12), workload);
-      EXPECT_EQ(ladder[k].time(), alone.time()) << spec << ' ' << workload.protocol;
+      vector.protocol = machine.costs.protocols[k].name;
+      const Prediction alone = predict(schedule, machine, in_order(12), vector);
+      EXPECT_EQ(ladder[k].time(), alone.time()) << spec << ' ' << vector.protocol;
       EXPECT_EQ(ladder[k].messages, alone.messages);
       EXPECT_EQ(ladder[k].bottleneck, alone.bottleneck);
       EXPECT_EQ(ladder[k].at_bottleneck, alone.at_bottleneck);
@@ -151,7 +151,7 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   const VectorSpec workload{12345, DataType::f32, "", {}};
   const std::vector<Prediction> one = predict_ladder(ring, machine, in_order(12), workload);
   ASSERT_EQ(one.size(), 1U);
-  EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());
+  EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), vector).time());
 }
 
 TEST(Predict, NamesTheSlowLinkAsBottleneck) {

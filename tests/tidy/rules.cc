@@ -266,7 +266,7 @@ Complaints check_output(const SourceFile& file) {
                 "libraries return or throw; only cli/ prints");
 }
 
-// Builds that precompile these would not notice that a header lacks one (collbench_precompile in
+// Builds that precompile these would not notice that a header lacks one (collbench_precompiled in
 // cmake/CollbenchLibrary.cmake has the same list).
 struct Precompiled {
   std::string_view header;

@@ -48,8 +48,8 @@ void set_first(std::byte* memory, std::int32_t value) {
   CudaDriver::instance().upload(memory, reinterpret_cast<const std::byte*>(&value), {4});
 }
 
-CudaWish wish(std::int64_t count) {
-  return {CudaWish::Kind::all_reduce, count, DataType::i32, ReduceOp::sum, 0, true};
+CudaCall wish(std::int64_t count) {
+  return {CudaCall::Kind::all_reduce, count, DataType::i32, ReduceOp::sum, 0, true};
 }
 
 [[noreturn]] void unexpected(const std::string& what) { throw Error("not as expected: " + what); }

@@ -58,9 +58,9 @@ void arrange_grid(Outline& picture) {
 
 // Hosts in their order, switches above the middle of what they join, what dangles below, all moved
 // apart where they would stand too near.
-class Rows {
+class VertexRows {
  public:
-  explicit Rows(Outline& picture) : picture_(picture) {
+  explicit VertexRows(Outline& picture) : picture_(picture) {
     lift_wide_switches();
     for (std::size_t i = 0; i < picture.shapes.size(); ++i) {
       rows_[picture.shapes[i].level].push_back(static_cast<int>(i));
@@ -205,7 +205,7 @@ void arrange(Outline& picture) {
       arrange_grid(picture);
       break;
     case Arrangement::levels:
-      Rows{picture};
+      VertexRows{picture};
       break;
   }
   bend(picture);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_lines = 20'000;
 
-std::string quoted(const std::string& text) {
+std::string dot_quoted(const std::string& text) {
   std::string safe = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') safe += '\\';
@@ -29,9 +29,9 @@ std::string to_dot(const Topology& topology) {
                       "them",
                       topology.name(), topology.links().size(), most_lines));
   std::string dot =
-      fmt::format("digraph {} {{\n  node [fontname=\"sans-serif\"];\n", quoted(topology.name()));
+      fmt::format("digraph {} {{\n  node [fontname=\"sans-serif\"];\n", dot_quoted(topology.name()));
   for (Vertex v = 0; v < topology.vertices(); ++v) {
-    dot += fmt::format("  v{} [label={}, shape={}];\n", v, quoted(topology.vertex_name(v)),
+    dot += fmt::format("  v{} [label={}, shape={}];\n", v, dot_quoted(topology.vertex_name(v)),
                        v < topology.hosts() ? "ellipse" : "box");
   }
   // The two directions of a cable are one edge without arrows.
@@ -48,13 +48,13 @@ std::string to_dot(const Topology& topology) {
     const LinkClass& c = topology.classes()[link.link_class];
     const Bandwidth rate{c.nominal.bytes_per_second * static_cast<double>(link.lanes)};
     cables += fmt::format("  v{} -> v{} [dir=none, label={}];\n", link.to, link.from,
-                          quoted(fmt::format("{}\n{}", c.name, to_string(rate))));
+                          dot_quoted(fmt::format("{}\n{}", c.name, to_string(rate))));
   }
   for (const auto& [ends, count] : open) {
     const auto& [from, to, link_class, lanes] = ends;
     for (int i = 0; i < count; ++i) {
       cables += fmt::format("  v{} -> v{} [label={}];\n", from, to,
-                            quoted(topology.classes()[link_class].name));
+                            dot_quoted(topology.classes()[link_class].name));
     }
   }
   return dot + cables + "}\n";

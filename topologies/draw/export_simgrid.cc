@@ -8,15 +8,15 @@
 namespace collbench {
 namespace {
 
-constexpr int most_hosts = 512;
+constexpr int most_exported_hosts = 512;
 
 }  // namespace
 
 std::string to_simgrid_xml(const Topology& topology) {
   const int hosts = topology.hosts();
-  require(hosts <= most_hosts,
+  require(hosts <= most_exported_hosts,
           fmt::format("topology {}: {} hosts are too many for a route per pair (at most {})",
-                      topology.name(), hosts, most_hosts));
+                      topology.name(), hosts, most_exported_hosts));
   pugi::xml_document document;
   document.append_child(pugi::node_declaration).append_attribute("version") = "1.0";
   document.append_child(pugi::node_doctype)

@@ -7,20 +7,12 @@
 #include "core/error.h"
 #include "topologies/draw/draw.h"
 #include "topologies/networks/networks.h"
+#include "topologies/toml_table.h"
 
 namespace collbench {
 namespace {
 
 constexpr int most_checked = 256;  // hosts whose routes are compared pair by pair
-
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + '"';
-}
 
 // Units without a prefix, so that the number is the stored one to the last bit.
 std::string written(Bandwidth rate) { return fmt::format("\"{} B/s\"", rate.bytes_per_second); }
@@ -40,8 +32,8 @@ class TomlWriter {
 
   std::string text() {
     toml_ = fmt::format("summary = {}\nsource = {}\n",
-                        quoted(machine_.summary.empty() ? topology_.name() : machine_.summary),
-                        quoted(source("")));
+                        toml_quoted(machine_.summary.empty() ? topology_.name() : machine_.summary),
+                        toml_quoted(source("")));
     for (std::size_t i = 0; i < names_.size(); ++i) write_class(i);
     write_structure();
     write_costs();
@@ -62,8 +54,8 @@ class TomlWriter {
   void write_class(std::size_t index) {
     const LinkClass& c = topology_.classes()[index];
     add("\n[link.{}]\nbandwidth = {}\nefficiency = {}\nlatency = {}\nlevel = {}\nsource = {}\n",
-        quoted(names_[index]), written(c.nominal), c.efficiency, written(c.latency), c.level,
-        quoted(source(c.source)));
+        toml_quoted(names_[index]), written(c.nominal), c.efficiency, written(c.latency), c.level,
+        toml_quoted(source(c.source)));
   }
 
   void write_structure() {
@@ -104,9 +96,9 @@ class TomlWriter {
     std::vector<std::string> wraps;
     std::vector<std::string> links;
     for (const bool wrap : layout.wraps) wraps.emplace_back(wrap ? "true" : "false");
-    for (const std::string& name : names_) links.push_back(quoted(name));
+    for (const std::string& name : names_) links.push_back(toml_quoted(name));
     add("\n[structure]\nkind = \"torus\"\nsource = {}\ndims = [{}]\nwraps = [{}]\nlinks = [{}]\n",
-        quoted(source("")), fmt::join(layout.dims, ", "), fmt::join(wraps, ", "),
+        toml_quoted(source("")), fmt::join(layout.dims, ", "), fmt::join(wraps, ", "),
         fmt::join(links, ", "));
   }
 
@@ -163,9 +155,9 @@ class TomlWriter {
     const std::vector<Cable> made = cables();
     check(made);
     add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\ncables = [\n",
-        quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
+        toml_quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
     for (const Cable& cable : made) {
-      add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, quoted(names_[cable.link_class]));
+      add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, toml_quoted(names_[cable.link_class]));
       if (cable.lanes != 1) add(", lanes = {}", cable.lanes);
       if (cable.one_way) add(", one_way = true");
       add("}},  # {} - {}\n", one_line(cable.a), one_line(cable.b));
@@ -182,7 +174,7 @@ class TomlWriter {
 
   void write_costs() {
     const Costs& costs = machine_.costs;
-    add("\n[costs]\nsource = {}\nwire_factor = {}\nper_collective = {}\n", quoted(source("")),
+    add("\n[costs]\nsource = {}\nwire_factor = {}\nper_collective = {}\n", toml_quoted(source("")),
         costs.wire_factor, written(costs.per_collective));
     if (costs.message_cap > Bandwidth{}) add("message_cap = {}\n", written(costs.message_cap));
     if (costs.reduction_rate > Bandwidth{}) {
@@ -195,8 +187,8 @@ class TomlWriter {
     for (const Protocol& protocol : costs.protocols) write_protocol(protocol);
     if (!costs.in_network) return;
     const InNetwork& in = *costs.in_network;
-    add("\n[in_network]\nname = {}\nlatency = {}\nrate = {}\nsource = {}\n", quoted(in.name),
-        written(in.latency), written(in.rate), quoted(source(in.source)));
+    add("\n[in_network]\nname = {}\nlatency = {}\nrate = {}\nsource = {}\n", toml_quoted(in.name),
+        written(in.latency), written(in.rate), toml_quoted(source(in.source)));
     if (in.max_ranks > 0) add("max_ranks = {}\n", in.max_ranks);
   }
 
@@ -209,11 +201,11 @@ class TomlWriter {
       const Bandwidth payload{cap.bytes_per_second / protocol.wire_factor};
       caps.push_back(payload > Bandwidth{} ? written(payload) : "\"none\"");
     }
-    add("\n[[protocol]]\nname = {}\nwire_factor = {}\n", quoted(protocol.name),
+    add("\n[[protocol]]\nname = {}\nwire_factor = {}\n", toml_quoted(protocol.name),
         protocol.wire_factor);
     if (!latencies.empty()) add("message_latency = [{}]\n", fmt::join(latencies, ", "));
     if (!caps.empty()) add("message_cap = [{}]\n", fmt::join(caps, ", "));
-    add("source = {}\n", quoted(source(protocol.source)));
+    add("source = {}\n", toml_quoted(source(protocol.source)));
   }
 
   const Machine& machine_;

@@ -14,7 +14,7 @@
 namespace collbench {
 namespace {
 
-constexpr int most_hosts = 128;  // drawn one by one
+constexpr int most_single_hosts = 128;  // drawn one by one
 constexpr int most_groups = 64;
 constexpr double title_height = 46;
 constexpr double legend_row = 20;
@@ -46,7 +46,7 @@ class SvgWriter {
   SvgWriter(const Topology& topology, const SvgOptions& options)
       : topology_(topology), shows_use_(!options.utilisation.empty()) {
     picture_ = outline(topology, options.utilisation,
-                       topology.hosts() <= most_hosts ? most_hosts : most_groups);
+                       topology.hosts() <= most_single_hosts ? most_single_hosts : most_groups);
     arrange(picture_);
     for (const Line& line : picture_.lines) widest_ = std::max(widest_, line.capacity);
     find_classes();

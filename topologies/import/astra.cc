@@ -18,11 +18,11 @@ namespace {
 
 constexpr double astra_gigabyte = 1024.0 * 1024 * 1024;  // ASTRA-sim's GB/s is 2^30 bytes/s
 
-enum class Block { ring, fully_connected, switched };
+enum class DimensionKind { ring, fully_connected, switched };
 
 // One dimension: how many links leave each host in it, and where its links and switches start.
 struct Dimension {
-  Block block = Block::ring;
+  DimensionKind block = DimensionKind::ring;
   int length = 1;
   int stride = 1;
   int degree = 0;
@@ -30,10 +30,10 @@ struct Dimension {
   Vertex first_switch = 0;
 };
 
-int degree_of(Block block, int length) {
+int degree_of(DimensionKind block, int length) {
   if (length == 1) return 0;
-  if (block == Block::fully_connected) return length - 1;
-  return block == Block::ring && length == 2 ? 1 : 2;
+  if (block == DimensionKind::fully_connected) return length - 1;
+  return block == DimensionKind::ring && length == 2 ? 1 : 2;
 }
 
 // Hosts numbered with the first dimension innermost. Links of dimension d: those of host 0, then of
@@ -50,7 +50,7 @@ class Product {
       links += static_cast<std::int64_t>(hosts_) * d.degree;
       require_links("ASTRA-sim network", links);
       d.first_switch = vertices_;
-      if (d.block == Block::switched && d.degree > 0) vertices_ += hosts_ / d.length;
+      if (d.block == DimensionKind::switched && d.degree > 0) vertices_ += hosts_ / d.length;
     }
   }
 
@@ -73,7 +73,7 @@ class Product {
   void route(Host from, Host to, std::vector<LinkId>& out) const {
     for (const Dimension& d : dimensions_) {
       const int goal = coordinate(d, to);
-      if (d.block == Block::switched && goal != coordinate(d, from)) {
+      if (d.block == DimensionKind::switched && goal != coordinate(d, from)) {
         const Host next = moved(d, from, goal);
         out.push_back(d.first_link + from * 2);
         out.push_back(d.first_link + next * 2 + 1);
@@ -93,19 +93,20 @@ class Product {
     return host + (goal - coordinate(d, host)) * d.stride;
   }
   static Host neighbour(const Dimension& d, Host host, int k) {
-    const int step = d.block == Block::ring && k == 1 ? d.length - 1 : k + 1;
-    return moved(d, host,
-                 (coordinate(d, host) + (d.block == Block::ring && k == 0 ? 1 : step)) % d.length);
+    const int step = d.block == DimensionKind::ring && k == 1 ? d.length - 1 : k + 1;
+    return moved(
+        d, host,
+        (coordinate(d, host) + (d.block == DimensionKind::ring && k == 0 ? 1 : step)) % d.length);
   }
   // The link to take: the shorter way round a ring, up when both are as long.
   static int choose(const Dimension& d, int from, int goal) {
     const int ahead = (goal - from + d.length) % d.length;
-    if (d.block == Block::fully_connected) return ahead - 1;
+    if (d.block == DimensionKind::fully_connected) return ahead - 1;
     return d.degree == 1 || ahead <= d.length - ahead ? 0 : 1;
   }
 
   Link link(const Dimension& d, Host host, int k, std::int32_t link_class) const {
-    if (d.block != Block::switched) return {host, neighbour(d, host, k), link_class, 1};
+    if (d.block != DimensionKind::switched) return {host, neighbour(d, host, k), link_class, 1};
     const int below = host % d.stride + host / (d.stride * d.length) * d.stride;
     const Vertex hub = d.first_switch + below;
     return k == 0 ? Link{host, hub, link_class, 1} : Link{hub, host, link_class, 1};
@@ -166,7 +167,7 @@ class AstraReader {
     return value;
   }
 
-  Block block(const YAML::Node& node) const {
+  DimensionKind block(const YAML::Node& node) const {
     const std::vector<std::string> names = {"Ring", "FullyConnected", "Switch"};
     const std::string name = node.IsScalar() ? node.Scalar() : "";
     const auto found = std::find(names.begin(), names.end(), name);
@@ -174,7 +175,7 @@ class AstraReader {
       refuse(node.Mark(), fmt::format("unknown topology '{}'.{} Known are {}", name,
                                       did_you_mean(name, names), fmt::join(names, ", ")));
     }
-    return static_cast<Block>(found - names.begin());
+    return static_cast<DimensionKind>(found - names.begin());
   }
 
   void read(const YAML::Node& root) {
@@ -231,12 +232,12 @@ class AstraReader {
 
   std::vector<bool> wraps() const {
     std::vector<bool> made;
-    for (const Block b : blocks_) made.push_back(b == Block::ring);
+    for (const DimensionKind b : blocks_) made.push_back(b == DimensionKind::ring);
     return made;
   }
 
   std::string file_;
-  std::vector<Block> blocks_;
+  std::vector<DimensionKind> blocks_;
   std::vector<int> counts_;
   std::vector<LinkClass> classes_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 // How far two devices are from each other on PCI, ascending; NV# entries hide it.
 enum Distance : int { unknown = 0, one_switch = 1, switches = 2, one_cpu = 4, system = 5 };
-constexpr int most_links =
+constexpr int most_nvlinks =
     18;  // NVLinks of one GPU: 4 on Pascal, 6, 12, 18 on Hopper and Blackwell
 constexpr int most_devices = 1'024;
 
@@ -32,7 +32,7 @@ struct Relation {
   int nvlinks = 0;
 };
 
-struct Matrix {
+struct ConnectionTable {
   std::vector<std::string> devices;
   std::vector<std::string> affinity;  // CPU list as written, empty if none
   std::vector<std::vector<Relation>> relation;
@@ -73,7 +73,7 @@ class MatrixReader {
     }
     finish();
   }
-  const Matrix& matrix() const { return matrix_; }
+  const ConnectionTable& matrix() const { return matrix_; }
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
@@ -143,12 +143,12 @@ class MatrixReader {
 
   std::string file_;
   int line_ = 0;
-  Matrix matrix_;
+  ConnectionTable matrix_;
   std::map<std::string, std::size_t> index_;
 };
 
 // Sets of devices that are joined whenever two of them are at most so far apart.
-std::vector<int> groups(const Matrix& matrix, Distance at_most) {
+std::vector<int> groups(const ConnectionTable& matrix, Distance at_most) {
   std::vector<int> group(matrix.devices.size());
   std::iota(group.begin(), group.end(), 0);
   for (std::size_t i = 0; i < group.size(); ++i) {
@@ -167,7 +167,8 @@ std::vector<int> groups(const Matrix& matrix, Distance at_most) {
 // The PCI tree that the distances describe, and the NVLinks.
 class MatrixGraph {
  public:
-  MatrixGraph(const Matrix& matrix, std::string file) : matrix_(matrix), file_(std::move(file)) {
+  MatrixGraph(const ConnectionTable& matrix, std::string file)
+      : matrix_(matrix), file_(std::move(file)) {
     for (const std::string& device : matrix.devices) {
       part_.push_back(is_gpu(device) ? parts_.add_host("gpu " + device.substr(3))
                                      : parts_.add_switch("nic " + device));
@@ -231,7 +232,7 @@ class MatrixGraph {
                                             [](int sum, Relation r) { return sum + r.nvlinks; }));
     }
     has_nvlink_ = most > 0;
-    if (most > most_links) return add_nvswitch();
+    if (most > most_nvlinks) return add_nvswitch();
     for (std::size_t i = 0; i < part_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const int count = matrix_.relation[i][j].nvlinks;
@@ -251,13 +252,13 @@ class MatrixGraph {
         require(row[j].nvlinks == lanes,
                 fmt::format("{}: the NV counts exceed the {} links a GPU has, and differ: how {} "
                             "and {} are wired is not in the matrix",
-                            file_, most_links, matrix_.devices[i], matrix_.devices[j]));
+                            file_, most_nvlinks, matrix_.devices[i], matrix_.devices[j]));
       }
       if (is_gpu(matrix_.devices[i])) parts_.add_cable(part_[i], hub, assumed_nvlink(), lanes);
     }
   }
 
-  const Matrix& matrix_;
+  const ConnectionTable& matrix_;
   std::string file_;
   GraphParts parts_;
   std::vector<int> part_;

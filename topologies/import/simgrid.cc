@@ -15,9 +15,9 @@ namespace collbench {
 namespace {
 
 // Numbers what a platform names: vertices, links and their classes.
-class Numbering {
+class PlatformNumbering {
  public:
-  explicit Numbering(Platform& platform) : platform_(platform) {
+  explicit PlatformNumbering(Platform& platform) : platform_(platform) {
     number_vertices();
     number_inner_networks();
     number_links();
@@ -163,7 +163,7 @@ Machine from_simgrid_xml(std::string_view text, const std::string& file) {
   const XmlElement root = parse_xml(text, file);
   if (root.name != "platform") root.refuse("a SimGrid platform starts with <platform>");
   Platform platform = read_simgrid_platform(root);
-  Numbering numbering(platform);
+  PlatformNumbering numbering(platform);
   auto names = std::make_shared<const std::vector<std::string>>(numbering.names());
   std::vector<LinkClass> classes = numbering.classes();
   const auto routes = std::make_shared<const PlatformRoutes>(std::move(platform));

@@ -10,7 +10,7 @@
 namespace collbench {
 namespace {
 
-constexpr int most_hosts = 1 << 20;
+constexpr int most_cluster_hosts = 1 << 20;
 
 // Words of "4;2;1,2" between separators.
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -23,10 +23,10 @@ std::vector<std::string> split(const std::string& text, char separator) {
 int whole(const XmlElement& element, std::string_view attribute, const std::string& text,
           int least) {
   double value = 0;
-  if (!read_number(text, value) || value < least || value >= most_hosts ||
+  if (!read_number(text, value) || value < least || value >= most_cluster_hosts ||
       value != static_cast<int>(value)) {
     element.refuse(fmt::format("'{}' in {} must be a whole number from {} to {}", text, attribute,
-                               least, most_hosts - 1));
+                               least, most_cluster_hosts - 1));
   }
   return static_cast<int>(value);
 }
@@ -47,8 +47,8 @@ std::vector<int> radical(const XmlElement& element) {
     const int first = whole(element, "radical", part.substr(0, dash), 0);
     const int last =
         dash == std::string::npos ? first : whole(element, "radical", part.substr(dash + 1), first);
-    if (static_cast<std::size_t>(last - first) + numbers.size() >= most_hosts) {
-      element.refuse(fmt::format("more than {} hosts", most_hosts));
+    if (static_cast<std::size_t>(last - first) + numbers.size() >= most_cluster_hosts) {
+      element.refuse(fmt::format("more than {} hosts", most_cluster_hosts));
     }
     for (int i = first; i <= last; ++i) numbers.push_back(i);
   }

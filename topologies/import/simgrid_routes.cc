@@ -6,7 +6,7 @@
 namespace collbench {
 namespace {
 
-constexpr int deepest = 64;  // gateways that lead to each other without end
+constexpr int deepest_gateways = 64;  // gateways that lead to each other without end
 
 }  // namespace
 
@@ -79,7 +79,7 @@ int PlatformRoutes::member(int netpoint, int zone) const {
 
 bool PlatformRoutes::global_route(int from, int to, Walk& walk) const {
   if (from == to) return true;
-  if (++walk.depth > deepest) return false;
+  if (++walk.depth > deepest_gateways) return false;
   int a = platform_.netpoints[from].zone;
   int b = platform_.netpoints[to].zone;
   const auto& zones = platform_.zones;

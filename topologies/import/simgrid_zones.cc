@@ -9,7 +9,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::size_t most_hosts = 1 << 20;
+constexpr std::size_t most_zone_hosts = 1 << 20;
 
 Sharing sharing_of(const XmlElement& element, const std::string& fallback) {
   const std::string policy = element.text("sharing_policy", fallback);
@@ -215,7 +215,8 @@ int Platform::add(Netpoint::Kind kind, const std::string& name, int zone,
     element.refuse(fmt::format("the name '{}' is taken", name));
   }
   if (kind == Netpoint::Kind::host) hosts.push_back(index);
-  if (hosts.size() > most_hosts) element.refuse(fmt::format("more than {} hosts", most_hosts));
+  if (hosts.size() > most_zone_hosts)
+    element.refuse(fmt::format("more than {} hosts", most_zone_hosts));
   netpoints.push_back({kind, name, zone, 0});
   return index;
 }

@@ -12,7 +12,7 @@
 namespace collbench {
 namespace {
 
-constexpr int deepest = 200;
+constexpr int deepest_element = 200;
 
 // Lines of offsets into a text.
 class Lines {
@@ -37,7 +37,8 @@ XmlElement convert(const pugi::xml_node& node, const Lines& lines,
   element.name = node.name();
   element.line = lines.at(node.offset_debug());
   element.file = file;
-  if (depth > deepest) element.refuse(fmt::format("nested deeper than {} elements", deepest));
+  if (depth > deepest_element)
+    element.refuse(fmt::format("nested deeper than {} elements", deepest_element));
   for (const pugi::xml_attribute& a : node.attributes()) {
     element.attributes.emplace_back(a.name(), a.value());
   }

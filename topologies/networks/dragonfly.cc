@@ -11,7 +11,7 @@ namespace {
 
 // Host = node + per_router * (blade + routers * (chassis + chassis_per_group * group)); a blade is
 // a router. Links in the order: local, green, black, blue.
-struct Shape {
+struct DragonflyShape {
   int groups, chassis, routers, per_router;
 
   struct Place {
@@ -49,7 +49,7 @@ struct Shape {
   std::string vertex_name(Vertex v) const;
 };
 
-std::vector<Link> Shape::links(const std::array<float, 3>& lanes) const {
+std::vector<Link> DragonflyShape::links(const std::array<float, 3>& lanes) const {
   std::vector<Link> links(static_cast<std::size_t>(blue(groups, 0)));
   const auto put = [&](LinkId id, Vertex from, Vertex to, int link_class) {
     links[static_cast<std::size_t>(id)] = {
@@ -86,7 +86,7 @@ std::vector<Link> Shape::links(const std::array<float, 3>& lanes) const {
 // Minimal: green to the right blade, then black to the right chassis; between groups the same on
 // both sides of the blue link, which joins blade `b` of chassis 0 in group a with blade `a` there
 // in group b.
-void Shape::route(Host from, Host to, std::vector<LinkId>& out) const {
+void DragonflyShape::route(Host from, Host to, std::vector<LinkId>& out) const {
   Place at = place(from);
   const Place goal = place(to);
   const auto move = [&](int blade, int to_chassis) {
@@ -109,7 +109,7 @@ void Shape::route(Host from, Host to, std::vector<LinkId>& out) const {
   out.push_back(2 * to + 1);
 }
 
-std::string Shape::vertex_name(Vertex v) const {
+std::string DragonflyShape::vertex_name(Vertex v) const {
   if (v < hosts()) return fmt::format("host {}", v);
   const Place p = place((v - hosts()) * per_router);
   return fmt::format("router {} of chassis {} of group {}", p.blade, p.chassis, p.group);
@@ -137,7 +137,7 @@ Topology dragonfly(int groups, int chassis, int routers, int hosts_per_router,
   for (const DragonflyLinks* kind : {&blue, &black, &green}) {
     require(kind->lanes >= 1, fmt::format("{}: lanes are at least 1, not {}", name, kind->lanes));
   }
-  const Shape shape{groups, chassis, routers, hosts_per_router};
+  const DragonflyShape shape{groups, chassis, routers, hosts_per_router};
   return Topology(
       name, shape.hosts(), shape.hosts() + shape.all_routers(),
       Layout{.dims = {shape.hosts()}, .wraps = {}}, {local, green.link, black.link, blue.link},

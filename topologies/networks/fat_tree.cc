@@ -14,7 +14,7 @@ namespace {
 // fastest: digit j counts up[j] for j < l (which copy of the switch) and down[j] otherwise (which
 // subtree). Its port p leads over lane p / up to the parent whose digit l is p % up, all other
 // digits being equal.
-struct Level {
+struct TreeLevel {
   int down, up, lanes;
   int stride;                  // of digit l in the number of a vertex of level l + 1 and l
   int vertices;                // of level l
@@ -67,7 +67,7 @@ class FatTree {
   std::vector<Link> links(bool one_class) const {
     std::vector<Link> links;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
-      const Level& level = levels_[l];
+      const TreeLevel& level = levels_[l];
       const auto link_class = static_cast<std::int32_t>(one_class ? 0 : l);
       for (int v = 0; v < level.vertices; ++v) {
         for (int port = 0; port < level.ports(); ++port) {
@@ -86,7 +86,7 @@ class FatTree {
     std::size_t l = 0;
     // Up, d-mod-k on the destination, until it lies below.
     while (l == 0 || from / blocks_[l - 1] != to / blocks_[l - 1]) {
-      const Level& level = levels_[l++];
+      const TreeLevel& level = levels_[l++];
       const auto port = static_cast<int>(to / level.parents_below % level.ports());
       out.push_back(level.up_link(vertex, port));
       vertex = level.parent(vertex, port % level.up);
@@ -97,7 +97,7 @@ class FatTree {
   std::string vertex_name(Vertex v) const {
     if (v < hosts_) return fmt::format("host {}", v);
     for (std::size_t l = 1; l < levels_.size(); ++l) {
-      const Level& level = levels_[l];
+      const TreeLevel& level = levels_[l];
       if (v < level.first + level.vertices) {
         return fmt::format("level {} switch {}", l, v - level.first);
       }
@@ -113,7 +113,7 @@ class FatTree {
   void descend(Host from, Host to, std::size_t l, int vertex, std::vector<LinkId>& out) const {
     int next_port = -1;
     while (l > 0) {
-      const Level& level = levels_[--l];
+      const TreeLevel& level = levels_[--l];
       const int digit = to / (l == 0 ? 1 : blocks_[l - 1]) % level.down;
       int lane = from % level.lanes;
       if (next_port >= 0) {
@@ -128,7 +128,7 @@ class FatTree {
     }
   }
 
-  std::vector<Level> levels_;
+  std::vector<TreeLevel> levels_;
   std::vector<int> blocks_;  // hosts below a switch of level l + 1
   int hosts_ = 0;
   std::pair<Vertex, int> top_;  // first vertex and number of the highest switches

@@ -11,7 +11,7 @@ namespace {
 
 // One axis of the grid. The cable from coordinate c to c + 1 (mod length) of the line that a host
 // lies on; links first_link + 2 * cable (up) and + 1 (down).
-struct Axis {
+struct TorusAxis {
   int length;
   int stride;  // of the host number
   bool wraps;
@@ -68,13 +68,13 @@ Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
   check(dims, wraps, axes);
   int hosts = 1;
   for (const int d : dims) hosts *= d;
-  std::vector<Axis> grid;
+  std::vector<TorusAxis> grid;
   std::vector<Link> links;
   Layout layout{.kind = Layout::Kind::grid, .dims = dims, .wraps = {}};
   int stride = 1;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const Axis axis{dims[i], stride, wraps[i] && dims[i] > 2, static_cast<LinkId>(links.size()),
-                    ties};
+    const TorusAxis axis{dims[i], stride, wraps[i] && dims[i] > 2,
+                         static_cast<LinkId>(links.size()), ties};
     for (Host h = 0; h < hosts; ++h) {
       if (!axis.wraps && axis.coordinate(h) + 1 == axis.length) continue;
       const auto link_class = static_cast<std::int32_t>(axes.size() == 1 ? 0 : i);
@@ -89,7 +89,7 @@ Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
   return Topology(fmt::format("torus:{}", fmt::join(dims, "x")), hosts, hosts, std::move(layout),
                   axes, std::move(links),
                   [grid = std::move(grid)](Host from, Host to, std::vector<LinkId>& out) {
-                    for (const Axis& axis : grid) axis.walk(from, to, out);
+                    for (const TorusAxis& axis : grid) axis.walk(from, to, out);
                   });
 }
 

@@ -5,14 +5,9 @@
 #include <utility>
 
 #include "training/asynchronous/batch_replicas.h"
+#include "training/asynchronous/steady_time.h"
 
 namespace collbench {
-namespace {
-
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-}  // namespace
-
 std::vector<VariableShard> place_variables(std::span<const Tensor> tensors, int element_bytes,
                                            int servers, Bytes least) {
   std::vector<VariableShard> shards;
@@ -67,10 +62,10 @@ void work_asynchronously(const TrainingPlan& plan, const Dataset& data, SharedVa
   BatchReplicas replicas(plan, data);
   ClosureResult result;
   for (std::optional<std::int64_t> step = next(nullptr); step; step = next(&result)) {
-    const Seconds begin = now();
+    const Seconds begin = steady_now();
     Seconds last = begin;
     const auto lap = [&] {
-      const Seconds before = std::exchange(last, now());
+      const Seconds before = std::exchange(last, steady_now());
       return last - before;
     };
     result = {};

@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "training/asynchronous/steady_time.h"
 #include "training/data/input_pipeline.h"
 #include "training/wire_type.h"
 
 namespace collbench {
 namespace {
-
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 /// to = a (op) b, element by element.
 template <class Operation>
@@ -61,7 +60,7 @@ class BatchReplicas::Replica {
   void compute() {
     copy(network_->statistics(), moves());
     score_ = size_.mine > 0 ? network_->forward({images_, labels_}) : Score{};
-    forward_done_ = now();
+    forward_done_ = steady_now();
     if (size_.mine > 0) {
       network_->backward(gradient_scale(plan_, size_, plan_.replicas), [](std::int64_t) {});
     } else {  // its share of a ragged end is empty
@@ -166,11 +165,11 @@ Region BatchReplicas::moves() { return team_->first().moves(); }
 std::int64_t BatchReplicas::read(std::int64_t step) { return team_->read(step); }
 
 Score BatchReplicas::compute(StepTimes& times) {
-  const Seconds begin = now();
+  const Seconds begin = steady_now();
   team_->compute();
   const Seconds middle = team_->first().forward_done();
   times.forward = middle - begin;
-  times.backward = now() - middle;
+  times.backward = steady_now() - middle;
   return team_->first().score();
 }
 

@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "core/error.h"
+#include "training/asynchronous/steady_time.h"
 
 namespace collbench {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{50};  // at whether a caller is still there
+constexpr std::chrono::milliseconds between_caller_looks{50};  // at whether a caller is still there
 
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-Progress progress_of(const Score& sum, std::int64_t steps, std::int64_t count, Seconds took) {
+Progress closure_progress(const Score& sum, std::int64_t steps, std::int64_t count, Seconds took) {
   const auto all = static_cast<double>(count);
   return {steps, sum.loss / all, static_cast<double>(sum.correct) / all, took, count};
 }
@@ -29,7 +28,7 @@ Closures::Closures(std::int64_t begin, std::int64_t end, std::int64_t steps_per_
       next_(begin),
       limit_(next_limit(begin)),
       finished_(begin),
-      began_(now()) {
+      began_(steady_now()) {
   if (start == nullptr) return;
   epoch_ = start->epoch;
   epoch_samples_ = start->epoch_samples;
@@ -58,7 +57,7 @@ std::optional<std::int64_t> Closures::take(int worker, const std::function<bool(
       return step;
     }
     if (abandoned()) return std::nullopt;
-    changed_.wait_for(lock, between_looks);
+    changed_.wait_for(lock, between_caller_looks);
   }
 }
 
@@ -81,13 +80,13 @@ void Closures::count(const ClosureResult& result) {
   epoch_samples_ += result.samples;
   samples_ += result.samples;
   if (on_step_) {
-    on_step_(progress_of(result.score, finished_, result.samples, result.times.whole));
+    on_step_(closure_progress(result.score, finished_, result.samples, result.times.whole));
   }
   if (finished_ % steps_per_epoch_ != 0) return;
-  const Seconds end = now();
-  epochs_.push_back(progress_of(std::exchange(epoch_, {}), steps_per_epoch_,
-                                std::exchange(epoch_samples_, 0),
-                                end - std::exchange(began_, end)));
+  const Seconds end = steady_now();
+  epochs_.push_back(closure_progress(std::exchange(epoch_, {}), steps_per_epoch_,
+                                     std::exchange(epoch_samples_, 0),
+                                     end - std::exchange(began_, end)));
   epochs_.back().samples = std::exchange(samples_, 0);
 }
 

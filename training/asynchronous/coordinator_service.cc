@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/asynchronous/steady_time.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{50};
 constexpr Seconds farewell{5.0};  // or the timeout, if that is shorter
-
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 }  // namespace
 
@@ -77,7 +76,7 @@ std::string CoordinatorService::join(PacketReader& request) {
   }
   known.here = true;
   known.leaving = false;
-  last_seen_ = now();
+  last_seen_ = steady_now();
   changed_.notify_all();
   return PacketWriter().number(++known.incarnation).take();
 }
@@ -103,7 +102,7 @@ void CoordinatorService::stay(PacketReader& request, const std::function<bool()>
   }
   if (!worker.here || worker.incarnation != incarnation) return;
   worker.here = false;
-  last_seen_ = now();
+  last_seen_ = steady_now();
   changed_.notify_all();
   if (!ended_ && !worker.leaving)
     run_.say(run_.workers[index].words() + " was lost; the run continues");
@@ -153,21 +152,21 @@ std::string CoordinatorService::missing() const {
 }
 
 void CoordinatorService::begin(Closures& closures) {
-  Patience patience(run_);
+  RunPatience patience(run_);
   std::unique_lock lock(mutex_);
   while (here() < std::ssize(workers_)) {
     if (!unfit_.empty()) throw TransportError(unfit_);
     patience.look(missing());
     changed_.wait_for(lock, between_looks);
   }
-  last_seen_ = now();
+  last_seen_ = steady_now();
   closures_ = &closures;
   changed_.notify_all();
 }
 
 void CoordinatorService::look_after_workers() {
   const std::lock_guard lock(mutex_);
-  if (here() > 0 || now() - last_seen_ < run_.timeout) return;
+  if (here() > 0 || steady_now() - last_seen_ < run_.timeout) return;
   closures_->fail(fmt::format("no worker has been there for {}", to_string(run_.timeout)));
 }
 

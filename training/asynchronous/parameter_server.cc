@@ -36,9 +36,9 @@ void unpack(const std::vector<double>& values, const Placement& placement, int s
 }
 
 /// The servers of one process.
-class Stores final : public SharedVariables {
+class LocalServers final : public SharedVariables {
  public:
-  Stores(const Placement& placement, std::vector<std::unique_ptr<VariableStore>>& stores)
+  LocalServers(const Placement& placement, std::vector<std::unique_ptr<VariableStore>>& stores)
       : placement_(placement), stores_(stores), seen_(stores.size()), packed_(stores.size()) {
     for (std::size_t i = 0; i < stores.size(); ++i) {
       packed_[i].resize(static_cast<std::size_t>(stores[i]->value_bytes()));
@@ -196,7 +196,7 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
       auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
-      Stores variables(placement, stores);
+      LocalServers variables(placement, stores);
       try {
         work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
           if (result != nullptr) {

@@ -15,7 +15,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{50};
+constexpr std::chrono::milliseconds between_tries{50};
 
 /// Keeps a call open to every server; its end means that the server has ended.
 class ServerWatch {
@@ -47,11 +47,11 @@ class ServerWatch {
 
 void give_variables(const TrainingPlan& plan, const ServerRun& run, const TrainingState& state,
                     const Placement& placement, RemoteVariables& variables) {
-  Patience patience(run);
+  RunPatience patience(run);
   for (int server = 0; server < placement.servers(); ++server) {
     while (!variables.set(server, contents_of(plan, state, placement, server), run.timeout)) {
       patience.look(run.servers[static_cast<std::size_t>(server)].words());
-      std::this_thread::sleep_for(between_looks);
+      std::this_thread::sleep_for(between_tries);
     }
   }
 }
@@ -128,11 +128,11 @@ class ChiefLine {
     PacketWriter packet = request(Request::join);
     packet.number(index_).text(unfit).number(std::ssize(values));
     for (const auto& [name, value] : values) packet.text(name).text(value);
-    Patience patience(run_);
+    RunPatience patience(run_);
     std::optional<std::string> answer;
     while (!(answer = reach_chief(packet.packet()))) {
       patience.look(run_.chief.words());
-      std::this_thread::sleep_for(between_looks);
+      std::this_thread::sleep_for(between_tries);
     }
     incarnation_ = PacketReader(*answer).number();
     presence_ = network_.reach(run_.chief.words(), run_.chief.address);

@@ -9,14 +9,13 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/asynchronous/steady_time.h"
 
 namespace collbench {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{50};
-constexpr Seconds farewell{1.0};
-
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+constexpr std::chrono::milliseconds between_run_looks{50};
+constexpr Seconds servers_farewell{1.0};
 
 }  // namespace
 
@@ -62,7 +61,7 @@ void VariableService::set(PacketReader& request) {
   const std::lock_guard lock(mutex_);
   require(store_ == nullptr, "this ps already serves a run");
   store_ = std::move(store);
-  last_sign_ = now();
+  last_sign_ = steady_now();
 }
 
 std::string VariableService::read() {
@@ -86,20 +85,20 @@ void VariableService::stay(const std::function<bool()>& abandoned) {
   std::unique_lock lock(mutex_);
   chief_here_ = true;
   changed_.notify_all();
-  while (!end_ && !abandoned()) changed_.wait_for(lock, between_looks);
+  while (!end_ && !abandoned()) changed_.wait_for(lock, between_run_looks);
   chief_lost_ = !end_;
   changed_.notify_all();
 }
 
 void VariableService::wait_until_finished(Seconds patience, const std::function<bool()>& stop) {
   std::unique_lock lock(mutex_);
-  last_sign_ = std::max(last_sign_, now());
+  last_sign_ = std::max(last_sign_, steady_now());
   while (!end_ && !chief_lost_) {
     if (stop()) return;
     changed_.wait_for(lock, between_looks);
     // A chief that has connected may still wait for another server, for as long as this one waited.
     const Seconds longest = store_ == nullptr ? patience : 2 * patience;
-    if (!chief_here_ && now() - last_sign_ > longest) {
+    if (!chief_here_ && steady_now() - last_sign_ > longest) {
       throw TransportError(
           fmt::format("no chief connected to this ps within {}", to_string(patience)));
     }
@@ -209,7 +208,7 @@ std::vector<StoreContents> RemoteVariables::contents() {
 void RemoteVariables::finish(int server, const std::string& why) noexcept {
   try {
     callers_[static_cast<std::size_t>(server)]->call(request(Request::finish).text(why).packet(),
-                                                     farewell);
+                                                     servers_farewell);
   } catch (const std::exception&) {  // it is gone already
   }
 }

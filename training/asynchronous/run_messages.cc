@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/asynchronous/steady_time.h"
 
 namespace collbench {
 namespace {
@@ -14,22 +15,20 @@ constexpr Seconds between_words{2.0};  // between reports of missing tasks
 constexpr std::int64_t most_counted = std::int64_t{1} << 32;
 constexpr std::int64_t most_updates = std::int64_t{1} << 53;
 
-Seconds now() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
 constexpr Seconds StepTimes::*told_times[] = {&StepTimes::input,    &StepTimes::forward,
                                               &StepTimes::backward, &StepTimes::communication,
                                               &StepTimes::exposed,  &StepTimes::whole};
 
 }  // namespace
 
-Patience::Patience(const ServerRun& run) : run_(run), begin_(now()), said_(begin_) {}
+RunPatience::RunPatience(const ServerRun& run) : run_(run), begin_(steady_now()), said_(begin_) {}
 
-void Patience::look(const std::string& missing) {
-  if (now() - begin_ > run_.timeout) {
+void RunPatience::look(const std::string& missing) {
+  if (steady_now() - begin_ > run_.timeout) {
     throw TransportError(fmt::format("after {} there is no {}", to_string(run_.timeout), missing));
   }
-  if (now() - said_ < between_words) return;
-  said_ = now();
+  if (steady_now() - said_ < between_words) return;
+  said_ = steady_now();
   run_.say("waiting for " + missing);
 }
 

@@ -47,9 +47,9 @@ struct ServerRun {
 };
 
 /// The timeout for tasks that have not joined.
-class Patience {
+class RunPatience {
  public:
-  explicit Patience(const ServerRun& run);
+  explicit RunPatience(const ServerRun& run);
   /// Reports `missing` every few seconds. Throws TransportError after the timeout.
   void look(const std::string& missing);
 

@@ -16,7 +16,7 @@ constexpr std::size_t planes = 3;
 constexpr std::size_t pixels = side * side;
 constexpr std::size_t record = 1 + planes * pixels;
 
-std::string content_of(const std::string& path) {
+std::string cifar_content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
@@ -61,7 +61,7 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
   const auto append = [&](const std::string& file) {
     const std::string path = fmt::format("{}/{}.bin", folder, file);
     const std::int64_t before = data.size();
-    append_cifar10(content_of(path), path, data);
+    append_cifar10(cifar_content(path), path, data);
     data.file_sizes.push_back(data.size() - before);
   };
   if (part == "test") {

@@ -47,7 +47,7 @@ Idx parse(std::string_view text, std::size_t dimensions, const std::string& what
   return idx;
 }
 
-std::string content_of(const std::string& path) {
+std::string idx_content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
@@ -84,8 +84,8 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 
 Dataset mnist_dataset(const std::string& folder, std::string_view part) {
   const std::string stem = fmt::format("{}/{}", folder, part == "test" ? "t10k" : "train");
-  const std::string images = content_of(stem + "-images-idx3-ubyte");
-  Dataset data = parse_idx(images, content_of(stem + "-labels-idx1-ubyte"), stem);
+  const std::string images = idx_content(stem + "-images-idx3-ubyte");
+  Dataset data = parse_idx(images, idx_content(stem + "-labels-idx1-ubyte"), stem);
   data.file_sizes = {data.size()};
   return data;
 }

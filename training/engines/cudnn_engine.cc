@@ -61,10 +61,6 @@ class SharedArray {
   std::shared_ptr<std::byte> memory_;
 };
 
-std::int64_t size_of_all(const std::vector<Tensor>& tensors) {
-  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
-}
-
 std::int64_t largest_rows(const std::vector<Stage>& stages, std::int64_t samples) {
   std::int64_t most = samples;
   for (const Stage& stage : stages) {
@@ -84,7 +80,7 @@ class GpuNetwork final : public Network {
         math_(stream_.get(), largest_rows(stages_, samples)),
         parameters_(parameters_of(model)),
         gradients_(parameters_of(model)),
-        statistics_(size_of_all(statistics_of(model))),
+        statistics_(elements_of(statistics_of(model))),
         images_(samples * model.input.size()),
         labels_(samples),
         losses_(samples),
@@ -322,13 +318,13 @@ EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::
   return world;
 }
 
-constexpr ComputeEngine rows[] = {
+constexpr ComputeEngine cudnn_engines[] = {
     {"cudnn", "cuDNN and cuBLAS on GPUs in f32, a replica on each or several on one",
      [](DataType) { return false; },  // only where it is named: auto stays on the CPU
      make_network, make_gpu_optimizer, make_world}};
 
 }  // namespace
 
-std::span<const ComputeEngine> cudnn_rows() { return rows; }
+std::span<const ComputeEngine> cudnn_rows() { return cudnn_engines; }
 
 }  // namespace collbench

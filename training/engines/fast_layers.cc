@@ -10,9 +10,9 @@
 namespace collbench {
 namespace {
 
-class MaxPool2x2 final : public Layer<float> {
+class FastMaxPool2x2 final : public Layer<float> {
  public:
-  explicit MaxPool2x2(const Stage& stage) : in_(stage.in), out_(stage.out), relu_(stage.relu) {}
+  explicit FastMaxPool2x2(const Stage& stage) : in_(stage.in), out_(stage.out), relu_(stage.relu) {}
 
   void forward(const LayerPass<float>& pass) override {
     const auto count = static_cast<std::size_t>(pass.samples * out_.size());
@@ -36,9 +36,9 @@ class MaxPool2x2 final : public Layer<float> {
 };
 
 /// Normalises each channel, adds the shortcut if there is one, and applies ReLU if it is fused.
-class BatchNorm final : public Layer<float> {
+class FastBatchNorm final : public Layer<float> {
  public:
-  BatchNorm(const Stage& stage, LayerMemory<float> memory)
+  FastBatchNorm(const Stage& stage, LayerMemory<float> memory)
       : stage_(stage),
         memory_(memory),
         channels_(stage.in.channels),
@@ -151,8 +151,9 @@ class BatchNorm final : public Layer<float> {
 }  // namespace
 
 std::unique_ptr<Layer<float>> make_fast_layer(const Stage& stage, LayerMemory<float> memory) {
-  if (stage.spec.kind == LayerKind::max_pool2x2) return std::make_unique<MaxPool2x2>(stage);
-  if (stage.spec.kind == LayerKind::batch_norm) return std::make_unique<BatchNorm>(stage, memory);
+  if (stage.spec.kind == LayerKind::max_pool2x2) return std::make_unique<FastMaxPool2x2>(stage);
+  if (stage.spec.kind == LayerKind::batch_norm)
+    return std::make_unique<FastBatchNorm>(stage, memory);
   return nullptr;
 }
 

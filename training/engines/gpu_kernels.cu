@@ -45,7 +45,7 @@ struct Shortcut {
 };
 
 // The first of the four inputs of an output of the pool, and the one that wins.
-struct Pool {
+struct PoolingWindow {
   int height, width, channels;  // of the input
 
   __device__ std::int64_t corner(std::int64_t i) const {
@@ -68,7 +68,9 @@ struct Pool {
   }
 };
 
-Pool pool_of(const SampleShape& shape) { return {shape.height, shape.width, shape.channels}; }
+PoolingWindow pool_of(const SampleShape& shape) {
+  return {shape.height, shape.width, shape.channels};
+}
 
 std::int64_t pooled(const SampleShape& shape, std::int64_t samples) {
   return samples * (shape.height / 2) * (shape.width / 2) * shape.channels;
@@ -124,14 +126,14 @@ void gpu_add(const float* from, float* to, std::int64_t count, CUstream_st* stre
 
 void gpu_max_pool(const float* in, float* out, const SampleShape& shape, std::int64_t samples,
                   CUstream_st* stream) {
-  const Pool pool = pool_of(shape);
+  const PoolingWindow pool = pool_of(shape);
   enqueue(pooled(shape, samples), "max pool", stream,
           [=] __device__(std::int64_t i) { out[i] = in[pool.winner(in, pool.corner(i))]; });
 }
 
 void gpu_max_pool_slope(const float* in, const float* slope, float* in_slope,
                         const SampleShape& shape, std::int64_t samples, CUstream_st* stream) {
-  const Pool pool = pool_of(shape);
+  const PoolingWindow pool = pool_of(shape);
   const auto bytes = static_cast<std::size_t>(samples * shape.size()) * sizeof(float);
   check_cuda(cudaMemsetAsync(in_slope, 0, bytes, stream), "cudaMemsetAsync");
   enqueue(pooled(shape, samples), "gradient of max pool", stream,

@@ -9,9 +9,9 @@
 namespace collbench {
 namespace {
 
-class Dense final : public Layer<float> {
+class GpuDense final : public Layer<float> {
  public:
-  Dense(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+  GpuDense(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
       : depth_(stage.in.size()), units_(stage.spec.units), memory_(memory), math_(math) {}
 
   void forward(const LayerPass<float>& pass) override {
@@ -37,9 +37,9 @@ class Dense final : public Layer<float> {
 
 // Our kernels are places, input channels, filters; cuDNN's are filters, places, input channels: one
 // is the other transposed.
-class Conv3x3 final : public Layer<float> {
+class GpuConv3x3 final : public Layer<float> {
  public:
-  Conv3x3(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+  GpuConv3x3(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
       : stage_(stage),
         depth_(std::int64_t{9} * stage.in.channels),
         units_(stage.spec.units),
@@ -85,9 +85,9 @@ class Conv3x3 final : public Layer<float> {
   std::map<std::int64_t, std::unique_ptr<GpuConvolution>> convolutions_;
 };
 
-class BatchNorm final : public Layer<float> {
+class GpuBatchNorm final : public Layer<float> {
  public:
-  BatchNorm(const Stage& stage, LayerMemory<float> memory, std::int64_t samples, GpuMath& math)
+  GpuBatchNorm(const Stage& stage, LayerMemory<float> memory, std::int64_t samples, GpuMath& math)
       : shape_(stage.out),
         memory_(memory),
         math_(math),
@@ -125,9 +125,9 @@ class BatchNorm final : public Layer<float> {
   GpuArray<float> in_slope_;
 };
 
-class Weightless : public Layer<float> {
+class GpuWeightless : public Layer<float> {
  public:
-  Weightless(const Stage& stage, GpuMath& math) : stage_(stage), stream_(math.stream()) {}
+  GpuWeightless(const Stage& stage, GpuMath& math) : stage_(stage), stream_(math.stream()) {}
   void backward_parameters(const LayerPass<float>& /*pass*/, float* /*slope*/) override {}
 
  protected:
@@ -135,9 +135,9 @@ class Weightless : public Layer<float> {
   CUstream_st* stream_;
 };
 
-class Relu final : public Weightless {
+class GpuRelu final : public GpuWeightless {
  public:
-  using Weightless::Weightless;
+  using GpuWeightless::GpuWeightless;
   void forward(const LayerPass<float>& pass) override {
     gpu_relu(pass.in, pass.out, pass.samples * stage_.in.size(), stream_);
   }
@@ -146,9 +146,9 @@ class Relu final : public Weightless {
   }
 };
 
-class MaxPool2x2 final : public Weightless {
+class GpuMaxPool2x2 final : public GpuWeightless {
  public:
-  using Weightless::Weightless;
+  using GpuWeightless::GpuWeightless;
   void forward(const LayerPass<float>& pass) override {
     gpu_max_pool(pass.in, pass.out, stage_.in, pass.samples, stream_);
   }
@@ -157,9 +157,9 @@ class MaxPool2x2 final : public Weightless {
   }
 };
 
-class GlobalAverage final : public Weightless {
+class GlobalAverage final : public GpuWeightless {
  public:
-  using Weightless::Weightless;
+  using GpuWeightless::GpuWeightless;
   void forward(const LayerPass<float>& pass) override {
     gpu_global_average(pass.in, pass.out, stage_.in, pass.samples, stream_);
   }
@@ -168,9 +168,9 @@ class GlobalAverage final : public Weightless {
   }
 };
 
-class Add final : public Weightless {
+class GpuAdd final : public GpuWeightless {
  public:
-  using Weightless::Weightless;
+  using GpuWeightless::GpuWeightless;
   void forward(const LayerPass<float>& pass) override {
     gpu_add_shortcut(pass.in, pass.shortcut, pass.out, stage_.out, stage_.shortcut_shape,
                      pass.samples, stream_);
@@ -186,19 +186,19 @@ std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<flo
                                              std::int64_t samples, GpuMath& math) {
   switch (stage.spec.kind) {
     case LayerKind::dense:
-      return std::make_unique<Dense>(stage, memory, math);
+      return std::make_unique<GpuDense>(stage, memory, math);
     case LayerKind::conv3x3:
-      return std::make_unique<Conv3x3>(stage, memory, math);
+      return std::make_unique<GpuConv3x3>(stage, memory, math);
     case LayerKind::batch_norm:
-      return std::make_unique<BatchNorm>(stage, memory, samples, math);
+      return std::make_unique<GpuBatchNorm>(stage, memory, samples, math);
     case LayerKind::relu:
-      return std::make_unique<Relu>(stage, math);
+      return std::make_unique<GpuRelu>(stage, math);
     case LayerKind::max_pool2x2:
-      return std::make_unique<MaxPool2x2>(stage, math);
+      return std::make_unique<GpuMaxPool2x2>(stage, math);
     case LayerKind::global_average_pool:
       return std::make_unique<GlobalAverage>(stage, math);
     case LayerKind::add:
-      return std::make_unique<Add>(stage, math);
+      return std::make_unique<GpuAdd>(stage, math);
     case LayerKind::flatten:
       break;
   }

@@ -167,9 +167,9 @@ class KernelDescriptors {
 constexpr float one = 1;
 constexpr float zero = 0;
 
-class Convolution final : public GpuConvolution {
+class CudnnConvolution final : public GpuConvolution {
  public:
-  Convolution(cudnnHandle_t handle, const Stage& stage, std::int64_t samples, int device)
+  CudnnConvolution(cudnnHandle_t handle, const Stage& stage, std::int64_t samples, int device)
       : handle_(handle), kernel_(stage), in_(samples, stage.in), out_(samples, stage.out) {
     const Functions& call = functions();
     forward_ = choose<cudnnConvolutionFwdAlgoPerf_t>("forward", [&](int most, int* n, auto* all) {
@@ -323,7 +323,7 @@ void GpuMath::column_sums(const float* in, float* out, std::int64_t rows, std::i
 }
 
 std::unique_ptr<GpuConvolution> GpuMath::convolution(const Stage& stage, std::int64_t samples) {
-  return std::make_unique<Convolution>(parts_->dnn, stage, samples, parts_->device);
+  return std::make_unique<CudnnConvolution>(parts_->dnn, stage, samples, parts_->device);
 }
 
 void GpuMath::normalise(const GpuNormalisation& norm, bool training, const float* in, float* out) {

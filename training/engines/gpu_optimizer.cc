@@ -38,9 +38,9 @@ void restore(const std::vector<double>& from, const GpuArray<float>& to) {
                  Bytes{to.size() * static_cast<std::int64_t>(sizeof(float))});
 }
 
-class Sgd final : public Optimizer {
+class GpuSgd final : public Optimizer {
  public:
-  Sgd(const OptimizerSpec& spec, std::int64_t count)
+  GpuSgd(const OptimizerSpec& spec, std::int64_t count)
       : rate_(static_cast<float>(spec.learning_rate)),
         momentum_(static_cast<float>(spec.momentum)) {
     if (spec.momentum != 0) velocity_ = GpuArray<float>(count);
@@ -64,9 +64,9 @@ class Sgd final : public Optimizer {
   GpuArray<float> velocity_;  // empty without momentum
 };
 
-class Adam final : public Optimizer {
+class GpuAdam final : public Optimizer {
  public:
-  Adam(const OptimizerSpec& spec, std::int64_t count)
+  GpuAdam(const OptimizerSpec& spec, std::int64_t count)
       : learning_rate_(spec.learning_rate), mean_(count), square_(count) {}
   void update(Region parameters, Region gradients) override {
     ++updates_;
@@ -103,8 +103,8 @@ std::unique_ptr<Optimizer> make_gpu_optimizer(const OptimizerSpec& spec, std::in
   if (type != DataType::f32) {
     throw Unavailable(fmt::format("engine cudnn updates f32, not {}", to_string(type)));
   }
-  if (spec.name == "adam") return std::make_unique<Adam>(spec, count);
-  return std::make_unique<Sgd>(spec, count);
+  if (spec.name == "adam") return std::make_unique<GpuAdam>(spec, count);
+  return std::make_unique<GpuSgd>(spec, count);
 }
 
 }  // namespace collbench

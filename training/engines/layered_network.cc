@@ -45,10 +45,6 @@ Region region(AlignedArray<T>& values) {
           sizeof(T) == sizeof(float) ? DataType::f32 : DataType::f64};
 }
 
-std::int64_t size_of_all(const std::vector<Tensor>& tensors) {
-  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
-}
-
 /// The gradient of a shortcut's source, from that of what it was added to.
 template <class T>
 void spread(const T* slope, const SampleShape& shape, T* to, const SampleShape& source,
@@ -74,7 +70,7 @@ class LayeredNetwork final : public Network {
         stages_(stages_of(model, fused)),
         parameters_(parameters_of(model)),
         gradients_(parameters_of(model)),
-        statistics_(size_of_all(statistics_of(model))) {
+        statistics_(elements_of(statistics_of(model))) {
     const std::vector<Tensor> tensors = tensors_of(model);
     const std::vector<Tensor> statistics = statistics_of(model);
     const auto first_of = [](const std::vector<Tensor>& all, int layer) {

@@ -39,24 +39,24 @@ std::shared_ptr<OnednnContext> make_onednn_context() { return std::make_shared<O
 
 namespace {
 
-using Memory = dnnl::memory;
-using Tag = Memory::format_tag;
+using DnnlMemory = dnnl::memory;
+using Tag = DnnlMemory::format_tag;
 
-Memory::desc describe(const Memory::dims& dims, Tag tag) {
-  return {dims, Memory::data_type::f32, tag};
+DnnlMemory::desc describe(const DnnlMemory::dims& dims, Tag tag) {
+  return {dims, DnnlMemory::data_type::f32, tag};
 }
 
 /// A primitive with its arguments, of which the values' addresses are set before each use.
-class Step {
+class PrimitiveStep {
  public:
-  Step() = default;
-  Step(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& description,
-       const dnnl::engine& engine, std::unordered_map<int, Memory> arguments)
+  PrimitiveStep() = default;
+  PrimitiveStep(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& description,
+                const dnnl::engine& engine, std::unordered_map<int, DnnlMemory> arguments)
       : primitive_(primitive),
         scratch_(description.scratchpad_desc()),
         arguments_(std::move(arguments)) {
     if (scratch_.get_size() > 0) {
-      arguments_[DNNL_ARG_SCRATCHPAD] = Memory(scratch_, engine, DNNL_MEMORY_NONE);
+      arguments_[DNNL_ARG_SCRATCHPAD] = DnnlMemory(scratch_, engine, DNNL_MEMORY_NONE);
     }
   }
   explicit operator bool() const { return static_cast<bool>(primitive_); }
@@ -67,8 +67,8 @@ class Step {
 
  private:
   dnnl::primitive primitive_;
-  Memory::desc scratch_;
-  std::unordered_map<int, Memory> arguments_;
+  DnnlMemory::desc scratch_;
+  std::unordered_map<int, DnnlMemory> arguments_;
 };
 
 dnnl::primitive_attr with_own_scratch() {
@@ -77,7 +77,7 @@ dnnl::primitive_attr with_own_scratch() {
   return attributes;
 }
 
-Step reorder(const dnnl::engine& engine, const Memory& from, const Memory& to) {
+PrimitiveStep reorder(const dnnl::engine& engine, const DnnlMemory& from, const DnnlMemory& to) {
   const dnnl::reorder::primitive_desc description(engine, from.get_desc(), engine, to.get_desc(),
                                                   with_own_scratch());
   return {
@@ -87,17 +87,18 @@ Step reorder(const dnnl::engine& engine, const Memory& from, const Memory& to) {
 /// The steps of a convolution for one number of samples.
 struct Steps {
   dnnl::convolution_forward::primitive_desc description;
-  Step kernel_for_forward;
-  Step forward;
-  Step weights;
-  Step gradient_from_weights;
-  Step kernel_for_data;
-  Step data;  // made when it is first needed: never in the first layer
+  PrimitiveStep kernel_for_forward;
+  PrimitiveStep forward;
+  PrimitiveStep weights;
+  PrimitiveStep gradient_from_weights;
+  PrimitiveStep kernel_for_data;
+  PrimitiveStep data;  // made when it is first needed: never in the first layer
 };
 
-class Convolution final : public Layer<float> {
+class OnednnConvolution final : public Layer<float> {
  public:
-  Convolution(const Stage& stage, LayerMemory<float> memory, std::shared_ptr<OnednnContext> context)
+  OnednnConvolution(const Stage& stage, LayerMemory<float> memory,
+                    std::shared_ptr<OnednnContext> context)
       : stage_(stage), memory_(memory), context_(std::move(context)) {}
 
   void forward(const LayerPass<float>& pass) override {
@@ -128,28 +129,28 @@ class Convolution final : public Layer<float> {
  private:
   const dnnl::engine& engine() const { return context_->engine(); }
   bool biased() const { return stage_.spec.bias; }
-  Memory::dims strides() const { return {stage_.spec.stride, stage_.spec.stride}; }
-  Memory::dims before() const { return {stage_.spec.padding, stage_.spec.padding}; }
+  DnnlMemory::dims strides() const { return {stage_.spec.stride, stage_.spec.stride}; }
+  DnnlMemory::dims before() const { return {stage_.spec.padding, stage_.spec.padding}; }
   /// Rows and columns beyond the end that the last window covers; less than `before` with a stride.
-  Memory::dims behind() const {
+  DnnlMemory::dims behind() const {
     const auto missing = [this](int in, int out) {
-      return Memory::dim{(out - 1) * stage_.spec.stride + 3 - in - stage_.spec.padding};
+      return DnnlMemory::dim{(out - 1) * stage_.spec.stride + 3 - in - stage_.spec.padding};
     };
     return {missing(stage_.in.height, stage_.out.height),
             missing(stage_.in.width, stage_.out.width)};
   }
-  Memory::desc values(const SampleShape& shape, std::int64_t samples) const {
+  DnnlMemory::desc values(const SampleShape& shape, std::int64_t samples) const {
     return describe({samples, shape.channels, shape.height, shape.width}, Tag::nhwc);
   }
-  Memory::desc kernel(Tag tag) const {
+  DnnlMemory::desc kernel(Tag tag) const {
     return describe({stage_.spec.units, stage_.in.channels, 3, 3}, tag);
   }
-  Memory::desc bias() const { return describe({stage_.spec.units}, Tag::x); }
-  Memory unset(const Memory::desc& description) const {
+  DnnlMemory::desc bias() const { return describe({stage_.spec.units}, Tag::x); }
+  DnnlMemory unset(const DnnlMemory::desc& description) const {
     return {description, engine(), DNNL_MEMORY_NONE};
   }
   /// The kernel or its gradient in the flat vector; the bias lies before it.
-  Memory flat_kernel(float* memory) const {
+  DnnlMemory flat_kernel(float* memory) const {
     return {kernel(Tag::hwio), engine(), memory + (biased() ? stage_.spec.units : 0)};
   }
 
@@ -158,8 +159,8 @@ class Convolution final : public Layer<float> {
     if (found != steps_.end()) return found->second;
     if (steps_.size() >= most_kept) steps_.clear();
     Steps& steps = steps_[samples];
-    const Memory::desc in = values(stage_.in, samples);
-    const Memory::desc out = values(stage_.out, samples);
+    const DnnlMemory::desc in = values(stage_.in, samples);
+    const DnnlMemory::desc out = values(stage_.out, samples);
     dnnl::primitive_attr attributes = with_own_scratch();
     if (stage_.relu) {
       dnnl::post_ops after;
@@ -174,11 +175,11 @@ class Convolution final : public Layer<float> {
                                         : Forward::desc(kind, direct, in, kernel(Tag::any), out,
                                                         strides(), before(), behind());
     steps.description = Forward::primitive_desc(wish, attributes, engine());
-    const Memory packed(steps.description.weights_desc(), engine());
+    const DnnlMemory packed(steps.description.weights_desc(), engine());
     steps.kernel_for_forward = reorder(engine(), flat_kernel(memory_.parameters), packed);
-    std::unordered_map<int, Memory> arguments{
+    std::unordered_map<int, DnnlMemory> arguments{
         {DNNL_ARG_SRC, unset(in)}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, unset(out)}};
-    if (biased()) arguments[DNNL_ARG_BIAS] = Memory(bias(), engine(), memory_.parameters);
+    if (biased()) arguments[DNNL_ARG_BIAS] = DnnlMemory(bias(), engine(), memory_.parameters);
     steps.forward = {Forward(steps.description), steps.description, engine(), arguments};
     return steps;
   }
@@ -186,32 +187,32 @@ class Convolution final : public Layer<float> {
   void make_weights(Steps& steps, std::int64_t samples) {
     using Backward = dnnl::convolution_backward_weights;
     constexpr auto direct = dnnl::algorithm::convolution_direct;
-    const Memory::desc in = values(stage_.in, samples);
-    const Memory::desc out = values(stage_.out, samples);
+    const DnnlMemory::desc in = values(stage_.in, samples);
+    const DnnlMemory::desc out = values(stage_.out, samples);
     const Backward::desc wish =
         biased() ? Backward::desc(direct, in, kernel(Tag::any), bias(), out, strides(), before(),
                                   behind())
                  : Backward::desc(direct, in, kernel(Tag::any), out, strides(), before(), behind());
     const Backward::primitive_desc description(wish, with_own_scratch(), engine(),
                                                steps.description);
-    const Memory packed(description.diff_weights_desc(), engine());
-    std::unordered_map<int, Memory> arguments{{DNNL_ARG_SRC, unset(in)},
-                                              {DNNL_ARG_DIFF_DST, unset(out)},
-                                              {DNNL_ARG_DIFF_WEIGHTS, packed}};
-    if (biased()) arguments[DNNL_ARG_DIFF_BIAS] = Memory(bias(), engine(), memory_.gradients);
+    const DnnlMemory packed(description.diff_weights_desc(), engine());
+    std::unordered_map<int, DnnlMemory> arguments{{DNNL_ARG_SRC, unset(in)},
+                                                  {DNNL_ARG_DIFF_DST, unset(out)},
+                                                  {DNNL_ARG_DIFF_WEIGHTS, packed}};
+    if (biased()) arguments[DNNL_ARG_DIFF_BIAS] = DnnlMemory(bias(), engine(), memory_.gradients);
     steps.weights = {Backward(description), description, engine(), arguments};
     steps.gradient_from_weights = reorder(engine(), packed, flat_kernel(memory_.gradients));
   }
 
   void make_data(Steps& steps, std::int64_t samples) {
     using Backward = dnnl::convolution_backward_data;
-    const Memory::desc in = values(stage_.in, samples);
-    const Memory::desc out = values(stage_.out, samples);
+    const DnnlMemory::desc in = values(stage_.in, samples);
+    const DnnlMemory::desc out = values(stage_.out, samples);
     const Backward::primitive_desc description(
         {dnnl::algorithm::convolution_direct, in, kernel(Tag::any), out, strides(), before(),
          behind()},
         with_own_scratch(), engine(), steps.description);
-    const Memory packed(description.weights_desc(), engine());
+    const DnnlMemory packed(description.weights_desc(), engine());
     steps.kernel_for_data = reorder(engine(), flat_kernel(memory_.parameters), packed);
     steps.data = {Backward(description),
                   description,
@@ -232,7 +233,7 @@ class Convolution final : public Layer<float> {
 
 std::unique_ptr<Layer<float>> make_onednn_convolution(const Stage& stage, LayerMemory<float> memory,
                                                       std::shared_ptr<OnednnContext> context) {
-  return std::make_unique<Convolution>(stage, memory, std::move(context));
+  return std::make_unique<OnednnConvolution>(stage, memory, std::move(context));
 }
 
 }  // namespace collbench

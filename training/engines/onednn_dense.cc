@@ -21,9 +21,9 @@ void product(char op_a, char op_b, std::int64_t m, std::int64_t n, std::int64_t 
   static_cast<void>(status);
 }
 
-class Dense final : public Layer<float> {
+class OnednnDense final : public Layer<float> {
  public:
-  Dense(const Stage& stage, LayerMemory<float> memory)
+  OnednnDense(const Stage& stage, LayerMemory<float> memory)
       : depth_(stage.in.size()), units_(stage.spec.units), relu_(stage.relu), memory_(memory) {}
 
   void forward(const LayerPass<float>& pass) override {
@@ -61,7 +61,7 @@ void use_one_onednn_thread() {
 }
 
 std::unique_ptr<Layer<float>> make_onednn_dense(const Stage& stage, LayerMemory<float> memory) {
-  return std::make_unique<Dense>(stage, memory);
+  return std::make_unique<OnednnDense>(stage, memory);
 }
 
 }  // namespace collbench

@@ -28,12 +28,12 @@ std::unique_ptr<Network> make_network(const Model& model, std::int64_t samples, 
       });
 }
 
-constexpr ComputeEngine rows[] = {
+constexpr ComputeEngine onednn_engines[] = {
     {"onednn", "Intel's oneDNN on the CPU in f32, one thread for each replica",
      [](DataType type) { return type == DataType::f32; }, make_network, make_host_optimizer}};
 
 }  // namespace
 
-std::span<const ComputeEngine> onednn_rows() { return rows; }
+std::span<const ComputeEngine> onednn_rows() { return onednn_engines; }
 
 }  // namespace collbench

@@ -23,7 +23,7 @@ constexpr int polls_before_yield = 2000;
 
 // A rank's call, with its memory.
 struct Visit {
-  CudaWish wish;
+  CudaCall wish;
   Region in;
   Region out;
 };
@@ -81,8 +81,8 @@ class CudaGroup::Meeting {
     }
   }
 
-  void play(const CudaWish& wish) {
-    if (wish.kind == CudaWish::Kind::barrier || wish.count == 0) return;
+  void play(const CudaCall& wish) {
+    if (wish.kind == CudaCall::Kind::barrier || wish.count == 0) return;
     std::vector<Region> in;
     std::vector<Region> out;
     for (const Visit& visit : visits_) {
@@ -124,7 +124,7 @@ class CudaGroup::Meeting {
   CudaWorld world_;
   CudaSchedules schedules_;
   std::string name_;
-  std::vector<CudaWish> wishes_;                  // by rank
+  std::vector<CudaCall> wishes_;                  // by rank
   std::vector<Visit> visits_;                     // by rank
   std::vector<std::atomic<std::uint64_t>> here_;  // by rank: rounds at which it has arrived
   std::atomic<int> arrived_{0};
@@ -158,13 +158,13 @@ class CudaCommunicator final : public Communicator {
             "all_reduce: input and output differ in count or type");
     group_->meeting_->meet(
         rank_,
-        {{CudaWish::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
+        {{CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
   }
   void broadcast(Region region, Rank root) override {
     require(root >= 0 && root < ranks(),
             "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
     group_->meeting_->meet(
-        rank_, {{CudaWish::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
+        rank_, {{CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
                 region,
                 region});
   }

@@ -33,7 +33,7 @@ struct Binding {
   std::unique_ptr<CudaGraph> graph;                     // graph only
 };
 
-struct Program {
+struct WorldProgram {
   DeviceCommands commands;
   CudaExecutor executor = CudaExecutor::graph;
   std::optional<CudaRowTables> rows;
@@ -116,7 +116,7 @@ class CudaWorld::Parts {
   void play(const CudaCollective& collective, const Schedule& schedule) {
     require_usable();
     const KeptDevice kept;
-    Program& program = program_of(collective, schedule);
+    WorldProgram& program = program_of(collective, schedule);
     Binding& binding = binding_of(program, collective);
     try {
       if (binding.on_host) {
@@ -134,7 +134,7 @@ class CudaWorld::Parts {
   Seconds time_on_device(const CudaCollective& collective, const Schedule& schedule, int replays) {
     require_usable();
     const KeptDevice kept;
-    Program& program = program_of(collective, schedule);
+    WorldProgram& program = program_of(collective, schedule);
     Binding& binding = binding_of(program, collective);
     for (int i = 0; i < 3; ++i) launch(program, binding);
     synchronize();
@@ -227,7 +227,7 @@ class CudaWorld::Parts {
     stage_.resize(static_cast<std::size_t>(ranks));
   }
 
-  Program& program_of(const CudaCollective& collective, const Schedule& schedule) {
+  WorldProgram& program_of(const CudaCollective& collective, const Schedule& schedule) {
     const Region& in = collective.in[0];
     const bool in_place = in.data == collective.out[0].data;
     const Key key{collective.key, in.count, in.type, collective.op, in_place};
@@ -235,7 +235,7 @@ class CudaWorld::Parts {
     if (found != programs_.end()) return found->second;
     require(schedule.ranks() == static_cast<int>(options_.devices.size()),
             "cuda: the schedule is for another number of ranks");
-    Program program;
+    WorldProgram program;
     program.commands = lower(schedule, in.count, in.type, collective.op, in_place,
                              {[this](Rank a, Rank b) { return reaches(a, b); }});
     program.executor = options_.executor;
@@ -266,7 +266,7 @@ class CudaWorld::Parts {
     return memory.get();
   }
 
-  Binding& binding_of(Program& program, const CudaCollective& collective) {
+  Binding& binding_of(WorldProgram& program, const CudaCollective& collective) {
     std::vector<std::byte*> addresses = addresses_of(collective);
     const auto found = program.bindings.find(addresses);
     if (found != program.bindings.end()) return found->second;
@@ -304,11 +304,11 @@ class CudaWorld::Parts {
     return keep(program, std::move(addresses), std::move(binding));
   }
 
-  static Binding& keep(Program& program, std::vector<std::byte*> addresses, Binding binding) {
+  static Binding& keep(WorldProgram& program, std::vector<std::byte*> addresses, Binding binding) {
     return program.bindings.emplace(std::move(addresses), std::move(binding)).first->second;
   }
 
-  void launch(const Program& program, const Binding& binding) {
+  void launch(const WorldProgram& program, const Binding& binding) {
     if (binding.graph) {
       binding.graph->launch(places_);
       return;
@@ -344,7 +344,7 @@ class CudaWorld::Parts {
   std::vector<std::pair<std::shared_ptr<std::byte>, Bytes>> scratch_;  // by rank
   std::vector<std::pair<std::shared_ptr<std::byte>, Bytes>> host_scratch_;
   std::vector<std::pair<std::shared_ptr<std::byte>, Bytes>> stage_;
-  std::map<Key, Program> programs_;
+  std::map<Key, WorldProgram> programs_;
   std::string broken_;
 };
 

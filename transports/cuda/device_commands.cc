@@ -11,7 +11,7 @@ namespace collbench {
 namespace {
 
 // A posted send: its data stays in place until the message is received.
-struct Message {
+struct PostedSend {
   DevicePlace place = DevicePlace::output;
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -218,7 +218,7 @@ class Lowering {
 
   // Where `rank` reads the message: in the sender's memory, or in the sender's stage.
   DeviceOperand take(Rank from, Rank rank, std::size_t number, const Step& step) {
-    Message& message = channels_[channel(from, rank)][number];
+    PostedSend& message = channels_[channel(from, rank)][number];
     require(message.first == step.first && message.count == step.count,
             "device commands: rank " + std::to_string(rank) + " receives elements from " +
                 std::to_string(step.first) + " that rank " + std::to_string(from) + " sends from " +
@@ -250,11 +250,11 @@ class Lowering {
   const LoweringOptions& options_;
   std::size_t ranks_;
   DeviceCommands list_;
-  std::vector<DeviceAccesses> accesses_;        // by rank and place
-  std::vector<std::vector<Message>> channels_;  // by sender and receiver
-  std::vector<std::size_t> received_;           // receives posted, the same way
-  std::vector<std::size_t> next_step_;          // by rank
-  std::vector<std::vector<Posted>> posted_;     // by rank and ticket
+  std::vector<DeviceAccesses> accesses_;           // by rank and place
+  std::vector<std::vector<PostedSend>> channels_;  // by sender and receiver
+  std::vector<std::size_t> received_;              // receives posted, the same way
+  std::vector<std::size_t> next_step_;             // by rank
+  std::vector<std::vector<Posted>> posted_;        // by rank and ticket
   std::vector<std::int32_t> follows_;
 };
 

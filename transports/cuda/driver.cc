@@ -26,7 +26,7 @@ constexpr int attribute_memory_type = 2;
 constexpr unsigned memory_type_device = 2;
 constexpr unsigned open_enables_peer_access = 1;
 
-using Context = void*;
+using DriverContext = void*;
 using DevicePointer = std::uint64_t;
 
 DevicePointer address(const std::byte* memory) { return reinterpret_cast<DevicePointer>(memory); }
@@ -44,8 +44,8 @@ struct CudaDriver::Functions {
   int (*device_get)(int*, int) = nullptr;
   int (*device_name)(char*, int, int) = nullptr;
   int (*device_pci_bus_id)(char*, int, int) = nullptr;
-  int (*primary_retain)(Context*, int) = nullptr;
-  int (*set_current)(Context) = nullptr;
+  int (*primary_retain)(DriverContext*, int) = nullptr;
+  int (*set_current)(DriverContext) = nullptr;
   int (*synchronize)() = nullptr;
   int (*stream_create)(GpuStream*, unsigned) = nullptr;
   int (*stream_destroy)(GpuStream) = nullptr;
@@ -70,7 +70,7 @@ struct CudaDriver::Functions {
   int (*graph_exec_destroy)(GpuGraph) = nullptr;
 
   std::mutex mutex;
-  std::vector<Context> contexts;  // by device; null until used
+  std::vector<DriverContext> contexts;  // by device; null until used
 
   Functions() {
     library.bind(init, "cuInit");
@@ -214,7 +214,7 @@ void CudaDriver::use(int device) const {
           fmt::format("there is no device gpu:{}; this process sees {}", device,
                       functions_->contexts.size()));
   const std::lock_guard lock(functions_->mutex);
-  Context& context = functions_->contexts[static_cast<std::size_t>(device)];
+  DriverContext& context = functions_->contexts[static_cast<std::size_t>(device)];
   if (context == nullptr) {
     int handle = 0;
     functions_->check(functions_->device_get(&handle, device), "cuDeviceGet");

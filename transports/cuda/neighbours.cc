@@ -26,12 +26,12 @@ std::int64_t whole_pages(std::int64_t bytes) {
 }
 
 // The arena: a page of words, the world of the host, then each rank's heap and stage.
-struct Words {
+struct ArenaWords {
   std::int32_t late;
   std::int32_t mark;
 };
-struct Layout {
-  Layout(int ranks, Bytes stage)
+struct ArenaLayout {
+  ArenaLayout(int ranks, Bytes stage)
       : first_rank(static_cast<std::int64_t>(page) +
                    whole_pages(static_cast<std::int64_t>(shm_world_footprint(ranks)))),
         per_rank(heap_bytes + whole_pages(stage.count)),
@@ -41,11 +41,11 @@ struct Layout {
   std::int64_t total;
 };
 
-Words& words_of(std::byte* arena) { return *reinterpret_cast<Words*>(arena); }
+ArenaWords& words_of(std::byte* arena) { return *reinterpret_cast<ArenaWords*>(arena); }
 std::byte* world_of(std::byte* arena) { return arena + page; }
 
 std::unique_ptr<Communicator> host_of(const CudaNeighbourhood& where) {
-  const Layout layout(where.ranks, where.stage);
+  const ArenaLayout layout(where.ranks, where.stage);
   const ShmView view{.world = world_of(where.arena),
                      .shared_begin = where.arena,
                      .shared_bytes = static_cast<std::size_t>(layout.total),
@@ -63,14 +63,14 @@ void keep_for_ever(std::shared_ptr<std::byte> memory) {
   kept->push_back(std::move(memory));
 }
 
-std::int64_t packed(const CudaWish& wish) {
+std::int64_t packed(const CudaCall& wish) {
   return static_cast<std::int64_t>(wish.kind) | static_cast<std::int64_t>(wish.type) << 8 |
          static_cast<std::int64_t>(wish.op) << 16 | std::int64_t{wish.in_place} << 24;
 }
 
-CudaWish unpacked(std::span<const std::int64_t> numbers) {
-  CudaWish wish;
-  wish.kind = static_cast<CudaWish::Kind>(numbers[0] & 0xff);
+CudaCall unpacked(std::span<const std::int64_t> numbers) {
+  CudaCall wish;
+  wish.kind = static_cast<CudaCall::Kind>(numbers[0] & 0xff);
   wish.type = static_cast<DataType>(numbers[0] >> 8 & 0xff);
   wish.op = static_cast<ReduceOp>(numbers[0] >> 16 & 0xff);
   wish.in_place = (numbers[0] >> 24 & 1) != 0;
@@ -81,7 +81,9 @@ CudaWish unpacked(std::span<const std::int64_t> numbers) {
 
 }  // namespace
 
-Bytes cuda_neighbours_footprint(int ranks, Bytes stage) { return {Layout(ranks, stage).total}; }
+Bytes cuda_neighbours_footprint(int ranks, Bytes stage) {
+  return {ArenaLayout(ranks, stage).total};
+}
 
 void lay_out_cuda_neighbours(std::byte* arena, int ranks, Seconds timeout) {
   create_shm_world(world_of(arena), ranks, {.timeout = timeout});
@@ -187,10 +189,10 @@ bool CudaNeighbours::reaches(Rank a, Rank b) const {
          reach_[static_cast<std::size_t>(b * ranks() + a)];
 }
 
-CudaNeighbours::Met CudaNeighbours::meet(const CudaWish& wish, const std::byte* in,
+CudaNeighbours::Met CudaNeighbours::meet(const CudaCall& wish, const std::byte* in,
                                          const std::byte* out) {
   constexpr std::size_t row = 8;
-  const bool has_memory = wish.kind != CudaWish::Kind::barrier && wish.count > 0;
+  const bool has_memory = wish.kind != CudaCall::Kind::barrier && wish.count > 0;
   const std::vector<Place> mine = {has_memory ? place_of(in) : Place{},
                                    has_memory ? place_of(out) : Place{}};
   bool news = false;
@@ -201,7 +203,7 @@ CudaNeighbours::Met CudaNeighbours::meet(const CudaWish& wish, const std::byte* 
                                              mine[0].block,  mine[0].offset, mine[1].block,
                                              mine[1].offset, news ? 1 : 0};
   const std::vector<std::int64_t> all = gather(numbers);
-  std::vector<CudaWish> wishes;
+  std::vector<CudaCall> wishes;
   std::vector<std::int64_t> places;
   bool any_news = false;
   for (std::size_t r = 0; r < opened_.size(); ++r) {
@@ -222,7 +224,7 @@ CudaNeighbours::Met CudaNeighbours::meet(const CudaWish& wish, const std::byte* 
 }
 
 std::byte* CudaNeighbours::stage(Rank r) const {
-  const Layout layout(ranks(), where_.stage);
+  const ArenaLayout layout(ranks(), where_.stage);
   return where_.arena + layout.first_rank + layout.per_rank * r + heap_bytes;
 }
 

@@ -75,7 +75,7 @@ class CudaNeighbours {
   };
   /// Collective: returns when all ranks have arrived. Throws TransportError on all of them if their
   /// calls differ, InvalidArgument for regions that are not in adopted memory.
-  Met meet(const CudaWish& wish, const std::byte* in, const std::byte* out);
+  Met meet(const CudaCall& wish, const std::byte* in, const std::byte* out);
 
   /// Collective: the concatenation of every rank's numbers, of equal length.
   std::vector<std::int64_t> gather(std::span<const std::int64_t> mine);

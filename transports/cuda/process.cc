@@ -21,8 +21,8 @@
 namespace collbench {
 namespace {
 
-constexpr std::size_t most_bindings = 64;
-constexpr std::int64_t page = 4096;
+constexpr std::size_t most_base_tables = 64;
+constexpr std::int64_t page_bytes = 4096;
 // cudaMalloc cuts smaller allocations from blocks of this size, and a handle exports a whole block.
 constexpr std::int64_t shown_block = std::int64_t{2} << 20;
 
@@ -49,7 +49,7 @@ class HostMemory {
 };
 
 // One schedule for one kind of vector, and its tables for the buffers that it has been played on.
-struct Program {
+struct ProcessProgram {
   DeviceCommands commands;
   std::optional<CudaRowTables> rows;
   std::map<DeviceBases, std::shared_ptr<std::byte>> base_tables;
@@ -68,7 +68,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     place_.ranks = {rank()};
     device_name_ = found.devices.at(static_cast<std::size_t>(place_.device)).name;
     use_cuda_device(place_.device);
-    late_.emplace(neighbours_.late_page(), static_cast<std::size_t>(page));
+    late_.emplace(neighbours_.late_page(), static_cast<std::size_t>(page_bytes));
     check_cuda(cudaStreamCreateWithFlags(&place_.stream, cudaStreamNonBlocking),
                "cudaStreamCreateWithFlags");
     show_flags();
@@ -103,12 +103,12 @@ class CudaProcess final : public CudaProcessCommunicator {
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require(in.count == out.count && in.type == out.type,
             "all_reduce: input and output differ in count or type");
-    play({CudaWish::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out);
+    play({CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out);
   }
   void broadcast(Region region, Rank root) override {
     require(root >= 0 && root < ranks(),
             fmt::format("broadcast: root {} is not below {}", root, ranks()));
-    play({CudaWish::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true}, region,
+    play({CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true}, region,
          region);
   }
   void barrier() override { neighbours_.meet({}, nullptr, nullptr); }
@@ -140,13 +140,13 @@ class CudaProcess final : public CudaProcessCommunicator {
         copy_to_cuda(place_.device, copies.data(), copies.size() * sizeof(std::byte*));
   }
 
-  void play(const CudaWish& wish, Region in, Region out) {
+  void play(const CudaCall& wish, Region in, Region out) {
     if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
     try {
       const CudaNeighbours::Met met = neighbours_.meet(wish, in.data, out.data);
       if (wish.count == 0) return;
       use_cuda_device(place_.device);
-      Program& program = program_of(wish);
+      ProcessProgram& program = program_of(wish);
       launch(program, bases_of(program, met, in.size()));
       finish();
     } catch (const std::exception& error) {
@@ -156,11 +156,11 @@ class CudaProcess final : public CudaProcessCommunicator {
   }
 
   // All ranks create the same programs in the same order, and so agree on their lanes.
-  Program& program_of(const CudaWish& wish) {
+  ProcessProgram& program_of(const CudaCall& wish) {
     const Key key{CudaSchedules::key(wish), wish.count, wish.type, wish.op, wish.in_place};
     const auto found = programs_.find(key);
     if (found != programs_.end()) return found->second;
-    Program program;
+    ProcessProgram program;
     program.commands = lower(schedules_.of(wish), wish.count, wish.type, wish.op, wish.in_place,
                              {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }});
     const Bytes size{wish.count * size_of(wish.type)};
@@ -175,7 +175,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     return programs_.emplace(key, std::move(program)).first->second;
   }
 
-  DeviceBases bases_of(const Program& program, const CudaNeighbours::Met& met, Bytes size) {
+  DeviceBases bases_of(const ProcessProgram& program, const CudaNeighbours::Met& met, Bytes size) {
     if (program.commands.uses_scratch && scratch_size_ < size) {
       scratch_ = neighbours_.show(allocate(size).get());
       scratch_size_ = size;
@@ -190,8 +190,8 @@ class CudaProcess final : public CudaProcessCommunicator {
     return bases;
   }
 
-  void launch(Program& program, const DeviceBases& bases) {
-    if (program.base_tables.size() >= most_bindings) program.base_tables.clear();
+  void launch(ProcessProgram& program, const DeviceBases& bases) {
+    if (program.base_tables.size() >= most_base_tables) program.base_tables.clear();
     std::shared_ptr<std::byte>& table = program.base_tables[bases];
     if (!table) {
       table = copy_to_cuda(place_.device, bases.data(), bases.size() * sizeof(std::byte*));
@@ -226,14 +226,14 @@ class CudaProcess final : public CudaProcessCommunicator {
   std::uint64_t started_ = 0;        // numbers of rows so far, the same on all ranks
   std::vector<std::byte*> scratch_;  // by rank
   Bytes scratch_size_;
-  std::map<Key, Program> programs_;
+  std::map<Key, ProcessProgram> programs_;
   std::string broken_;
 };
 
 }  // namespace
 
 Bytes cuda_process_stage(int ranks, Bytes largest) {
-  return Bytes{(largest.count + page - 1) / page * page} + cuda_flag_bytes(ranks);
+  return Bytes{(largest.count + page_bytes - 1) / page_bytes * page_bytes} + cuda_flag_bytes(ranks);
 }
 
 std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(

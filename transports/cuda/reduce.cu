@@ -15,7 +15,7 @@ namespace {
 constexpr int threads_per_block = 256;
 constexpr int blocks_per_processor = 8;  // 2048 threads, all that one holds
 
-struct Arrays {
+struct ReduceArguments {
   const std::byte* from[cuda_reduce_most_sources];
   std::byte* to[cuda_reduce_most_destinations];
   int source_count;
@@ -30,7 +30,7 @@ struct Arrays {
 // Strides over groups of lanes; the first threads take the elements that fill no group.
 template <class Element, class Op, int lanes>
 __global__ void __launch_bounds__(threads_per_block)
-    fold_all(const __grid_constant__ Arrays arrays, std::int64_t count,
+    fold_all(const __grid_constant__ ReduceArguments arrays, std::int64_t count,
              typename Element::Divisor divisor, bool divided) {
   const std::int64_t thread =
       static_cast<std::int64_t>(blockIdx.x) * threads_per_block + threadIdx.x;
@@ -61,7 +61,7 @@ int most_blocks() {
   return processors * blocks_per_processor;
 }
 
-bool all_aligned(const Arrays& arrays) {
+bool all_aligned(const ReduceArguments& arrays) {
   std::uintptr_t bits = 0;
   for (int s = 0; s < arrays.source_count; ++s) {
     bits |= reinterpret_cast<std::uintptr_t>(arrays.from[s]);
@@ -74,7 +74,7 @@ bool all_aligned(const Arrays& arrays) {
 
 // Gives the kernel for these arrays, with its grid and arguments, to `take`.
 template <class Element, class Op, int lanes, class Take>
-void with_kernel(Arrays& arrays, std::int64_t count, int divisor, const Take& take) {
+void with_kernel(ReduceArguments& arrays, std::int64_t count, int divisor, const Take& take) {
   const std::int64_t groups = (count + lanes - 1) / lanes;
   const std::int64_t wanted = (groups + threads_per_block - 1) / threads_per_block;
   typename Element::Divisor factor = Element::divisor(divisor);
@@ -89,7 +89,7 @@ void with_kernel(Arrays& arrays, std::int64_t count, int divisor, const Take& ta
 }
 
 template <class Take>
-void with_kernel(DataType type, Reduction reduction, Arrays& arrays, std::int64_t count,
+void with_kernel(DataType type, Reduction reduction, ReduceArguments& arrays, std::int64_t count,
                  const Take& take) {
   const bool aligned = all_aligned(arrays);
   visit_element(type, reduction.op, [&]<class Element, class Op>() {
@@ -102,15 +102,15 @@ void with_kernel(DataType type, Reduction reduction, Arrays& arrays, std::int64_
   });
 }
 
-Arrays arrays_of(std::span<const std::byte* const> sources,
-                 std::span<std::byte* const> destinations) {
+ReduceArguments arrays_of(std::span<const std::byte* const> sources,
+                          std::span<std::byte* const> destinations) {
   require(!sources.empty() && sources.size() <= cuda_reduce_most_sources,
           "cuda_reduce: 1 to " + std::to_string(cuda_reduce_most_sources) + " sources, not " +
               std::to_string(sources.size()));
   require(!destinations.empty() && destinations.size() <= cuda_reduce_most_destinations,
           "cuda_reduce: 1 to " + std::to_string(cuda_reduce_most_destinations) +
               " destinations, not " + std::to_string(destinations.size()));
-  Arrays arrays{};
+  ReduceArguments arrays{};
   std::copy(sources.begin(), sources.end(), arrays.from);
   std::copy(destinations.begin(), destinations.end(), arrays.to);
   arrays.source_count = static_cast<int>(sources.size());
@@ -127,7 +127,7 @@ bool is_copy(std::span<const std::byte* const> sources, Reduction reduction) {
 void cuda_reduce(DataType type, Reduction reduction, std::span<const std::byte* const> sources,
                  std::span<std::byte* const> destinations, std::int64_t count,
                  CUstream_st* stream) {
-  Arrays arrays = arrays_of(sources, destinations);
+  ReduceArguments arrays = arrays_of(sources, destinations);
   if (count <= 0) return;
   if (is_copy(sources, reduction)) {
     const auto bytes = static_cast<std::size_t>(count * size_of(type));
@@ -151,7 +151,7 @@ std::vector<CUgraphNode_st*> add_cuda_reduce(CUgraph_st* graph,
                                              std::span<const std::byte* const> sources,
                                              std::span<std::byte* const> destinations,
                                              std::int64_t count) {
-  Arrays arrays = arrays_of(sources, destinations);
+  ReduceArguments arrays = arrays_of(sources, destinations);
   std::vector<CUgraphNode_st*> nodes;
   if (count <= 0) return nodes;
   cudaGraphNode_t node = nullptr;

@@ -15,7 +15,7 @@ namespace {
 constexpr int threads_per_block = 256;
 constexpr unsigned polls_between_looks = 1024;
 
-struct Watch {
+struct RowDeadline {
   std::int32_t* late;
   std::uint64_t nanoseconds;
   bool beyond_device;
@@ -30,7 +30,7 @@ __device__ std::uint64_t device_nanoseconds() {
 // A block of threads as the Machine of play_row().
 class BlockMachine {
  public:
-  __device__ explicit BlockMachine(const Watch& watch) : watch_(watch) {}
+  __device__ explicit BlockMachine(const RowDeadline& watch) : watch_(watch) {}
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   __device__ static int threads() { return threads_per_block; }
   __device__ static bool any(bool said) { return __syncthreads_or(said ? 1 : 0) != 0; }
@@ -65,7 +65,7 @@ class BlockMachine {
   }
 
  private:
-  const Watch& watch_;
+  const RowDeadline& watch_;
   unsigned polls_ = 0;
   std::uint64_t began_ = 0;
 };
@@ -73,7 +73,7 @@ class BlockMachine {
 template <class Element, class Op>
 __global__ void __launch_bounds__(threads_per_block)
     play_rows(const __grid_constant__ DeviceRowTable table, const std::int32_t* ranks,
-              const __grid_constant__ Watch watch) {
+              const __grid_constant__ RowDeadline watch) {
   BlockMachine machine(watch);
   const int lane = static_cast<int>(blockIdx.x) % table.lanes;
   const Rank rank = ranks[static_cast<int>(blockIdx.x) / table.lanes];
@@ -116,8 +116,8 @@ void launch_cuda_rows(const CudaRowLaunch& launch, DataType type, ReduceOp op,
                       CUstream_st* stream) {
   DeviceRowTable table = launch.table;
   const std::int32_t* ranks = launch.ranks;
-  Watch watch{launch.late, static_cast<std::uint64_t>(launch.patience.count() * 1e9),
-              launch.beyond_device};
+  RowDeadline watch{launch.late, static_cast<std::uint64_t>(launch.patience.count() * 1e9),
+                    launch.beyond_device};
   void* arguments[] = {&table, &ranks, &watch};
   const auto blocks = static_cast<unsigned>(launch.rank_count * table.lanes);
   check_cuda(cudaLaunchCooperativeKernel(kernel_of(type, op), dim3(blocks), dim3(threads_per_block),

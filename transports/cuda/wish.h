@@ -15,7 +15,7 @@
 
 namespace collbench {
 
-struct CudaWish {
+struct CudaCall {
   enum class Kind : std::uint8_t { barrier, all_reduce, broadcast };
   Kind kind = Kind::barrier;
   std::int64_t count = 0;  // elements of a region
@@ -23,11 +23,11 @@ struct CudaWish {
   ReduceOp op = ReduceOp::sum;
   Rank root = 0;  // of a broadcast
   bool in_place = true;
-  bool operator==(const CudaWish&) const = default;
+  bool operator==(const CudaCall&) const = default;
 };
 
 /// Which two ranks made different calls, as an error message; empty if all are equal.
-std::string disagreement(std::span<const CudaWish> wishes);
+std::string disagreement(std::span<const CudaCall> wishes);
 
 /// The schedules of one group of ranks, cached, because choosing one may compare all algorithms.
 /// Thread safety: one thread at a time.
@@ -35,8 +35,8 @@ class CudaSchedules {
  public:
   CudaSchedules(int ranks, ScheduleChoice choice);
   /// The schedule of an all-reduce or a broadcast. Equal keys, counts and types give the same one.
-  const Schedule& of(const CudaWish& wish);
-  static std::int64_t key(const CudaWish& wish);
+  const Schedule& of(const CudaCall& wish);
+  static std::int64_t key(const CudaCall& wish);
 
  private:
   int ranks_;

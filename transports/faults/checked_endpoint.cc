@@ -41,7 +41,7 @@ static_assert(sizeof(Frame) == 32);
 
 // Reused objects with stable addresses, by number.
 template <class Object>
-class Pool {
+class ObjectPool {
  public:
   std::size_t take() {
     if (free_.empty()) {
@@ -114,8 +114,8 @@ class CheckedEndpoint final : public WrappedEndpoint {
 
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
-  Pool<Sending> sendings_;
-  Pool<Receiving> receivings_;
+  ObjectPool<Sending> sendings_;
+  ObjectPool<Receiving> receivings_;
   std::vector<Receiving*> posted_;  // and not finished, in the order posted
   std::vector<const std::byte*> terms_;
 };

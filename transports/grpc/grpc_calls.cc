@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/method_handler_impl.h>
@@ -21,6 +19,7 @@
 
 #include "core/keyed_digest.h"
 #include "transports/grpc/admission.h"
+#include "transports/grpc/channel_arguments.h"
 #include "transports/grpc/credentials.h"
 #include "transports/grpc/door.h"
 
@@ -35,43 +34,23 @@ constexpr const char* count_key = "collbench-count";
 constexpr const char* proof_key = "collbench-proof";
 constexpr std::size_t number_size = 32;
 constexpr std::chrono::milliseconds farewell{200};  // for handlers that answer while we end
-constexpr int strangers_at_once = 256;              // connections, workers that begin included
+constexpr int unproved_connections = 256;           // of callers, workers that begin included
 constexpr int calls_at_once = 8;                    // of a connection
-constexpr int handshake_ms = 20'000;
-
-/// Our errors carry what gRPC would log, so its log is off unless the user sets GRPC_VERBOSITY.
-void silence_grpc() {
-  static const bool once = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
-    return true;
-  }();
-  (void)once;
-}
-
-struct Argument {
-  const char* name;
-  int value;
-};
 
 /// Both ends probe a silent connection (keepalive) three times per timeout.
-std::vector<Argument> arguments_of(const CallOptions& options) {
+std::vector<ChannelArgument> arguments_of(const CallOptions& options) {
   const auto period = static_cast<int>(std::clamp(options.timeout.count() / 3, 0.5, 3600.0) * 1e3);
-  return {{GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
-          {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1},
-          {GRPC_ARG_HTTP2_BDP_PROBE, 0},
-          {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
-          {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
-          {GRPC_ARG_MAX_METADATA_SIZE, 8192},
-          {GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, std::numeric_limits<int>::max()},
-          {GRPC_ARG_ALLOW_REUSEPORT, 0},
-          {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
-          {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-          {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000},
-          {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
-          {GRPC_ARG_KEEPALIVE_TIME_MS, period},
-          {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, period},
-          {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
-          {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, period / 2}};
+  std::vector<ChannelArgument> arguments = {
+      {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1},
+      {GRPC_ARG_HTTP2_BDP_PROBE, 0},
+      {GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, std::numeric_limits<int>::max()},
+      {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, period},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, period},
+      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, period / 2}};
+  arguments.insert(arguments.end(), std::begin(common_arguments), std::end(common_arguments));
+  return arguments;
 }
 
 std::string text_of(const grpc::ByteBuffer& bytes) {
@@ -200,11 +179,11 @@ class CallService final : public grpc::Service {
 class GrpcCallServer final : public CallServer {
  public:
   GrpcCallServer(const CallOptions& options, const std::string& address, CallHandler handler)
-      : door_(address, strangers_at_once),
+      : door_(address, unproved_connections),
         service_(options.security.token, std::move(handler), door_) {
     grpc::ServerBuilder builder;
     for (const auto& [name, value] : arguments_of(options)) builder.AddChannelArgument(name, value);
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_handshake_ms);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_at_once);
     auto admit = admission_to(builder, server_credentials(options.security));
     builder.RegisterService(&service_);

@@ -21,9 +21,9 @@ constexpr Seconds release_within{1.0};
 constexpr Seconds reason_within{0.1};  // why a peer has ended may come behind its end
 
 // Heartbeats and timeouts of a wait that has become long.
-class Watch {
+class StallWatch {
  public:
-  Watch(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& patience)
+  StallWatch(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& patience)
       : wire_(wire),
         awaited_(awaited),
         rank_(rank),
@@ -83,7 +83,7 @@ class Watch {
 };
 
 // How long to poll, and how long to poll and yield after that, before sleeping.
-struct Patience {
+struct PollingTimes {
   microseconds spin;
   microseconds yield;
 };
@@ -120,7 +120,7 @@ class UsualGap {
   Seconds gap_{0};
 };
 
-Patience patience_of(int ranks_here, bool sending) {
+PollingTimes patience_of(int ranks_here, bool sending) {
   static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (ranks_here <= cores || sending) return {microseconds(20), microseconds(1000)};
   if (ranks_here <= 3 * cores) return {microseconds(10), microseconds(100)};
@@ -139,10 +139,10 @@ void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience
   if (awaited.done()) return;
   // The end of a send is no event: gRPC releases the memory without waking the waiting thread.
   const bool sending = awaited.lack().sending;
-  const Patience patience = patience_of(wire.ranks_here(), sending);
+  const PollingTimes patience = patience_of(wire.ranks_here(), sending);
   static thread_local Crowd crowd;
   static thread_local UsualGap gap;
-  Watch watch(wire, awaited, rank, limits);
+  StallWatch watch(wire, awaited, rank, limits);
   Clock::time_point idle_since = Clock::now();
   Seconds sleep{0};
   for (;;) {

@@ -9,7 +9,6 @@
 #include <malloc.h>
 #endif
 
-#include <grpc/support/log.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -20,6 +19,7 @@
 #include "core/error.h"
 #include "core/host_port.h"
 #include "transports/grpc/admission.h"
+#include "transports/grpc/channel_arguments.h"
 #include "transports/grpc/credentials.h"
 
 namespace collbench {
@@ -32,28 +32,9 @@ using std::chrono::milliseconds;
 // as the kernel retransmits: a quarter of an hour.
 constexpr milliseconds shut_down_linger{1000};
 constexpr milliseconds close_linger{2000};  // in which peers take what is still under way
-constexpr int metadata_limit = 8192;        // bytes
 constexpr int control_limit = 16 << 10;     // bytes
 constexpr int spare_of_piece = 64 << 10;    // bytes: copies may exceed a piece a little
-constexpr int handshake_ms = 20'000;
 constexpr int strangers_at_once = 64;  // connections, beside one of every rank
-
-struct Argument {
-  const char* name;
-  int value;
-};
-
-constexpr Argument arguments[] = {
-    {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},
-    {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
-    {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
-    {GRPC_ARG_MAX_METADATA_SIZE, metadata_limit},
-    {GRPC_ARG_ALLOW_REUSEPORT, 0},
-    {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
-    {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-    {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000},  // for one attempt, TLS included
-    {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
-};
 
 // Whether gRPC 1.51 probes the bandwidth-delay product. Without, the window of a connection stays
 // at 64 KiB ahead of the message being read, and a sender waits for an update with every message: 6
@@ -61,15 +42,6 @@ constexpr Argument arguments[] = {
 // before they are read, which costs up to a third of the throughput over loopback.
 int probes_window(const std::string& listen) {
   return is_loopback(parse_host_port("the address to listen on", listen, 0).host) ? 0 : 1;
-}
-
-// Our errors carry what gRPC would log, so its log is off unless the user sets GRPC_VERBOSITY.
-void silence_grpc() {
-  static const bool once = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
-    return true;
-  }();
-  (void)once;
 }
 
 // gRPC takes memory for every piece it receives and gives it back soon after. By default glibc maps
@@ -114,8 +86,8 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
 void GrpcWire::start_server(grpc::Service* service,
                             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::ServerBuilder builder;
-  for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
+  for (const auto& [name, value] : common_arguments) builder.AddChannelArgument(name, value);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_handshake_ms);
   // Calls for buffers wait until the buffers are sent; a stream is one for good.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, service == nullptr ? 8 : 1024);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options_.piece.count) + spare_of_piece);
@@ -209,8 +181,9 @@ void GrpcWire::open_stream(Rank to) {
   if (peer.channel == nullptr) {
     const JobSecurity security{options_.job, options_.tls};
     grpc::ChannelArguments channel_arguments;
-    for (const auto& [name, value] : arguments) channel_arguments.SetInt(name, value);
+    for (const auto& [name, value] : common_arguments) channel_arguments.SetInt(name, value);
     // Buffers come whole as the answers of calls; streams bring back control messages only.
+    channel_arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);  // TLS included
     channel_arguments.SetMaxReceiveMessageSize(is_called_for_buffers_ ? -1 : control_limit);
     channel_arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
     add_security(security, channel_arguments);

@@ -107,8 +107,8 @@ void kernel_pass(std::span<const Array> arrays, std::size_t begin, std::size_t e
 }
 
 /// The streams of one measurement and what its threads agree on.
-struct Trial {
-  Trial(int thread_count, int streams, std::size_t length, Pass pass_to_time)
+struct PassTrial {
+  PassTrial(int thread_count, int streams, std::size_t length, Pass pass_to_time)
       : threads(thread_count),
         pass(pass_to_time),
         begins(static_cast<std::size_t>(thread_count)),
@@ -127,7 +127,7 @@ struct Trial {
   bool finished = false;
 };
 
-void run_thread(Trial& trial, int thread, Clock::time_point deadline) {
+void run_thread(PassTrial& trial, int thread, Clock::time_point deadline) {
   const std::size_t length = trial.arrays[0].length();
   const auto slice = [&](int t) {
     const std::size_t even =
@@ -158,7 +158,7 @@ Bandwidth best_rate(int threads, int streams, Bytes working_set, Seconds budget,
   const std::int64_t floats = working_set.count / static_cast<std::int64_t>(sizeof(float));
   const auto length = static_cast<std::size_t>(std::max<std::int64_t>(1, floats / streams));
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(budget);
-  Trial trial(threads, streams, length, pass);
+  PassTrial trial(threads, streams, length, pass);
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) {
     others.emplace_back(run_thread, std::ref(trial), t, deadline);

@@ -35,7 +35,7 @@ struct PciInfo {
   unsigned subsystem_id;
   char bus_id[32];
 };
-struct Memory {
+struct NvmlMemory {
   unsigned long long total;
   unsigned long long free;
   unsigned long long used;
@@ -53,7 +53,7 @@ struct Nvml {
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*pci_info)(Device, PciInfo*) = nullptr;
   // Older drivers or smaller GPUs lack some of these.
-  int (*memory)(Device, Memory*) = nullptr;
+  int (*memory)(Device, NvmlMemory*) = nullptr;
   int (*capability)(Device, int*, int*) = nullptr;
   int (*clock)(Device, int, unsigned*) = nullptr;
   int (*most_clock)(Device, int, unsigned*) = nullptr;

@@ -16,44 +16,46 @@
 namespace collbench {
 namespace {
 
-struct Word {
+struct SettingName {
   std::string_view ours;
   std::string_view nccls;
 };
-constexpr std::array<Word, 6> algos{{{"ring", "Ring"},
-                                     {"tree", "Tree"},
-                                     {"collnet-direct", "CollnetDirect"},
-                                     {"collnet-chain", "CollnetChain"},
-                                     {"nvls", "NVLS"},
-                                     {"nvls-tree", "NVLSTree"}}};
-constexpr std::array<Word, 3> protos{{{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
+constexpr std::array<SettingName, 6> algos{{{"ring", "Ring"},
+                                            {"tree", "Tree"},
+                                            {"collnet-direct", "CollnetDirect"},
+                                            {"collnet-chain", "CollnetChain"},
+                                            {"nvls", "NVLS"},
+                                            {"nvls-tree", "NVLSTree"}}};
+constexpr std::array<SettingName, 3> protos{
+    {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
 constexpr std::array<std::string_view, 7> options{"algo",        "proto", "channels", "parts",
                                                   "nonblocking", "graph", "register"};
 constexpr int most_channels = 64;
 constexpr int most_parts = 1024;
 
 template <std::size_t n>
-std::vector<std::string> names(const std::array<Word, n>& words) {
+std::vector<std::string> names(const std::array<SettingName, n>& words) {
   std::vector<std::string> all;
-  for (const Word& word : words) all.emplace_back(word.ours);
+  for (const SettingName& word : words) all.emplace_back(word.ours);
   return all;
 }
 
 template <std::size_t n>
-bool has(const std::array<Word, n>& words, std::string_view name) {
-  return std::any_of(words.begin(), words.end(), [&](const Word& w) { return w.ours == name; });
+bool has(const std::array<SettingName, n>& words, std::string_view name) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const SettingName& w) { return w.ours == name; });
 }
 
 template <std::size_t n>
-std::string in_ncclls_words(const std::array<Word, n>& words, std::string_view name) {
-  const auto found =
-      std::find_if(words.begin(), words.end(), [&](const Word& w) { return w.ours == name; });
+std::string in_ncclls_words(const std::array<SettingName, n>& words, std::string_view name) {
+  const auto found = std::find_if(words.begin(), words.end(),
+                                  [&](const SettingName& w) { return w.ours == name; });
   return std::string(found->nccls);
 }
 
 template <std::size_t n>
 std::string chosen(const AlgorithmSpec& spec, const char* option,
-                   const std::array<Word, n>& words) {
+                   const std::array<SettingName, n>& words) {
   const auto found = spec.options.find(option);
   if (found == spec.options.end()) return "";
   const std::vector<std::string> known = names(words);
@@ -78,7 +80,7 @@ void refuse_unknown(const AlgorithmSpec& spec) {
 NcclSettings parse_nccl_settings(const std::string& text) {
   AlgorithmSpec spec = parse_algorithm_spec(text);
   require(spec.name == "nccl", fmt::format("'{}' is not a spec of NCCL", text));
-  for (const Word& word : algos) {  // nccl:ring is short for nccl:algo=ring
+  for (const SettingName& word : algos) {  // nccl:ring is short for nccl:algo=ring
     const auto found = spec.options.find(std::string(word.ours));
     if (found == spec.options.end() || !found->second.empty()) continue;
     spec.options.erase(found);

@@ -9,7 +9,7 @@ namespace collbench {
 
 namespace {
 
-constexpr int most_ranks = 512;
+constexpr int most_fused_ranks = 512;
 
 // What the rounds say about each chunk, gathered over all ranks.
 struct ChunkUse {
@@ -112,7 +112,7 @@ std::optional<Fusion> fuse(const Schedule& schedule, std::int64_t count, int ele
   const int n = schedule.ranks();
   const int rounds = schedule.rounds();
   const bool small = count * element_bytes <= most_shown_bytes;
-  if (!(rounds == 2 || (rounds == 1 && small)) || n < 2 || n > most_ranks) return {};
+  if (!(rounds == 2 || (rounds == 1 && small)) || n < 2 || n > most_fused_ranks) return {};
   const std::vector<ChunkUse> uses = chunk_uses(schedule);
   if (uses.empty()) return {};
   Fusion fusion;

@@ -14,11 +14,11 @@ namespace collbench {
 
 namespace {
 
-using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
-                             unsigned long);
+using TransferCall = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                                 unsigned long);
 
 // 0, or the error of the call that failed. The kernel may stop early, between two pages.
-int transfer(Transfer call, pid_t process, std::byte* local, std::uint64_t address,
+int transfer(TransferCall call, pid_t process, std::byte* local, std::uint64_t address,
              std::int64_t bytes) {
   while (bytes > 0) {
     const auto length = static_cast<std::size_t>(bytes);

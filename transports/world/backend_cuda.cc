@@ -15,9 +15,9 @@
 namespace collbench {
 namespace {
 
-std::string find_unavailable() { return find_cuda_devices().unavailable; }
+std::string find_cuda_unavailable() { return find_cuda_devices().unavailable; }
 
-RankKind kind(const WorldSpec& spec) {
+RankKind cuda_rank_kind(const WorldSpec& spec) {
   return spec.isolate ? RankKind::processes : RankKind::threads;
 }
 
@@ -29,7 +29,7 @@ std::vector<int> places_of(const WorldSpec& spec) {
   return place_on_cuda(parse_cuda_devices(spec.devices, count), spec.ranks);
 }
 
-std::shared_ptr<void> share(const WorldSpec& spec) {
+std::shared_ptr<void> share_cuda(const WorldSpec& spec) {
   CudaWorldOptions options;
   options.devices = places_of(spec);
   options.executor = parse_cuda_executor(spec.transport);
@@ -38,13 +38,13 @@ std::shared_ptr<void> share(const WorldSpec& spec) {
 
 // Threads need no arena: a page says that.
 Bytes stage_of(const WorldSpec& spec) { return cuda_process_stage(spec.ranks, spec.bytes); }
-Bytes arena_bytes(const WorldSpec& spec) {
+Bytes cuda_arena_bytes(const WorldSpec& spec) {
   return spec.isolate ? cuda_neighbours_footprint(spec.ranks, stage_of(spec)) : Bytes{4096};
 }
-void lay_out_arena(const WorldSpec& spec, std::byte* arena, Seconds timeout) {
+void lay_out_cuda_arena(const WorldSpec& spec, std::byte* arena, Seconds timeout) {
   if (spec.isolate) lay_out_cuda_neighbours(arena, spec.ranks, timeout);
 }
-void abort_all(const WorldSpec& spec, std::byte* arena, const std::string& why) {
+void abort_cuda(const WorldSpec& spec, std::byte* arena, const std::string& why) {
   if (spec.isolate) abort_cuda_neighbours(arena, why);
 }
 
@@ -69,7 +69,7 @@ std::shared_ptr<CudaGroup> group_of(const RankContext& context) {
   return std::static_pointer_cast<CudaGroup>(context.shared);
 }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+std::unique_ptr<Communicator> make_cuda_rank(const WorldSpec& spec, RankContext& context) {
   if (spec.isolate) return join_processes(spec, context);
   const auto group = group_of(context);
   const std::vector<int>& devices = group->options().devices;
@@ -79,7 +79,7 @@ std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankConte
   return make_cuda_communicator(group, context.rank);
 }
 
-std::shared_ptr<std::byte> user_memory(const WorldSpec& spec, const RankContext& context) {
+std::shared_ptr<std::byte> cuda_user_memory(const WorldSpec& spec, const RankContext& context) {
   if (spec.isolate) {
     return dynamic_cast<CudaProcessCommunicator&>(*context.communicator).allocate(spec.user_bytes);
   }
@@ -93,16 +93,16 @@ Backend cuda_backend() {
   Backend row;
   row.name = "cuda";
   row.summary = "our schedules on GPUs, by threads or (isolated) processes, also several on one";
-  row.find_unavailable = find_unavailable;
-  row.kind = kind;
-  row.make_communicator = make_communicator;
-  row.user_memory = user_memory;
+  row.find_unavailable = find_cuda_unavailable;
+  row.kind = cuda_rank_kind;
+  row.make_communicator = make_cuda_rank;
+  row.user_memory = cuda_user_memory;
   row.copies = {copy_with_cuda, copy_with_cuda};
-  row.share = share;
+  row.share = share_cuda;
   row.isolates = true;
-  row.arena_bytes = arena_bytes;
-  row.lay_out_arena = lay_out_arena;
-  row.abort = abort_all;
+  row.arena_bytes = cuda_arena_bytes;
+  row.lay_out_arena = lay_out_cuda_arena;
+  row.abort = abort_cuda;
   row.on_gpus = true;
   row.takes_devices = true;
   row.transport_option = "executor";

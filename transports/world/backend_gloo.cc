@@ -5,12 +5,12 @@
 namespace collbench {
 namespace {
 
-RankKind kind(const WorldSpec&) { return RankKind::threads; }
+RankKind gloo_rank_kind(const WorldSpec&) { return RankKind::threads; }
 
 // A store serves one communicator only, so each case has its own.
-std::shared_ptr<void> share(const WorldSpec&) { return make_gloo_memory_store(); }
+std::shared_ptr<void> share_gloo(const WorldSpec&) { return make_gloo_memory_store(); }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext& context) {
   GlooOptions options;
   options.algorithm = spec.algorithm;
   options.timeout = context.timeout;
@@ -25,9 +25,9 @@ Backend gloo_backend() {
   row.is_black_box = true;
   row.name = "gloo";
   row.summary = "Gloo's own algorithms over TCP, by threads";
-  row.kind = kind;
-  row.make_communicator = make_communicator;
-  row.share = share;
+  row.kind = gloo_rank_kind;
+  row.make_communicator = make_gloo_rank;
+  row.share = share_gloo;
   return row;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using namespace literals;
 
-RankKind kind(const WorldSpec&) { return RankKind::processes; }
+RankKind grpc_rank_kind(const WorldSpec&) { return RankKind::processes; }
 
 std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                                             const GrpcOptions& options) {
@@ -37,7 +37,7 @@ constexpr Seconds time_to_be_seen{3};
 // one to the others, so that all of them end, whichever comes first.
 void show_twice(GrpcOptions options, const JoinSpec& job) {
   const HostPort own = parse_host_port("the own address", options.listen, 0);
-  options.listen = to_string({own.host, 0});
+  options.listen = to_string(HostPort{own.host, 0});
   options.timeout = std::min(options.timeout, time_to_be_seen);
   options.on_waiting = nullptr;
   try {
@@ -105,7 +105,7 @@ std::unique_ptr<Endpoint> join(const std::string& transport, RankContext& contex
   return endpoint;
 }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+std::unique_ptr<Communicator> make_grpc_rank(const WorldSpec& spec, RankContext& context) {
   const std::string over = spec.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
   return play_on(join(spec.transport, context), spec, over);
 }
@@ -153,10 +153,10 @@ Backend grpc_backend() {
   Backend row;
   row.name = "grpc";
   row.summary = "our schedules over gRPC, one process per worker";
-  row.kind = kind;
+  row.kind = grpc_rank_kind;
   row.plays_schedules = true;
   row.transport_option = "transport";
-  row.make_communicator = make_communicator;
+  row.make_communicator = make_grpc_rank;
   row.keeps_communicator = true;
   row.measure_bound = measure_bound;
   row.join_remote = join_remote;

@@ -5,9 +5,9 @@
 namespace collbench {
 namespace {
 
-RankKind kind(const WorldSpec&) { return RankKind::launched; }
+RankKind mpi_rank_kind(const WorldSpec&) { return RankKind::launched; }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext&) {
+std::unique_ptr<Communicator> make_mpi_rank(const WorldSpec& spec, RankContext&) {
   return make_mpi_communicator(spec.algorithm);
 }
 
@@ -22,8 +22,8 @@ Backend mpi_backend() {
   row.is_black_box = true;
   row.name = "mpi";
   row.summary = "MPI_Allreduce of " + mpi_library() + ", one process per worker";
-  row.kind = kind;
-  row.make_communicator = make_communicator;
+  row.kind = mpi_rank_kind;
+  row.make_communicator = make_mpi_rank;
   row.launcher = launcher;
   row.keeps_communicator = true;
   row.world_per_algorithm = true;  // fixed when the library's processes start

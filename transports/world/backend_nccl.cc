@@ -18,14 +18,14 @@
 namespace collbench {
 namespace {
 
-RankKind kind(const WorldSpec& spec) {
+RankKind nccl_rank_kind(const WorldSpec& spec) {
   const bool one_each = spec.ranks <= CudaDriver::instance().devices();
   return one_each && !parse_nccl_settings(spec.algorithm).needs_own_process() ? RankKind::threads
                                                                               : RankKind::processes;
 }
 
 // One word: equal words mean one machine with the same GPUs.
-std::string machine() {
+std::string machine_with_gpus() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char name[256] = {};
@@ -64,7 +64,7 @@ std::vector<std::string> gather_or_refuse(Rendezvous& rendezvous, std::string (*
 }
 
 std::string device_count(Rank) {
-  return fmt::format("{} {}", machine(), CudaDriver::instance().devices());
+  return fmt::format("{} {}", machine_with_gpus(), CudaDriver::instance().devices());
 }
 
 // The library is loaded only now, after NCCL's variables are set.
@@ -75,13 +75,13 @@ std::string id_of_first(Rank rank) {
 
 // The flag by which ranks that wait in NCCL learn that another one has failed.
 using GiveUp = std::atomic<int>;
-Bytes arena_bytes(const WorldSpec&) { return {64}; }
-void lay_out_arena(const WorldSpec&, std::byte* arena, Seconds) { new (arena) GiveUp(0); }
-void abort_all(const WorldSpec&, std::byte* arena, const std::string&) {
+Bytes nccl_arena_bytes(const WorldSpec&) { return {64}; }
+void lay_out_nccl_arena(const WorldSpec&, std::byte* arena, Seconds) { new (arena) GiveUp(0); }
+void abort_nccl(const WorldSpec&, std::byte* arena, const std::string&) {
   if (arena != nullptr) *reinterpret_cast<GiveUp*>(arena) = 1;
 }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+std::unique_ptr<Communicator> make_nccl_rank(const WorldSpec& spec, RankContext& context) {
   NcclOptions options;
   options.rank = context.rank;
   options.ranks = context.ranks;
@@ -109,7 +109,7 @@ std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankConte
   return make_nccl_communicator(options);
 }
 
-std::shared_ptr<std::byte> user_memory(const WorldSpec& spec, const RankContext& context) {
+std::shared_ptr<std::byte> nccl_user_memory(const WorldSpec& spec, const RankContext& context) {
   auto& nccl = dynamic_cast<NcclCommunicator&>(*context.communicator);
   return nccl.allocate(spec.user_bytes);
 }
@@ -130,14 +130,14 @@ Backend nccl_backend() {
   row.name = "nccl";
   row.summary = "NCCL's own algorithms on GPUs, found at run time";
   row.find_unavailable = why_no_nccl;
-  row.kind = kind;
-  row.make_communicator = make_communicator;
+  row.kind = nccl_rank_kind;
+  row.make_communicator = make_nccl_rank;
   row.keeps_communicator = true;
   row.world_per_algorithm = true;
-  row.arena_bytes = arena_bytes;
-  row.lay_out_arena = lay_out_arena;
-  row.abort = abort_all;
-  row.user_memory = user_memory;
+  row.arena_bytes = nccl_arena_bytes;
+  row.lay_out_arena = lay_out_nccl_arena;
+  row.abort = abort_nccl;
+  row.user_memory = nccl_user_memory;
   row.copies = {upload, download};
   row.on_gpus = true;
   row.join_remote = grpc_backend().join_remote;

@@ -38,27 +38,27 @@ struct ShmArena {
   std::size_t scratch = 0;  // per rank
 };
 
-RankKind kind(const WorldSpec& spec) {
+RankKind shm_rank_kind(const WorldSpec& spec) {
   return spec.isolate ? RankKind::processes : RankKind::threads;
 }
 
-Bytes arena_bytes(const WorldSpec& spec) {
+Bytes shm_arena_bytes(const WorldSpec& spec) {
   return {static_cast<std::int64_t>(ShmArena(spec).total(spec.ranks))};
 }
 
-void lay_out_arena(const WorldSpec& spec, std::byte* arena, Seconds timeout) {
+void lay_out_shm_arena(const WorldSpec& spec, std::byte* arena, Seconds timeout) {
   for (int i = 0; i < spec.communicators; ++i) {
     create_shm_world(arena, spec.ranks, {.timeout = timeout});
     arena += ShmArena(spec).one_world;
   }
 }
 
-std::shared_ptr<std::byte> user_memory(const WorldSpec& spec, const RankContext& context) {
+std::shared_ptr<std::byte> shm_user_memory(const WorldSpec& spec, const RankContext& context) {
   if (!spec.isolate || spec.private_buffers) return allocate_pages(spec.user_bytes);
   return {context.arena + ShmArena(spec).user_start(context.rank), [](std::byte*) {}};
 }
 
-std::unique_ptr<Communicator> make_communicator(const WorldSpec& spec, RankContext& context) {
+std::unique_ptr<Communicator> make_shm_rank(const WorldSpec& spec, RankContext& context) {
   const ShmArena arena(spec);
   const int place = context.made++ % spec.communicators;
   ShmView view{.world = context.arena + static_cast<std::size_t>(place) * arena.one_world};
@@ -91,15 +91,15 @@ Backend shm_backend() {
   Backend row;
   row.name = "shm";
   row.summary = "our schedules over shared memory, by threads or (isolated) processes";
-  row.kind = kind;
+  row.kind = shm_rank_kind;
   row.isolates = true;
   row.private_buffers = true;
   row.plays_schedules = true;
-  row.make_communicator = make_communicator;
-  row.arena_bytes = arena_bytes;
-  row.lay_out_arena = lay_out_arena;
+  row.make_communicator = make_shm_rank;
+  row.arena_bytes = shm_arena_bytes;
+  row.lay_out_arena = lay_out_shm_arena;
   row.abort = abort_waiting;
-  row.user_memory = user_memory;
+  row.user_memory = shm_user_memory;
   return row;
 }
 

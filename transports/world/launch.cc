@@ -28,7 +28,7 @@ constexpr const char* remote_script =
     "<&3 >/dev/null 2>&1 & watcher=$!; "
     "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
 
-std::string quoted(const std::string& word) {
+std::string shell_quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -58,7 +58,7 @@ LaunchHost parse_launch_host(const std::string& text) {
 }
 
 /// A worker as the launcher sees it.
-struct Worker {
+struct WatchedWorker {
   LaunchCommand command;
   PipedProcess process;
   bool ended = false;
@@ -77,7 +77,7 @@ class Launch {
   LaunchEnd run() {
     while (running()) {
       wait();
-      for (Worker& worker : workers_) look_after(worker);
+      for (WatchedWorker& worker : workers_) look_after(worker);
       if (!signalled_) {
         const std::string name = hooks_.signalled();
         if (!name.empty()) tell(name.substr(3));
@@ -90,12 +90,13 @@ class Launch {
 
  private:
   bool running() const {
-    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.ended; });
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const WatchedWorker& w) { return !w.ended; });
   }
 
   void wait() {
     std::vector<pollfd> descriptors;
-    for (const Worker& worker : workers_) {
+    for (const WatchedWorker& worker : workers_) {
       if (worker.ended) continue;
       descriptors.push_back({worker.process.out_descriptor(), POLLIN, 0});
       descriptors.push_back({worker.process.err_descriptor(), POLLIN, 0});
@@ -103,7 +104,7 @@ class Launch {
     poll(descriptors.data(), descriptors.size(), 50);
   }
 
-  void look_after(Worker& worker) {
+  void look_after(WatchedWorker& worker) {
     if (worker.ended) return;
     const std::optional<int> code = worker.process.exit_code();  // before the last of its output
     const Rank rank = worker.command.rank;
@@ -136,7 +137,7 @@ class Launch {
   }
 
   void tell(const std::string& signal) {
-    for (Worker& worker : workers_) {
+    for (WatchedWorker& worker : workers_) {
       if (!worker.ended) worker.process.write(signal + "\n");
     }
   }
@@ -149,7 +150,7 @@ class Launch {
   void escalate() {
     if (!deadline_ || Clock::now() < *deadline_ || !running()) return;
     if (++stage_ <= 2) return tell_and_wait(stage_ == 1 ? "TERM" : "KILL");
-    for (Worker& worker : workers_) worker.process.kill();
+    for (WatchedWorker& worker : workers_) worker.process.kill();
   }
 
   void tell_and_wait(const std::string& signal) {
@@ -159,7 +160,7 @@ class Launch {
 
   const LaunchPlan& plan_;
   const LaunchHooks& hooks_;
-  std::vector<Worker> workers_;
+  std::vector<WatchedWorker> workers_;
   LaunchEnd end_;
   bool signalled_ = false;
   bool failed_ = false;  // a worker, and not because it was told to stop
@@ -207,9 +208,9 @@ std::vector<LaunchCommand> launch_commands(const LaunchPlan& plan) {
   }
   for (LaunchCommand& command : commands) {
     std::string line =
-        fmt::format("exec sh -c {} sh {}", quoted(remote_script), quoted(plan.program));
-    for (const std::string& word : words) line += " " + quoted(word);
-    line += fmt::format(" --hosts {} --rank {}", quoted(addresses), command.rank);
+        fmt::format("exec sh -c {} sh {}", shell_quoted(remote_script), shell_quoted(plan.program));
+    for (const std::string& word : words) line += " " + shell_quoted(word);
+    line += fmt::format(" --hosts {} --rank {}", shell_quoted(addresses), command.rank);
     command.words.push_back(command.host);
     command.words.push_back(line);
   }

@@ -19,7 +19,7 @@
 namespace collbench {
 namespace {
 
-constexpr int most_ranks = 1 << 20;
+constexpr int most_claimed_ranks = 1 << 20;
 constexpr int pod_port = 7101;  // of workers that have an address each
 
 std::string text_of(const LaunchFacts& facts, const char* name) {
@@ -80,10 +80,10 @@ std::optional<Claim> read_variables(const LaunchFacts& facts, const Source& sour
     require(is_set(facts, source.variables.count),
             fmt::format("{} is set, but {} is not; a worker needs both (or neither)",
                         source.variables.index, source.variables.count));
-    claim.ranks = number_of(facts, source.variables.count, 1, most_ranks);
+    claim.ranks = number_of(facts, source.variables.count, 1, most_claimed_ranks);
   }
   claim.rank = number_of(facts, source.variables.index, 0,
-                         claim.ranks == 0 ? most_ranks - 1 : claim.ranks - 1);
+                         claim.ranks == 0 ? most_claimed_ranks - 1 : claim.ranks - 1);
   claim.all_here =
       claim.ranks > 0 && text_of(facts, source.local_ranks) == fmt::to_string(claim.ranks);
   return claim;
@@ -121,8 +121,8 @@ std::string words_of(const Claim& claim) {
 bool is_node_of(const LaunchFacts& facts, const Claim& inner, const Claim& outer) {
   return inner.source == torchrun && is_set(facts, "GROUP_RANK") &&
          is_set(facts, "GROUP_WORLD_SIZE") &&
-         number_of(facts, "GROUP_RANK", 0, most_ranks) == outer.rank &&
-         (outer.ranks == 0 || number_of(facts, "GROUP_WORLD_SIZE", 1, most_ranks) == outer.ranks);
+         number_of(facts, "GROUP_RANK", 0, most_claimed_ranks) == outer.rank &&
+         (outer.ranks == 0 || number_of(facts, "GROUP_WORLD_SIZE", 1, most_claimed_ranks) == outer.ranks);
 }
 
 void require_consistent(const LaunchFacts& facts, const std::vector<Claim>& claims) {
@@ -186,7 +186,7 @@ std::vector<Claim> launchers_of(const LaunchFacts& facts) {
 /// Known to the user or to PyTorch where the launcher itself does not say it.
 int size_besides(const LaunchFacts& facts, const LaunchedWorker& worker) {
   const bool world = is_set(facts, "WORLD_SIZE");
-  const int size = world ? number_of(facts, "WORLD_SIZE", 1, most_ranks) : 0;
+  const int size = world ? number_of(facts, "WORLD_SIZE", 1, most_claimed_ranks) : 0;
   require(!world || facts.workers == 0 || size == facts.workers,
           fmt::format("--workers says {} workers, WORLD_SIZE says {} workers; leave one out",
                       facts.workers, size));

@@ -26,9 +26,9 @@ constexpr std::size_t most_named = 32;
 constexpr std::size_t strangers = 64;  // at once, beside the ranks
 
 /// When to give up, and when to say again who is missing.
-class Patience {
+class MeetingPatience {
  public:
-  explicit Patience(const Meeting& meeting)
+  explicit MeetingPatience(const Meeting& meeting)
       : meeting_(meeting),
         end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(meeting.timeout)),
         pause_(std::chrono::duration_cast<Clock::duration>(
@@ -83,7 +83,7 @@ std::string unfit(const MeetingGuest& guest, const std::string& host, const Meet
 
 /// Gives the table to those who ask this rank for it, until all of them have it.
 void hand_on(const Meeting& meeting, const std::string& table, Reception& reception,
-             Patience& patience) {
+             MeetingPatience& patience) {
   std::vector<Rank> left = meeting_children(meeting.rank, meeting.ranks);
   const auto give = [&](Reception::Caller&& caller, const std::string& line) {
     const ReadGuest read = read_guest(line, meeting.token, caller.number);
@@ -98,9 +98,9 @@ void hand_on(const Meeting& meeting, const std::string& table, Reception& recept
 }
 
 /// Rank 0's side.
-class Host {
+class MeetingHost {
  public:
-  Host(const Meeting& meeting, int port)
+  MeetingHost(const Meeting& meeting, int port)
       : meeting_(meeting),
         patience_(meeting),
         address_(parse_host_port("the meeting", meeting.address)),
@@ -228,7 +228,7 @@ class Host {
   }
 
   const Meeting& meeting_;
-  Patience patience_;
+  MeetingPatience patience_;
   HostPort address_;
   Reception reception_;
   std::vector<Guest> guests_;  // by rank
@@ -329,7 +329,7 @@ class Attendance {
   }
 
   const Meeting& meeting_;
-  Patience patience_;
+  MeetingPatience patience_;
   int port_;
 };
 
@@ -345,7 +345,7 @@ std::vector<Rank> meeting_children(Rank rank, int ranks) {
 }
 
 std::vector<std::string> meet(const Meeting& meeting, int port) {
-  return meeting.rank == 0 ? Host(meeting, port).run() : Attendance(meeting, port).run();
+  return meeting.rank == 0 ? MeetingHost(meeting, port).run() : Attendance(meeting, port).run();
 }
 
 }  // namespace collbench

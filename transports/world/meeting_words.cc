@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view protocol = "collbench-meeting-2 ";
 constexpr std::size_t number_length = 32;
 constexpr std::size_t proof_length = 64;
-constexpr int most_ranks = 1 << 20;
+constexpr int most_joining_ranks = 1 << 20;
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -42,8 +42,8 @@ std::optional<MeetingGuest> guest_of(const std::vector<std::string_view>& words)
   MeetingGuest guest;
   guest.fetches = words.size() == 6 && words[0] == "fetch";
   if (!guest.fetches && (words.size() != 9 || words[0] != "hello")) return std::nullopt;
-  const auto rank = small_integer_in(words[2], 0, most_ranks);
-  const auto ranks = small_integer_in(words[3], 1, most_ranks);
+  const auto rank = small_integer_in(words[2], 0, most_joining_ranks);
+  const auto ranks = small_integer_in(words[3], 1, most_joining_ranks);
   if (!rank || !ranks) return std::nullopt;
   guest.version = words[1];
   guest.rank = *rank;

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t most_nodes = 65'536;
 
-class Reader {
+class NodeListReader {
  public:
-  explicit Reader(std::string_view list) : list_(list) {}
+  explicit NodeListReader(std::string_view list) : list_(list) {}
 
   std::vector<std::string> nodes() const {
     std::vector<std::string> all;
@@ -99,6 +99,8 @@ class Reader {
 
 }  // namespace
 
-std::vector<std::string> expand_node_list(std::string_view list) { return Reader(list).nodes(); }
+std::vector<std::string> expand_node_list(std::string_view list) {
+  return NodeListReader(list).nodes();
+}
 
 }  // namespace collbench

@@ -22,7 +22,7 @@ constexpr int log_warning = 2;
 constexpr int log_information = 3;
 constexpr unsigned long log_tuning = 64;
 
-struct Context {
+struct TunerContext {
   std::vector<TunerRule> rules;
   std::int64_t ranks = 0;
   std::int64_t nodes = 0;
@@ -59,7 +59,7 @@ CollbenchNcclResult start(std::size_t ranks, std::size_t nodes, CollbenchNcclLog
                           void** context) try {
   if (context == nullptr) return invalid_argument;
   *context = nullptr;
-  auto made = std::make_unique<Context>();
+  auto made = std::make_unique<TunerContext>();
   made->ranks = static_cast<std::int64_t>(ranks);
   made->nodes = static_cast<std::int64_t>(nodes);
   if (!read_rules(logger, made->rules)) return invalid_argument;
@@ -87,7 +87,7 @@ CollbenchNcclResult ask(void* context, int collective, std::size_t bytes, int pi
                         float** costs, int algorithms, int protocols, int registered_buffers,
                         int* channels) {
   if (context == nullptr || costs == nullptr) return invalid_argument;
-  const Context& known = *static_cast<const Context*>(context);
+  const TunerContext& known = *static_cast<const TunerContext*>(context);
   const TunerRule* rule = find_rule(
       known.rules, {collective, bytes, known.nodes, known.ranks, pipe_ops, registered_buffers});
   if (rule == nullptr || rule->algorithm >= algorithms || rule->protocol >= protocols) {
@@ -101,7 +101,7 @@ CollbenchNcclResult ask(void* context, int collective, std::size_t bytes, int pi
 }
 
 CollbenchNcclResult stop(void* context) {
-  delete static_cast<Context*>(context);
+  delete static_cast<TunerContext*>(context);
   return success;
 }
 

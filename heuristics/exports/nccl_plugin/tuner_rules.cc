@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::array<std::string_view, 5> collectives{"broadcast", "reduce", "allgather",
                                                       "reducescatter", "allreduce"};
-constexpr std::array<std::string_view, 7> algorithms{
+constexpr std::array<std::string_view, 7> nccl_algorithms{
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
 constexpr std::array<std::string_view, 3> protocols{"ll", "ll128", "simple"};
 
 constexpr std::size_t longest_line = 255;  // that the example plugin reads in one piece
-constexpr int most_channels = 64;
+constexpr int most_rule_channels = 64;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -36,9 +36,9 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }
 
 /// One line, with what its errors begin with.
-class LineReader {
+class RuleReader {
  public:
-  LineReader(std::string_view line, const std::string& file, int number)
+  RuleReader(std::string_view line, const std::string& file, int number)
       : line_(line), where_(file + ":" + std::to_string(number) + ": "), number_(number) {}
 
   TunerRule rule() const {
@@ -55,9 +55,9 @@ class LineReader {
     rule.min_bytes = number<std::uint64_t>("min_bytes", fields[1], 0, any_bytes);
     rule.max_bytes = number<std::uint64_t>("max_bytes", fields[2], 0, any_bytes);
     if (rule.max_bytes < rule.min_bytes) refuse("max_bytes is below min_bytes");
-    rule.algorithm = name("algorithm", fields[3], algorithms);
+    rule.algorithm = name("algorithm", fields[3], nccl_algorithms);
     rule.protocol = name("protocol", fields[4], protocols);
-    rule.channels = number<int>("channels", fields[5], -1, most_channels);
+    rule.channels = number<int>("channels", fields[5], -1, most_rule_channels);
     if (rule.channels == 0) refuse("channels must be -1 (NCCL's own number) or 1 to 64");
     rule.nodes = scale("nodes", fields[6]);
     rule.ranks = scale("ranks", fields[7]);
@@ -66,7 +66,7 @@ class LineReader {
     }
     if (fields.size() > 9) rule.registered_buffers = number<int>("buffers", fields[9], -1, 1);
     if (rule.algorithm >= 2 && rule.algorithm != 6 && rule.protocol != 2) {
-      refuse(std::string(algorithms[static_cast<std::size_t>(rule.algorithm)]) +
+      refuse(std::string(nccl_algorithms[static_cast<std::size_t>(rule.algorithm)]) +
              " exists with protocol simple only");
     }
     return rule;
@@ -121,7 +121,7 @@ std::vector<TunerRule> parse_tuner_rules(std::string_view text, const std::strin
     ++number;
     start = end + 1;
     if (line.empty() || line.front() == '#') continue;
-    rules.push_back(LineReader(line, file, number).rule());
+    rules.push_back(RuleReader(line, file, number).rule());
   }
   return rules;
 }
@@ -153,7 +153,7 @@ std::string to_string(const TunerRule& rule) {
 }
 
 std::string_view tuner_algorithm_name(int algorithm) {
-  return algorithms[static_cast<std::size_t>(algorithm)];
+  return nccl_algorithms[static_cast<std::size_t>(algorithm)];
 }
 std::string_view tuner_protocol_name(int protocol) {
   return protocols[static_cast<std::size_t>(protocol)];
