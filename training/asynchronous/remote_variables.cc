@@ -95,7 +95,7 @@ void VariableService::wait_until_finished(Seconds patience, const std::function<
   last_sign_ = std::max(last_sign_, steady_now());
   while (!end_ && !chief_lost_) {
     if (stop()) return;
-    changed_.wait_for(lock, between_looks);
+    changed_.wait_for(lock, between_run_looks);
     // A chief that has connected may still wait for another server, for as long as this one waited.
     const Seconds longest = store_ == nullptr ? patience : 2 * patience;
     if (!chief_here_ && steady_now() - last_sign_ > longest) {
