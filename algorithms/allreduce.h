@@ -21,17 +21,17 @@ Schedule ring(int ranks, RingVariant variant = RingVariant::one_way, int segment
 Schedule tree(int ranks, int segments = 8);
 Schedule double_tree(int ranks, int segments = 8);
 
-/// On a grid `dims` (powers of two; rank = i0 + d0 * (i1 + d1 * ...)), here and below: `streams` at
+/// On a grid `dims` (powers of two; rank = i0 + d0 * (i1 + d1 * ...)), here and below: `tracks` at
 /// once start on different axes, each with its share of the vector (grid_butterfly.h).
 Schedule recursive_doubling(int ranks);
-Schedule recursive_doubling(const std::vector<int>& dims, int streams);
+Schedule recursive_doubling(const std::vector<int>& dims, int tracks);
 /// Which exchange, hence which half of the traffic, comes first: with the nearest or farthest rank.
 enum class DistanceOrder : std::uint8_t { near, far };
 Schedule halving_doubling(int ranks, DistanceOrder order = DistanceOrder::near);
-Schedule halving_doubling(const std::vector<int>& dims, int streams, DistanceOrder order);
+Schedule halving_doubling(const std::vector<int>& dims, int tracks, DistanceOrder order);
 /// Requires a power of two. Latency-optimal Swing leaves different roundings on the ranks.
 Schedule swing(int ranks, bool latency_optimal = false);
-Schedule swing(const std::vector<int>& dims, int streams, bool latency_optimal);
+Schedule swing(const std::vector<int>& dims, int tracks, bool latency_optimal);
 Schedule circulant(int ranks);
 
 Schedule direct(int ranks);
@@ -48,17 +48,17 @@ Schedule hierarchical_copy(int ranks, int packs = 1);
 using PhasesOf = std::function<Phases(int ranks)>;
 Schedule hierarchical(const std::vector<int>& dims, const PhasesOf& inner = ring_phases,
                       const PhasesOf& outer = ring_phases);
-/// One stream: reduce-scatter along rows of `width`, all-reduce along columns, all-gather.
+/// One track: reduce-scatter along rows of `width`, all-reduce along columns, all-gather.
 Schedule torus_2d(int width, int height);
 /// wrap[i] says whether axis i closes to a ring; dims as for hierarchical(). Balanced shares suit
-/// axes that differ; equal ones are an n-th for each stream.
-/// `concentrate`: the first axis is the cores of a chip, over which every stream reduces first, so
+/// axes that differ; equal ones are an n-th for each track.
+/// `concentrate`: the first axis is the cores of a chip, over which every track reduces first, so
 /// that each core sends its own part of the chip's sums over the links.
 enum class StreamShares : std::uint8_t { equal, balanced };
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer = false,
                StreamShares shares = StreamShares::equal, bool concentrate = false);
-/// The balanced share of the stream that starts on each axis: those with the least time in which
-/// both every link carries its bytes and every stream its own, one stage after another. They add up
+/// The balanced share of the track that starts on each axis: those with the least time in which
+/// both every link carries its bytes and every track its own, one stage after another. They add up
 /// to 1. Requires lengths of at least 2.
 std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vector<bool>& wrap);
 

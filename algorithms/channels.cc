@@ -26,7 +26,7 @@ Schedule ring_channels(const Channels& channels, const Schedule& ring) {
     parts.push_back(embed(ring, ring.ranks(), channels.count * ring.chunks(), order,
                           {c * ring.chunks(), ring.chunks()}));
   }
-  return streams(ring.name(), std::move(parts));
+  return tracks(ring.name(), std::move(parts));
 }
 
 Schedule double_tree_channels(const Channels& channels, int ranks, int segments) {

@@ -22,7 +22,7 @@ struct Channels {
 /// below, that nodes divide the ranks, 1 <= count <= node, and 0 <= channel < count.
 std::vector<Rank> channel_order(const Channels& channels, int ranks, int channel);
 
-/// One ring per channel, each on an equal share of the vector; the channels are streams.
+/// One ring per channel, each on an equal share of the vector; the channels are tracks.
 Schedule ring_channels(const Channels& channels, const Schedule& ring);
 
 /// Two trees per channel, on equal shares: a double tree over the nodes, whose vertices are the

@@ -114,10 +114,10 @@ Schedule concurrent(std::string name, std::vector<Schedule> parts) {
   return {std::move(name), shape, play, partition, std::move(runs)};
 }
 
-Schedule streams(std::string name, std::vector<Schedule> parts) {
+Schedule tracks(std::string name, std::vector<Schedule> parts) {
   if (parts.size() == 1) return named(std::move(name), parts[0]);
   const Schedule together = concurrent(std::move(name), parts);
-  return together.with_streams(std::move(parts));
+  return together.with_tracks(std::move(parts));
 }
 
 Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating) {
@@ -253,21 +253,21 @@ Schedule with_partition(const Schedule& schedule, Partition partition) {
   const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
   const Schedule cut(schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
                      play, partition, schedule.runs());
-  if (schedule.streams().empty()) return cut;
+  if (schedule.tracks().empty()) return cut;
   std::vector<Schedule> parts;
-  for (const Schedule& stream : schedule.streams()) {
-    parts.push_back(with_partition(stream, partition));
+  for (const Schedule& track : schedule.tracks()) {
+    parts.push_back(with_partition(track, partition));
   }
-  return cut.with_streams(std::move(parts));
+  return cut.with_tracks(std::move(parts));
 }
 
 Schedule named(std::string name, const Schedule& schedule) {
   const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
   const Schedule renamed(std::move(name), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
                          play, schedule.partition(), schedule.runs());
-  const std::span<const Schedule> parts = schedule.streams();
+  const std::span<const Schedule> parts = schedule.tracks();
   if (parts.empty()) return renamed;
-  return renamed.with_streams({parts.begin(), parts.end()});
+  return renamed.with_tracks({parts.begin(), parts.end()});
 }
 
 }  // namespace collbench

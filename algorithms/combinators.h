@@ -23,9 +23,9 @@ Schedule sequence(std::string name, std::vector<Schedule> stages);
 /// disjoint chunks or disjoint ranks. Requires as sequence().
 Schedule concurrent(std::string name, std::vector<Schedule> parts);
 
-/// The same with the parts as its streams(). They must touch disjoint chunks and have no streams of
+/// The same with the parts as its tracks(). They must touch disjoint chunks and have no tracks of
 /// their own; a single part stays as it is, but for the name.
-Schedule streams(std::string name, std::vector<Schedule> parts);
+Schedule tracks(std::string name, std::vector<Schedule> parts);
 
 /// Where one rank sits in an embedded schedule: it plays inner rank `rank`; inner rank i is the
 /// outer rank base + stride * i; inner chunks are equal consecutive pieces of `target`.

@@ -82,19 +82,19 @@ Schedule grid_butterfly(const std::string& name, const GridButterfly& grid) {
   for (const Axis& axis : axes) ranks *= axis.size;
   const int count = std::max(1, static_cast<int>(axes.size()));
   const int most = grid.mirrored == nullptr ? count : 2 * count;
-  require(grid.streams >= 1 && grid.streams <= most,
+  require(grid.tracks >= 1 && grid.tracks <= most,
           name + ": streams must be from 1 to " + std::to_string(most) + " for " +
-              std::to_string(count) + " axes longer than 1, not " + std::to_string(grid.streams));
+              std::to_string(count) + " axes longer than 1, not " + std::to_string(grid.tracks));
   if (ranks == 1) return {name, {1, 1, 0}, [](Rank, int, Round&) {}};
-  const int chunks = grid.whole_vectors ? 1 : ranks;  // of each stream
+  const int chunks = grid.whole_vectors ? 1 : ranks;  // of each track
   std::vector<Schedule> parts;
-  for (int s = 0; s < grid.streams; ++s) {
+  for (int s = 0; s < grid.tracks; ++s) {
     const auto order = exchanges(axes, static_cast<std::size_t>(s % count));
     const Partner partner = partner_on(order, s < count ? grid.partner : grid.mirrored);
     const Chunks target{s * chunks, chunks};
     const auto seating = [target](Rank r) { return std::optional<Seat>({r, 0, 1, target}); };
     const auto play = [&](const Schedule& inner) {
-      return embed(inner, ranks, grid.streams * chunks, seating);
+      return embed(inner, ranks, grid.tracks * chunks, seating);
     };
     if (grid.whole_vectors) {
       parts.push_back(play(butterfly_exchange(ranks, partner)));

@@ -9,9 +9,9 @@ Schedule halving_doubling(int ranks, DistanceOrder order) {
   return named("halving-doubling", folded(halving_doubling(dims, 1, order), ranks));
 }
 
-Schedule halving_doubling(const std::vector<int>& dims, int streams, DistanceOrder order) {
+Schedule halving_doubling(const std::vector<int>& dims, int tracks, DistanceOrder order) {
   const AxisPartner partner = order == DistanceOrder::near ? near_partner : far_partner;
-  return grid_butterfly("halving-doubling", {dims, streams, partner, nullptr, false});
+  return grid_butterfly("halving-doubling", {dims, tracks, partner, nullptr, false});
 }
 
 }  // namespace collbench

@@ -9,8 +9,8 @@ Schedule recursive_doubling(int ranks) {
                folded(recursive_doubling(std::vector<int>{floor_power_of_two(ranks)}, 1), ranks));
 }
 
-Schedule recursive_doubling(const std::vector<int>& dims, int streams) {
-  return grid_butterfly("recursive-doubling", {dims, streams, near_partner, nullptr, true});
+Schedule recursive_doubling(const std::vector<int>& dims, int tracks) {
+  return grid_butterfly("recursive-doubling", {dims, tracks, near_partner, nullptr, true});
 }
 
 }  // namespace collbench

@@ -34,7 +34,7 @@ bool has_grid(const AlgorithmSpec& spec) {
   return false;
 }
 
-int streams_of(const AlgorithmSpec& spec) { return int_option(spec, "streams", 1, 1, 64); }
+int tracks_of(const AlgorithmSpec& spec) { return int_option(spec, "streams", 1, 1, 64); }
 
 constexpr AlgorithmOption channels_option{
     "channels", "1", "at once, on shares of the vector, each leaving the nodes by another rank"};
@@ -125,7 +125,7 @@ AlgorithmInfo recursive_doubling_row() {
           "",
           [](int n, const AlgorithmSpec& spec) {
             if (!has_grid(spec)) return recursive_doubling(n);
-            return recursive_doubling(dims_option(spec, "dims", n), streams_of(spec));
+            return recursive_doubling(dims_option(spec, "dims", n), tracks_of(spec));
           }};
 }
 
@@ -145,7 +145,7 @@ AlgorithmInfo halving_doubling_row() {
                                             ? DistanceOrder::near
                                             : DistanceOrder::far;
             if (!has_grid(spec)) return halving_doubling(n, order);
-            return halving_doubling(dims_option(spec, "dims", n), streams_of(spec), order);
+            return halving_doubling(dims_option(spec, "dims", n), tracks_of(spec), order);
           }};
 }
 
@@ -258,7 +258,7 @@ AlgorithmInfo swing_row() {
           [](int n, const AlgorithmSpec& spec) {
             const bool latency = flag_option(spec, "latency");
             if (!has_grid(spec)) return swing(n, latency);
-            return swing(dims_option(spec, "dims", n), streams_of(spec), latency);
+            return swing(dims_option(spec, "dims", n), tracks_of(spec), latency);
           }};
 }
 

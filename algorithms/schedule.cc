@@ -60,18 +60,18 @@ int Schedule::pattern(int round) const {
   return runs_.empty() ? round : *(std::upper_bound(runs_.begin(), runs_.end(), round) - 1);
 }
 
-std::span<const Schedule> Schedule::streams() const {
-  if (streams_ == nullptr) return {};
-  return *streams_;
+std::span<const Schedule> Schedule::tracks() const {
+  if (tracks_ == nullptr) return {};
+  return *tracks_;
 }
 
-Schedule Schedule::with_streams(std::vector<Schedule> streams) const {
-  for ([[maybe_unused]] const Schedule& stream : streams) {
-    assert(stream.ranks() == ranks() && stream.chunks() == chunks());
-    assert(stream.rounds() <= rounds() && stream.streams().empty());
+Schedule Schedule::with_tracks(std::vector<Schedule> tracks) const {
+  for ([[maybe_unused]] const Schedule& track : tracks) {
+    assert(track.ranks() == ranks() && track.chunks() == chunks());
+    assert(track.rounds() <= rounds() && track.tracks().empty());
   }
   Schedule joined = *this;
-  joined.streams_ = std::make_shared<const std::vector<Schedule>>(std::move(streams));
+  joined.tracks_ = std::make_shared<const std::vector<Schedule>>(std::move(tracks));
   return joined;
 }
 
@@ -98,10 +98,10 @@ Schedule tabulate(const Schedule& schedule) {
   };
   const Schedule tabulated(schedule.name(), {schedule.ranks(), schedule.chunks(), rounds}, play,
                            schedule.partition(), schedule.runs());
-  if (schedule.streams().empty()) return tabulated;
-  std::vector<Schedule> streams;
-  for (const Schedule& stream : schedule.streams()) streams.push_back(tabulate(stream));
-  return tabulated.with_streams(std::move(streams));
+  if (schedule.tracks().empty()) return tabulated;
+  std::vector<Schedule> tracks;
+  for (const Schedule& track : schedule.tracks()) tracks.push_back(tabulate(track));
+  return tabulated.with_tracks(std::move(tracks));
 }
 
 }  // namespace collbench

@@ -16,9 +16,9 @@
 // moves no data: it marks the place of the own term in that fold, which comes first when unmarked.
 // That is how one-shot reaches the same rounding on every rank.
 //
-// Streams. A schedule may consist of several on disjoint chunks, its streams, as the D rings of a
-// torus are. What a rank does in a round is then what it does in that round of all streams; but a
-// machine that can play several things at once (a simulated network can) plays each stream by its
+// Tracks. A schedule may consist of several on disjoint chunks, its tracks, as the D rings of a
+// torus are. What a rank does in a round is then what it does in that round of all tracks; but a
+// machine that can play several things at once (a simulated network can) plays each track by its
 // own rounds, so that none waits for another.
 //
 // Runs. Consecutive rounds are alike if every rank has the same operations in them up to which
@@ -108,11 +108,11 @@ class Schedule {
   /// The first round of the run of `round`. Requires 0 <= round < rounds().
   int pattern(int round) const;
 
-  /// The streams, over all ranks and chunks each; empty if there is but one, the schedule itself.
-  std::span<const Schedule> streams() const;
-  /// This schedule, made of `streams`: together they do in every round what it does, on disjoint
+  /// The tracks, over all ranks and chunks each; empty if there is but one, the schedule itself.
+  std::span<const Schedule> tracks() const;
+  /// This schedule, made of `tracks`: together they do in every round what it does, on disjoint
   /// chunks, with its ranks, chunks and partition.
-  Schedule with_streams(std::vector<Schedule> streams) const;
+  Schedule with_tracks(std::vector<Schedule> tracks) const;
 
  private:
   std::string name_;
@@ -120,7 +120,7 @@ class Schedule {
   Function function_;
   Partition partition_;
   std::vector<int> runs_;
-  std::shared_ptr<const std::vector<Schedule>> streams_;
+  std::shared_ptr<const std::vector<Schedule>> tracks_;
 };
 
 /// The same schedule with every operation computed once and stored.

@@ -11,9 +11,9 @@ Schedule swing(int ranks, bool latency_optimal) {
   return swing(std::vector<int>{ranks}, 1, latency_optimal);
 }
 
-Schedule swing(const std::vector<int>& dims, int streams, bool latency_optimal) {
+Schedule swing(const std::vector<int>& dims, int tracks, bool latency_optimal) {
   return grid_butterfly("swing",
-                        {dims, streams, swing_partner, mirrored_swing_partner, latency_optimal});
+                        {dims, tracks, swing_partner, mirrored_swing_partner, latency_optimal});
 }
 
 }  // namespace collbench

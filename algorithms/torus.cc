@@ -34,8 +34,8 @@ std::vector<double> solve(std::vector<std::vector<double>> a) {
   return x;
 }
 
-// Times per unit of the vector that stream s keeps a link of axis a busy, for a whole share:
-// stream s plays axis s + k in stage k, on what the stages before left. A link of a line carries
+// Times per unit of the vector that track s keeps a link of axis a busy, for a whole share:
+// track s plays axis s + k in stage k, on what the stages before left. A link of a line carries
 // what both directions of a ring share.
 std::vector<std::vector<double>> link_times(const std::vector<int>& dims,
                                             const std::vector<bool>& wrap) {
@@ -53,31 +53,30 @@ std::vector<std::vector<double>> link_times(const std::vector<int>& dims,
   return times;
 }
 
-// Stream s has share[s] of the vector, cut into `chunks_per_stream` near-equal chunks.
+// Track s has share[s] of the vector, cut into `chunks_per_stream` near-equal chunks.
 Partition streams_partition(std::vector<double> shares, int chunks_per_stream) {
   std::vector<double> before{0};
   for (const double share : shares) before.push_back(before.back() + share);
   before.back() = 1;
   const Partition within = near_equal_partition(chunks_per_stream);
   return [before, within, chunks_per_stream](int chunk, std::int64_t count, int element_bytes) {
-    const auto stream_first = [&](std::size_t stream) {
-      if (stream + 1 == before.size()) return count;
-      const auto first = static_cast<std::int64_t>(static_cast<double>(count) * before[stream]);
+    const auto track_first = [&](std::size_t track) {
+      if (track + 1 == before.size()) return count;
+      const auto first = static_cast<std::int64_t>(static_cast<double>(count) * before[track]);
       const std::int64_t line = std::max(1, 64 / element_bytes);
       return first / line * line;
     };
-    const auto stream = static_cast<std::size_t>(chunk / chunks_per_stream);
-    const std::int64_t first = stream_first(stream);
-    if (stream + 1 == before.size()) return first;
-    return first +
-           within(chunk % chunks_per_stream, stream_first(stream + 1) - first, element_bytes);
+    const auto track = static_cast<std::size_t>(chunk / chunks_per_stream);
+    const std::int64_t first = track_first(track);
+    if (track + 1 == before.size()) return first;
+    return first + within(chunk % chunks_per_stream, track_first(track + 1) - first, element_bytes);
   };
 }
 
 }  // namespace
 
 // A linear program: the least t with sum_s x_s times(s, a) <= t for every axis a, x_s sum_a
-// times(s, a) <= t for every stream s, x >= 0, sum x = 1. Its optimum is a vertex, where n of the
+// times(s, a) <= t for every track s, x >= 0, sum x = 1. Its optimum is a vertex, where n of the
 // bounds are met; there are few enough to look at all.
 std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vector<bool>& wrap) {
   const std::size_t n = dims.size();
@@ -112,9 +111,9 @@ std::vector<double> balanced_shares(const std::vector<int>& dims, const std::vec
   return best;
 }
 
-// D streams, one per axis longer than 1, each with 1/D of the data. Stream s starts on axis s and
+// D tracks, one per axis longer than 1, each with 1/D of the data. Track s starts on axis s and
 // goes on with s+1, s+2, ... modulo D, so that at any time all axes are busy, in both directions.
-// Cores of a chip are no such axis: every stream visits them before the others.
+// Cores of a chip are no such axis: every track visits them before the others.
 Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool pincer,
                StreamShares shares, bool concentrate) {
   require(!dims.empty() && dims.size() == wrap.size(), "torus: needs one wrap per axis, not " +
@@ -152,7 +151,7 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
     order.insert(order.end(), axes.begin(), axes.begin() + s);
     parts.push_back(all_reduce_over(order, ranks, count * share, {s * share, share}));
   }
-  const Schedule together = streams("torus", parts);
+  const Schedule together = tracks("torus", parts);
   if (shares == StreamShares::equal || axes.empty()) return together;
   return with_partition(together, streams_partition(balanced_shares(lengths, wraps), share));
 }

@@ -22,18 +22,23 @@ constexpr const char* on_several_machines =
 constexpr OptionRow worker_rows[] = {
     {on_several_machines, "hosts", "", "H:PORT,..", "",
      "where every worker listens, by rank: a:7101,[::1]:7101"},
-    {on_several_machines, "rank", "", "R", "", "rank of this worker, from 0; a launcher may set it"},
-    {on_several_machines, "meet", "", "H:PORT", "", "instead of --hosts: where worker 0 meets the others"},
+    {on_several_machines, "rank", "", "R", "",
+     "rank of this worker, from 0; a launcher may set it"},
+    {on_several_machines, "meet", "", "H:PORT", "",
+     "instead of --hosts: where worker 0 meets the others"},
     {on_several_machines, "launcher", "", "NAME", "auto",
      "whose variables count: auto (all), none, torchrun, slurm ..."},
-    {on_several_machines, "bind", "", "ADDRESS", "", "listen here instead of at this worker's host"},
-    {on_several_machines, "interface", "", "NAME", "", "listen at the address of this interface, as eth0"},
+    {on_several_machines, "bind", "", "ADDRESS", "",
+     "listen here instead of at this worker's host"},
+    {on_several_machines, "interface", "", "NAME", "",
+     "listen at the address of this interface, as eth0"},
     {on_several_machines, "token-file", "", "FILE", "",
      "the secret of a job (or COLLBENCH_JOB_TOKEN), beyond loopback"},
     {on_several_machines, "tls-ca", "", "FILE", "", "encrypt: the authority's certificate, in PEM"},
     {on_several_machines, "tls-cert", "", "FILE", "", "this worker's certificate, with its chain"},
     {on_several_machines, "tls-key", "", "FILE", "", "the key of that certificate"},
-    {on_several_machines, "tls-name", "", "NAME", "", "the name in all certificates, if not the hosts'"},
+    {on_several_machines, "tls-name", "", "NAME", "",
+     "the name in all certificates, if not the hosts'"},
     {on_several_machines, "tls-callers", "", "WHO", "certified",
      "certified: callers need a certificate (mutual TLS); any"},
 };
@@ -67,17 +72,18 @@ LaunchFacts facts_of(const Settings& settings) {
     if (counts.size() == 1) facts.workers = counts.front();
   }
   if (settings.given("meet")) {
-    facts.meeting = to_string(parse_host_port(settings.label("meet"), settings.text("meet")));
+    facts.bootstrap = to_string(parse_host_port(settings.label("meet"), settings.text("meet")));
   }
   return facts;
 }
 
-/// The host at which to listen: as given, else the worker's own, else where the meeting is reached.
+/// The host at which to listen: as given, else the worker's own, else where the bootstrap is
+/// reached.
 std::string listening_host(const LaunchedWorker& worker, const Settings& settings) {
   require(!settings.given("bind") || !settings.given("interface"),
           "--bind and --interface both set the address to listen at; leave one out");
-  const std::string meeting = parse_host_port("the meeting", worker.meeting).host;
-  const bool ipv6 = meeting.find(':') != std::string::npos;
+  const std::string bootstrap = parse_host_port("the meeting", worker.bootstrap).host;
+  const bool ipv6 = bootstrap.find(':') != std::string::npos;
   if (settings.given("interface")) return address_of_interface(settings.text("interface"), ipv6);
   if (settings.given("bind")) {
     std::string host = settings.text("bind");
@@ -88,7 +94,7 @@ std::string listening_host(const LaunchedWorker& worker, const Settings& setting
     return parse_host_port("the own host", worker.hosts[static_cast<std::size_t>(worker.rank)])
         .host;
   }
-  if (!is_loopback(meeting)) return ipv6 ? "::" : "0.0.0.0";
+  if (!is_loopback(bootstrap)) return ipv6 ? "::" : "0.0.0.0";
   return ipv6 ? "::1" : "127.0.0.1";
 }
 
@@ -141,7 +147,7 @@ JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   job.rank = worker.rank;
   job.hosts = worker.hosts;
   job.hosts.resize(static_cast<std::size_t>(worker.ranks));
-  if (worker.hosts.empty()) job.meeting = worker.meeting;
+  if (worker.hosts.empty()) job.bootstrap = worker.bootstrap;
   const std::string& own = job.hosts[static_cast<std::size_t>(job.rank)];
   const int port = own.empty() ? 0 : parse_host_port("the own host", own).port;
   const std::string host = listening_host(worker, settings);

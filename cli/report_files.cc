@@ -26,7 +26,7 @@ void play(Reporter& reporter, const ReportInputs& inputs) {
   std::vector<Case> cases;
   RunSummary summary;
   for (const Record& record : records) {
-    cases.push_back(record.which);
+    cases.push_back(record.point);
     ++summary.planned;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
     summary.wrong += is_right(record) ? 0 : 1;

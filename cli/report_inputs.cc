@@ -88,7 +88,7 @@ void keep_matching(ReportInputs& inputs, const std::string& filter) {
   const std::vector<FilterTerm> terms = parse_filter(filter);
   for (ReportSource& source : inputs.sources) {
     std::erase_if(source.file.records,
-                  [&](const Record& record) { return !matches(terms, record.which); });
+                  [&](const Record& record) { return !matches(terms, record.point); });
   }
 }
 

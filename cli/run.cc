@@ -24,14 +24,14 @@
 namespace collbench {
 namespace {
 
-std::string measured_case(const Case& which) {
-  return fmt::format("{:<24} {:<6} workers={:<3} {:>10}  {} {} {}", which.algorithm, which.backend,
-                     which.workers, to_string(which.bytes), to_string(which.type),
-                     to_string(which.op), which.in_place ? "in place" : "out of place");
+std::string measured_case(const Case& point) {
+  return fmt::format("{:<24} {:<6} workers={:<3} {:>10}  {} {} {}", point.algorithm, point.backend,
+                     point.workers, to_string(point.bytes), to_string(point.type),
+                     to_string(point.op), point.in_place ? "in place" : "out of place");
 }
 
 int list_cases(const std::vector<Case>& cases) {
-  for (const Case& which : cases) std::cout << measured_case(which) << '\n';
+  for (const Case& point : cases) std::cout << measured_case(point) << '\n';
   return exit_ok;
 }
 
@@ -41,14 +41,14 @@ bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& 
   for (const BandwidthGate& gate : gates) {
     int found = 0;
     for (const Record& record : records) {
-      if (record.which.bytes != gate.bytes || record.measurement.latency_ns.empty()) continue;
+      if (record.point.bytes != gate.bytes || record.measurement.latency_ns.empty()) continue;
       ++found;
       const double median_ns = summarize(record.measurement.latency_ns).median_ns;
       const Bandwidth rate = bus_bandwidth(record, Seconds{median_ns / 1e9});
       if (rate >= gate.least) continue;
       all_pass = false;
       std::cerr << fmt::format("{}collbench: gate failed: {}: busbw {} is below {}\n", speaker(),
-                               case_name(record.which), to_string(rate), to_string(gate.least));
+                               case_name(record.point), to_string(rate), to_string(gate.least));
     }
     if (found > 0) continue;
     all_pass = false;
@@ -77,9 +77,9 @@ int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gate
 /// `--skip-unavailable` those whose back end is missing say so themselves.
 void require_back_ends(const RunPlan& plan) {
   std::set<std::string> asked;
-  for (const Case& which : plan.cases) {
-    require_possible(which);
-    if (!plan.skip_unavailable && asked.insert(which.backend).second) require_usable(which);
+  for (const Case& point : plan.cases) {
+    require_possible(point);
+    if (!plan.skip_unavailable && asked.insert(point.backend).second) require_usable(point);
   }
 }
 
@@ -99,13 +99,13 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
       parse_count(settings.label("run-cycles"), settings.text("run-cycles"), 1, 1'000'000));
   plan.skip_unavailable = settings.flag("skip-unavailable");
   plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& which, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, measured_case(which)));
+  plan.on_start = [&progress](const Case& point, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, measured_case(point)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
-  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& which,
+  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& point,
                                                            const Measurement& measured) {
-    return (*bounds)(which, measured);
+    return (*bounds)(point, measured);
   };
   return plan;
 }
@@ -145,8 +145,8 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   Environment environment = collect_environment();
   environment["command"] = command_line();
   environment["seed"] = settings.text("seed");
-  const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& which) {
-    return find_backend(which.backend).on_gpus;
+  const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& point) {
+    return find_backend(point.backend).on_gpus;
   });
   if (on_gpus) add_gpus(environment);
   if (worker) {

@@ -28,8 +28,10 @@ constexpr OptionRow run_rows[] = {
      "auto, shm (threads of a process), grpc, cuda, gloo, mpi, nccl"},
     {what_to_run, "isolate", "", "", "", "shm, cuda: each worker is a process"},
     {what_to_run, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
-    {what_to_run, "transport", "", "NAME", "raw", "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
-    {what_to_run, "devices", "", "GPU[,..]", "", "cuda: gpu:0,gpu:2, ...; all that there are by default"},
+    {what_to_run, "transport", "", "NAME", "raw",
+     "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
+    {what_to_run, "devices", "", "GPU[,..]", "",
+     "cuda: gpu:0,gpu:2, ...; all that there are by default"},
     {what_to_run, "logical-devices", "", "N", "", "cuda: N workers on each, in place of --workers"},
     {what_to_run, "executor", "", "NAME", "auto", "cuda: auto, graph or persistent (docs/gpus.md)"},
     {what_to_run, "nccl-library", "", "FILE", "", "nccl: load it instead of libnccl.so.2"},
@@ -208,7 +210,7 @@ std::vector<Case> cases_of(const Settings& settings, const std::optional<Launche
     parse_count(settings.label("root"), settings.text("root"), -1, 65'535);
   const auto filter = parse_filter(settings.text("filter"));
   std::vector<Case> cases = sweep_cases(sweep_of(settings, worker));
-  std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
+  std::erase_if(cases, [&](const Case& point) { return !matches(filter, point); });
   require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
   return cases;
 }
@@ -224,7 +226,8 @@ Sampling sampling_of(const Settings& settings) {
   sampling.warmup = static_cast<int>(count("warmup-iters", 0, 100'000'000));
   sampling.target_interval =
       parse_fraction(settings.label("target-ci"), settings.text("target-ci"));
-  sampling.max_time = parse_positive_duration(settings.label("max-time"), settings.text("max-time"));
+  sampling.max_time =
+      parse_positive_duration(settings.label("max-time"), settings.text("max-time"));
   sampling.trial = settings.text("trial") == "off"
                        ? Seconds{0}
                        : parse_positive_duration(settings.label("trial"), settings.text("trial"));

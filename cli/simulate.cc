@@ -22,10 +22,10 @@
 namespace collbench {
 namespace {
 
-std::string simulated_case(const Case& which) {
-  return fmt::format("{:<24} {:<32} workers={:<6} {:>10}  {}", which.algorithm,
-                     which.simulated.topology, which.workers, to_string(which.bytes),
-                     to_string(which.type));
+std::string simulated_case(const Case& point) {
+  return fmt::format("{:<24} {:<32} workers={:<6} {:>10}  {}", point.algorithm,
+                     point.simulated.topology, point.workers, to_string(point.bytes),
+                     to_string(point.type));
 }
 
 RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
@@ -33,12 +33,12 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
   RunPlan plan;
   plan.cases = std::move(cases);
   plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& which, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(which)));
+  plan.on_start = [&progress](const Case& point, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(point)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
-  plan.choose = [binder](const Case& which, int /*cores*/) -> Choice {
-    const Decided decided = binder->decide_algorithm(which);
+  plan.choose = [binder](const Case& point, int /*cores*/) -> Choice {
+    const Decided decided = binder->decide_algorithm(point);
     return {decided.name, decided.reason};
   };
   plan.make = [team = std::make_shared<SimulatedTeam>(binder)](const Case&, const Sampling&) {
@@ -52,9 +52,9 @@ void write_details(const Settings& settings, const std::vector<Record>& records,
                    CaseBinder& binder) {
   const auto wanted = [&](const char* name) { return !settings.text(name).empty(); };
   if (!wanted("trace") && !wanted("links") && !wanted("ranks")) return;
-  Case which = records.front().which;
-  which.algorithm = records.front().algorithm_chosen;
-  const Played played = play_case(which, binder, wanted("trace") ? most_traced_transfers : 0);
+  Case point = records.front().point;
+  point.algorithm = records.front().algorithm_chosen;
+  const Played played = play_case(point, binder, wanted("trace") ? most_traced_transfers : 0);
   const auto write = [&](const char* name, const auto& writer) {
     if (!wanted(name)) return;
     write_output(settings.text(name),
@@ -104,10 +104,10 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   if (code == exit_ok) write_details(settings, result.records, *binder);
   if (settings.flag("check")) {
     for (const Record& record : result.records) {
-      Case which = record.which;
-      which.algorithm = record.algorithm_chosen;
-      std::cerr << fmt::format("collbench: {}: {}\n", case_name(which),
-                               check_engines(which, *binder));
+      Case point = record.point;
+      point.algorithm = record.algorithm_chosen;
+      std::cerr << fmt::format("collbench: {}: {}\n", case_name(point),
+                               check_engines(point, *binder));
     }
   }
   return code;
@@ -118,7 +118,7 @@ int simulate_command(const CLI::App& app) {
   if (shows_settings(settings)) return exit_ok;
   std::vector<Case> cases = simulated_cases_of(settings);
   if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
-  for (const Case& which : cases) std::cout << simulated_case(which) << '\n';
+  for (const Case& point : cases) std::cout << simulated_case(point) << '\n';
   return exit_ok;
 }
 

@@ -65,8 +65,10 @@ constexpr OptionRow simulate_rows[] = {
 
     {output_group, "format", "", "NAME", "table",
      "on standard output: table, csv, ... (docs/formats.md)"},
-    {output_group, "columns", "", "NAME[,..]", "", "columns of the table instead of the usual ones"},
-    {output_group, "sort", "", "NAME[,..]", "", "rows of the table by columns; -busbw: largest first"},
+    {output_group, "columns", "", "NAME[,..]", "",
+     "columns of the table instead of the usual ones"},
+    {output_group, "sort", "", "NAME[,..]", "",
+     "rows of the table by columns; -busbw: largest first"},
     {output_group, "json", "J", "FILE", "", "records with the exact time; - is standard output"},
     {output_group, "csv", "", "FILE", "", "one row per case"},
     {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
@@ -159,7 +161,7 @@ std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::
   for (const std::string& posting : sweep.postings) parse_posting(posting);
   const auto filter = parse_filter(settings.text("filter"));
   std::vector<Case> cases = simulated_cases(sweep, left_out);
-  std::erase_if(cases, [&](const Case& which) { return !matches(filter, which); });
+  std::erase_if(cases, [&](const Case& point) { return !matches(filter, point); });
   require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
   return cases;
 }

@@ -27,13 +27,13 @@ namespace {
 
 /// What one process of the pool does with a case: the record as a line. Throws WrongResult if
 /// `check` and a second engine disagrees.
-std::string simulate_one(const Case& which, bool check) {
+std::string simulate_one(const Case& point, bool check) {
   static CaseBinder binder(check);  // of this process: machines are read once
   Record record;
-  record.which = which;
-  Case decided = which;
-  if (which.algorithm == "auto") {
-    Decided choice = binder.decide_algorithm(which);
+  record.point = point;
+  Case decided = point;
+  if (point.algorithm == "auto") {
+    Decided choice = binder.decide_algorithm(point);
     decided.algorithm = choice.name;
     record.choice_reason = choice.reason;
   }
@@ -57,16 +57,16 @@ std::string duration_text(Seconds duration) {
 class SweepProgress {
  public:
   SweepProgress(bool shown, const std::vector<Case>& cases) : line_(shown), total_(cases.size()) {
-    for (const Case& which : cases) weight_left_ += which.workers;
+    for (const Case& point : cases) weight_left_ += point.workers;
   }
 
-  void advance(const Case& which) {
+  void advance(const Case& point) {
     ++done_;
-    weight_done_ += which.workers;
-    weight_left_ -= which.workers;
+    weight_done_ += point.workers;
+    weight_left_ -= point.workers;
     const Seconds elapsed = std::chrono::steady_clock::now() - begin_;
     line_.show(fmt::format("[{}/{}] {} left  {}", done_, total_,
-                           duration_text(elapsed / weight_done_ * weight_left_), case_name(which)));
+                           duration_text(elapsed / weight_done_ * weight_left_), case_name(point)));
   }
   void clear() { line_.clear(); }
 
@@ -100,9 +100,9 @@ void show(const Settings& settings, const Environment& environment, const std::v
   RunSummary summary;
   summary.planned = static_cast<int>(cases.size());
   for (Reporter* reporter : reporters.pointers()) reporter->begin(environment, cases);
-  for (const Case& which : cases) {
+  for (const Case& point : cases) {
     for (const Record& record : records) {
-      if (to_json(record.which) != to_json(which)) continue;
+      if (to_json(record.point) != to_json(point)) continue;
       ++summary.measured;
       for (Reporter* reporter : reporters.pointers()) reporter->record(record);
     }
@@ -132,8 +132,8 @@ SweepResult run_missing(const Settings& settings, const std::vector<Case>& missi
       static_cast<int>(missing.size()), jobs,
       [&](int task) { return simulate_one(case_at(task), settings.flag("check")); },
       [&](const TaskResult& task) {
-        const Case& which = case_at(task.task);
-        progress.advance(which);
+        const Case& point = case_at(task.task);
+        progress.advance(point);
         if (task.failure.empty()) {
           const Record record = record_from_json(task.line);
           file.append(record);
@@ -143,7 +143,7 @@ SweepResult run_missing(const Settings& settings, const std::vector<Case>& missi
         }
         progress.clear();
         ++(task.wrong ? result.wrong : result.failed);
-        std::cerr << fmt::format("collbench: {}: {}\n", case_name(which), task.failure);
+        std::cerr << fmt::format("collbench: {}: {}\n", case_name(point), task.failure);
       },
       [] { return !interrupted_by().empty(); });
   progress.clear();
@@ -197,8 +197,8 @@ int sweep(const Settings& settings) {
   environment["command"] = command_line();
   SweepFile file(path, environment, settings.flag("fresh"));
   std::vector<Case> missing;
-  for (const Case& which : cases) {
-    if (!file.has(which)) missing.push_back(which);
+  for (const Case& point : cases) {
+    if (!file.has(point)) missing.push_back(point);
   }
   watch_interrupts();
   const SweepResult result = run_missing(settings, missing, file);
@@ -215,7 +215,7 @@ int sweep_command(const CLI::App& app, const std::string& file) {
   const Settings settings(app, sweep_option_rows(), layers);
   if (shows_settings(settings)) return exit_ok;
   if (!settings.flag("list")) return sweep(settings);
-  for (const Case& which : possible_cases(settings)) std::cout << case_name(which) << '\n';
+  for (const Case& point : possible_cases(settings)) std::cout << case_name(point) << '\n';
   return exit_ok;
 }
 

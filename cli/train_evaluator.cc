@@ -68,7 +68,8 @@ class Evaluator {
 int evaluate_checkpoints(const Settings& settings) {
   const std::string& folder = settings.text("checkpoint");
   require(!folder.empty(), "the evaluator follows checkpoints: it needs --checkpoint FOLDER");
-  const Seconds patience = parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
+  const Seconds patience =
+      parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
   Evaluator evaluator(settings);
   watch_interrupts();
   std::cout << fmt::format("{:>8}{:>12}{:>12}\n", "step", "loss", "accuracy") << std::flush;

@@ -74,9 +74,9 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
     step.compute =
         roofline_profile(run.workload, device_of(settings), ComputeShares(), own, DataType::f32);
     step.compute.optimizer = Seconds{0};
-    step.compute =
-        scaled_to(std::move(step.compute),
-                  parse_positive_duration(settings.label("compute-time"), settings.text("compute-time")));
+    step.compute = scaled_to(
+        std::move(step.compute),
+        parse_positive_duration(settings.label("compute-time"), settings.text("compute-time")));
     return;
   }
   run.workload = settings.given("device")

@@ -186,7 +186,7 @@ Task task_of(const ParameterServerPlace& place, const Settings& settings) {
   self.rank = place.rank;
   self.ranks = static_cast<int>(place.hosts.size());
   self.hosts = place.hosts;
-  self.meeting = place.hosts[0];  // nobody meets there, but it tells how far the run reaches
+  self.bootstrap = place.hosts[0];  // nobody meets there, but it tells how far the run reaches
   Task task;
   task.job = join_spec_of(self, settings);
   task.run.timeout = task.job.timeout;

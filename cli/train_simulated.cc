@@ -255,8 +255,8 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                                : roofline_profile(workload, device_of(settings), shares, batch,
                                                   parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
-    profile = scaled_to(std::move(profile),
-                        parse_positive_duration(settings.label("step-time"), settings.text("step-time")));
+    profile = scaled_to(std::move(profile), parse_positive_duration(settings.label("step-time"),
+                                                                    settings.text("step-time")));
   }
   return profile;
 }

@@ -23,7 +23,7 @@ Amount kibibytes_of(const char* file, const std::string& key) {
   return {};
 }
 
-Amount number_in(const std::string& file) {
+Amount amount_in(const std::string& file) {
   std::ifstream in(file);
   std::int64_t number = 0;
   return in >> number ? Amount(number) : Amount();  // "max" is no number
@@ -47,7 +47,7 @@ Bytes available_memory() {
   Bytes least{std::numeric_limits<std::int64_t>::max()};
   for (const Amount& amount :
        {kibibytes_of("/proc/meminfo", "MemAvailable:"), own,
-        left_of(number_in(group + "/memory.max"), number_in(group + "/memory.current"))}) {
+        left_of(amount_in(group + "/memory.max"), amount_in(group + "/memory.current"))}) {
     if (amount) least.count = std::min(least.count, *amount);
   }
   return least;

@@ -6,9 +6,9 @@
 // to the same receiver; then its receiver reduces. Senders never wait: this is Posting::eager of
 // the engines. With rendezvous, a message also waits for its receiver, which takes as long where
 // all ranks enter their rounds together and no link is contended, and longer where some lag behind.
-// A rank enters a round of a stream when the last message of the round before has arrived, so ranks
-// and streams drift apart; but no link can be busy for longer than the whole takes, or, where
-// streams share links, than the whole takes but for its latencies and reductions. The terms are
+// A rank enters a round of a track when the last message of the round before has arrived, so ranks
+// and tracks drift apart; but no link can be busy for longer than the whole takes, or, where
+// tracks share links, than the whole takes but for its latencies and reductions. The terms are
 // those of the path of messages that ends last.
 //
 // Exact if no link carries messages of two rounds or pairs at once; of those that meet, only their

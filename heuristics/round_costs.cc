@@ -24,7 +24,7 @@ class Loads {
         busy_(load_.size(), 0),
         reduction_(static_cast<std::size_t>(setting.positions()), 0) {}
 
-  // Replaces `traffic` by what round `t` sends, which stands for `times` rounds. Streams do not
+  // Replaces `traffic` by what round `t` sends, which stands for `times` rounds. Tracks do not
   // keep step, so that each of them has its links for itself; what they lack together, busy() says.
   void measure(int t, int times, RoundTraffic& traffic) {
     traffic.clear();
@@ -37,12 +37,12 @@ class Loads {
   const std::vector<double>& busy() const { return busy_; }
 
  private:
-  void measure_stream(int stream_begin, int t, int times, RoundTraffic& traffic) {
+  void measure_stream(int track_begin, int t, int times, RoundTraffic& traffic) {
     routes_.clear();
     hops_.clear();
     const std::size_t first = traffic.size();
-    const int end_of_stream = stream_begin + setting_.schedule.ranks();
-    for (int p = stream_begin; p < end_of_stream; ++p) visit(p, t, traffic);
+    const int end_of_stream = track_begin + setting_.schedule.ranks();
+    for (int p = track_begin; p < end_of_stream; ++p) visit(p, t, traffic);
     take_loads(times);
     const LinkId* hop = routes_.data();
     for (std::size_t i = first; i < traffic.size(); ++i) {
@@ -58,34 +58,34 @@ class Loads {
   void visit(int position, int t, RoundTraffic& traffic) {
     reduction_[position] = 0;
     const Rank r = position % setting_.schedule.ranks();
-    const int stream_begin = position - r;
-    const Schedule& stream = setting_.streams[position / setting_.schedule.ranks()];
-    if (t >= stream.rounds()) return;
-    resolve(stream, r, t, round_);
+    const int track_begin = position - r;
+    const Schedule& track = setting_.tracks[position / setting_.schedule.ranks()];
+    if (t >= track.rounds()) return;
+    resolve(track, r, t, round_);
     for (const Op& op : round_.sends()) {
       const double bytes = setting_.bytes(op.chunks);
-      if (bytes > 0) send(r, op.peer, stream_begin, bytes, traffic);
+      if (bytes > 0) send(r, op.peer, track_begin, bytes, traffic);
     }
     double reduced = 0;
     for (const Receipt& receipt : round_.receipts()) {
       const double bytes = setting_.bytes(receipt.chunks);
       for (int i = 0; i < receipt.additions(); ++i) reduced += bytes;
     }
-    // The streams of a rank share its rate.
-    const auto streams = static_cast<double>(setting_.streams.size());
+    // The tracks of a rank share its rate.
+    const auto tracks = static_cast<double>(setting_.tracks.size());
     const double rate = setting_.machine.costs.reduction_rate.bytes_per_second;
-    reduction_[position] = rate > 0 ? reduced * streams / rate : 0;
+    reduction_[position] = rate > 0 ? reduced * tracks / rate : 0;
   }
 
-  void send(Rank from, Rank to, int stream_begin, double bytes, RoundTraffic& traffic) {
+  void send(Rank from, Rank to, int track_begin, double bytes, RoundTraffic& traffic) {
     const Topology& topology = setting_.machine.topology;
     topology.route(setting_.placement[from], setting_.placement[to], route_);
     const RouteSummary summary = summarize(topology, route_);
     for (const LinkId link : route_) load_[link] += bytes;
     routes_.insert(routes_.end(), route_.begin(), route_.end());
     hops_.push_back(static_cast<std::uint32_t>(route_.size()));
-    traffic.push_back({.from = stream_begin + from,
-                       .to = stream_begin + to,
+    traffic.push_back({.from = track_begin + from,
+                       .to = track_begin + to,
                        .level = summary.level,
                        .bytes = bytes,
                        .latency = summary.latency.count(),
@@ -169,7 +169,7 @@ class Rounds {
 CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
                          std::span<const Host> hosts, const VectorSpec& workload)
     : schedule(schedule_of),
-      streams(schedule_of.streams().empty() ? std::span(&schedule_of, 1) : schedule_of.streams()),
+      tracks(schedule_of.tracks().empty() ? std::span(&schedule_of, 1) : schedule_of.tracks()),
       machine(machine_of),
       placement(hosts),
       rounds(schedule_of.runs()) {

@@ -30,7 +30,7 @@ struct CostTerms {
   }
 };
 
-// A message between positions (ranks of a stream), and what its receiver does then: the earliest
+// A message between positions (ranks of a track), and what its receiver does then: the earliest
 // time from its sender's round to the receiver's next.
 struct CostEdge {
   int from;
@@ -62,7 +62,7 @@ struct CostSetting {
     return static_cast<double>(offsets[chunks.first + chunks.count] - offsets[chunks.first]);
   }
 
-  int positions() const { return schedule.ranks() * static_cast<int>(streams.size()); }
+  int positions() const { return schedule.ranks() * static_cast<int>(tracks.size()); }
 
   // How many rounds rounds[i] stands for.
   int times(std::size_t i) const {
@@ -70,7 +70,7 @@ struct CostSetting {
   }
 
   const Schedule& schedule;
-  std::span<const Schedule> streams;
+  std::span<const Schedule> tracks;
   const Machine& machine;
   std::span<const Host> placement;
   double chunk_bytes = 0;

@@ -82,7 +82,7 @@ class PlainRanks final : public RankProgram {
 PlainRanks::PlainRanks(const Scenario& scenario)
     : RankProgram(scenario.schedule.ranks()),
       scenario_(scenario),
-      positions_(ranks() * std::max(1, static_cast<int>(scenario.schedule.streams().size()))),
+      positions_(ranks() * std::max(1, static_cast<int>(scenario.schedule.tracks().size()))),
       known_(static_cast<std::size_t>(positions_)) {
   check(scenario);
   const Schedule& schedule = scenario.schedule;
@@ -92,7 +92,7 @@ PlainRanks::PlainRanks(const Scenario& scenario)
   }
   one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
   const double rate = machine.costs.reduction_rate.bytes_per_second;
-  reduction_seconds_ = rate > 0 ? streams() / rate : 0;
+  reduction_seconds_ = rate > 0 ? tracks() / rate : 0;
   for (std::size_t l = 0; l < machine.topology.links().size(); ++l) {
     capacities_.push_back(machine.topology.capacity(static_cast<LinkId>(l)));
   }
@@ -153,14 +153,14 @@ std::int32_t PlainRanks::new_path(int from, int to) {
 void PlainRanks::turn(int position, int round, Turn& out) {
   out.clear();
   const Rank rank = position % ranks();
-  const int stream_begin = position - rank;
-  const Schedule& schedule = stream_of(scenario_.schedule, position / ranks());
+  const int track_begin = position - rank;
+  const Schedule& schedule = track_of(scenario_.schedule, position / ranks());
   if (round >= schedule.rounds()) return;
   resolve(schedule, rank, round, round_);
   for (const Op& op : round_.sends()) {
     const double bytes = size(op.chunks);
     if (bytes == 0) continue;
-    const int peer = stream_begin + op.peer;
+    const int peer = track_begin + op.peer;
     const std::int32_t route = path(position, peer);
     const LinkPath& on = paths_[static_cast<std::size_t>(route)];
     const MessageCost& message = cost(bytes, on.level);
@@ -176,7 +176,7 @@ void PlainRanks::turn(int position, int round, Turn& out) {
       if (source == rank) continue;  // the own term
       ++out.arrivals;
       if (receipt.folds) reduced += bytes;
-      open_ -= message_code(stream_begin + source, position, round, receipt.chunks);
+      open_ -= message_code(track_begin + source, position, round, receipt.chunks);
     }
   }
   out.reduction = Seconds{reduced * reduction_seconds_};
@@ -221,9 +221,9 @@ void set_times(const RankProgram& program, const std::vector<Seconds>& position_
   outcome.time = last - first;
 }
 
-const Schedule& stream_of(const Schedule& schedule, int stream) {
-  if (schedule.streams().empty()) return schedule;
-  return schedule.streams()[static_cast<std::size_t>(stream)];
+const Schedule& track_of(const Schedule& schedule, int track) {
+  if (schedule.tracks().empty()) return schedule;
+  return schedule.tracks()[static_cast<std::size_t>(track)];
 }
 
 std::unique_ptr<RankProgram> rank_program(const Scenario& scenario) {

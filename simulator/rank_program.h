@@ -1,5 +1,5 @@
-// The Program of a scenario whose positions are its ranks, once for each stream of its schedule:
-// position p is rank p % ranks() in stream p / ranks(). Streams of one rank share its links and, in
+// The Program of a scenario whose positions are its ranks, once for each track of its schedule:
+// position p is rank p % ranks() in track p / ranks(). Tracks of one rank share its links and, in
 // equal parts, its rate of reduction, and nothing else.
 //
 // Sizes, routes and costs are resolved here once: chunk boundaries are a table, and a route is
@@ -24,8 +24,8 @@ class RankProgram : public Program {
   virtual bool matched() const = 0;
 
   int ranks() const { return ranks_; }
-  int streams() const { return positions() / ranks_; }
-  /// When `rank` has ended all its streams, by the ends of all positions.
+  int tracks() const { return positions() / ranks_; }
+  /// When `rank` has ended all its tracks, by the ends of all positions.
   Seconds end_of(int rank, const std::vector<Seconds>& position_end) const;
 
  protected:
@@ -40,8 +40,8 @@ class RankProgram : public Program {
 void set_times(const RankProgram& program, const std::vector<Seconds>& position_end,
                const Scenario& scenario, Outcome& outcome);
 
-/// What stream `stream` of a schedule plays; the schedule itself if it has no others.
-const Schedule& stream_of(const Schedule& schedule, int stream);
+/// What track `track` of a schedule plays; the schedule itself if it has no others.
+const Schedule& track_of(const Schedule& schedule, int track);
 
 /// The scenario must outlive the program. Throws InvalidArgument as check() does, and in turn() as
 /// resolve() does.

@@ -12,15 +12,15 @@ namespace {
 /// Fields that identify a record's measurements; a simulated case is on its own topology.
 MeasuredTime row_of(const Record& record) {
   MeasuredTime row;
-  row.library = record.which.backend;
-  if (record.which.transport == "tf-recvbuf") row.library += " tf-recvbuf";
-  row.algorithm = record.which.algorithm;
-  row.scale = {record.which.workers, record.which.backend == "sim" ? 0 : 1};
-  row.type = record.which.type;
-  row.op = record.which.op;
-  row.in_place = record.which.in_place;
-  row.bytes = record.which.bytes;
-  const Simulated& simulated = record.which.simulated;
+  row.library = record.point.backend;
+  if (record.point.transport == "tf-recvbuf") row.library += " tf-recvbuf";
+  row.algorithm = record.point.algorithm;
+  row.scale = {record.point.workers, record.point.backend == "sim" ? 0 : 1};
+  row.type = record.point.type;
+  row.op = record.point.op;
+  row.in_place = record.point.in_place;
+  row.bytes = record.point.bytes;
+  const Simulated& simulated = record.point.simulated;
   row.system = simulated.topology;
   if (!row.system.empty() && simulated.mapping != "row-major")
     row.system += " " + simulated.mapping;
@@ -35,14 +35,14 @@ RecordFile to_records(const MeasuredTable& table) {
   file.environment["source"] = table.source.empty() ? table.name : table.source;
   for (const MeasuredTime& time : table.times) {
     Record record;
-    record.which.algorithm = time.algorithm;
-    record.which.backend = time.library.empty() ? "unknown" : time.library;
-    record.which.workers = time.scale.ranks;
-    record.which.bytes = time.bytes;
-    record.which.type = time.type;
-    record.which.op = time.op;
-    record.which.in_place = time.in_place;
-    record.which.buffers = Buffers::hot;
+    record.point.algorithm = time.algorithm;
+    record.point.backend = time.library.empty() ? "unknown" : time.library;
+    record.point.workers = time.scale.ranks;
+    record.point.bytes = time.bytes;
+    record.point.type = time.type;
+    record.point.op = time.op;
+    record.point.in_place = time.in_place;
+    record.point.buffers = Buffers::hot;
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
         static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};
@@ -77,14 +77,14 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
-    if (record.which.simulated.collective != "all-reduce") {
+    if (record.point.simulated.collective != "all-reduce") {
       table.notes.push_back(fmt::format("{} of {} left out: {}, no all-reduce", row.algorithm,
-                                        to_string(row.bytes), record.which.simulated.collective));
+                                        to_string(row.bytes), record.point.simulated.collective));
       continue;
     }
     if (row.system.empty()) row.system = stated("system");
     const std::string nodes = stated("nodes");
-    if (!nodes.empty() && record.which.backend != "sim") {
+    if (!nodes.empty() && record.point.backend != "sim") {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;

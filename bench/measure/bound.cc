@@ -20,13 +20,13 @@ constexpr Seconds probe_time{0.1};
 
 }  // namespace
 
-std::optional<Bound> MemoryBounds::operator()(const Case& which, const Measurement& measured) {
-  if (which.bytes < 64_KiB || which.workers < 2 || measured.latency_ns.empty()) return {};
-  const int threads = std::min(which.workers, usable_cores());
+std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measurement& measured) {
+  if (point.bytes < 64_KiB || point.workers < 2 || measured.latency_ns.empty()) return {};
+  const int threads = std::min(point.workers, usable_cores());
   const Bytes most{std::min((256_MiB).count, available_memory().count / 4)};
-  const Bytes working_set = std::min(which.bytes * which.workers, most);
+  const Bytes working_set = std::min(point.bytes * point.workers, most);
   Probe& probe = probes_[{threads, working_set.count}];
-  const Bytes moved = which.bytes * 2 * which.workers;
+  const Bytes moved = point.bytes * 2 * point.workers;
   const Bandwidth reached = moved / Seconds{summarize(measured.latency_ns).median_ns * 1e-9};
   while (probe.times == 0 || (probe.rate < reached && probe.times < most_probes)) {
     probe.rate = std::max(probe.rate, measure_memory_bandwidth(threads, working_set, probe_time));

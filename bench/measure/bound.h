@@ -23,7 +23,7 @@ namespace collbench {
 class MemoryBounds {
  public:
   /// Nothing below 64 KiB, where latency rules and not memory, nor for a single worker.
-  std::optional<Bound> operator()(const Case& which, const Measurement& measured);
+  std::optional<Bound> operator()(const Case& point, const Measurement& measured);
 
  private:
   struct Probe {

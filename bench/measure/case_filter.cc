@@ -73,14 +73,14 @@ bool holds(std::int64_t left, std::string_view comparison, std::int64_t right) {
   return left == right;
 }
 
-bool matches_value(const FilterTerm& term, const std::string& value, const Case& which) {
-  if (term.key == "workers") return holds(which.workers, term.comparison, number("workers", value));
-  if (term.key == "bytes") return holds(which.bytes.count, term.comparison, number("bytes", value));
-  if (term.key == "backend") return which.backend == value;
-  if (term.key == "type") return which.type == parse_data_type(value);
-  if (term.key == "op") return which.op == parse_reduce_op(value);
-  if (term.key == "place") return which.in_place == (value == "in");
-  return which.algorithm == value || which.algorithm.substr(0, which.algorithm.find(':')) == value;
+bool matches_value(const FilterTerm& term, const std::string& value, const Case& point) {
+  if (term.key == "workers") return holds(point.workers, term.comparison, number("workers", value));
+  if (term.key == "bytes") return holds(point.bytes.count, term.comparison, number("bytes", value));
+  if (term.key == "backend") return point.backend == value;
+  if (term.key == "type") return point.type == parse_data_type(value);
+  if (term.key == "op") return point.op == parse_reduce_op(value);
+  if (term.key == "place") return point.in_place == (value == "in");
+  return point.algorithm == value || point.algorithm.substr(0, point.algorithm.find(':')) == value;
 }
 
 }  // namespace
@@ -95,10 +95,10 @@ std::vector<FilterTerm> parse_filter(std::string_view text) {
   return filter;
 }
 
-bool matches(const std::vector<FilterTerm>& filter, const Case& which) {
+bool matches(const std::vector<FilterTerm>& filter, const Case& point) {
   return std::all_of(filter.begin(), filter.end(), [&](const FilterTerm& term) {
     return std::any_of(term.values.begin(), term.values.end(),
-                       [&](const std::string& value) { return matches_value(term, value, which); });
+                       [&](const std::string& value) { return matches_value(term, value, point); });
   });
 }
 

@@ -26,6 +26,6 @@ struct FilterTerm {
 std::vector<FilterTerm> parse_filter(std::string_view text);
 
 /// Whether all terms hold for a case.
-bool matches(const std::vector<FilterTerm>& filter, const Case& which);
+bool matches(const std::vector<FilterTerm>& filter, const Case& point);
 
 }  // namespace collbench

@@ -54,35 +54,35 @@ std::pair<Case, Sampling> read_order(const std::string& order) {
 
 }  // namespace
 
-WorldSpec world_of(const Case& which) {
+WorldSpec world_of(const Case& point) {
   WorldSpec spec;
-  spec.backend = which.backend;
-  spec.ranks = which.workers;
-  spec.algorithm = which.algorithm;
-  spec.bytes = which.bytes;
-  spec.user_bytes = user_buffer_bytes(which);
-  spec.isolate = which.isolate;
-  spec.private_buffers = which.private_buffers;
-  spec.transport = which.transport;
-  spec.devices = which.devices;
-  spec.checksum = which.checksum;
-  spec.inject = which.inject;
+  spec.backend = point.backend;
+  spec.ranks = point.workers;
+  spec.algorithm = point.algorithm;
+  spec.bytes = point.bytes;
+  spec.user_bytes = user_buffer_bytes(point);
+  spec.isolate = point.isolate;
+  spec.private_buffers = point.private_buffers;
+  spec.transport = point.transport;
+  spec.devices = point.devices;
+  spec.checksum = point.checksum;
+  spec.inject = point.inject;
   return spec;
 }
 
-UserBuffers prepare_case(const Backend& backend, const Case& which, RankContext& context) {
-  const WorldSpec spec = world_of(which);
+UserBuffers prepare_case(const Backend& backend, const Case& point, RankContext& context) {
+  const WorldSpec spec = world_of(point);
   communicator_for(backend, spec, context);
-  return {which,
+  return {point,
           backend.user_memory != nullptr ? backend.user_memory(spec, context)
                                          : allocate_pages(spec.user_bytes),
           backend.copies};
 }
 
-Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
+Measurement measure_prepared(const Backend& backend, const Case& point, const Sampling& sampling,
                              RankContext& context, const UserBuffers& buffers) {
   Measurement measured =
-      sample(which, sampling, *context.communicator, *context.rendezvous, buffers);
+      sample(point, sampling, *context.communicator, *context.rendezvous, buffers);
   measured.warnings.insert(measured.warnings.end(), context.remarks.begin(), context.remarks.end());
   if (backend.on_gpus && context.rank == 0) {
     for (std::string& text : slowed_gpus(survey_gpus())) {
@@ -90,7 +90,7 @@ Measurement measure_prepared(const Backend& backend, const Case& which, const Sa
     }
   }
   if (backend.measure_bound != nullptr) {
-    if (const auto bound = backend.measure_bound(world_of(which), context)) {
+    if (const auto bound = backend.measure_bound(world_of(point), context)) {
       measured.bound = Bound{bound->time, bound->reason};
     }
   }
@@ -98,21 +98,21 @@ Measurement measure_prepared(const Backend& backend, const Case& which, const Sa
   return measured;
 }
 
-Measurement measure_case(const Case& which, const Sampling& sampling, RankContext& context) {
+Measurement measure_case(const Case& point, const Sampling& sampling, RankContext& context) {
   if (sampling.pin) pin_to_core(context.rank, sampling.cpus);
-  const Backend& backend = find_backend(which.backend);
-  const UserBuffers buffers = prepare_case(backend, which, context);
-  return measure_prepared(backend, which, sampling, context, buffers);
+  const Backend& backend = find_backend(point.backend);
+  const UserBuffers buffers = prepare_case(backend, point, context);
+  return measure_prepared(backend, point, sampling, context, buffers);
 }
 
-std::string case_order(const Case& which, const Sampling& sampling) {
-  return SortedJson{{"case", to_json(which)}, {"sampling", sampling_value(sampling)}}.dump();
+std::string case_order(const Case& point, const Sampling& sampling) {
+  return SortedJson{{"case", to_json(point)}, {"sampling", sampling_value(sampling)}}.dump();
 }
 
 std::string carry_out_case(RankContext& context, const WorldSpec&, const std::string& order) {
-  const auto [which, sampling] = read_order(order);
+  const auto [point, sampling] = read_order(order);
   Record record;
-  record.measurement = measure_case(which, sampling, context);
+  record.measurement = measure_case(point, sampling, context);
   if (context.rank != 0) return "";
   record.bound = record.measurement.bound;
   return to_json(record);

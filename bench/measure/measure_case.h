@@ -12,20 +12,20 @@
 namespace collbench {
 
 /// The world that a case asks for.
-WorldSpec world_of(const Case& which);
+WorldSpec world_of(const Case& point);
 
 /// What a rank does for itself, which leaves the communicator in the context. Throws as
 /// Backend::make_communicator, and InvalidArgument where memory is missing.
-UserBuffers prepare_case(const Backend& backend, const Case& which, RankContext& context);
+UserBuffers prepare_case(const Backend& backend, const Case& point, RankContext& context);
 /// What all ranks do together, beginning with a comparison of what they are about to do.
-Measurement measure_prepared(const Backend& backend, const Case& which, const Sampling& sampling,
+Measurement measure_prepared(const Backend& backend, const Case& point, const Sampling& sampling,
                              RankContext& context, const UserBuffers& buffers);
 /// Both, on the calling thread, pinned if asked for.
-Measurement measure_case(const Case& which, const Sampling& sampling, RankContext& context);
+Measurement measure_case(const Case& point, const Sampling& sampling, RankContext& context);
 
 /// The case as an order for ranks that are processes, what carries it out there, and its answer,
 /// which only rank 0 gives.
-std::string case_order(const Case& which, const Sampling& sampling);
+std::string case_order(const Case& point, const Sampling& sampling);
 std::string carry_out_case(RankContext& context, const WorldSpec& spec, const std::string& order);
 Measurement read_measurement(const std::string& answer);
 

@@ -16,17 +16,17 @@ namespace {
 
 using TeamKey = std::tuple<std::string, int, bool, bool, std::string>;
 
-TeamKey team_key(const Case& which) {
-  return {which.backend, which.workers, which.isolate, which.private_buffers, which.transport};
+TeamKey team_key(const Case& point) {
+  return {point.backend, point.workers, point.isolate, point.private_buffers, point.transport};
 }
 
 /// What a trial of `auto` holds for.
 using ChoiceKey =
     std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers, bool>;
 
-ChoiceKey choice_key(const Case& which) {
-  return {team_key(which), which.devices,  which.bytes.count, which.type,
-          which.op,        which.in_place, which.buffers,     which.checksum};
+ChoiceKey choice_key(const Case& point) {
+  return {team_key(point), point.devices,  point.bytes.count, point.type,
+          point.op,        point.in_place, point.buffers,     point.checksum};
 }
 
 class Runner {
@@ -41,10 +41,10 @@ class Runner {
   void run_all() {
     for (int cycle = 0; cycle < plan_.cycles; ++cycle) {
       teams_.clear();
-      for (const Case& which : plan_.cases) {
+      for (const Case& point : plan_.cases) {
         if (stopped()) return;
-        plan_.on_start(which, place_++, total());
-        run_one(which);
+        plan_.on_start(point, place_++, total());
+        run_one(point);
       }
     }
   }
@@ -57,11 +57,11 @@ class Runner {
   RunResult& result() { return result_; }
 
  private:
-  void run_one(const Case& which) {
+  void run_one(const Case& point) {
     Record record;
-    record.which = which;
+    record.point = point;
     record.started = now_utc();
-    if (!measure(which, record)) return;
+    if (!measure(point, record)) return;
     RunSummary& summary = result_.summary;
     ++(record.skipped.empty() ? summary.measured : summary.skipped);
     if (!is_right(record)) ++summary.wrong;
@@ -71,17 +71,17 @@ class Runner {
   }
 
   /// Whether it was measured or skipped; not if a stop was requested on the way.
-  bool measure(const Case& which, Record& record) {
-    const Choice choice = first_choice(which);
+  bool measure(const Case& point, Record& record) {
+    const Choice choice = first_choice(point);
     record.algorithm_chosen = choice.algorithm;
     record.choice_reason = choice.reason;
-    Case decided = which;
+    Case decided = point;
     decided.algorithm = choice.algorithm;
     try {
-      std::shared_ptr<Team>& team = teams_[team_key(which)];
+      std::shared_ptr<Team>& team = teams_[team_key(point)];
       if (!team) team = plan_.make(decided, plan_.sampling);
       if (!choice.rivals.empty()) {
-        const Choice& settled = settle(which, choice, *team);
+        const Choice& settled = settle(point, choice, *team);
         if (!result_.summary.stopped_by.empty()) return false;
         decided.algorithm = record.algorithm_chosen = settled.algorithm;
         record.choice_reason = settled.reason;
@@ -96,16 +96,16 @@ class Runner {
     return true;
   }
 
-  Choice first_choice(const Case& which) const {
-    if (which.algorithm != "auto") return {which.algorithm, ""};
-    return plan_.choose(which, plan_.cores > 0 ? plan_.cores : usable_cores());
+  Choice first_choice(const Case& point) const {
+    if (point.algorithm != "auto") return {point.algorithm, ""};
+    return plan_.choose(point, plan_.cores > 0 ? plan_.cores : usable_cores());
   }
 
   /// The outcome of a trial on the team, which is made once in a run.
-  const Choice& settle(const Case& which, const Choice& choice, Team& team) {
-    const auto [settled, is_new] = settled_.try_emplace(choice_key(which));
+  const Choice& settle(const Case& point, const Choice& choice, Team& team) {
+    const auto [settled, is_new] = settled_.try_emplace(choice_key(point));
     if (is_new) {
-      settled->second = try_out(which, choice, plan_.sampling, team, [this] { return stopped(); });
+      settled->second = try_out(point, choice, plan_.sampling, team, [this] { return stopped(); });
     }
     return settled->second;
   }
@@ -120,8 +120,8 @@ class Runner {
 
 }  // namespace
 
-Choice choose_for(const Case& which, int cores) {
-  return choose(which.backend, which.workers, which.bytes, which.type, which.op, cores);
+Choice choose_for(const Case& point, int cores) {
+  return choose(point.backend, point.workers, point.bytes, point.type, point.op, cores);
 }
 
 RunResult run_cases(const RunPlan& plan, const Environment& environment,

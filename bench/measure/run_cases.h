@@ -20,7 +20,7 @@
 namespace collbench {
 
 /// choose() of heuristics/policies/choose.h for a real case.
-Choice choose_for(const Case& which, int cores);
+Choice choose_for(const Case& point, int cores);
 
 struct RunPlan {
   std::vector<Case> cases;

@@ -19,20 +19,20 @@ constexpr int back_to_back_batches = 5;
 constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
 
-std::vector<NamedValue> agreed_values(const Case& which, const Sampling& sampling) {
+std::vector<NamedValue> agreed_values(const Case& point, const Sampling& sampling) {
   const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
-  return {{"algorithm", which.algorithm},
-          {"back end", which.backend},
-          {"workers", std::to_string(which.workers)},
-          {"size", to_string(which.bytes)},
-          {"data type", std::string(to_string(which.type))},
-          {"operator", std::string(to_string(which.op))},
-          {"in place", yes_no(which.in_place)},
-          {"buffers", std::string(to_string(which.buffers))},
-          {"transport", which.transport},
-          {"devices", which.devices},
-          {"checksum", yes_no(which.checksum)},
-          {"injected faults", which.inject},
+  return {{"algorithm", point.algorithm},
+          {"back end", point.backend},
+          {"workers", std::to_string(point.workers)},
+          {"size", to_string(point.bytes)},
+          {"data type", std::string(to_string(point.type))},
+          {"operator", std::string(to_string(point.op))},
+          {"in place", yes_no(point.in_place)},
+          {"buffers", std::string(to_string(point.buffers))},
+          {"transport", point.transport},
+          {"devices", point.devices},
+          {"checksum", yes_no(point.checksum)},
+          {"injected faults", point.inject},
           {"iterations", std::to_string(sampling.iterations)},
           {"warm-up", std::to_string(sampling.warmup)},
           {"interval", std::to_string(sampling.target_interval)},
@@ -43,27 +43,27 @@ std::vector<NamedValue> agreed_values(const Case& which, const Sampling& samplin
 
 class Sampler {
  public:
-  Sampler(const Case& which, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
+  Sampler(const Case& point, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
           const UserBuffers& buffers, const NanosecondClock& clock)
-      : which_(which),
+      : point_(point),
         sampling_(sampling),
         rule_(sampling),
         tested_(tested),
         rendezvous_(rendezvous),
         buffers_(buffers),
         clock_(clock),
-        inputs_(which.type, which.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
+        inputs_(point.type, point.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
         visible_(buffers, inputs_) {}
 
   Measurement run() {
-    require_same(agreed_values(which_, sampling_), rendezvous_);
+    require_same(agreed_values(point_, sampling_), rendezvous_);
     if (sampling_.check) {
       check();
       compare_replicas();
     }
     fill_all();
     warm_up();
-    measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), which_.op);
+    measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     time_latency();
     if (sampling_.back_to_back) time_back_to_back();
     if (sampling_.check) check();
@@ -73,24 +73,24 @@ class Sampler {
 
  private:
   void reduce(std::int64_t set) {
-    tested_.all_reduce(buffers_.in(set), buffers_.out(set), which_.op);
+    tested_.all_reduce(buffers_.in(set), buffers_.out(set), point_.op);
   }
 
   void fill_all() {
     for (int set = 0; set < buffers_.sets(); ++set) {
       visible_.fill(buffers_.in(set), InputKind::exact);
-      if (!which_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);  // first touch
+      if (!point_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);  // first touch
     }
   }
 
   // Runs once on exact inputs; adds up what is wrong and whether bits differ between ranks.
   void check() {
     visible_.fill(buffers_.in(0), InputKind::exact);
-    if (!which_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
+    if (!point_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
     rendezvous_.barrier();
     reduce(0);
     std::int64_t wrong = visible_.count_wrong_results(buffers_.out(0));
-    if (!which_.in_place) wrong += visible_.count_changed_inputs(buffers_.in(0));
+    if (!point_.in_place) wrong += visible_.count_changed_inputs(buffers_.in(0));
     measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
       measured_.wrong += of_rank;
@@ -115,7 +115,7 @@ class Sampler {
 
   // Between timed iterations: nothing, or what a training step does to the buffers.
   void prepare(std::int64_t set) {
-    if (which_.buffers != Buffers::produced) return;
+    if (point_.buffers != Buffers::produced) return;
     visible_.consume(buffers_.out(set));
     visible_.fill(buffers_.in(set), InputKind::exact);
   }
@@ -131,7 +131,7 @@ class Sampler {
     rendezvous_.note_progress();
     // Where ranks share cores, one that began to prepare the next iteration would keep a neighbour
     // from seeing that this one is complete, and its work would count as latency.
-    if (which_.buffers == Buffers::produced) rendezvous_.barrier();
+    if (point_.buffers == Buffers::produced) rendezvous_.barrier();
     return stamp;
   }
 
@@ -204,7 +204,7 @@ class Sampler {
     }
   }
 
-  const Case& which_;
+  const Case& point_;
   const Sampling& sampling_;
   StoppingRule rule_;
   Communicator& tested_;
@@ -245,10 +245,10 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
   }
 }
 
-Measurement sample(const Case& which, const Sampling& sampling, Communicator& tested,
+Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,
                    Rendezvous& rendezvous, const UserBuffers& buffers,
                    const NanosecondClock& clock) {
-  return Sampler(which, sampling, tested, rendezvous, buffers, clock).run();
+  return Sampler(point, sampling, tested, rendezvous, buffers, clock).run();
 }
 
 }  // namespace collbench

@@ -26,7 +26,7 @@ std::int64_t monotonic_ns();
 /// Runs this rank's part and returns the same measurement on every rank, except `played`, which is
 /// this rank's description, and without load warnings. Every rank calls it with equal arguments.
 /// Throws TransportError, saying which rank has what, if the ranks' cases or samplings differ.
-Measurement sample(const Case& which, const Sampling& sampling, Communicator& tested,
+Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,
                    Rendezvous& rendezvous, const UserBuffers& buffers,
                    const NanosecondClock& clock = monotonic_ns);
 

@@ -60,23 +60,23 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
 /// The case without its size, proven possible.
 Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& wanted,
              int workers) {
-  Case which = sweep.common;
+  Case point = sweep.common;
   const Backend& backend = resolve_backend(wanted, algorithm);
-  which.algorithm = algorithm;
-  which.backend = backend.name;
-  which.workers = workers;
-  which.transport = backend.transport_option == "transport"  ? sweep.common.transport
+  point.algorithm = algorithm;
+  point.backend = backend.name;
+  point.workers = workers;
+  point.transport = backend.transport_option == "transport"  ? sweep.common.transport
                     : backend.transport_option == "executor" ? sweep.executor
                                                              : "";
-  if (!backend.takes_devices) which.devices.clear();
+  if (!backend.takes_devices) point.devices.clear();
   // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
   // contradiction.
-  if (backend.is_black_box) which.isolate = which.private_buffers = false;
-  if (algorithm == "auto" && backend.is_black_box) which.algorithm = which.backend;
-  if (algorithm != "auto" && black_box(which.algorithm) == nullptr) {
+  if (backend.is_black_box) point.isolate = point.private_buffers = false;
+  if (algorithm == "auto" && backend.is_black_box) point.algorithm = point.backend;
+  if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
     make_schedule(algorithm, workers);
   }
-  return which;
+  return point;
 }
 
 }  // namespace
@@ -120,12 +120,12 @@ std::vector<Case> sweep_cases(const Sweep& sweep) {
   }
   std::vector<Case> cases;
   for (const Bytes size : sweep_sizes(sweep)) {
-    for (Case which : columns) {
-      which.bytes = size;
+    for (Case point : columns) {
+      point.bytes = size;
       for (const bool in_place : {false, true}) {
         if (in_place ? !sweep.in_place : !sweep.out_of_place) continue;
-        which.in_place = in_place;
-        cases.push_back(which);
+        point.in_place = in_place;
+        cases.push_back(point);
       }
     }
   }

@@ -89,12 +89,12 @@ void order_simulated(std::vector<Record>& records) {
   const auto is_simulated = [](const Record& r) { return r.measurement.exact.has_value(); };
   if (!std::all_of(records.begin(), records.end(), is_simulated)) return;
   const auto key = [](const Record& r) {
-    return std::tuple(r.which.workers, std::string_view(r.which.simulated.topology),
-                      r.which.bytes.count, std::string_view(r.which.algorithm));
+    return std::tuple(r.point.workers, std::string_view(r.point.simulated.topology),
+                      r.point.bytes.count, std::string_view(r.point.algorithm));
   };
   std::sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
     if (key(a) != key(b)) return key(a) < key(b);
-    return to_json(a.which) < to_json(b.which);
+    return to_json(a.point) < to_json(b.point);
   });
 }
 
@@ -127,7 +127,7 @@ SweepFile::SweepFile(const std::string& path, const Environment& environment, bo
   lock_.emplace(unfinished);
   for (const Record& record : records_) {
     log_->append(record);
-    cases_.insert(to_json(record.which));
+    cases_.insert(to_json(record.point));
   }
   std::error_code error;
   std::filesystem::rename(unfinished, path, error);
@@ -136,7 +136,7 @@ SweepFile::SweepFile(const std::string& path, const Environment& environment, bo
 
 void SweepFile::append(const Record& record) {
   log_->append(record);
-  cases_.insert(to_json(record.which));
+  cases_.insert(to_json(record.point));
   records_.push_back(record);
 }
 
@@ -187,13 +187,13 @@ RecordFile merge_records(const std::vector<std::string>& paths) {
     for (Record& record : file.records) {
       if (record.measurement.exact) {
         const auto [found, is_new] =
-            seen.try_emplace(to_json(record.which), merged.records.size(), path);
+            seen.try_emplace(to_json(record.point), merged.records.size(), path);
         if (!is_new) {
           const Exact& before = *merged.records[found->second.first].measurement.exact;
           require(before.time == record.measurement.exact->time,
                   fmt::format("{}: {:.17g} s in '{}' but {:.17g} s in '{}'; simulated times must "
                               "be equal",
-                              case_name(record.which), before.time.count(), found->second.second,
+                              case_name(record.point), before.time.count(), found->second.second,
                               record.measurement.exact->time.count(), path));
           continue;
         }

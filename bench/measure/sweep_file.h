@@ -20,7 +20,7 @@ class SweepFile {
   SweepFile(const std::string& path, const Environment& environment, bool fresh);
 
   /// Whether a record of this very case is there.
-  bool has(const Case& which) const { return cases_.count(to_json(which)) > 0; }
+  bool has(const Case& point) const { return cases_.count(to_json(point)) > 0; }
   void append(const Record& record);
   const std::vector<Record>& records() const { return records_; }
 

@@ -21,8 +21,8 @@ template <typename Property>
 std::string values_of(std::span<const Case> cases, Property property) {
   constexpr std::size_t most_told = 8;
   std::vector<std::string> values;
-  for (const Case& which : cases) {
-    const std::string value(property(which));
+  for (const Case& point : cases) {
+    const std::string value(property(point));
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   if (values.size() <= most_told) return fmt::format("{}", fmt::join(values, ", "));
@@ -59,16 +59,16 @@ std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling&
 /// Teams of a back end whose ranks are bound to an algorithm: one for each.
 class TeamPerAlgorithm final : public Team {
  public:
-  TeamPerAlgorithm(const Case& which, const Sampling& sampling) { team_for(which, sampling); }
-  Measurement measure(const Case& which, const Sampling& sampling) override {
-    return team_for(which, sampling).measure(which, sampling);
+  TeamPerAlgorithm(const Case& point, const Sampling& sampling) { team_for(point, sampling); }
+  Measurement measure(const Case& point, const Sampling& sampling) override {
+    return team_for(point, sampling).measure(point, sampling);
   }
 
  private:
-  Team& team_for(const Case& which, const Sampling& sampling) {
-    std::unique_ptr<Team>& team = teams_[which.algorithm];
+  Team& team_for(const Case& point, const Sampling& sampling) {
+    std::unique_ptr<Team>& team = teams_[point.algorithm];
     if (!team) {
-      team = std::make_unique<StartedTeam>(start_world(world_of(which), sampling.timeout));
+      team = std::make_unique<StartedTeam>(start_world(world_of(point), sampling.timeout));
     }
     return *team;
   }
@@ -78,8 +78,8 @@ class TeamPerAlgorithm final : public Team {
 
 }  // namespace
 
-Measurement StartedTeam::measure(const Case& which, const Sampling& sampling) {
-  const std::vector<Case> cases(static_cast<std::size_t>(world_->ranks()), which);
+Measurement StartedTeam::measure(const Case& point, const Sampling& sampling) {
+  const std::vector<Case> cases(static_cast<std::size_t>(world_->ranks()), point);
   return measure_each(cases, sampling);
 }
 
@@ -109,18 +109,18 @@ void JoinedTeam::compare_plans(std::span<const Case> cases, const Sampling& samp
   require_same(plan_values(cases, sampling, cycles), world_.rendezvous());
 }
 
-Measurement JoinedTeam::measure(const Case& which, const Sampling& sampling) {
+Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {
   Measurement measured;
   const auto run = [&](RankContext& context) {
     std::optional<UserBuffers> buffers;
     together(world_.rendezvous(), [&] {
-      Case here = which;  // as large as the ranks of this machine are
+      Case here = point;  // as large as the ranks of this machine are
       here.workers = world_.ranks_here();
       require_memory(here, available_memory());
-      buffers = prepare_case(world_.backend(), which, context);
+      buffers = prepare_case(world_.backend(), point, context);
     });
     const LoadWatch watch(world_.processes(), world_.ranks_here());
-    measured = measure_prepared(world_.backend(), which, sampling, context, *buffers);
+    measured = measure_prepared(world_.backend(), point, sampling, context, *buffers);
     std::string mine;
     // Without a sight of its neighbours it would take them for foreign load.
     const bool sees_all = std::ssize(world_.processes()) + 1 == world_.ranks_here();
@@ -132,18 +132,18 @@ Measurement JoinedTeam::measure(const Case& which, const Sampling& sampling) {
       for (std::string line; std::getline(lines, line);) measured.warnings.push_back(line);
     }
   };
-  world_.on_all(world_of(which), sampling.timeout, {.run = run, .order = {}, .answer = {}});
+  world_.on_all(world_of(point), sampling.timeout, {.run = run, .order = {}, .answer = {}});
   return measured;
 }
 
-void require_usable(const Case& which) { require_usable(find_backend(which.backend)); }
-void require_possible(const Case& which) { require_possible(world_of(which)); }
+void require_usable(const Case& point) { require_usable(find_backend(point.backend)); }
+void require_possible(const Case& point) { require_possible(world_of(point)); }
 
-std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling) {
-  if (find_backend(which.backend).world_per_algorithm) {
-    return std::make_unique<TeamPerAlgorithm>(which, sampling);
+std::unique_ptr<Team> make_team(const Case& point, const Sampling& sampling) {
+  if (find_backend(point.backend).world_per_algorithm) {
+    return std::make_unique<TeamPerAlgorithm>(point, sampling);
   }
-  return std::make_unique<StartedTeam>(start_world(world_of(which), sampling.timeout));
+  return std::make_unique<StartedTeam>(start_world(world_of(point), sampling.timeout));
 }
 
 }  // namespace collbench

@@ -21,14 +21,14 @@ class Team {
   /// Measures one case on all workers. Throws TransportError, naming the rank, if one is lost,
   /// stuck or disagrees (the team is then unusable), Unavailable if the back end cannot do the
   /// case.
-  virtual Measurement measure(const Case& which, const Sampling& sampling) = 0;
+  virtual Measurement measure(const Case& point, const Sampling& sampling) = 0;
 };
 
 /// Measures in a world that this process has started.
 class StartedTeam final : public Team {
  public:
   explicit StartedTeam(std::unique_ptr<World> world) : world_(std::move(world)) {}
-  Measurement measure(const Case& which, const Sampling& sampling) override;
+  Measurement measure(const Case& point, const Sampling& sampling) override;
   /// The same with a case of its own for each rank, to see that disagreement is found.
   Measurement measure_each(std::span<const Case> cases, const Sampling& sampling);
   const World& world() const { return *world_; }
@@ -45,7 +45,7 @@ class JoinedTeam final : public Team {
   /// Throws TransportError on every rank, "rank 2 has data types f64 where rank 0 has f32", if the
   /// ranks are about to run different things. Collective.
   void compare_plans(std::span<const Case> cases, const Sampling& sampling, int cycles);
-  Measurement measure(const Case& which, const Sampling& sampling) override;
+  Measurement measure(const Case& point, const Sampling& sampling) override;
   JoinedWorld& world() { return world_; }
 
  private:
@@ -53,11 +53,11 @@ class JoinedTeam final : public Team {
 };
 
 /// Throws as require_usable() and require_possible() do, before anything is started.
-void require_usable(const Case& which);
-void require_possible(const Case& which);
+void require_usable(const Case& point);
+void require_possible(const Case& point);
 
 /// Starts `which.workers` workers for the back end, isolation and transport of `which`.
 /// Throws Unavailable with the reason, or InvalidArgument with what would be possible.
-std::unique_ptr<Team> make_team(const Case& which, const Sampling& sampling);
+std::unique_ptr<Team> make_team(const Case& point, const Sampling& sampling);
 
 }  // namespace collbench

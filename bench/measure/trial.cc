@@ -47,8 +47,8 @@ double least(const std::vector<std::int64_t>& samples_ns) {
 
 class Trial {
  public:
-  Trial(const Case& which, const Choice& choice, const Sampling& sampling, Team& team)
-      : which_(which),
+  Trial(const Case& point, const Choice& choice, const Sampling& sampling, Team& team)
+      : point_(point),
         choice_(choice),
         sampling_(sampling),
         team_(team),
@@ -100,7 +100,7 @@ class Trial {
   }
 
   void take_turn(Entrant& entrant, int iterations, int round) {
-    Case turn = which_;
+    Case turn = point_;
     turn.algorithm = entrant.algorithm;
     Sampling sampling = sampling_;
     sampling.iterations = iterations;
@@ -181,7 +181,7 @@ class Trial {
     return {taken.algorithm, reason};
   }
 
-  const Case& which_;
+  const Case& point_;
   const Choice& choice_;
   const Sampling& sampling_;
   Team& team_;
@@ -191,11 +191,11 @@ class Trial {
 
 }  // namespace
 
-Choice try_out(const Case& which, const Choice& choice, const Sampling& sampling, Team& team,
+Choice try_out(const Case& point, const Choice& choice, const Sampling& sampling, Team& team,
                const std::function<bool()>& stopped) {
-  const bool wanted = sampling.trial > Seconds{0} && which.inject.empty();
+  const bool wanted = sampling.trial > Seconds{0} && point.inject.empty();
   if (!wanted || choice.rivals.empty()) return choice;
-  return Trial(which, choice, sampling, team).run(stopped);
+  return Trial(point, choice, sampling, team).run(stopped);
 }
 
 }  // namespace collbench

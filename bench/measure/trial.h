@@ -21,7 +21,7 @@ namespace collbench {
 /// the measurement; gives up where one all-reduce is too slow to try others. `stopped` is asked
 /// before every turn: once it is true `choice` is given back. Throws as Team::measure; a rival that
 /// is refused drops out.
-Choice try_out(const Case& which, const Choice& choice, const Sampling& sampling, Team& team,
+Choice try_out(const Case& point, const Choice& choice, const Sampling& sampling, Team& team,
                const std::function<bool()>& stopped);
 
 }  // namespace collbench

@@ -22,46 +22,46 @@ std::int64_t padded(std::int64_t bytes) {
   return std::max<std::int64_t>((bytes + grain - 1) / grain * grain, grain);
 }
 
-int buffers_per_set(const Case& which) { return which.in_place ? 1 : 2; }
+int buffers_per_set(const Case& point) { return point.in_place ? 1 : 2; }
 
-int set_count(const Case& which) {
-  if (which.buffers != Buffers::cold) return 1;
-  const std::int64_t set = padded(which.bytes.count) * buffers_per_set(which);
+int set_count(const Case& point) {
+  if (point.buffers != Buffers::cold) return 1;
+  const std::int64_t set = padded(point.bytes.count) * buffers_per_set(point);
   return static_cast<int>(cache_bytes() / set) + 2;
 }
 
 }  // namespace
 
-Bytes user_buffer_bytes(const Case& which) {
-  return Bytes{padded(which.bytes.count)} * (buffers_per_set(which) * set_count(which));
+Bytes user_buffer_bytes(const Case& point) {
+  return Bytes{padded(point.bytes.count)} * (buffers_per_set(point) * set_count(point));
 }
 
-void require_memory(const Case& which, Bytes available) {
-  const std::int64_t width = size_of(which.type);
-  require(which.bytes.count >= 0,
-          "a vector of " + std::to_string(which.bytes.count) + " bytes is impossible");
-  require(which.bytes.count % width == 0, to_string(which.bytes) + " is not a whole number of " +
-                                              std::string(to_string(which.type)) + " elements of " +
+void require_memory(const Case& point, Bytes available) {
+  const std::int64_t width = size_of(point.type);
+  require(point.bytes.count >= 0,
+          "a vector of " + std::to_string(point.bytes.count) + " bytes is impossible");
+  require(point.bytes.count % width == 0, to_string(point.bytes) + " is not a whole number of " +
+                                              std::string(to_string(point.type)) + " elements of " +
                                               std::to_string(width) + " B");
-  const double needed = static_cast<double>(which.workers) * buffers_per_set(which) *
-                        set_count(which) * static_cast<double>(padded(which.bytes.count));
+  const double needed = static_cast<double>(point.workers) * buffers_per_set(point) *
+                        set_count(point) * static_cast<double>(padded(point.bytes.count));
   if (needed <= static_cast<double>(available.count)) return;
   const std::string total =
       needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB";
-  throw InvalidArgument(std::to_string(which.workers) + " workers with " +
-                        std::to_string(buffers_per_set(which) * set_count(which)) + " buffers of " +
-                        to_string(which.bytes) + " each need " + total + " of memory; " +
+  throw InvalidArgument(std::to_string(point.workers) + " workers with " +
+                        std::to_string(buffers_per_set(point) * set_count(point)) + " buffers of " +
+                        to_string(point.bytes) + " each need " + total + " of memory; " +
                         to_string(available) + " are available");
 }
 
-UserBuffers::UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies)
+UserBuffers::UserBuffers(const Case& point, std::shared_ptr<std::byte> memory, MemoryCopies copies)
     : memory_(std::move(memory)),
       copies_(copies),
-      count_(which.bytes.count / size_of(which.type)),
-      type_(which.type),
-      stride_(padded(which.bytes.count)),
-      sets_(set_count(which)),
-      in_place_(which.in_place) {}
+      count_(point.bytes.count / size_of(point.type)),
+      type_(point.type),
+      stride_(padded(point.bytes.count)),
+      sets_(set_count(point)),
+      in_place_(point.in_place) {}
 
 Region UserBuffers::region(std::int64_t place) const {
   return {memory_.get() + place * stride_, count_, type_};

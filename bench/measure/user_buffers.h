@@ -17,17 +17,17 @@
 namespace collbench {
 
 /// Bytes of user buffers of one rank, padding included.
-Bytes user_buffer_bytes(const Case& which);
+Bytes user_buffer_bytes(const Case& point);
 
 /// Throws InvalidArgument, saying how much is needed and how much there is, if all ranks' buffers
 /// exceed `available`; and for a size that is negative or not a whole number of elements.
-void require_memory(const Case& which, Bytes available);
+void require_memory(const Case& point, Bytes available);
 
 /// Thread safety: belongs to its rank's thread.
 class UserBuffers {
  public:
   /// `memory` holds user_buffer_bytes(which) bytes, aligned to 64.
-  UserBuffers(const Case& which, std::shared_ptr<std::byte> memory, MemoryCopies copies = {});
+  UserBuffers(const Case& point, std::shared_ptr<std::byte> memory, MemoryCopies copies = {});
 
   int sets() const { return sets_; }
   /// Buffers of set `index`, taken round and round.

@@ -36,10 +36,10 @@ double median(Samples samples) {
   return samples[samples.size() / 2];
 }
 
-// A meeting of all ranks that yields, since std::barrier sleeps in the kernel.
-class Meeting {
+// A barrier of all ranks that yields, since std::barrier sleeps in the kernel.
+class YieldingBarrier {
  public:
-  explicit Meeting(int ranks) : ranks_(ranks) {}
+  explicit YieldingBarrier(int ranks) : ranks_(ranks) {}
   void wait() {
     const int now = round_.load();
     if (arrived_.fetch_add(1) + 1 == ranks_) {
@@ -72,7 +72,7 @@ class Race {
         count_(count),
         iterations_(iterations),
         group_(ranks),
-        meeting_(ranks),
+        barrier_(ranks),
         world_(allocate_shm_world(ranks, {})),
         begin_(static_cast<std::size_t>(ranks)),
         end_(static_cast<std::size_t>(ranks)) {}
@@ -100,18 +100,18 @@ class Race {
       timed(r, i, buffer, times_.executor_us, play);
       timed(r, i, buffer, times_.handwritten_us, [&] { handwritten.all_reduce(buffer); });
     }
-    meeting_.wait();
+    barrier_.wait();
   }
 
   template <class Play>
   void timed(Rank r, int iteration, Region buffer, Samples& samples, Play play) {
     auto* const values = reinterpret_cast<float*>(buffer.data);
     std::fill_n(values, count_, static_cast<float>(r + 1));
-    meeting_.wait();
+    barrier_.wait();
     begin_[static_cast<std::size_t>(r)] = Clock::now();
     play();
     end_[static_cast<std::size_t>(r)] = Clock::now();
-    meeting_.wait();
+    barrier_.wait();
     const auto expected = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
     if (std::count(values, values + count_, expected) != count_) wrong_.store(true);
     if (r == 0 && iteration >= 0) {
@@ -120,7 +120,7 @@ class Race {
       samples.push_back(
           std::chrono::duration<double, std::micro>(last_completion - last_arrival).count());
     }
-    meeting_.wait();
+    barrier_.wait();
   }
 
   std::string name_;
@@ -128,7 +128,7 @@ class Race {
   std::int64_t count_;
   int iterations_;
   HandwrittenGroup group_;
-  Meeting meeting_;
+  YieldingBarrier barrier_;
   std::shared_ptr<std::byte> world_;
   std::vector<Clock::time_point> begin_;
   std::vector<Clock::time_point> end_;

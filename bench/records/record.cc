@@ -60,12 +60,12 @@ Summary summarize(const std::vector<std::int64_t>& samples_ns) {
 
 Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {
   require(time.count() > 0, "a bandwidth needs a time above zero");
-  return record.which.bytes / time;
+  return record.point.bytes / time;
 }
 
 Bandwidth bus_bandwidth(const Record& record, Seconds time) {
-  const double n = record.which.workers;
-  const std::string& collective = record.which.simulated.collective;
+  const double n = record.point.workers;
+  const std::string& collective = record.point.simulated.collective;
   const double passes = collective == "all-reduce" ? 2 : 1;  // halves move half as much
   return {algorithm_bandwidth(record, time).bytes_per_second * passes * (n - 1) / n};
 }

@@ -58,7 +58,7 @@ struct Measurement {
 using Environment = std::map<std::string, std::string>;
 
 struct Record {
-  Case which;
+  Case point;
   std::string algorithm_chosen;  // differs from which.algorithm for "auto"
   std::string choice_reason;     // why auto chose it, in words; empty unless auto
   Measurement measurement;

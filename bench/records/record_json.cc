@@ -58,20 +58,20 @@ Owner fields_of(const Json& value, std::span<const CaseField<Owner>> fields) {
   return owner;
 }
 
-Json case_value(const Case& which) {
-  Json value = fields_value(which, case_fields());
-  if (!which.simulated.topology.empty()) {
-    value["simulated"] = fields_value(which.simulated, simulated_fields());
+Json case_value(const Case& point) {
+  Json value = fields_value(point, case_fields());
+  if (!point.simulated.topology.empty()) {
+    value["simulated"] = fields_value(point.simulated, simulated_fields());
   }
   return value;
 }
 
 Case case_of(const Json& value) {
-  Case which = fields_of(value, case_fields());
+  Case point = fields_of(value, case_fields());
   if (value.contains("simulated")) {
-    which.simulated = fields_of(value["simulated"], simulated_fields());
+    point.simulated = fields_of(value["simulated"], simulated_fields());
   }
-  return which;
+  return point;
 }
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -127,7 +127,7 @@ Exact exact_of(const Json& value) {
 
 Json record_value(const Record& record) {
   const Measurement& measured = record.measurement;
-  Json value = {{"case", case_value(record.which)},
+  Json value = {{"case", case_value(record.point)},
                 {"algorithm_chosen", record.algorithm_chosen},
                 {"choice_reason", record.choice_reason},
                 {"played", measured.played},
@@ -167,7 +167,7 @@ void check_units(const Json& record) {
 Record record_of(const Json& value) {
   check_units(value);
   Record record;
-  record.which = case_of(value.at("case"));
+  record.point = case_of(value.at("case"));
   value.at("algorithm_chosen").get_to(record.algorithm_chosen);
   value.at("choice_reason").get_to(record.choice_reason);
   value.at("started").get_to(record.started);
@@ -279,7 +279,7 @@ std::string to_json(const RecordFile& file) {
          "\n";
 }
 
-std::string to_json(const Case& which) { return dump(case_value(which)); }
+std::string to_json(const Case& point) { return dump(case_value(point)); }
 
 std::string environment_line(const Environment& environment) {
   return dump({{"schema_version", record_schema_version}, {"environment", environment}});

@@ -26,7 +26,7 @@ std::string to_json(const RecordFile& file);
 /// The first line of a JSON Lines file, whose further lines are to_json(Record).
 std::string environment_line(const Environment& environment);
 /// A case as one line, for worker processes.
-std::string to_json(const Case& which);
+std::string to_json(const Case& point);
 
 /// Read them back, records_from_json() both forms of a file. Throw InvalidArgument naming the place
 /// for text that is not of the schema, and for a schema version other than ours.

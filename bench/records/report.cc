@@ -4,17 +4,17 @@
 
 namespace collbench {
 
-std::string case_name(const Case& which) {
-  std::string name = fmt::format("{}/{}", which.algorithm, which.backend);
-  if (which.isolate) name += ".isolate";
-  if (which.private_buffers) name += ".private";
-  if (!which.transport.empty() && which.transport != "raw") name += "." + which.transport;
-  if (which.checksum) name += ".checksum";
-  if (!which.inject.empty()) name += "." + which.inject;
-  name += fmt::format("/workers:{}/{}/{}/{}", which.workers, which.bytes.count,
-                      to_string(which.type), to_string(which.op));
-  if (!which.in_place) name += "/out-of-place";
-  const Simulated& simulated = which.simulated;
+std::string case_name(const Case& point) {
+  std::string name = fmt::format("{}/{}", point.algorithm, point.backend);
+  if (point.isolate) name += ".isolate";
+  if (point.private_buffers) name += ".private";
+  if (!point.transport.empty() && point.transport != "raw") name += "." + point.transport;
+  if (point.checksum) name += ".checksum";
+  if (!point.inject.empty()) name += "." + point.inject;
+  name += fmt::format("/workers:{}/{}/{}/{}", point.workers, point.bytes.count,
+                      to_string(point.type), to_string(point.op));
+  if (!point.in_place) name += "/out-of-place";
+  const Simulated& simulated = point.simulated;
   if (simulated.topology.empty()) return name;
   const Simulated usual;
   const auto add = [&](const char* key, const std::string& value, const std::string& otherwise) {
@@ -34,7 +34,7 @@ std::string case_name(const Case& which) {
   return name;
 }
 
-std::int64_t element_count(const Case& which) { return which.bytes.count / size_of(which.type); }
+std::int64_t element_count(const Case& point) { return point.bytes.count / size_of(point.type); }
 
 bool is_right(const Record& record) {
   return record.measurement.wrong <= 0 && record.measurement.replicas_identical;

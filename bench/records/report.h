@@ -76,10 +76,10 @@ std::unique_ptr<Reporter> junit_reporter(std::ostream& out);
 std::unique_ptr<Reporter> openmetrics_reporter(std::ostream& out);
 
 /// "ring/shm/workers:8/1048576/f32/sum": a name of the case that is stable over versions.
-std::string case_name(const Case& which);
+std::string case_name(const Case& point);
 
 /// The elements of the vector of a case.
-std::int64_t element_count(const Case& which);
+std::int64_t element_count(const Case& point);
 
 /// Whether the check found the result of a record to be right, or was off.
 bool is_right(const Record& record);

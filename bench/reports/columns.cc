@@ -12,8 +12,8 @@ namespace collbench {
 namespace {
 
 std::string algorithm_text(const Row& row) {
-  const bool chosen = row.record.which.algorithm == "auto";
-  return chosen ? "auto: " + row.record.algorithm_chosen : row.record.which.algorithm;
+  const bool chosen = row.record.point.algorithm == "auto";
+  return chosen ? "auto: " + row.record.algorithm_chosen : row.record.point.algorithm;
 }
 
 double bound_us(const Row& row) {
@@ -38,7 +38,7 @@ const Exact& exact_of(const Row& row) {
 
 /// A property of a simulated case; a dash for a real one.
 std::string simulated_text(const Row& row, const std::string& text) {
-  return row.record.which.simulated.topology.empty() || text.empty() ? "-" : text;
+  return row.record.point.simulated.topology.empty() || text.empty() ? "-" : text;
 }
 
 /// What a number shows, and a dash if there is none.
@@ -47,24 +47,24 @@ std::string or_dash(double value, const std::string& text) { return value > 0 ? 
 const Column catalogue[] = {
     {"algorithm", "algorithm", "", 9, true, false, algorithm_text},
     {"backend", "backend", "", 7, true, false,
-     [](const Row& row) { return backend_text(row.record.which); }},
+     [](const Row& row) { return backend_text(row.record.point); }},
     {"workers", "workers", "", 7, false, false,
-     [](const Row& row) { return std::to_string(row.record.which.workers); },
-     [](const Row& row) { return static_cast<double>(row.record.which.workers); }},
+     [](const Row& row) { return std::to_string(row.record.point.workers); },
+     [](const Row& row) { return static_cast<double>(row.record.point.workers); }},
     {"place", "place", "", 5, true, false,
-     [](const Row& row) { return std::string(row.record.which.in_place ? "in" : "out"); }},
+     [](const Row& row) { return std::string(row.record.point.in_place ? "in" : "out"); }},
     {"type", "type", "", 4, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.which.type)); }},
+     [](const Row& row) { return std::string(to_string(row.record.point.type)); }},
     {"op", "op", "", 4, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.which.op)); }},
+     [](const Row& row) { return std::string(to_string(row.record.point.op)); }},
     {"buffers", "buffers", "", 8, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.which.buffers)); }},
+     [](const Row& row) { return std::string(to_string(row.record.point.buffers)); }},
     {"size", "size", "", 9, false, false,
-     [](const Row& row) { return to_string(row.record.which.bytes); },
-     [](const Row& row) { return static_cast<double>(row.record.which.bytes.count); }},
+     [](const Row& row) { return to_string(row.record.point.bytes); },
+     [](const Row& row) { return static_cast<double>(row.record.point.bytes.count); }},
     {"count", "count", "", 10, false, false,
-     [](const Row& row) { return std::to_string(element_count(row.record.which)); },
-     [](const Row& row) { return static_cast<double>(element_count(row.record.which)); }},
+     [](const Row& row) { return std::to_string(element_count(row.record.point)); },
+     [](const Row& row) { return static_cast<double>(element_count(row.record.point)); }},
     {"n", "n", "", 5, false, true,
      [](const Row& row) { return std::to_string(row.figures.latency.n); },
      [](const Row& row) { return static_cast<double>(row.figures.latency.n); }},
@@ -103,15 +103,15 @@ const Column catalogue[] = {
      },
      bound_percent},
     {"topology", "topology", "", 8, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.which.simulated.topology); }},
+     [](const Row& row) { return simulated_text(row, row.record.point.simulated.topology); }},
     {"collective", "collective", "", 14, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.which.simulated.collective); }},
+     [](const Row& row) { return simulated_text(row, row.record.point.simulated.collective); }},
     {"mapping", "mapping", "", 9, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.which.simulated.mapping); }},
+     [](const Row& row) { return simulated_text(row, row.record.point.simulated.mapping); }},
     {"posting", "posting", "", 10, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.which.simulated.posting); }},
+     [](const Row& row) { return simulated_text(row, row.record.point.simulated.posting); }},
     {"protocol", "protocol", "", 8, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.which.simulated.protocol); }},
+     [](const Row& row) { return simulated_text(row, row.record.point.simulated.protocol); }},
     {"time", "time", "(us)", 9, false, true,
      [](const Row& row) { return significant(exact_of(row).time.count() * 1e6); },
      [](const Row& row) { return exact_of(row).time.count(); }},
@@ -143,12 +143,12 @@ const Column& column_called(std::string_view name) {
 template <typename Get>
 std::size_t different(const std::vector<Case>& cases, Get get) {
   std::set<decltype(get(cases.front()))> values;
-  for (const Case& which : cases) values.insert(get(which));
+  for (const Case& point : cases) values.insert(get(point));
   return values.size();
 }
 
-bool is_auto(const Case& which) { return which.algorithm == "auto"; }
-bool is_simulated(const Case& which) { return !which.simulated.topology.empty(); }
+bool is_auto(const Case& point) { return point.algorithm == "auto"; }
+bool is_simulated(const Case& point) { return !point.simulated.topology.empty(); }
 
 /// The columns of how cases are simulated that vary over them.
 void add_varying(const std::vector<Case>& cases, std::vector<std::string>& names) {
@@ -185,13 +185,13 @@ std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
 /// Cells of these are as wide as the cases make them, and rows come one by one.
 std::size_t widest_cell(const Column& column, const std::vector<Case>& cases) {
   std::size_t width = column.width;
-  for (const Case& which : cases) {
+  for (const Case& point : cases) {
     if (column.name == "algorithm") {
       constexpr std::size_t with_choice = 22;  // "auto: " and most names
-      width = std::max(width, is_auto(which) ? with_choice : which.algorithm.size());
+      width = std::max(width, is_auto(point) ? with_choice : point.algorithm.size());
     }
-    if (column.name == "topology") width = std::max(width, which.simulated.topology.size());
-    if (column.name == "backend") width = std::max(width, backend_text(which).size());
+    if (column.name == "topology") width = std::max(width, point.simulated.topology.size());
+    if (column.name == "backend") width = std::max(width, backend_text(point).size());
   }
   return width;
 }
@@ -203,11 +203,11 @@ bool stands_before(const Column& column, const Row& a, const Row& b) {
 
 }  // namespace
 
-std::string backend_text(const Case& which) {
-  if (which.backend == "shm" && which.private_buffers) return "shm-private";
-  if (which.isolate) return which.backend + "-processes";
-  if (which.backend == "grpc" && which.transport != "raw") return "grpc-" + which.transport;
-  return which.backend;
+std::string backend_text(const Case& point) {
+  if (point.backend == "shm" && point.private_buffers) return "shm-private";
+  if (point.isolate) return point.backend + "-processes";
+  if (point.backend == "grpc" && point.transport != "raw") return "grpc-" + point.transport;
+  return point.backend;
 }
 
 std::vector<std::string> column_names() {

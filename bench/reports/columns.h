@@ -47,6 +47,6 @@ std::string cell_text(const Column& column, const Row& row);
 void sort_records(std::vector<Record>& records, const std::vector<std::string>& keys);
 
 /// The back end of a case, with what changes its nature: "shm-processes".
-std::string backend_text(const Case& which);
+std::string backend_text(const Case& point);
 
 }  // namespace collbench

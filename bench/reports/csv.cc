@@ -31,16 +31,16 @@ constexpr std::string_view simulated_columns =
 constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
 std::string case_cells(const Record& record) {
-  const Case& which = record.which;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_quoted(which.algorithm),
-                     csv_quoted(record.algorithm_chosen), which.backend, which.transport, which.workers,
-                     which.isolate, which.private_buffers, to_string(which.type),
-                     to_string(which.op), which.in_place, to_string(which.buffers),
-                     which.bytes.count, element_count(which), record.started);
+  const Case& point = record.point;
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_quoted(point.algorithm),
+                     csv_quoted(record.algorithm_chosen), point.backend, point.transport,
+                     point.workers, point.isolate, point.private_buffers, to_string(point.type),
+                     to_string(point.op), point.in_place, to_string(point.buffers),
+                     point.bytes.count, element_count(point), record.started);
 }
 
 std::string simulated_cells(const Record& record) {
-  const Simulated& simulated = record.which.simulated;
+  const Simulated& simulated = record.point.simulated;
   std::string cells =
       fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology), simulated.collective,
                   simulated.posting, csv_quoted(simulated.mapping), simulated.protocol);
@@ -52,7 +52,7 @@ std::string simulated_cells(const Record& record) {
 
 bool all_simulated(const std::vector<Case>& cases) {
   return std::none_of(cases.begin(), cases.end(),
-                      [](const Case& which) { return which.simulated.topology.empty(); });
+                      [](const Case& point) { return point.simulated.topology.empty(); });
 }
 
 class CsvReporter final : public Reporter {

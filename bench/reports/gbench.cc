@@ -37,12 +37,12 @@ class GbenchReporter final : public Reporter {
     const Figures shown = figures(record);
     if (!shown.valid) return;
     if (!document_["context"].contains("date")) document_["context"]["date"] = record.started;
-    const std::string name = case_name(record.which);
+    const std::string name = case_name(record.point);
     Json entry = {{"name", name},
                   {"run_name", name},
                   {"run_type", "iteration"},
                   {"repetition_index", repetitions_[name]++},
-                  {"threads", record.which.workers},
+                  {"threads", record.point.workers},
                   {"iterations", shown.latency.n},
                   {"real_time", shown.median_us},
                   {"cpu_time", shown.median_us},

@@ -75,7 +75,7 @@ Json samples_of(const Record& record, std::size_t most) {
 
 // The order of the columns is that of `fields` in bench/reports/html/rows.js.
 Json row_of(const Record& record, int source, std::size_t most_samples, NumberedTexts& words) {
-  const Case& which = record.which;
+  const Case& point = record.point;
   const Figures shown = figures(record);
   const Summary& latency = shown.latency;
   const double exact_us =
@@ -87,17 +87,17 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Numbered
     return shown.valid ? number_or_null(value) : Json(nullptr);
   };
   Json row = {source,
-              words(which.algorithm),
+              words(point.algorithm),
               words(record.algorithm_chosen),
-              words(backend_text(which)),
-              which.workers,
-              which.bytes.count,
-              words(std::string(to_string(which.type))),
-              words(std::string(to_string(which.op))),
-              words(which.in_place ? "in place" : "out of place"),
-              words(std::string(to_string(which.buffers))),
-              words(which.simulated.topology),
-              words(simulated_detail(which.simulated)),
+              words(backend_text(point)),
+              point.workers,
+              point.bytes.count,
+              words(std::string(to_string(point.type))),
+              words(std::string(to_string(point.op))),
+              words(point.in_place ? "in place" : "out of place"),
+              words(std::string(to_string(point.buffers))),
+              words(point.simulated.topology),
+              words(simulated_detail(point.simulated)),
               latency.n,
               us(latency.median_ns),
               us(latency.min_ns),

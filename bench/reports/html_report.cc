@@ -30,7 +30,7 @@ void write_element(std::ostream& out, const char* element, const std::string& te
 void write_plain_table(std::ostream& out, const HtmlReport& report) {
   std::vector<Case> cases;
   for (const ReportSource& source : report.sources) {
-    for (const Record& record : source.file.records) cases.push_back(record.which);
+    for (const Record& record : source.file.records) cases.push_back(record.point);
   }
   const std::vector<Column> columns = table_columns({}, cases, true);
   pugi::xml_document document;

@@ -80,8 +80,8 @@ class JunitReporter final : public Reporter {
   void record(const Record& record) override {
     const Figures shown = figures(record);
     JunitCase& one = cases_.emplace_back();
-    one.group = "collbench." + backend_text(record.which);
-    one.name = case_name(record.which);
+    one.group = "collbench." + backend_text(record.point);
+    one.name = case_name(record.point);
     one.seconds = shown.valid ? shown.median_us * 1e-6 : 0;
     if (!record.skipped.empty()) {
       one.result = "skipped";
@@ -107,7 +107,7 @@ class JunitReporter final : public Reporter {
 
 JunitCase case_of(const Verdict& verdict, const GateRule& rule) {
   JunitCase one;
-  one.group = "collbench." + backend_text(verdict.which);
+  one.group = "collbench." + backend_text(verdict.point);
   one.name = verdict.name;
   one.seconds = verdict.head ? verdict.head->typical_ns * 1e-9 : 0;
   one.type = std::string(to_string(verdict.outcome));

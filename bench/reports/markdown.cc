@@ -57,7 +57,7 @@ class MarkdownReporter final : public Reporter {
     const std::string choice = notes_.choice(record);
     if (!choice.empty()) remarks_.push_back(choice);
     if (!record.skipped.empty()) {
-      remarks_.push_back(fmt::format("{} skipped: {}", case_name(record.which), record.skipped));
+      remarks_.push_back(fmt::format("{} skipped: {}", case_name(record.point), record.skipped));
     }
     notes_.count(row);
     std::string line = "|";

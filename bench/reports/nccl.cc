@@ -45,9 +45,9 @@ std::string half_row(const Record* record) {
 /// What one table of nccl-tests holds constant.
 using TableKey = std::tuple<std::string, std::string, int, bool, bool>;
 
-TableKey table_key(const Case& which) {
-  return {which.algorithm, which.backend + which.transport, which.workers, which.isolate,
-          which.private_buffers};
+TableKey table_key(const Case& point) {
+  return {point.algorithm, point.backend + point.transport, point.workers, point.isolate,
+          point.private_buffers};
 }
 
 /// The rows of one size: out of place, in place.
@@ -57,7 +57,7 @@ struct SizeRow {
 };
 
 struct SizeTable {
-  Case which;
+  Case point;
   std::map<std::int64_t, SizeRow> rows;
 };
 
@@ -69,22 +69,22 @@ class NcclReporter final : public Reporter {
     if (environment.count("source") > 0) source_ = environment.at("source");
     host_ = environment.count("host") > 0 ? environment.at("host") : "unknown";
     version_ = environment.count("version") > 0 ? environment.at("version") : "unknown";
-    for (const Case& which : cases) sizes_.push_back(which.bytes.count);
+    for (const Case& point : cases) sizes_.push_back(point.bytes.count);
     std::sort(sizes_.begin(), sizes_.end());
     sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
   }
 
   void record(const Record& record) override {
-    const auto [found, is_new] = tables_.try_emplace(table_key(record.which));
+    const auto [found, is_new] = tables_.try_emplace(table_key(record.point));
     if (is_new) {
-      order_.push_back(table_key(record.which));
-      found->second.which = record.which;
+      order_.push_back(table_key(record.point));
+      found->second.point = record.point;
     }
-    SizeRow& row = found->second.rows[record.which.bytes.count];
+    SizeRow& row = found->second.rows[record.point.bytes.count];
     Record kept = record;
     kept.measurement.skew_ns.clear();
     kept.measurement.back_to_back_ns.clear();
-    (record.which.in_place ? row.in_place : row.out_of_place).push_back(std::move(kept));
+    (record.point.in_place ? row.in_place : row.out_of_place).push_back(std::move(kept));
   }
 
   void end(const RunSummary& /*summary*/) override {
@@ -94,7 +94,7 @@ class NcclReporter final : public Reporter {
 
  private:
   void print(const SizeTable& table) {
-    print_heading(table.which);
+    print_heading(table.point);
     std::int64_t wrong = 0;
     double bandwidth = 0;
     int figures_counted = 0;
@@ -103,9 +103,9 @@ class NcclReporter final : public Reporter {
       for (std::size_t cycle = 0; cycle < cycles; ++cycle) {
         const auto* out = cycle < row.out_of_place.size() ? &row.out_of_place[cycle] : nullptr;
         const auto* in = cycle < row.in_place.size() ? &row.in_place[cycle] : nullptr;
-        const Case& which = (out == nullptr ? in : out)->which;
+        const Case& point = (out == nullptr ? in : out)->point;
         out_ << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes,
-                            element_count(which), nccl_type_name(which.type), to_string(which.op),
+                            element_count(point), nccl_type_name(point.type), to_string(point.op),
                             -1, half_row(out), half_row(in));
         for (const Record* half : {out, in}) {
           if (half == nullptr || !figures(*half).valid) continue;
@@ -120,7 +120,7 @@ class NcclReporter final : public Reporter {
                         figures_counted == 0 ? 0.0 : bandwidth / figures_counted);
   }
 
-  void print_heading(const Case& which) {
+  void print_heading(const Case& point) {
     const bool by_step = sizes_.size() > 2 && sizes_[2] - sizes_[1] == sizes_[1] - sizes_[0];
     const double ratio = sizes_.size() > 1 && sizes_[0] > 0
                              ? static_cast<double>(sizes_[1]) / static_cast<double>(sizes_[0])
@@ -128,15 +128,15 @@ class NcclReporter final : public Reporter {
     const std::string step = by_step ? fmt::format("{}(bytes)", sizes_[1] - sizes_[0])
                                      : fmt::format("{:.3g}(factor)", ratio);
     out_ << (source_.empty() ? fmt::format("# collbench {}: {} on {}, {} workers\n", version_,
-                                           which.algorithm, which.backend, which.workers)
-                             : fmt::format("# {}: {} {}, {} ranks\n", source_, which.backend,
-                                           which.algorithm, which.workers));
+                                           point.algorithm, point.backend, point.workers)
+                             : fmt::format("# {}: {} {}, {} ranks\n", source_, point.backend,
+                                           point.algorithm, point.workers));
     out_ << fmt::format(
         "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} "
         "agg iters: 1 validation: {} graph: 0\n#\n# Using devices\n",
-        which.isolate || which.backend != "shm" ? 1 : which.workers, sizes_.front(), sizes_.back(),
+        point.isolate || point.backend != "shm" ? 1 : point.workers, sizes_.front(), sizes_.back(),
         step, sampling_.warmup, sampling_.iterations, sampling_.check ? 1 : 0);
-    for (int rank = 0; rank < which.workers; ++rank) {
+    for (int rank = 0; rank < point.workers; ++rank) {
       if (!source_.empty()) break;  // another's devices are not in its table
       out_ << fmt::format("#  Rank {:>2} Group  0 on {} device {:>2} [CPU]\n", rank, host_, rank);
     }

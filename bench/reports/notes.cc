@@ -13,8 +13,8 @@ constexpr std::size_t most_warnings = 8;
 template <typename Get>
 auto distinct(const std::vector<Case>& cases, Get get) {
   std::vector<decltype(get(cases.front()))> values;
-  for (const Case& which : cases) {
-    const auto value = get(which);
+  for (const Case& point : cases) {
+    const auto value = get(point);
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   return values;
@@ -98,9 +98,9 @@ std::string RunNotes::choice(const Record& record) {
   if (record.choice_reason.empty()) return "";
   std::string text =
       fmt::format("auto on {} for {} workers is {}: {}",
-                  record.which.simulated.topology.empty() ? record.which.backend
-                                                          : record.which.simulated.topology,
-                  record.which.workers, record.algorithm_chosen, record.choice_reason);
+                  record.point.simulated.topology.empty() ? record.point.backend
+                                                          : record.point.simulated.topology,
+                  record.point.workers, record.algorithm_chosen, record.choice_reason);
   return choices_.insert(text).second ? text : "";
 }
 
@@ -112,13 +112,13 @@ void RunNotes::count(const Row& row) {
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
     if (warnings_.size() == most_warnings) continue;
-    warnings_.push_back(fmt::format("{} {} on {}: {}", to_string(record.which.bytes),
-                                    record.which.algorithm, backend_text(record.which), warning));
+    warnings_.push_back(fmt::format("{} {} on {}: {}", to_string(record.point.bytes),
+                                    record.point.algorithm, backend_text(record.point), warning));
   }
   if (row.figures.busbw_GBps <= best_busbw_) return;
   best_busbw_ = row.figures.busbw_GBps;
-  best_case_ = fmt::format("{} with {}, {} workers", to_string(record.which.bytes),
-                           record.algorithm_chosen, record.which.workers);
+  best_case_ = fmt::format("{} with {}, {} workers", to_string(record.point.bytes),
+                           record.algorithm_chosen, record.point.workers);
 }
 
 std::vector<std::string> RunNotes::warnings() const {

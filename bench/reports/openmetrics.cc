@@ -52,12 +52,12 @@ std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{}=\"{}\"", name, escaped(value));
 }
 
-std::string case_labels(const Case& which, int cycle) {
+std::string case_labels(const Case& point, int cycle) {
   return fmt::format(
-      "{},{},{},{},{},{},{}", label("case", case_name(which)), label("algorithm", which.algorithm),
-      label("backend", backend_text(which)), label("workers", std::to_string(which.workers)),
-      label("size_bytes", std::to_string(which.bytes.count)),
-      label("data_type", to_string(which.type)), label("cycle", std::to_string(cycle)));
+      "{},{},{},{},{},{},{}", label("case", case_name(point)), label("algorithm", point.algorithm),
+      label("backend", backend_text(point)), label("workers", std::to_string(point.workers)),
+      label("size_bytes", std::to_string(point.bytes.count)),
+      label("data_type", to_string(point.type)), label("cycle", std::to_string(cycle)));
 }
 
 class OpenMetricsReporter final : public Reporter {
@@ -74,7 +74,7 @@ class OpenMetricsReporter final : public Reporter {
   void record(const Record& record) override {
     const Figures shown = figures(record);
     if (!shown.valid) return;
-    const std::string labels = case_labels(record.which, ++cycles_[case_name(record.which)]);
+    const std::string labels = case_labels(record.point, ++cycles_[case_name(record.point)]);
     const auto latency = [&](const char* what, double ns) {
       families_.add("collbench_latency_seconds", fmt::format("{},stat=\"{}\"", labels, what),
                     ns * 1e-9);

@@ -35,11 +35,11 @@ std::string gnuplot_quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string row_title(const Case& which) {
-  std::string title = fmt::format("{} workers on {}, {} {}", which.workers, backend_text(which),
-                                  to_string(which.type), to_string(which.op));
-  if (!which.simulated.topology.empty()) title += ", " + which.simulated.topology;
-  if (!which.in_place) title += ", out of place";
+std::string row_title(const Case& point) {
+  std::string title = fmt::format("{} workers on {}, {} {}", point.workers, backend_text(point),
+                                  to_string(point.type), to_string(point.op));
+  if (!point.simulated.topology.empty()) title += ", " + point.simulated.topology;
+  if (!point.in_place) title += ", out of place";
   return title;
 }
 
@@ -48,16 +48,16 @@ std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
   std::map<std::string, std::size_t> places;
   for (const Record& record : records) {
     const Figures shown = figures(record);
-    if (!shown.valid || shown.busbw_GBps <= 0 || record.which.bytes.count <= 0) continue;
-    const std::string title = row_title(record.which);
+    if (!shown.valid || shown.busbw_GBps <= 0 || record.point.bytes.count <= 0) continue;
+    const std::string title = row_title(record.point);
     const auto [found, is_new] = places.try_emplace(title, rows.size());
     if (is_new) rows.push_back({title, {}, 0});
     PlotRow& row = rows[found->second];
     auto series = std::find_if(row.series.begin(), row.series.end(), [&](const Series& other) {
-      return other.name == record.which.algorithm;
+      return other.name == record.point.algorithm;
     });
     if (series == row.series.end()) {
-      row.series.push_back({record.which.algorithm, {}});
+      row.series.push_back({record.point.algorithm, {}});
       series = std::prev(row.series.end());
     }
     series->points.push_back(&record);
@@ -73,7 +73,7 @@ std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
 void write_data(std::ostream& out, std::size_t row, std::size_t number, const Series& series) {
   std::vector<const Record*> points = series.points;
   std::stable_sort(points.begin(), points.end(), [](const Record* a, const Record* b) {
-    return a->which.bytes.count < b->which.bytes.count;
+    return a->point.bytes.count < b->point.bytes.count;
   });
   out << fmt::format("$s{}_{} << EOD\n", row, number);
   for (const Record* record : points) {
@@ -86,7 +86,7 @@ void write_data(std::ostream& out, std::size_t row, std::size_t number, const Se
     const double work = shown.busbw_GBps * us;
     const double bound = record->bound ? record->bound->time.count() * 1e6 : 0;
     out << fmt::format("{} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {} {}\n",
-                       record->which.bytes.count, shown.busbw_GBps, work / p75, work / p25, us, p25,
+                       record->point.bytes.count, shown.busbw_GBps, work / p75, work / p25, us, p25,
                        p75, bound > 0 ? fmt::format("{:.9g}", work / bound) : "NaN",
                        bound > 0 ? fmt::format("{:.9g}", bound) : "NaN");
   }

@@ -42,18 +42,18 @@ std::vector<ReplayedLink> links_of(const Scenario& scenario, const Outcome& outc
 std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_t limit) {
   // Better: more ranks, then more bytes, then less time.
   const auto better = [](const Record& a, const Record& b) {
-    if (a.which.workers != b.which.workers) return a.which.workers > b.which.workers;
-    if (a.which.bytes.count != b.which.bytes.count) {
-      return a.which.bytes.count > b.which.bytes.count;
+    if (a.point.workers != b.point.workers) return a.point.workers > b.point.workers;
+    if (a.point.bytes.count != b.point.bytes.count) {
+      return a.point.bytes.count > b.point.bytes.count;
     }
     return a.measurement.exact->time < b.measurement.exact->time;
   };
   std::vector<const Record*> chosen;  // one per topology, in the order of the records
   for (const Record& record : records) {
-    if (!record.measurement.exact || record.which.workers > most_drawn_ranks) continue;
-    if (record.which.simulated.collective != "all-reduce") continue;
+    if (!record.measurement.exact || record.point.workers > most_drawn_ranks) continue;
+    if (record.point.simulated.collective != "all-reduce") continue;
     const auto same = std::find_if(chosen.begin(), chosen.end(), [&](const Record* other) {
-      return other->which.simulated.topology == record.which.simulated.topology;
+      return other->point.simulated.topology == record.point.simulated.topology;
     });
     if (same == chosen.end()) {
       chosen.push_back(&record);
@@ -62,30 +62,30 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
     }
   }
   std::stable_sort(chosen.begin(), chosen.end(), [](const Record* a, const Record* b) {
-    return a->which.workers > b->which.workers;
+    return a->point.workers > b->point.workers;
   });
   std::vector<Case> cases;
   for (const Record* record : chosen) {
     if (cases.size() == limit) break;
-    cases.push_back(record->which);
+    cases.push_back(record->point);
     cases.back().algorithm = record->algorithm_chosen;
   }
   return cases;
 }
 
-Replay replay(const Case& which) {
+Replay replay(const Case& point) {
   CaseBinder binder;
-  Case played_case = which;
+  Case played_case = point;
   std::string& engine = played_case.simulated.engine;
   if (engine != "simgrid") engine = "fluid";
   const Played played = play_case(played_case, binder, most_messages);
   Replay out;
-  out.name = case_name(which);
+  out.name = case_name(point);
   out.topology = played.scenario.machine.topology.name();
   out.engine = std::string(to_string(played.outcome.engine));
   out.bottleneck = explain_bottleneck(played.scenario, played.outcome);
   out.time_us = played.outcome.time.count() * 1e6;
-  out.ranks = which.workers;
+  out.ranks = point.workers;
   for (const Transfer& transfer : played.outcome.transfers) {
     out.messages.push_back({transfer.from, transfer.to, transfer.round, transfer.bytes,
                             transfer.ready.count() * 1e6, transfer.start.count() * 1e6,
@@ -102,12 +102,12 @@ Replay replay(const Case& which) {
 std::vector<Replay> replays_of(const std::vector<Record>& records, std::size_t limit,
                                std::vector<std::string>& notes) {
   std::vector<Replay> replays;
-  for (const Case& which : cases_to_replay(records, limit)) {
+  for (const Case& point : cases_to_replay(records, limit)) {
     try {
-      replays.push_back(replay(which));
+      replays.push_back(replay(point));
     } catch (const InvalidArgument& error) {
       notes.push_back(
-          fmt::format("{} could not be played again: {}", case_name(which), error.what()));
+          fmt::format("{} could not be played again: {}", case_name(point), error.what()));
     }
   }
   return replays;

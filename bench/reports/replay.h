@@ -62,7 +62,7 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
 
 /// Plays a case on the fluid engine unless it names simgrid. Throws InvalidArgument if this version
 /// does not know its topology, algorithm or settings.
-Replay replay(const Case& which);
+Replay replay(const Case& point);
 
 /// All of cases_to_replay(); those that cannot be played are listed in `notes`.
 std::vector<Replay> replays_of(const std::vector<Record>& records, std::size_t limit,

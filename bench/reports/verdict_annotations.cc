@@ -71,7 +71,7 @@ void write_annotations(std::ostream& out, const std::vector<Record>& records) {
   std::vector<Annotation> wrong;
   for (const Record& record : records) {
     if (is_right(record)) continue;
-    wrong.push_back({"wrong: " + case_name(record.which), wrong_text(record)});
+    wrong.push_back({"wrong: " + case_name(record.point), wrong_text(record)});
   }
   annotate_all(out, "error", wrong);
   out << std::flush;

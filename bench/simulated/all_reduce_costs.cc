@@ -13,16 +13,16 @@ namespace collbench {
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
                                int workers)
     : machine_(machine(topology, workers)) {
-  which_.algorithm = algorithm;
-  which_.backend = "sim";
-  which_.workers = workers;
-  which_.simulated.topology = topology;
-  which_.simulated.equal_chunks = true;
+  point_.algorithm = algorithm;
+  point_.backend = "sim";
+  point_.workers = workers;
+  point_.simulated.topology = topology;
+  point_.simulated.equal_chunks = true;
 }
 
 AllReduceCosts::Play AllReduceCosts::ask_nccl(Bytes size) const {
   const NcclInputs inputs =
-      nccl_inputs(machine_, which_.workers, nodes_of(machine_.topology.layout(), which_.workers));
+      nccl_inputs(machine_, point_.workers, nodes_of(machine_.topology.layout(), point_.workers));
   const std::vector<NcclTime> times = nccl_times(inputs, size);
   const NcclTime& best =
       *std::min_element(times.begin(), times.end(),
@@ -32,12 +32,12 @@ AllReduceCosts::Play AllReduceCosts::ask_nccl(Bytes size) const {
 }
 
 AllReduceCosts::Play AllReduceCosts::play(Bytes size) {
-  if (which_.workers == 1) return {};
-  if (which_.algorithm == "nccl") return ask_nccl(size);
-  Case which = which_;
-  which.bytes = size;
-  if (which.algorithm == "auto") which.algorithm = binder_.decide_algorithm(which).name;
-  const Measurement measured = measure_simulated(which, binder_);
+  if (point_.workers == 1) return {};
+  if (point_.algorithm == "nccl") return ask_nccl(size);
+  Case point = point_;
+  point.bytes = size;
+  if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).name;
+  const Measurement measured = measure_simulated(point, binder_);
   return {measured.exact->time, measured.played};
 }
 

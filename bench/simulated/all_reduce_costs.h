@@ -35,7 +35,7 @@ class AllReduceCosts {
   Play play(Bytes size);
   Play ask_nccl(Bytes size) const;
 
-  Case which_;
+  Case point_;
   CaseBinder binder_;
   Machine machine_;
   std::map<Bytes, Play> plays_;

@@ -64,13 +64,13 @@ void append_cases(const SimulatedSweep& sweep, const Case& common,
       for (const std::string& mapping : sweep.mappings) {
         for (const std::string& posting : sweep.postings) {
           for (const std::string& protocol : sweep.protocols) {
-            Case which = common;
-            which.algorithm = name;
-            which.bytes = size;
-            which.simulated.mapping = mapping;
-            which.simulated.posting = posting;
-            which.simulated.protocol = protocol;
-            cases.push_back(std::move(which));
+            Case point = common;
+            point.algorithm = name;
+            point.bytes = size;
+            point.simulated.mapping = mapping;
+            point.simulated.posting = posting;
+            point.simulated.protocol = protocol;
+            cases.push_back(std::move(point));
           }
         }
       }

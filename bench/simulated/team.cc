@@ -28,10 +28,10 @@ constexpr double agreement = 1e-9;  // relative, between engines
 constexpr std::size_t most_finalists = 4;
 constexpr std::int64_t most_final_messages = 150'000;
 
-Schedule part_of(const AlgorithmSpec& algorithm, const Case& which) {
-  const std::string& collective = which.simulated.collective;
-  if (collective == "all-reduce") return make_schedule(algorithm, which.workers, which.bytes);
-  const Schedule whole = make_schedule(algorithm, which.workers);
+Schedule part_of(const AlgorithmSpec& algorithm, const Case& point) {
+  const std::string& collective = point.simulated.collective;
+  if (collective == "all-reduce") return make_schedule(algorithm, point.workers, point.bytes);
+  const Schedule whole = make_schedule(algorithm, point.workers);
   if (collective == "reduce-scatter") return reduce_scatter_half(whole);
   if (collective == "all-gather") return all_gather_half(whole);
   const std::vector<std::string> known{"all-reduce", "reduce-scatter", "all-gather"};
@@ -40,8 +40,8 @@ Schedule part_of(const AlgorithmSpec& algorithm, const Case& which) {
 }
 
 /// The scenario without a protocol.
-Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmSpec& algorithm) {
-  const Simulated& simulated = which.simulated;
+Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmSpec& algorithm) {
+  const Simulated& simulated = point.simulated;
   Disturbance disturbance;
   disturbance.jitter = simulated.jitter;
   disturbance.seed = simulated.seed;
@@ -51,12 +51,12 @@ Scenario scenario_of(const Case& which, const Machine& machine, const AlgorithmS
     const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
     slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
   }
-  return Scenario{.schedule = part_of(algorithm, which),
+  return Scenario{.schedule = part_of(algorithm, point),
                   .machine = std::move(slowed),
-                  .placement = place(simulated.mapping, which.workers, machine.topology),
-                  .count = element_count(which),
-                  .type = which.type,
-                  .op = which.op,
+                  .placement = place(simulated.mapping, point.workers, machine.topology),
+                  .count = element_count(point),
+                  .type = point.type,
+                  .op = point.op,
                   .posting = parse_posting(simulated.posting),
                   .protocol = {},
                   .equal_chunks = simulated.equal_chunks,
@@ -71,14 +71,14 @@ Outcome predicted(Scenario scenario) {
 
 /// Whether a policy, which knows nothing else, predicts the case as it is: then only the best of
 /// its candidates need another look.
-bool is_as_policies_see_it(const Case& which) {
+bool is_as_policies_see_it(const Case& point) {
   Simulated plain;
-  plain.topology = which.simulated.topology;
-  plain.engine = which.simulated.engine;
-  plain.real_data = which.simulated.real_data;
-  plain.seed = which.simulated.seed;
-  plain.equal_chunks = which.simulated.equal_chunks;
-  return which.simulated == plain;
+  plain.topology = point.simulated.topology;
+  plain.engine = point.simulated.engine;
+  plain.real_data = point.simulated.real_data;
+  plain.seed = point.simulated.seed;
+  plain.equal_chunks = point.simulated.equal_chunks;
+  return point.simulated == plain;
 }
 
 /// A candidate of `auto` with its predicted time.
@@ -145,8 +145,8 @@ bool is_in_network(const std::string& name, const Machine& machine) {
   return switches && switches->name == name;
 }
 
-const Machine& CaseBinder::machine_of(const Case& which) {
-  const std::pair key{which.simulated.topology, which.workers};
+const Machine& CaseBinder::machine_of(const Case& point) {
+  const std::pair key{point.simulated.topology, point.workers};
   auto found = machines_.find(key);
   if (found == machines_.end()) {
     found = machines_.emplace(key, machine(key.first, key.second)).first;
@@ -166,13 +166,13 @@ Decided CaseBinder::decide_protocol(const Scenario& scenario) {
   return decide(std::move(candidates));
 }
 
-BoundCase CaseBinder::bind(const Case& which) {
-  const Machine& machine = machine_of(which);
+BoundCase CaseBinder::bind(const Case& point) {
+  const Machine& machine = machine_of(point);
   const AlgorithmSpec spec =
-      fit_to(parse_algorithm_spec(which.algorithm), machine.topology, which.workers);
-  BoundCase bound{scenario_of(which, machine, spec), to_string(spec)};
+      fit_to(parse_algorithm_spec(point.algorithm), machine.topology, point.workers);
+  BoundCase bound{scenario_of(point, machine, spec), to_string(spec)};
   const std::vector<Protocol>& ladder = machine.costs.protocols;
-  const std::string& wanted = which.simulated.protocol;
+  const std::string& wanted = point.simulated.protocol;
   if (wanted == "auto") {
     if (!ladder.empty()) bound.scenario.protocol = decide_protocol(bound.scenario).name;
     return bound;
@@ -187,24 +187,24 @@ BoundCase CaseBinder::bind(const Case& which) {
   return bound;
 }
 
-Decided CaseBinder::decide_algorithm(const Case& which) {
-  const Machine& machine = machine_of(which);
+Decided CaseBinder::decide_algorithm(const Case& point) {
+  const Machine& machine = machine_of(point);
   Question question;
-  question.bytes = which.bytes;
-  question.type = which.type;
-  question.op = which.op;
-  question.workers = which.workers;
-  question.nodes = nodes_of(machine.topology.layout(), which.workers);
+  question.bytes = point.bytes;
+  question.type = point.type;
+  question.op = point.op;
+  question.workers = point.workers;
+  question.nodes = nodes_of(machine.topology.layout(), point.workers);
   question.machine = &machine;
-  const bool as_asked = is_as_policies_see_it(which);
+  const bool as_asked = is_as_policies_see_it(point);
   std::vector<Finalist> candidates;
   for (const auto& asked : ask(find_policy("auto"), question).candidates) {
     if (!asked.refused.empty()) continue;
     if (as_asked && candidates.size() == most_finalists) break;  // they are sorted
-    Case candidate = which;
+    Case candidate = point;
     candidate.algorithm = asked.algorithm;
     if (is_in_network(asked.algorithm, machine)) {
-      if (which.simulated.collective != "all-reduce" || messages_only_) continue;
+      if (point.simulated.collective != "all-reduce" || messages_only_) continue;
       candidates.push_back({asked.algorithm, std::nullopt, *asked.time, 0});
       continue;
     }
@@ -217,21 +217,21 @@ Decided CaseBinder::decide_algorithm(const Case& which) {
       continue;  // has no such half
     }
   }
-  require(!candidates.empty(), fmt::format("no algorithm fits {} workers on {}", which.workers,
-                                           which.simulated.topology));
+  require(!candidates.empty(), fmt::format("no algorithm fits {} workers on {}", point.workers,
+                                           point.simulated.topology));
   return decide(std::move(candidates));
 }
 
-std::optional<Measurement> CaseBinder::measure_in_network(const Case& which) {
-  const Machine& machine = machine_of(which);
-  if (!is_in_network(which.algorithm, machine)) return {};
-  require(which.simulated.collective == "all-reduce",
-          fmt::format("{}: switches add whole vectors; it has no {}", which.algorithm,
-                      which.simulated.collective));
-  const Prediction prediction = predict_in_network(machine, which.workers, which.bytes);
+std::optional<Measurement> CaseBinder::measure_in_network(const Case& point) {
+  const Machine& machine = machine_of(point);
+  if (!is_in_network(point.algorithm, machine)) return {};
+  require(point.simulated.collective == "all-reduce",
+          fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
+                      point.simulated.collective));
+  const Prediction prediction = predict_in_network(machine, point.workers, point.bytes);
   Measurement measured;
   measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));
-  measured.played = fmt::format("{} (switches add)", which.algorithm);
+  measured.played = fmt::format("{} (switches add)", point.algorithm);
   Exact exact;
   exact.time = prediction.time();
   exact.engine = "model";
@@ -241,17 +241,17 @@ std::optional<Measurement> CaseBinder::measure_in_network(const Case& which) {
   return measured;
 }
 
-Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit) {
-  Scenario scenario = binder.bind(which).scenario;
+Played play_case(const Case& point, CaseBinder& binder, std::int64_t trace_limit) {
+  Scenario scenario = binder.bind(point).scenario;
   scenario.trace_limit = trace_limit;
-  Outcome outcome = simulate(scenario, parse_engine(which.simulated.engine));
+  Outcome outcome = simulate(scenario, parse_engine(point.simulated.engine));
   return {std::move(scenario), std::move(outcome)};
 }
 
-Measurement measure_simulated(const Case& which, CaseBinder& binder) {
-  if (std::optional<Measurement> added = binder.measure_in_network(which)) return *added;
-  const BoundCase bound = binder.bind(which);
-  const Outcome outcome = simulate(bound.scenario, parse_engine(which.simulated.engine));
+Measurement measure_simulated(const Case& point, CaseBinder& binder) {
+  if (std::optional<Measurement> added = binder.measure_in_network(point)) return *added;
+  const BoundCase bound = binder.bind(point);
+  const Outcome outcome = simulate(bound.scenario, parse_engine(point.simulated.engine));
   Measurement measured;
   measured.latency_ns.push_back(std::llround(outcome.time.count() * 1e9));
   measured.wrong = outcome.wrong;
@@ -261,9 +261,9 @@ Measurement measure_simulated(const Case& which, CaseBinder& binder) {
   return measured;
 }
 
-std::string check_engines(const Case& which, CaseBinder& binder) {
-  const BoundCase bound = binder.bind(which);
-  const Outcome first = simulate(bound.scenario, parse_engine(which.simulated.engine));
+std::string check_engines(const Case& point, CaseBinder& binder) {
+  const BoundCase bound = binder.bind(point);
+  const Outcome first = simulate(bound.scenario, parse_engine(point.simulated.engine));
   const Engine other = first.engine == Engine::fluid ? Engine::simgrid : Engine::fluid;
   const Outcome second = simulate(bound.scenario, other);
   const double difference =

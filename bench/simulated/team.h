@@ -40,16 +40,16 @@ class CaseBinder {
 
   /// Throws InvalidArgument, saying what would be possible, for a machine, algorithm, mapping,
   /// protocol or disturbance that does not exist or does not fit.
-  BoundCase bind(const Case& which);
+  BoundCase bind(const Case& point);
   /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
-  Decided decide_algorithm(const Case& which);
+  Decided decide_algorithm(const Case& point);
   /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
-  std::optional<Measurement> measure_in_network(const Case& which);
+  std::optional<Measurement> measure_in_network(const Case& point);
 
  private:
-  const Machine& machine_of(const Case& which);
+  const Machine& machine_of(const Case& point);
   Decided decide_protocol(const Scenario& scenario);
 
   bool messages_only_;
@@ -61,16 +61,16 @@ struct Played {
   Scenario scenario;
   Outcome outcome;
 };
-Played play_case(const Case& which, CaseBinder& binder, std::int64_t trace_limit = 0);
+Played play_case(const Case& point, CaseBinder& binder, std::int64_t trace_limit = 0);
 
 /// The outcome of a case whose algorithm is decided, as a measurement.
-Measurement measure_simulated(const Case& which, CaseBinder& binder);
+Measurement measure_simulated(const Case& point, CaseBinder& binder);
 
 class SimulatedTeam final : public Team {
  public:
   explicit SimulatedTeam(std::shared_ptr<CaseBinder> binder) : binder_(std::move(binder)) {}
-  Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
-    return measure_simulated(which, *binder_);
+  Measurement measure(const Case& point, const Sampling& /*sampling*/) override {
+    return measure_simulated(point, *binder_);
   }
 
  private:
@@ -80,6 +80,6 @@ class SimulatedTeam final : public Team {
 /// Plays the case on two engines, its own and the cheapest other one that can, and throws
 /// WrongResult if their times differ by more than 1e-9 relative. Returns what was compared, in
 /// words.
-std::string check_engines(const Case& which, CaseBinder& binder);
+std::string check_engines(const Case& point, CaseBinder& binder);
 
 }  // namespace collbench

@@ -30,7 +30,7 @@ std::vector<double> quartiles(const std::vector<Record>& rounds) {
 /// A case whose screening rounds differ.
 struct Suspect {
   std::string key;
-  Case which;
+  Case point;
   int rounds = 0;
   RatioEstimate fresh;                                    // p = 1 until it is measured
   VerdictOutcome outcome = VerdictOutcome::inconclusive;  // slower or faster once confirmed
@@ -121,7 +121,7 @@ class AbRun {
       if (!is_suspect(base, head, plan_.rule.threshold, Order::in_turn)) continue;
       Suspect suspect;
       suspect.key = key;
-      suspect.which = arms_.base.of(key).front().which;
+      suspect.point = arms_.base.of(key).front().point;
       suspects_.push_back(std::move(suspect));
     }
   }
@@ -131,7 +131,7 @@ class AbRun {
     if (std::bernoulli_distribution()(order_)) std::swap(order[0], order[1]);
     std::array<RecordFile, 2> files;
     for (const AbArm arm : order) {
-      std::optional<RecordFile> file = measure({arm, &suspect.which, true});
+      std::optional<RecordFile> file = measure({arm, &suspect.point, true});
       if (!file) return false;
       files[static_cast<std::size_t>(arm)] = std::move(*file);
     }
@@ -151,7 +151,7 @@ class AbRun {
       std::shuffle(open.begin(), open.end(), order_);
       for (Suspect* suspect : open) {
         if (stopped(longest_fresh_, plan_.budget)) return false;
-        plan_.on_progress(fmt::format("confirming {}: round {} of {}", case_name(suspect->which),
+        plan_.on_progress(fmt::format("confirming {}: round {} of {}", case_name(suspect->point),
                                       round + 1, plan_.confirm_rounds));
         const Seconds before = elapsed();
         if (!confirming_round(*suspect)) return false;
@@ -202,7 +202,7 @@ class AbRun {
       if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);
       for (const Suspect& suspect : suspects_) {
-        if (suspect.key != to_json(verdict.which)) continue;
+        if (suspect.key != to_json(verdict.point)) continue;
         if (suspect.outcome != VerdictOutcome::inconclusive) {
           accept(verdict, suspect.outcome, plan_.rule);
         }

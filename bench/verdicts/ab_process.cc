@@ -75,15 +75,15 @@ bool has_records(const std::string& end) {
 
 }  // namespace
 
-std::string filter_of(const Case& which) {
+std::string filter_of(const Case& point) {
   // A filter's words are parted by blanks and its alternatives by bars.
-  std::string algorithm = which.algorithm;
+  std::string algorithm = point.algorithm;
   if (algorithm.find_first_of(" |()") != std::string::npos) {
     algorithm = algorithm.substr(0, algorithm.find(':'));
   }
   return fmt::format("algo:{} backend:{} workers:{} bytes:{} type:{} op:{} place:{}", algorithm,
-                     which.backend, which.workers, which.bytes.count, to_string(which.type),
-                     to_string(which.op), which.in_place ? "in" : "out");
+                     point.backend, point.workers, point.bytes.count, to_string(point.type),
+                     to_string(point.op), point.in_place ? "in" : "out");
 }
 
 AbRunner::AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested)
@@ -141,7 +141,7 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
   RecordFile file = read_records(path);
   if (task.only != nullptr) {
     std::erase_if(file.records, [wanted = to_json(*task.only)](const Record& record) {
-      return to_json(record.which) != wanted;
+      return to_json(record.point) != wanted;
     });
   }
   return file;

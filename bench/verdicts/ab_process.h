@@ -48,6 +48,6 @@ class AbRunner {
 };
 
 /// The terms of a --filter that keep one case and, at most, others of its algorithm.
-std::string filter_of(const Case& which);
+std::string filter_of(const Case& point);
 
 }  // namespace collbench

@@ -125,8 +125,8 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   const std::vector<Record>& base = arms.base.of(key);
   const std::vector<Record>& head = arms.head.of(key);
   Verdict verdict;
-  verdict.which = (base.empty() ? head : base).front().which;
-  verdict.name = case_name(verdict.which);
+  verdict.point = (base.empty() ? head : base).front().point;
+  verdict.name = case_name(verdict.point);
   verdict.exact = any_exact(base) || any_exact(head);
   verdict.metric = verdict.exact ? "simulated time" : "lower quartile of a round";
   verdict.base = arm_of(base, arms.fresh_base.of(key));
@@ -198,7 +198,7 @@ void warn(Comparison& comparison, bool in_turn) {
 }  // namespace
 
 void ArmRecords::add(const Record& record) {
-  const std::string key = to_json(record.which);
+  const std::string key = to_json(record.point);
   const auto [place, is_new] = records_.try_emplace(key);
   if (is_new) keys_.push_back(key);
   place->second.push_back(record);
@@ -265,9 +265,9 @@ void require_sound(const RecordFile& file, const std::string& name) {
   std::set<std::string> cycle;
   std::set<std::string> seen;
   for (const Record& record : file.records) {
-    const std::string key = to_json(record.which);
+    const std::string key = to_json(record.point);
     const auto check = [&](bool holds, const std::string& what) {
-      require(holds, fmt::format("'{}': case '{}' {}", name, case_name(record.which), what));
+      require(holds, fmt::format("'{}': case '{}' {}", name, case_name(record.point), what));
     };
     const Measurement& measured = record.measurement;
     for (const std::int64_t sample : measured.latency_ns) {

@@ -71,7 +71,7 @@ struct ExactChange {
 
 struct Verdict {
   std::string name;  // case_name(): unique within a comparison
-  Case which;
+  Case point;
   VerdictOutcome outcome = VerdictOutcome::inconclusive;
   bool exact = false;       // judged by equality; then there are no estimates
   std::string metric;       // "lower quartile of a round", "simulated time"

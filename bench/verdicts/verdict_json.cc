@@ -68,7 +68,7 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
     changes.push_back({{"metric", change.metric}, {"base", change.base}, {"head", change.head}});
   }
   return {{"name", verdict.name},
-          {"case", Json::parse(to_json(verdict.which))},
+          {"case", Json::parse(to_json(verdict.point))},
           {"outcome", to_string(verdict.outcome)},
           {"fails", fails(verdict, rule)},
           {"exact", verdict.exact},
@@ -86,7 +86,7 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
 Verdict verdict_of(const Json& value) {
   Verdict verdict;
   value.at("name").get_to(verdict.name);
-  verdict.which = case_from_json(value.at("case").dump());
+  verdict.point = case_from_json(value.at("case").dump());
   verdict.outcome = parse_outcome(value.at("outcome").get<std::string>());
   value.at("exact").get_to(verdict.exact);
   value.at("metric").get_to(verdict.metric);

@@ -122,7 +122,8 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
 
 std::string to_toml(const Calibration& calibration, const std::string& summary,
                     const std::string& source) {
-  std::string text = fmt::format("summary = {}\nsource = {}\n", toml_quoted(summary), toml_quoted(source));
+  std::string text =
+      fmt::format("summary = {}\nsource = {}\n", toml_quoted(summary), toml_quoted(source));
   text += machine_part(fit_machine(calibration));
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
   for (const MethodModel& model : calibration.models()) text += points_part(model);

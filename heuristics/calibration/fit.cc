@@ -38,14 +38,14 @@ bool are_powers_of_two(const std::vector<int>& dims) {
                      [](int d) { return std::has_single_bit(static_cast<unsigned>(d)); });
 }
 
-/// As many streams as there are axes or, for swing, directions of axes.
+/// As many tracks as there are axes or, for swing, directions of axes.
 void fit_butterfly(const Axes& axes, AlgorithmSpec& spec) {
   const bool closes = std::all_of(axes.wraps.begin(), axes.wraps.end(), [](bool w) { return w; });
   const bool is_swing = spec.name == "swing";
   if (!are_powers_of_two(axes.dims) || (is_swing && !closes)) return;
   spec.options["dims"] = fmt::format("{}", fmt::join(axes.dims, "x"));
-  const std::size_t streams = axes.dims.size() * (is_swing ? 2 : 1);
-  spec.options.try_emplace("streams", std::to_string(streams));
+  const std::size_t tracks = axes.dims.size() * (is_swing ? 2 : 1);
+  spec.options.try_emplace("streams", std::to_string(tracks));
 }
 
 void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {

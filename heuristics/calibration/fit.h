@@ -11,7 +11,7 @@ namespace collbench {
 /// layout where the user left them open and the layout fits: the ranks fill whole inner axes, in
 /// row-major order. A torus of chips with several cores adds over the cores first, one of which
 /// only some axes close gets balanced shares. On grids whose axes are powers of two,
-/// recursive-doubling, halving-doubling and (if all axes close) swing get `dims` and a stream for
+/// recursive-doubling, halving-doubling and (if all axes close) swing get `dims` and a track for
 /// every axis, swing for every direction. Channels get the node of a cluster. Otherwise `spec` as
 /// it is.
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);

@@ -24,12 +24,12 @@ SimulatedEndpoint::SimulatedEndpoint(SimgridWorld& world, const Schedule& schedu
     : world_(world),
       schedule_(schedule),
       rank_(position % schedule.ranks()),
-      stream_begin_(position - rank_),
+      track_begin_(position - rank_),
       element_bytes_(element_bytes),
       round_(-1) {
   const double rate = world.scenario().machine.costs.reduction_rate.bytes_per_second;
-  const double streams = world.program().positions() / schedule.ranks();
-  reduction_seconds_ = rate > 0 ? streams / rate : 0;
+  const double tracks = world.program().positions() / schedule.ranks();
+  reduction_seconds_ = rate > 0 ? tracks / rate : 0;
 }
 
 // Counts an operation, entering the round it belongs to.
@@ -49,7 +49,7 @@ void SimulatedEndpoint::enter(int round) {
         fmt::format("{}: rank {} has more operations than its schedule", schedule_.name(), rank_));
   }
   round_ = round;
-  world_.program().turn(stream_begin_ + rank_, round, turn_);
+  world_.program().turn(track_begin_ + rank_, round, turn_);
   sends_ = 0;
   left_ = turn_.sends.size() + static_cast<std::size_t>(turn_.arrivals);
   if (turn_.arrivals == 0) return;
@@ -66,7 +66,7 @@ void SimulatedEndpoint::enter(int round) {
     if (empty) continue;
     for (const Rank source : row_.sources(receipt)) {
       if (source == rank_) continue;
-      expected_[source].push_back(world_.expect(stream_begin_ + source, stream_begin_ + rank_));
+      expected_[source].push_back(world_.expect(track_begin_ + source, track_begin_ + rank_));
     }
   }
 }
@@ -95,7 +95,7 @@ double SimulatedEndpoint::finish() {
 Endpoint::Ticket SimulatedEndpoint::send(Rank to, Region from) {
   operation();
   forget_arrived_sends();
-  if (sends_ >= turn_.sends.size() || turn_.sends[sends_].to != stream_begin_ + to) {
+  if (sends_ >= turn_.sends.size() || turn_.sends[sends_].to != track_begin_ + to) {
     throw Error(fmt::format("{}: rank {} sends to rank {} in round {}, unlike its schedule",
                             schedule_.name(), rank_, to, round_));
   }
@@ -104,7 +104,7 @@ Endpoint::Ticket SimulatedEndpoint::send(Rank to, Region from) {
          1e-9 * flow.bytes);
   std::vector<std::byte> content;
   if (from.data != nullptr) content.assign(from.data, from.data + from.size().count);
-  sent_.push_back(world_.send(stream_begin_ + rank_, round_, flow, std::move(content)));
+  sent_.push_back(world_.send(track_begin_ + rank_, round_, flow, std::move(content)));
   return sent_ticket;
 }
 

@@ -1,4 +1,4 @@
-// One simulated rank of one stream as an Endpoint: execute() plays on it as it plays on shared
+// One simulated rank of one track as an Endpoint: execute() plays on it as it plays on shared
 // memory or gRPC.
 //
 // Operations come without their round, but in its order, so the endpoint walks along the schedule:
@@ -21,7 +21,7 @@ namespace collbench {
 /// Thread safety: belongs to the actor of its position.
 class SimulatedEndpoint final : public Endpoint {
  public:
-  /// Plays rank position % ranks of the stream `schedule`. `element_bytes` is what an element of a
+  /// Plays rank position % ranks of the track `schedule`. `element_bytes` is what an element of a
   /// region stands for.
   SimulatedEndpoint(SimgridWorld& world, const Schedule& schedule, int position,
                     double element_bytes);
@@ -59,7 +59,7 @@ class SimulatedEndpoint final : public Endpoint {
   SimgridWorld& world_;
   const Schedule& schedule_;
   Rank rank_;
-  int stream_begin_;  // the position of rank 0
+  int track_begin_;  // the position of rank 0
   double element_bytes_;
   double reduction_seconds_;  // per byte
   double debt_ = 0;           // of reductions, seconds

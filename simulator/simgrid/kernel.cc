@@ -74,7 +74,7 @@ class Kernel final : public SimgridKernel {
   }
 
   void run(std::function<void()> stuck) override {
-    meeting_ = s4u::Barrier::create(static_cast<unsigned>(actors_.size()));
+    bootstrap_ = s4u::Barrier::create(static_cast<unsigned>(actors_.size()));
     s4u::Engine::on_deadlock_cb(stuck);
     engine_->run();
   }
@@ -86,7 +86,7 @@ class Kernel final : public SimgridKernel {
   }
 
   void sleep_until(double time) override { s4u::this_actor::sleep_until(time); }
-  void meet() override { meeting_->wait(); }
+  void meet() override { bootstrap_->wait(); }
 
   Mailbox* open_mailbox(int actor) override {
     s4u::Mailbox* const box = s4u::Mailbox::by_name(fmt::format("mailbox {}", mailboxes_++));
@@ -132,7 +132,7 @@ class Kernel final : public SimgridKernel {
   std::vector<std::string> words_;
   std::unique_ptr<s4u::Engine> engine_;
   s4u::NetZone* zone_ = nullptr;
-  s4u::BarrierPtr meeting_;
+  s4u::BarrierPtr bootstrap_;
   std::vector<s4u::Host*> hosts_;
   std::vector<s4u::Link*> links_;
   std::vector<s4u::ActorPtr> actors_;

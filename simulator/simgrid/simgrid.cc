@@ -104,7 +104,7 @@ class Simulation {
         kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
         world_(scenario, program, *kernel_, child),
         child_(child),
-        streams_(played_streams()),
+        tracks_(played_tracks()),
         vectors_(static_cast<std::size_t>(program.ranks())),
         ends_(static_cast<std::size_t>(program.positions())) {
     for (const double capacity : program.capacities()) kernel_->add_link(capacity);
@@ -159,14 +159,14 @@ class Simulation {
   }
 
   // Equal chunks are played as one element each, which stands for a real number of bytes.
-  std::vector<Schedule> played_streams() const {
+  std::vector<Schedule> played_tracks() const {
     std::vector<Schedule> played;
-    for (int s = 0; s < program_.streams(); ++s) {
-      const Schedule& stream = stream_of(scenario_.schedule, s);
+    for (int s = 0; s < program_.tracks(); ++s) {
+      const Schedule& track = track_of(scenario_.schedule, s);
       const auto element_each = [](int chunk, std::int64_t count, int) {
         return count == 0 ? 0 : chunk;
       };
-      played.push_back(scenario_.equal_chunks ? with_partition(stream, element_each) : stream);
+      played.push_back(scenario_.equal_chunks ? with_partition(track, element_each) : track);
     }
     return played;
   }
@@ -194,10 +194,9 @@ class Simulation {
 
   void play(int position) {
     const Rank rank = position % program_.ranks();
-    const Schedule& stream = streams_[static_cast<std::size_t>(position / program_.ranks())];
-    SimulatedEndpoint endpoint(world_, stream, position, element_bytes());
-    BoundPlan plan(Plan(stream, rank, played_count(), scenario_.type, scenario_.op, true),
-                   endpoint);
+    const Schedule& track = tracks_[static_cast<std::size_t>(position / program_.ranks())];
+    SimulatedEndpoint endpoint(world_, track, position, element_bytes());
+    BoundPlan plan(Plan(track, rank, played_count(), scenario_.type, scenario_.op, true), endpoint);
     const Region vector = vector_of(rank);
     execute(plan, vector, vector);
     ends_[static_cast<std::size_t>(position)] = Seconds{endpoint.finish()};
@@ -208,7 +207,7 @@ class Simulation {
   std::unique_ptr<SimgridKernel> kernel_;
   SimgridWorld world_;
   Child& child_;
-  std::vector<Schedule> streams_;
+  std::vector<Schedule> tracks_;
   std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
   std::vector<Seconds> ends_;                    // by position
   std::vector<double> exact_;

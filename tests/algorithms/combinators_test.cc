@@ -159,19 +159,19 @@ TEST(Concurrent, IdlesAtTheEndOfShorterParts) {
   EXPECT_TRUE(verify_allreduce(both).ok());
 }
 
-TEST(Streams, DoTogetherWhatTheScheduleDoes) {
+TEST(Tracks, DoTogetherWhatTheScheduleDoes) {
   for (const Instance& instance : instances({2, 8, 24})) {
     const Schedule schedule = make_schedule(instance.spec, instance.ranks);
-    if (schedule.streams().empty()) continue;
+    if (schedule.tracks().empty()) continue;
     Round whole;
     Round part;
     for (int t = 0; t < schedule.rounds(); ++t) {
       for (Rank r = 0; r < schedule.ranks(); ++r) {
         schedule.round(r, t, whole);
         std::vector<Op> of_streams;
-        for (const Schedule& stream : schedule.streams()) {
-          if (t >= stream.rounds()) continue;
-          stream.round(r, t, part);
+        for (const Schedule& track : schedule.tracks()) {
+          if (t >= track.rounds()) continue;
+          track.round(r, t, part);
           of_streams.insert(of_streams.end(), part.ops().begin(), part.ops().end());
         }
         ASSERT_THAT(whole.ops(), testing::ElementsAreArray(of_streams))
@@ -181,20 +181,20 @@ TEST(Streams, DoTogetherWhatTheScheduleDoes) {
   }
 }
 
-TEST(Streams, TouchDisjointChunks) {
+TEST(Tracks, TouchDisjointChunks) {
   int schedules = 0;
   for (const Instance& instance : instances({2, 8, 24})) {
     const Schedule schedule = make_schedule(instance.spec, instance.ranks);
-    std::vector<int> stream_of(static_cast<std::size_t>(schedule.chunks()), -1);
+    std::vector<int> track_of(static_cast<std::size_t>(schedule.chunks()), -1);
     int s = 0;
-    for (const Schedule& stream : schedule.streams()) {
+    for (const Schedule& track : schedule.tracks()) {
       Round round;
-      for (int t = 0; t < stream.rounds(); ++t) {
-        for (Rank r = 0; r < stream.ranks(); ++r) {
-          stream.round(r, t, round);
+      for (int t = 0; t < track.rounds(); ++t) {
+        for (Rank r = 0; r < track.ranks(); ++r) {
+          track.round(r, t, round);
           for (const Op& op : round.ops()) {
             for (int c = op.chunks.first; c < op.chunks.first + op.chunks.count; ++c) {
-              int& owner = stream_of[static_cast<std::size_t>(c)];
+              int& owner = track_of[static_cast<std::size_t>(c)];
               ASSERT_TRUE(owner == -1 || owner == s) << instance_name(instance) << ", chunk " << c;
               owner = s;
             }
@@ -208,14 +208,14 @@ TEST(Streams, TouchDisjointChunks) {
   EXPECT_GE(schedules, 3);
 }
 
-TEST(Streams, SurviveRenamingTabulationAndAnotherPartition) {
+TEST(Tracks, SurviveRenamingTabulationAndAnotherPartition) {
   const Schedule grid = make_schedule("torus:dims=2x3", 6);
-  ASSERT_EQ(grid.streams().size(), 2);
-  EXPECT_EQ(named("x", grid).streams().size(), 2);
-  EXPECT_EQ(tabulate(grid).streams().size(), 2);
+  ASSERT_EQ(grid.tracks().size(), 2);
+  EXPECT_EQ(named("x", grid).tracks().size(), 2);
+  EXPECT_EQ(tabulate(grid).tracks().size(), 2);
   const Schedule cut = with_partition(grid, near_equal_partition(grid.chunks()));
-  EXPECT_EQ(cut.streams().size(), 2);
-  EXPECT_TRUE(streams("one", {make_schedule("ring", 4)}).streams().empty());
+  EXPECT_EQ(cut.tracks().size(), 2);
+  EXPECT_TRUE(tracks("one", {make_schedule("ring", 4)}).tracks().empty());
 }
 
 TEST(Embed, LeavesRanksWithoutASeatIdle) {

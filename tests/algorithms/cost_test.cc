@@ -188,7 +188,7 @@ TEST(Pincer, HalvesTheRoundsOfTheRing) {
 }
 
 TEST(Torus, UsesBothDirectionsOfEveryAxisInEveryRound) {
-  // 4x4: two streams of bidirectional rings; each rank sends to all four neighbours at all times.
+  // 4x4: two tracks of bidirectional rings; each rank sends to all four neighbours at all times.
   const Schedule schedule = make_schedule("torus:dims=4x4", 16);
   Round round;
   for (Rank r = 0; r < 16; ++r) {

@@ -14,11 +14,11 @@ using testing::HasSubstr;
 
 Record simulated(const std::string& algorithm, double time_us, std::int64_t messages) {
   Record record;
-  record.which.algorithm = algorithm;
-  record.which.backend = "sim";
-  record.which.workers = 8;
-  record.which.bytes = Bytes{1024};
-  record.which.simulated.topology = "star:8";
+  record.point.algorithm = algorithm;
+  record.point.backend = "sim";
+  record.point.workers = 8;
+  record.point.bytes = Bytes{1024};
+  record.point.simulated.topology = "star:8";
   record.algorithm_chosen = algorithm;
   Exact exact;
   exact.time = Seconds{time_us * 1e-6};
@@ -32,10 +32,10 @@ Record simulated(const std::string& algorithm, double time_us, std::int64_t mess
 
 Record timed(int workers, std::int64_t latency_ns, const std::string& started) {
   Record record;
-  record.which.algorithm = "ring";
-  record.which.backend = "shm";
-  record.which.workers = workers;
-  record.which.bytes = Bytes{1024};
+  record.point.algorithm = "ring";
+  record.point.backend = "shm";
+  record.point.workers = workers;
+  record.point.bytes = Bytes{1024};
   record.algorithm_chosen = "ring";
   record.measurement.latency_ns = {latency_ns, latency_ns + 1, latency_ns + 2};
   record.measurement.wrong = 0;
@@ -116,7 +116,7 @@ TEST(Compare, CasesOfOneFileOnlyAreMissingOrNew) {
                     file_of({simulated("tree", 1, 1), simulated("direct", 1, 1)}), {}, false);
   std::vector<std::string> outcomes;
   for (const Verdict& verdict : comparison.verdicts) {
-    outcomes.push_back(verdict.which.algorithm + " " + std::string(to_string(verdict.outcome)));
+    outcomes.push_back(verdict.point.algorithm + " " + std::string(to_string(verdict.outcome)));
   }
   EXPECT_THAT(outcomes, ElementsAre("ring missing", "tree same", "direct new"));
 }

@@ -76,13 +76,13 @@ TEST(LaunchSourcesTest, NothingIsLaunchedWithoutVariables) {
 
 TEST(LaunchSourcesTest, EachSourceSaysRankSizeAndWhereTheOthersAre) {
   const auto expect = [](const Variables& variables, const char* source, int rank, int ranks,
-                         const char* meeting) {
+                         const char* bootstrap) {
     const auto worker = launched(variables);
     ASSERT_TRUE(worker);
     EXPECT_EQ(worker->source, source);
     EXPECT_EQ(worker->rank, rank);
     EXPECT_EQ(worker->ranks, ranks);
-    EXPECT_THAT(worker->meeting, StartsWith(meeting));
+    EXPECT_THAT(worker->bootstrap, StartsWith(bootstrap));
   };
   expect(tf_config, "TF_CONFIG", 1, 2, "a:1");
   expect(torchrun, "torchrun", 2, 4, "n0:29501");
@@ -104,17 +104,17 @@ TEST(LaunchSourcesTest, OptionsGoTogetherWithWhatALauncherSays) {
   facts = with({});
   facts.rank = 3;
   facts.workers = 4;
-  facts.meeting = "[::1]:7101";
+  facts.bootstrap = "[::1]:7101";
   worker = launched_worker(facts);
   EXPECT_EQ(worker->source, "--rank");
   EXPECT_EQ(worker->ranks, 4);
-  EXPECT_EQ(worker->meeting, "[::1]:7101");
+  EXPECT_EQ(worker->bootstrap, "[::1]:7101");
 }
 
 TEST(LaunchSourcesTest, AddressesOfIpv6StandInBracketsAtTheMeeting) {
   Variables variables = torchrun;
   variables["MASTER_ADDR"] = "fd00::5";
-  EXPECT_EQ(launched(variables)->meeting, "[fd00::5]:29501");
+  EXPECT_EQ(launched(variables)->bootstrap, "[fd00::5]:29501");
 }
 
 TEST(LaunchSourcesTest, PodsOfAnIndexedJobKnowEachOtherByTheirService) {
@@ -127,16 +127,16 @@ TEST(LaunchSourcesTest, PodsOfAnIndexedJobKnowEachOtherByTheirService) {
   EXPECT_EQ(launched_worker(facts)->ranks, 3);
   facts.host_name = [] { return "job-1"; };
   refuses(facts, "give the pods a headless service as their subdomain");
-  EXPECT_EQ(launched(both(kubernetes, {{"MASTER_ADDR", "m"}, {"MASTER_PORT", "1"}}))->meeting,
+  EXPECT_EQ(launched(both(kubernetes, {{"MASTER_ADDR", "m"}, {"MASTER_PORT", "1"}}))->bootstrap,
             "m:2");
 }
 
 TEST(LaunchSourcesTest, RanksOfOneJobMeetAtOnePortAndOtherJobsAtAnother) {
   Variables other = slurm;
   other["SLURM_PROCID"] = "0";
-  EXPECT_EQ(launched(slurm)->meeting, launched(other)->meeting);
+  EXPECT_EQ(launched(slurm)->bootstrap, launched(other)->bootstrap);
   other["SLURM_JOB_ID"] = "78";
-  EXPECT_NE(launched(slurm)->meeting, launched(other)->meeting);
+  EXPECT_NE(launched(slurm)->bootstrap, launched(other)->bootstrap);
 }
 
 TEST(LaunchSourcesTest, ALauncherThatStartsAnotherIsNoContradictionOtherDifferencesAre) {
@@ -159,7 +159,7 @@ TEST(LaunchSourcesTest, ALauncherThatStartsAnotherIsNoContradictionOtherDifferen
 TEST(LaunchSourcesTest, MpirunWithinSlurmMeetsOnTheFirstNodeOfTheJob) {
   Variables variables = both(open_mpi, slurm);
   variables.erase("OMPI_COMM_WORLD_LOCAL_SIZE");
-  EXPECT_THAT(launched(variables)->meeting, StartsWith("node01:"));
+  EXPECT_THAT(launched(variables)->bootstrap, StartsWith("node01:"));
 }
 
 TEST(LaunchSourcesTest, OptionsThatContradictALauncherAreNamedWithIt) {
@@ -173,7 +173,7 @@ TEST(LaunchSourcesTest, OptionsThatContradictALauncherAreNamedWithIt) {
   facts.hosts = {"a:1", "c:2"};
   refuses(facts, "--hosts has rank 1 at c:2, TF_CONFIG has it at b:2");
   facts = with(tf_config);
-  facts.meeting = "a:1";
+  facts.bootstrap = "a:1";
   refuses(facts, "--meet is for workers whose addresses nothing names");
   facts = with(kubernetes);
   facts.workers = 3;

@@ -21,21 +21,21 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 Case isolated(const std::string& algorithm, int workers, std::int64_t bytes = 40'000) {
-  Case which = team_case("shm", algorithm, workers, bytes);
-  which.isolate = true;
-  return which;
+  Case point = team_case("shm", algorithm, workers, bytes);
+  point.isolate = true;
+  return point;
 }
 
 // Runs a case without end, does `harm` to the workers meanwhile, and gives what the team says.
-std::string words_after(const Case& which, Seconds timeout,
+std::string words_after(const Case& point, Seconds timeout,
                         const std::function<void(const std::vector<pid_t>&)>& harm) {
   Sampling sampling = quick(2'000'000'000);
   sampling.timeout = timeout;
-  StartedTeam team(start_world(world_of(which), sampling.timeout));
+  StartedTeam team(start_world(world_of(point), sampling.timeout));
   const std::vector<pid_t> processes = team.world().processes();
   auto words = std::async(std::launch::async, [&]() -> std::string {
     try {
-      team.measure(which, sampling);
+      team.measure(point, sampling);
     } catch (const TransportError& error) {
       return error.what();
     }
@@ -47,7 +47,7 @@ std::string words_after(const Case& which, Seconds timeout,
   const std::string said = words.get();
   EXPECT_LT(std::chrono::steady_clock::now() - harmed, timeout + 10s);
   for (const pid_t process : processes) EXPECT_FALSE(runs(process));
-  EXPECT_THROW(team.measure(which, sampling), TransportError);
+  EXPECT_THROW(team.measure(point, sampling), TransportError);
   return said;
 }
 
@@ -58,10 +58,10 @@ TEST(ProcessTeamTest, IsolatedWorkersMeasureWithSharedAndWithPrivateBuffers) {
     const auto team = make_team(first, quick());
     for (const char* algorithm : {"direct", "ring"}) {
       for (const std::int64_t bytes : {0, 4, 40'000, 3'000'000}) {
-        Case which = isolated(algorithm, 3, bytes);
-        which.private_buffers = private_buffers;
-        which.in_place = bytes != 40'000;
-        const Measurement measured = team->measure(which, quick());
+        Case point = isolated(algorithm, 3, bytes);
+        point.private_buffers = private_buffers;
+        point.in_place = bytes != 40'000;
+        const Measurement measured = team->measure(point, quick());
         EXPECT_EQ(measured.wrong, 0) << algorithm << " " << bytes << " " << private_buffers;
         EXPECT_TRUE(measured.replicas_identical);
         EXPECT_THAT(measured.latency_ns, SizeIs(10));
@@ -150,13 +150,13 @@ TEST(ProcessTeamTest, WorkersEndWithATeamThatIsKilled) {
 }
 
 TEST(GrpcTeamTest, WorkersMeasureOverGrpcAndALostOneIsNamed) {
-  const Case which = team_case("grpc", "ring", 3);
+  const Case point = team_case("grpc", "ring", 3);
   if (!find_backend("grpc").unavailable.empty()) {
-    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    EXPECT_THROW(make_team(point, quick()), Unavailable);
     return;
   }
   {
-    const auto team = make_team(which, quick());
+    const auto team = make_team(point, quick());
     for (const char* algorithm : {"ring", "direct", "ring"}) {
       const Measurement measured = team->measure(team_case("grpc", algorithm, 3), quick());
       EXPECT_EQ(measured.wrong, 0);
@@ -164,23 +164,23 @@ TEST(GrpcTeamTest, WorkersMeasureOverGrpcAndALostOneIsNamed) {
     }
   }
   const auto said = words_after(
-      which, 20s, [](const std::vector<pid_t>& processes) { kill(processes[2], SIGKILL); });
+      point, 20s, [](const std::vector<pid_t>& processes) { kill(processes[2], SIGKILL); });
   EXPECT_EQ(said, "rank 2 was killed by signal 9 (Killed)");
 }
 
 TEST(MpiTeamTest, LaunchedWorkersMeasureMpiAndALostOneEndsAll) {
-  const Case which = team_case("mpi", "mpi", 2);
+  const Case point = team_case("mpi", "mpi", 2);
   if (!find_backend("mpi").unavailable.empty()) {
-    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    EXPECT_THROW(make_team(point, quick()), Unavailable);
     return;
   }
   {
-    const auto team = make_team(which, quick());
-    EXPECT_EQ(team->measure(which, quick()).wrong, 0);
+    const auto team = make_team(point, quick());
+    EXPECT_EQ(team->measure(point, quick()).wrong, 0);
     EXPECT_EQ(team->measure(team_case("mpi", "mpi:ring", 2), quick()).wrong, 0);
   }
   const auto said = words_after(
-      which, 20s, [](const std::vector<pid_t>& processes) { kill(processes[1], SIGKILL); });
+      point, 20s, [](const std::vector<pid_t>& processes) { kill(processes[1], SIGKILL); });
   EXPECT_THAT(said, HasSubstr("ended"));
 }
 

@@ -21,18 +21,18 @@ using Json = nlohmann::json;
 
 Record full_record() {
   Record record;
-  record.which.algorithm = "auto";
-  record.which.backend = "shm";
-  record.which.workers = 4;
-  record.which.bytes = Bytes{4096};
-  record.which.type = DataType::bf16;
-  record.which.op = ReduceOp::avg;
-  record.which.in_place = false;
-  record.which.buffers = Buffers::cold;
-  record.which.isolate = true;
-  record.which.private_buffers = true;
-  record.which.checksum = true;
-  record.which.inject = "drop:rank=1";
+  record.point.algorithm = "auto";
+  record.point.backend = "shm";
+  record.point.workers = 4;
+  record.point.bytes = Bytes{4096};
+  record.point.type = DataType::bf16;
+  record.point.op = ReduceOp::avg;
+  record.point.in_place = false;
+  record.point.buffers = Buffers::cold;
+  record.point.isolate = true;
+  record.point.private_buffers = true;
+  record.point.checksum = true;
+  record.point.inject = "drop:rank=1";
   record.algorithm_chosen = "direct";
   record.choice_reason = "because \"it\" is fastest";
   record.started = "2026-01-02T03:04:05Z";
@@ -49,9 +49,9 @@ Record full_record() {
 
 Record skipped_record() {
   Record record;
-  record.which.algorithm = "gloo";
-  record.which.backend = "gloo";
-  record.which.transport = "";
+  record.point.algorithm = "gloo";
+  record.point.backend = "gloo";
+  record.point.transport = "";
   record.skipped = "Gloo has no bf16";
   return record;
 }
@@ -77,9 +77,9 @@ TEST(RecordJsonTest, ReadsBackEverythingItWrites) {
   for (const Record& record : {full_record(), skipped_record()}) {
     const Record back = record_from_json(to_json(record));
     EXPECT_EQ(to_json(back), to_json(record));
-    EXPECT_EQ(back.which.private_buffers, record.which.private_buffers);
-    EXPECT_EQ(back.which.checksum, record.which.checksum);
-    EXPECT_EQ(back.which.inject, record.which.inject);
+    EXPECT_EQ(back.point.private_buffers, record.point.private_buffers);
+    EXPECT_EQ(back.point.checksum, record.point.checksum);
+    EXPECT_EQ(back.point.inject, record.point.inject);
     EXPECT_EQ(back.measurement.latency_ns, record.measurement.latency_ns);
     EXPECT_EQ(back.measurement.wrong, record.measurement.wrong);
     EXPECT_EQ(back.skipped, record.skipped);
@@ -153,7 +153,7 @@ TEST(RecordFileTest, SingleObjectReplacesTheFileAndLeavesNoOther) {
   const RecordFile back = read_records(path);
   EXPECT_EQ(back.environment.at("host"), "b");
   ASSERT_EQ(back.records.size(), 2U);
-  EXPECT_EQ(back.records[0].which.algorithm, "auto");
+  EXPECT_EQ(back.records[0].point.algorithm, "auto");
   EXPECT_EQ(folder.files(), 1U);
 }
 

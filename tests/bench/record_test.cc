@@ -52,8 +52,8 @@ TEST(SummaryTest, FewSamplesGiveTheirWholeRangeAsInterval) {
 
 TEST(BandwidthTest, FollowsNcclTestsFormulas) {
   Record record;
-  record.which.workers = 8;
-  record.which.bytes = Bytes{1'000'000};
+  record.point.workers = 8;
+  record.point.bytes = Bytes{1'000'000};
   const Seconds time{1e-3};
   EXPECT_DOUBLE_EQ(algorithm_bandwidth(record, time).bytes_per_second, 1e9);
   EXPECT_DOUBLE_EQ(bus_bandwidth(record, time).bytes_per_second, 1.75e9);

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const std::vector<Column>& columns) {
 
 std::vector<std::string> names_for(const std::vector<Record>& records) {
   std::vector<Case> cases;
-  for (const Record& record : records) cases.push_back(record.which);
+  for (const Record& record : records) cases.push_back(record.point);
   return names_of(table_columns({}, cases, false));
 }
 
@@ -33,18 +33,18 @@ TEST(ColumnsTest, ShowWhatVariesUnlessToldOtherwise) {
   const Record other = scripted_record("tree", 8, {1024}, 5000);
   EXPECT_THAT(names_for({one}), Not(Contains("algorithm")));
   EXPECT_THAT(names_for({one, other}), Contains("workers"));
-  EXPECT_THAT(names_of(table_columns({"busbw", "size"}, {one.which, other.which}, false)),
+  EXPECT_THAT(names_of(table_columns({"busbw", "size"}, {one.point, other.point}, false)),
               ElementsAre("busbw", "size"));
 }
 
 TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
   Record record = scripted_record("ring", 2, {1024}, 5000);
   record.bound = Bound{Seconds{1e-6}, "memory"};
-  record.which.simulated.topology = "star";
+  record.point.simulated.topology = "star";
   record.measurement.exact.emplace();
   record.measurement.exact->engine = "fluid";
   const std::vector<std::string> names = column_names();
-  for (const Column& column : table_columns(names, {record.which}, false)) {
+  for (const Column& column : table_columns(names, {record.point}, false)) {
     EXPECT_EQ(std::count(names.begin(), names.end(), column.name), 1) << column.name;
     EXPECT_THAT(cell_text(column, {record, figures(record)}), Not(IsEmpty())) << column.name;
     EXPECT_NE(cell_text(column, {record, figures(record)}), "-") << column.name;
@@ -55,7 +55,7 @@ TEST(ColumnsTest, ASkippedRowHasDashesForItsFigures) {
   Record record = scripted_record("mpi", 2, {1024}, 5000);
   record.measurement = {};
   record.skipped = "no Open MPI here";
-  const auto columns = table_columns({"size", "p50", "wrong"}, {record.which}, false);
+  const auto columns = table_columns({"size", "p50", "wrong"}, {record.point}, false);
   EXPECT_EQ(cell_text(columns[0], {record, figures(record)}), "1 KiB");
   EXPECT_EQ(cell_text(columns[1], {record, figures(record)}), "-");
   EXPECT_EQ(cell_text(columns[2], {record, figures(record)}), "-");
@@ -65,7 +65,7 @@ std::vector<std::int64_t> sizes_sorted_by(std::vector<Record> records,
                                           const std::vector<std::string>& keys) {
   sort_records(records, keys);
   std::vector<std::int64_t> sizes;
-  for (const Record& record : records) sizes.push_back(record.which.bytes.count);
+  for (const Record& record : records) sizes.push_back(record.point.bytes.count);
   return sizes;
 }
 

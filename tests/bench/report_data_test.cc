@@ -118,7 +118,7 @@ TEST(JsonFileReporterTest, KeepsEveryRecordThatWasMadeBeforeTheEnd) {
                     ("collbench_report_" + std::to_string(getpid()) + ".json");
   const Record record = scripted_record("ring", 2, {1024}, 5000);
   const auto reporter = json_file_reporter(path.string());
-  reporter->begin(scripted_environment(), {record.which, record.which});
+  reporter->begin(scripted_environment(), {record.point, record.point});
   reporter->record(record);
   const RecordFile early = read_records(path.string());
   EXPECT_THAT(early.records, SizeIs(1));

@@ -20,7 +20,7 @@ std::string nccl_table(const std::vector<Record>& records) {
 }
 
 Record out_of_place(Record record) {
-  record.which.in_place = false;
+  record.point.in_place = false;
   return record;
 }
 

@@ -14,10 +14,10 @@ namespace collbench {
 inline Record scripted_record(const std::string& algorithm, int workers, Bytes bytes,
                               std::int64_t latency_ns) {
   Record record;
-  record.which.algorithm = algorithm;
-  record.which.backend = "shm";
-  record.which.workers = workers;
-  record.which.bytes = bytes;
+  record.point.algorithm = algorithm;
+  record.point.backend = "shm";
+  record.point.workers = workers;
+  record.point.bytes = bytes;
   record.algorithm_chosen = algorithm;
   record.measurement.latency_ns.assign(20, latency_ns);
   record.measurement.skew_ns.assign(20, 10);
@@ -36,7 +36,7 @@ inline Environment scripted_environment() {
 inline void play(Reporter& reporter, const std::vector<Record>& records,
                  const RunSummary& summary) {
   std::vector<Case> cases;
-  for (const Record& record : records) cases.push_back(record.which);
+  for (const Record& record : records) cases.push_back(record.point);
   reporter.begin(scripted_environment(), cases);
   for (const Record& record : records) reporter.record(record);
   reporter.end(summary);

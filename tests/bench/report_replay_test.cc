@@ -22,14 +22,14 @@ using testing::SizeIs;
 Record simulated(const std::string& algorithm, const std::string& topology, int workers,
                  Bytes bytes) {
   Record record;
-  record.which.algorithm = algorithm;
-  record.which.backend = "sim";
-  record.which.workers = workers;
-  record.which.bytes = bytes;
-  record.which.simulated.topology = topology;
+  record.point.algorithm = algorithm;
+  record.point.backend = "sim";
+  record.point.workers = workers;
+  record.point.bytes = bytes;
+  record.point.simulated.topology = topology;
   record.algorithm_chosen = algorithm;
   CaseBinder binder;
-  record.measurement = measure_simulated(record.which, binder);
+  record.measurement = measure_simulated(record.point, binder);
   return record;
 }
 
@@ -37,7 +37,7 @@ TEST(ReplayTest, TakesTheTimeOfTheRecord) {
   for (const char* topology : {"star:4,10GBps,5us", "torus:2x2,50GBps,1us", "dgx-h100"}) {
     const int workers = topology[0] == 'd' ? 8 : 4;
     const Record record = simulated("ring", topology, workers, {1 << 20});
-    const Replay played = replay(record.which);
+    const Replay played = replay(record.point);
     const double expected_us = record.measurement.exact->time.count() * 1e6;
     EXPECT_NEAR(played.time_us, expected_us, 1e-9 * expected_us) << topology;
     EXPECT_EQ(static_cast<std::int64_t>(played.messages.size()),
@@ -46,7 +46,7 @@ TEST(ReplayTest, TakesTheTimeOfTheRecord) {
 }
 
 TEST(ReplayTest, MessagesLieWithinTheTimeAndLinksWithinTheirCapacity) {
-  const Replay played = replay(simulated("tree", "star:8,10GBps,5us", 8, {1 << 16}).which);
+  const Replay played = replay(simulated("tree", "star:8,10GBps,5us", 8, {1 << 16}).point);
   for (const ReplayedMessage& message : played.messages) {
     EXPECT_LE(0, message.ready_us);
     EXPECT_LE(message.ready_us, message.start_us);
@@ -63,7 +63,7 @@ TEST(ReplayTest, NoTwoVerticesAreDrawnOnOneSpot) {
   for (const char* topology :
        {"star:8,10GBps,5us", "torus:4x4x2,50GBps,1us", "cluster:2xdgx-h100"}) {
     const int workers = topology[0] == 't' ? 32 : (topology[0] == 's' ? 8 : 16);
-    const Replay played = replay(simulated("ring", topology, workers, {1 << 16}).which);
+    const Replay played = replay(simulated("ring", topology, workers, {1 << 16}).point);
     for (std::size_t i = 0; i < played.vertices.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const ReplayedVertex& a = played.vertices[i];
@@ -89,7 +89,7 @@ TEST(ReplayTest, PicksTheFastestOfTheLargestCaseOfEachTopology) {
 
 TEST(ReplayTest, WhatCannotBePlayedIsANoteAndNoError) {
   Record record = simulated("ring", "star:4,10GBps,5us", 4, {1 << 10});
-  record.which.simulated.topology = "no-such-machine";
+  record.point.simulated.topology = "no-such-machine";
   std::vector<std::string> notes;
   EXPECT_THAT(replays_of({record}, 5, notes), SizeIs(0));
   ASSERT_THAT(notes, SizeIs(1));
@@ -101,9 +101,9 @@ struct Files {
   std::string trace;
   std::string links;
 };
-Files files_of(const Case& which) {
+Files files_of(const Case& point) {
   CaseBinder binder;
-  const Played played = play_case(which, binder, most_traced_transfers);
+  const Played played = play_case(point, binder, most_traced_transfers);
   std::ostringstream trace;
   write_chrome_trace(trace, played.scenario, played.outcome);
   std::ostringstream links;
@@ -115,8 +115,8 @@ TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
   for (const char* topology : {"cluster:2xdgx-h100", "star:4,10GBps,5us"}) {
     const int workers = topology[0] == 'c' ? 16 : 4;
     const Record record = simulated("ring", topology, workers, {1 << 16});
-    const Replay played = replay(record.which);
-    const Files files = files_of(record.which);
+    const Replay played = replay(record.point);
+    const Files files = files_of(record.point);
     const Replay trace = trace_from_json(files.trace, "t");
     const Replay links = links_from_csv(files.links, "l");
     ASSERT_TRUE(belong_together(trace, links)) << topology;
@@ -147,7 +147,7 @@ TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
 }
 
 TEST(ReplayFilesTest, HostsComeInTheOrderOfTheirNumbersAndSwitchesAboveThem) {
-  const Files files = files_of(simulated("ring", "star:12,10GBps,5us", 12, {4096}).which);
+  const Files files = files_of(simulated("ring", "star:12,10GBps,5us", 12, {4096}).point);
   const Replay links = links_from_csv(files.links, "l");
   ASSERT_THAT(links.vertices, SizeIs(13));
   EXPECT_EQ(links.vertices[2].name, "host 2");
@@ -158,8 +158,8 @@ TEST(ReplayFilesTest, HostsComeInTheOrderOfTheirNumbersAndSwitchesAboveThem) {
 }
 
 TEST(ReplayFilesTest, FilesOfOtherNetworksDoNotBelongTogether) {
-  const Files cluster = files_of(simulated("ring", "cluster:2xdgx-h100", 16, {4096}).which);
-  const Files star = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).which);
+  const Files cluster = files_of(simulated("ring", "cluster:2xdgx-h100", 16, {4096}).point);
+  const Files star = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).point);
   EXPECT_FALSE(
       belong_together(trace_from_json(cluster.trace, "t"), links_from_csv(star.links, "l")));
 }
@@ -180,7 +180,7 @@ TEST(ReplayFilesTest, BrokenFilesAreRefusedWithThePlace) {
   EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3,1\n0,a,b,c,1,nan,3,1\n", ""); }),
             "line 3 of a table of links: 'nan' is no number of zero or more");
   EXPECT_EQ(refusal([&] { links_from_csv(heading, ""); }), "a table of links without rows");
-  const Files files = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).which);
+  const Files files = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).point);
   EXPECT_THAT(refusal([&] { trace_from_json(files.trace.substr(0, 900), ""); }),
               HasSubstr("not a trace of collbench simulate: "));
   EXPECT_THAT(refusal([&] { trace_from_json(R"({"traceEvents":[]})", ""); }),

@@ -14,9 +14,9 @@ inline Verdict scripted_verdict(const std::string& name, VerdictOutcome outcome,
                                 const std::string& reason = "a reason") {
   Verdict verdict;
   verdict.name = name;
-  verdict.which.algorithm = "ring";
-  verdict.which.backend = "shm";
-  verdict.which.bytes = {1024};
+  verdict.point.algorithm = "ring";
+  verdict.point.backend = "shm";
+  verdict.point.bytes = {1024};
   verdict.outcome = outcome;
   verdict.metric = "lower quartile of a round";
   verdict.reason = reason;

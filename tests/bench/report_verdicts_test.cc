@@ -106,7 +106,7 @@ TEST(VerdictAnnotationsTest, WrongResultsOfRecordsAreErrorsAndRightOnesAreSilent
   Record right;
   right.measurement.wrong = 0;
   Record wrong = right;
-  wrong.which.algorithm = "tree";
+  wrong.point.algorithm = "tree";
   wrong.measurement.wrong = 3;
   std::ostringstream out;
   write_annotations(out, std::vector<Record>{right, wrong});
@@ -147,7 +147,7 @@ TEST(ReportFormatTest, EachShowsRecordsOrIsThePage) {
     }
     std::ostringstream out;
     const auto reporter = format.records(out, FormatOptions());
-    reporter->begin({}, {record.which});
+    reporter->begin({}, {record.point});
     reporter->record(record);
     reporter->end({});
     EXPECT_NE(out.str(), "") << format.name;

@@ -23,11 +23,11 @@ using Log = std::vector<std::string>;
 class ScriptedTeam final : public Team {
  public:
   explicit ScriptedTeam(Log& log) : log_(log) {}
-  Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
-    log_.push_back("measure " + which.algorithm);
-    if (which.algorithm == "ring:segments=9") throw TransportError("rank 1 was lost");
-    const int latency_ns = which.algorithm == "tree" ? 500 : 1000;
-    return scripted_record("ring", 2, which.bytes, latency_ns).measurement;
+  Measurement measure(const Case& point, const Sampling& /*sampling*/) override {
+    log_.push_back("measure " + point.algorithm);
+    if (point.algorithm == "ring:segments=9") throw TransportError("rank 1 was lost");
+    const int latency_ns = point.algorithm == "tree" ? 500 : 1000;
+    return scripted_record("ring", 2, point.bytes, latency_ns).measurement;
   }
 
  private:
@@ -54,15 +54,15 @@ class LoggingReporter final : public Reporter {
 class RunCasesTest : public testing::Test {
  protected:
   RunCasesTest() {
-    plan_.make = [this](const Case& which, const Sampling&) {
-      log_.push_back("start " + which.backend);
-      if (which.backend == "mpi") throw Unavailable("no mpirun");
+    plan_.make = [this](const Case& point, const Sampling&) {
+      log_.push_back("start " + point.backend);
+      if (point.backend == "mpi") throw Unavailable("no mpirun");
       return std::make_unique<ScriptedTeam>(log_);
     };
   }
 
   void add(const std::string& algorithm, const std::string& backend) {
-    plan_.cases.push_back(scripted_record(algorithm, 2, {1024}, 1).which);
+    plan_.cases.push_back(scripted_record(algorithm, 2, {1024}, 1).point);
     plan_.cases.back().backend = backend;
   }
 
@@ -96,7 +96,7 @@ TEST_F(RunCasesTest, MeasuresWhatAutoChoosesAndRecordsWhy) {
   add("auto", "shm");
   plan_.cores = 61;  // on which nothing was measured: the rule decides
   const RunResult result = run();
-  EXPECT_EQ(result.records[0].which.algorithm, "auto");
+  EXPECT_EQ(result.records[0].point.algorithm, "auto");
   EXPECT_EQ(result.records[0].algorithm_chosen, "direct");
   EXPECT_THAT(result.records[0].choice_reason, HasSubstr("shared memory"));
   EXPECT_EQ(log_.end()[-3], "measure direct");
@@ -177,8 +177,8 @@ TEST_F(RunCasesTest, CountsCasesWhoseResultIsWrong) {
   add("ring", "shm");
   plan_.make = [](const Case&, const Sampling&) {
     class WrongTeam final : public Team {
-      Measurement measure(const Case& which, const Sampling& /*sampling*/) override {
-        Measurement measured = scripted_record("ring", 2, which.bytes, 1000).measurement;
+      Measurement measure(const Case& point, const Sampling& /*sampling*/) override {
+        Measurement measured = scripted_record("ring", 2, point.bytes, 1000).measurement;
         measured.wrong = 5;
         return measured;
       }

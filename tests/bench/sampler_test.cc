@@ -19,12 +19,12 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 Case small_case(int workers = 3) {
-  Case which;
-  which.algorithm = "naive";
-  which.backend = "test";
-  which.workers = workers;
-  which.bytes = Bytes{40'000};
-  return which;
+  Case point;
+  point.algorithm = "naive";
+  point.backend = "test";
+  point.workers = workers;
+  point.bytes = Bytes{40'000};
+  return point;
 }
 
 Sampling few(int iterations = 12) {
@@ -86,10 +86,10 @@ TEST(SamplerTest, NoSeriesIsLongerThanWasAskedFor) {
 TEST(SamplerTest, RightResultsAreFoundRightInEveryBufferMode) {
   for (const Buffers buffers : {Buffers::hot, Buffers::produced, Buffers::cold}) {
     for (const bool in_place : {true, false}) {
-      Case which = small_case();
-      which.buffers = buffers;
-      which.in_place = in_place;
-      const Measurement measured = sample_naively(which, few())[0];
+      Case point = small_case();
+      point.buffers = buffers;
+      point.in_place = in_place;
+      const Measurement measured = sample_naively(point, few())[0];
       EXPECT_EQ(measured.wrong, 0) << to_string(buffers) << in_place;
       EXPECT_TRUE(measured.replicas_identical);
       EXPECT_THAT(measured.latency_ns, SizeIs(12));
@@ -138,9 +138,9 @@ TEST(SamplerTest, UncheckedRunsSaySo) {
 }
 
 TEST(SamplerTest, EmptyVectorsAreMeasuredToo) {
-  Case which = small_case();
-  which.bytes = Bytes{0};
-  const Measurement measured = sample_naively(which, few())[0];
+  Case point = small_case();
+  point.bytes = Bytes{0};
+  const Measurement measured = sample_naively(point, few())[0];
   EXPECT_EQ(measured.wrong, 0);
   EXPECT_THAT(measured.latency_ns, SizeIs(12));
 }
@@ -157,11 +157,11 @@ TEST(SamplerTest, AutomaticRunsStopAlikeOnAllRanks) {
 }
 
 TEST(SamplerTest, ARankWithAnotherTypeIsNamedOnEveryRank) {
-  const Case which = small_case();
+  const Case point = small_case();
   NaiveWorld world(3);
   std::atomic<int> refused{0};
   as_ranks(3, [&](Rank rank, Rendezvous& rendezvous) {
-    Case mine = which;
+    Case mine = point;
     if (rank == 2) mine.type = DataType::i32;
     NaiveCommunicator communicator(world, rank, 3);
     const UserBuffers buffers(mine, allocate_pages(user_buffer_bytes(mine)));

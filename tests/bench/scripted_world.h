@@ -94,17 +94,17 @@ inline void as_ranks(int ranks, const std::function<void(Rank, Rendezvous&)>& pa
 using ClockOfRank = std::function<NanosecondClock(Rank)>;
 
 /// Samples the case with naive communicators and gives every rank's measurement.
-inline std::vector<Measurement> sample_naively(const Case& which, const Sampling& sampling,
+inline std::vector<Measurement> sample_naively(const Case& point, const Sampling& sampling,
                                                NaiveWorld::Fault fault = {},
                                                const ClockOfRank& clock_of = {}) {
-  NaiveWorld world(which.workers, std::move(fault));
-  std::vector<Measurement> measured(static_cast<std::size_t>(which.workers));
-  as_ranks(which.workers, [&](Rank rank, Rendezvous& rendezvous) {
-    NaiveCommunicator communicator(world, rank, which.workers);
-    const UserBuffers buffers(which, allocate_pages(user_buffer_bytes(which)));
+  NaiveWorld world(point.workers, std::move(fault));
+  std::vector<Measurement> measured(static_cast<std::size_t>(point.workers));
+  as_ranks(point.workers, [&](Rank rank, Rendezvous& rendezvous) {
+    NaiveCommunicator communicator(world, rank, point.workers);
+    const UserBuffers buffers(point, allocate_pages(user_buffer_bytes(point)));
     const NanosecondClock clock = clock_of ? clock_of(rank) : monotonic_ns;
     measured[static_cast<std::size_t>(rank)] =
-        sample(which, sampling, communicator, rendezvous, buffers, clock);
+        sample(point, sampling, communicator, rendezvous, buffers, clock);
   });
   return measured;
 }

@@ -23,13 +23,13 @@ using testing::ThrowsMessage;
 
 Case simulated_case(const std::string& topology, const std::string& algorithm, int workers,
                     std::int64_t bytes) {
-  Case which;
-  which.algorithm = algorithm;
-  which.backend = "sim";
-  which.workers = workers;
-  which.bytes = Bytes{bytes};
-  which.simulated.topology = topology;
-  return which;
+  Case point;
+  point.algorithm = algorithm;
+  point.backend = "sim";
+  point.workers = workers;
+  point.bytes = Bytes{bytes};
+  point.simulated.topology = topology;
+  return point;
 }
 
 TEST(SimulatedTeam, RingOnAStarTakesTheClosedForm) {
@@ -49,14 +49,14 @@ TEST(SimulatedTeam, RingOnAStarTakesTheClosedForm) {
 TEST(SimulatedTeam, ExactFiguresSurviveTheRecordFileBitByBit) {
   CaseBinder binder;
   Record record;
-  record.which = simulated_case("star:8,50GBps,1us", "tree", 8, 4096);
-  record.which.simulated.jitter = Seconds{3e-6};
-  record.which.simulated.stragglers = "3:10us";
-  record.measurement = measure_simulated(record.which, binder);
+  record.point = simulated_case("star:8,50GBps,1us", "tree", 8, 4096);
+  record.point.simulated.jitter = Seconds{3e-6};
+  record.point.simulated.stragglers = "3:10us";
+  record.measurement = measure_simulated(record.point, binder);
   const Record back = record_from_json(to_json(record));
   EXPECT_EQ(back.measurement.exact->time, record.measurement.exact->time);
   EXPECT_EQ(to_json(back), to_json(record));
-  EXPECT_EQ(back.which.simulated.stragglers, "3:10us");
+  EXPECT_EQ(back.point.simulated.stragglers, "3:10us");
 }
 
 TEST(SimulatedTeam, AlgorithmsFollowTheMachine) {
@@ -71,9 +71,9 @@ TEST(SimulatedTeam, DirectTakesTheTimeOfWhatItPlaysAtTheSize) {
   CaseBinder binder;
   for (const char* engine : {"model", "fluid", "simgrid"}) {
     const auto time = [&](const char* algorithm, std::int64_t bytes) {
-      Case which = simulated_case("star:4,10GBps,1us", algorithm, 4, bytes);
-      which.simulated.engine = engine;
-      return measure_simulated(which, binder).exact->time;
+      Case point = simulated_case("star:4,10GBps,1us", algorithm, 4, bytes);
+      point.simulated.engine = engine;
+      return measure_simulated(point, binder).exact->time;
     };
     EXPECT_EQ(time("direct", 504), time("one-shot", 504)) << engine;
     EXPECT_GT(time("direct", 508), 1.5 * time("one-shot", 508)) << engine;
@@ -82,14 +82,14 @@ TEST(SimulatedTeam, DirectTakesTheTimeOfWhatItPlaysAtTheSize) {
 
 TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
   CaseBinder binder;
-  Case which = simulated_case("star:16,50GBps,10us", "auto", 16, 1024);
-  const Decided decided = binder.decide_algorithm(which);
+  Case point = simulated_case("star:16,50GBps,10us", "auto", 16, 1024);
+  const Decided decided = binder.decide_algorithm(point);
   double best = 1e9;
   std::string fastest;
   for (const char* name : {"ring", "recursive-doubling", "one-shot", "direct", "tree"}) {
-    which.algorithm = name;
-    which.simulated.engine = "model";
-    const double time = measure_simulated(which, binder).exact->time.count();
+    point.algorithm = name;
+    point.simulated.engine = "model";
+    const double time = measure_simulated(point, binder).exact->time.count();
     if (time < best) {
       best = time;
       fastest = name;
@@ -108,18 +108,18 @@ TEST(SimulatedTeam, AutoTakesWhatThePolicyTakesWhereNothingIsContended) {
     question.workers = 8;
     question.machine = &network;
     const Answer answer = ask(find_policy("auto"), question);
-    const Case which = simulated_case("dgx-h100", "auto", 8, bytes);
-    EXPECT_EQ(binder.decide_algorithm(which).name, answer.algorithm) << bytes;
+    const Case point = simulated_case("dgx-h100", "auto", 8, bytes);
+    EXPECT_EQ(binder.decide_algorithm(point).name, answer.algorithm) << bytes;
   }
 }
 
 TEST(SimulatedTeam, AutoTakesSwitchesThatAddUnlessMessagesAreToBeShown) {
-  const Case which = simulated_case("dgx-h100", "auto", 8, 1 << 30);
+  const Case point = simulated_case("dgx-h100", "auto", 8, 1 << 30);
   CaseBinder binder;
-  EXPECT_EQ(binder.decide_algorithm(which).name, "nvls");
+  EXPECT_EQ(binder.decide_algorithm(point).name, "nvls");
   CaseBinder showing(true);
-  EXPECT_NE(showing.decide_algorithm(which).name, "nvls");
-  Case half = which;
+  EXPECT_NE(showing.decide_algorithm(point).name, "nvls");
+  Case half = point;
   half.simulated.collective = "all-gather";
   EXPECT_NE(binder.decide_algorithm(half).name, "nvls");
 }
@@ -137,35 +137,35 @@ TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {
 
 TEST(SimulatedTeam, AllGatherAndReduceScatterAreHalvesOfTheWhole) {
   CaseBinder binder;
-  Case which = simulated_case("star:8,50GBps,1us", "ring", 8, 1 << 20);
-  const double whole = measure_simulated(which, binder).exact->time.count();
+  Case point = simulated_case("star:8,50GBps,1us", "ring", 8, 1 << 20);
+  const double whole = measure_simulated(point, binder).exact->time.count();
   double halves = 0;
   for (const char* half : {"reduce-scatter", "all-gather"}) {
-    which.simulated.collective = half;
-    halves += measure_simulated(which, binder).exact->time.count();
+    point.simulated.collective = half;
+    halves += measure_simulated(point, binder).exact->time.count();
   }
   EXPECT_NEAR(halves, whole, 1e-12);
-  which.algorithm = "tree";
-  EXPECT_THAT([&] { measure_simulated(which, binder); },
+  point.algorithm = "tree";
+  EXPECT_THAT([&] { measure_simulated(point, binder); },
               ThrowsMessage<InvalidArgument>(HasSubstr("not a reduce-scatter")));
 }
 
 TEST(SimulatedTeam, RefusesWhatDoesNotExistAndSaysWhatDoes) {
   CaseBinder binder;
-  Case which = simulated_case("star:8,50GBps,1us", "ring", 8, 1024);
-  which.simulated.protocol = "LLL";
-  EXPECT_THAT([&] { binder.bind(which); }, ThrowsMessage<InvalidArgument>(HasSubstr("has none")));
-  which.simulated.protocol = "auto";
-  which.simulated.collective = "all-gater";
-  EXPECT_THAT([&] { binder.bind(which); },
+  Case point = simulated_case("star:8,50GBps,1us", "ring", 8, 1024);
+  point.simulated.protocol = "LLL";
+  EXPECT_THAT([&] { binder.bind(point); }, ThrowsMessage<InvalidArgument>(HasSubstr("has none")));
+  point.simulated.protocol = "auto";
+  point.simulated.collective = "all-gater";
+  EXPECT_THAT([&] { binder.bind(point); },
               ThrowsMessage<InvalidArgument>(HasSubstr("Did you mean 'all-gather'")));
-  which.simulated.collective = "all-reduce";
-  which.simulated.slow_hosts = "9:0.5";
-  EXPECT_THAT([&] { binder.bind(which); },
+  point.simulated.collective = "all-reduce";
+  point.simulated.slow_hosts = "9:0.5";
+  EXPECT_THAT([&] { binder.bind(point); },
               ThrowsMessage<InvalidArgument>(HasSubstr("hosts 0 to 7")));
-  which.simulated.slow_hosts.clear();
-  which.simulated.stragglers = "8:1us";
-  EXPECT_THROW(measure_simulated(which, binder), InvalidArgument);
+  point.simulated.slow_hosts.clear();
+  point.simulated.stragglers = "8:1us";
+  EXPECT_THROW(measure_simulated(point, binder), InvalidArgument);
 }
 
 TEST(SimulatedValues, AreReadAndRefused) {
@@ -225,8 +225,8 @@ TEST(SimulatedSweep, LeavesOutWhatDoesNotFitSomewhereAndRefusesWhatFitsNowhere) 
 
 TEST(ChromeTrace, HoldsEveryMessageWithItsTimes) {
   CaseBinder binder;
-  const Case which = simulated_case("star:4,1GBps,1us", "ring", 4, 4096);
-  const auto [scenario, outcome] = play_case(which, binder, 1000);
+  const Case point = simulated_case("star:4,1GBps,1us", "ring", 4, 4096);
+  const auto [scenario, outcome] = play_case(point, binder, 1000);
   std::ostringstream out;
   write_chrome_trace(out, scenario, outcome);
   const auto trace = nlohmann::json::parse(out.str());

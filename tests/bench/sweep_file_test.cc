@@ -32,10 +32,10 @@ class SweepFileTest : public testing::Test {
 
   static Record record(int workers, double seconds) {
     Record record;
-    record.which.algorithm = "ring";
-    record.which.backend = "sim";
-    record.which.workers = workers;
-    record.which.simulated.topology = "star";
+    record.point.algorithm = "ring";
+    record.point.backend = "sim";
+    record.point.workers = workers;
+    record.point.simulated.topology = "star";
     record.measurement.exact.emplace();
     record.measurement.exact->time = Seconds{seconds};
     record.measurement.exact->engine = "fluid";
@@ -57,13 +57,13 @@ TEST_F(SweepFileTest, IsTakenUpWhereItEndedEvenInTheMiddleOfALine) {
   std::filesystem::resize_file(name, std::filesystem::file_size(name) - 10);
   {
     SweepFile again(name, {{"host", "a"}}, false);
-    EXPECT_TRUE(again.has(record(2, 0).which));
-    EXPECT_FALSE(again.has(record(4, 0).which));
+    EXPECT_TRUE(again.has(record(2, 0).point));
+    EXPECT_FALSE(again.has(record(4, 0).point));
     again.append(record(4, 2e-6));
     EXPECT_EQ(read_records(name).records.size(), 2U);
   }
   SweepFile fresh(name, {}, true);
-  EXPECT_FALSE(fresh.has(record(2, 0).which));
+  EXPECT_FALSE(fresh.has(record(2, 0).point));
 }
 
 TEST_F(SweepFileTest, RefusesAFileThatIsNoneOfItsOwn) {

@@ -66,8 +66,8 @@ TEST(SweepCasesTest, AlternateAlgorithmsWithinEachSize) {
   sweep.first = {1024};
   sweep.last = {4096};
   std::vector<std::string> order;
-  for (const Case& which : sweep_cases(sweep)) {
-    order.push_back(which.algorithm + std::to_string(which.bytes.count));
+  for (const Case& point : sweep_cases(sweep)) {
+    order.push_back(point.algorithm + std::to_string(point.bytes.count));
   }
   EXPECT_THAT(order, ElementsAre("ring1024", "direct1024", "ring4096", "direct4096"));
 }
@@ -77,7 +77,7 @@ TEST(SweepCasesTest, GiveSchedulesSharedMemoryAndBlackBoxesTheirOwnBackEnd) {
   sweep.algorithms = {"ring", "gloo", "mpi"};
   sweep.last = sweep.first;
   std::vector<std::string> backends;
-  for (const Case& which : sweep_cases(sweep)) backends.push_back(which.backend);
+  for (const Case& point : sweep_cases(sweep)) backends.push_back(point.backend);
   EXPECT_THAT(backends, ElementsAre("shm", "gloo", "mpi"));
 }
 
@@ -120,12 +120,12 @@ TEST(SweepCasesTest, LeaveOutOfAllWhatDoesNotFit) {
 }
 
 Case example() {
-  Case which;
-  which.algorithm = "ring:segments=4";
-  which.backend = "shm";
-  which.workers = 4;
-  which.bytes = {1 << 20};
-  return which;
+  Case point;
+  point.algorithm = "ring:segments=4";
+  point.backend = "shm";
+  point.workers = 4;
+  point.bytes = {1 << 20};
+  return point;
 }
 
 TEST(CaseFilterTest, KeepsCasesForWhichAllTermsHold) {

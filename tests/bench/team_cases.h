@@ -16,12 +16,12 @@ namespace collbench {
 
 inline Case team_case(const std::string& backend, const std::string& algorithm, int workers,
                       std::int64_t bytes = 40'000) {
-  Case which;
-  which.algorithm = algorithm;
-  which.backend = backend;
-  which.workers = workers;
-  which.bytes = Bytes{bytes};
-  return which;
+  Case point;
+  point.algorithm = algorithm;
+  point.backend = backend;
+  point.workers = workers;
+  point.bytes = Bytes{bytes};
+  return point;
 }
 
 inline Sampling quick(int iterations = 10) {

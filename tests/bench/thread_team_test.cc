@@ -27,9 +27,9 @@ TEST(ThreadTeamTest, OneTeamMeasuresManyAlgorithmsTypesAndSizes) {
   for (const char* algorithm : {"direct", "ring", "tree", "halving-doubling"}) {
     for (const DataType type : {DataType::f32, DataType::bf16, DataType::u8}) {
       for (const std::int64_t bytes : {0, 8, 40'000}) {
-        Case which = team_case("shm", algorithm, 4, bytes);
-        which.type = type;
-        const Measurement measured = team->measure(which, quick());
+        Case point = team_case("shm", algorithm, 4, bytes);
+        point.type = type;
+        const Measurement measured = team->measure(point, quick());
         EXPECT_EQ(measured.wrong, 0) << algorithm << " " << to_string(type) << " " << bytes;
         EXPECT_TRUE(measured.replicas_identical);
         EXPECT_THAT(measured.latency_ns, SizeIs(10));
@@ -75,9 +75,9 @@ TEST(MakeTeamTest, ImpossibleTeamsAreRefusedWithWhatWouldBePossible) {
               HasSubstr("Did you mean 'shm'?"));
   EXPECT_THAT(words_of([] { make_team(team_case("shm", "ring", 0), quick()); }),
               HasSubstr("at least 1 worker, not 0"));
-  Case which = team_case("shm", "ring", 2);
-  which.private_buffers = true;
-  EXPECT_THAT(words_of([&] { make_team(which, quick()); }), HasSubstr("isolated"));
+  Case point = team_case("shm", "ring", 2);
+  point.private_buffers = true;
+  EXPECT_THAT(words_of([&] { make_team(point, quick()); }), HasSubstr("isolated"));
 }
 
 TEST(BackendsTest, EveryBackEndIsARow) {
@@ -87,17 +87,17 @@ TEST(BackendsTest, EveryBackEndIsARow) {
 }
 
 TEST(GlooTeamTest, ThreadsMeasureGloo) {
-  const Case which = team_case("gloo", "gloo", 3);
+  const Case point = team_case("gloo", "gloo", 3);
   if (!find_backend("gloo").unavailable.empty()) {
-    EXPECT_THROW(make_team(which, quick()), Unavailable);
+    EXPECT_THROW(make_team(point, quick()), Unavailable);
     return;
   }
-  const auto team = make_team(which, quick());
-  EXPECT_EQ(team->measure(which, quick()).wrong, 0);
-  Case no_bf16 = which;
+  const auto team = make_team(point, quick());
+  EXPECT_EQ(team->measure(point, quick()).wrong, 0);
+  Case no_bf16 = point;
   no_bf16.type = DataType::bf16;
   EXPECT_THROW(team->measure(no_bf16, quick()), Unavailable);
-  EXPECT_EQ(team->measure(which, quick()).wrong, 0);
+  EXPECT_EQ(team->measure(point, quick()).wrong, 0);
 }
 
 }  // namespace

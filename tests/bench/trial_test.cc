@@ -25,11 +25,11 @@ class ScriptedTeam final : public Team {
  public:
   explicit ScriptedTeam(std::map<std::string, double> times_us) : times_us_(std::move(times_us)) {}
 
-  Measurement measure(const Case& which, const Sampling& sampling) override {
-    turns_.push_back(which.algorithm);
+  Measurement measure(const Case& point, const Sampling& sampling) override {
+    turns_.push_back(point.algorithm);
     samplings_.push_back(sampling);
-    if (refused_.count(which.algorithm) > 0) throw Unavailable("not here");
-    double time_ns = times_us_.at(which.algorithm) * 1e3 * factor_;
+    if (refused_.count(point.algorithm) > 0) throw Unavailable("not here");
+    double time_ns = times_us_.at(point.algorithm) * 1e3 * factor_;
     if (turns_.size() == 1) time_ns *= first_turn_;
     spent_ += Seconds{time_ns * 1e-9 * (sampling.iterations + sampling.warmup)};
     factor_ *= drift_;
@@ -54,10 +54,10 @@ class ScriptedTeam final : public Team {
 const Choice choice{"direct", "a table says so", {"ring", "tree"}};
 
 Case some_case() {
-  Case which;
-  which.algorithm = "auto";
-  which.bytes = 64_KiB;
-  return which;
+  Case point;
+  point.algorithm = "auto";
+  point.bytes = 64_KiB;
+  return point;
 }
 
 Choice settle(ScriptedTeam& team, const Sampling& sampling = {}) {

@@ -13,15 +13,15 @@ namespace {
 using testing::HasSubstr;
 
 Case of_bytes(std::int64_t bytes) {
-  Case which;
-  which.workers = 4;
-  which.bytes = Bytes{bytes};
-  return which;
+  Case point;
+  point.workers = 4;
+  point.bytes = Bytes{bytes};
+  return point;
 }
 
-std::string refusal(const Case& which, Bytes available) {
+std::string refusal(const Case& point, Bytes available) {
   try {
-    require_memory(which, available);
+    require_memory(point, available);
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -29,11 +29,11 @@ std::string refusal(const Case& which, Bytes available) {
 }
 
 TEST(MemoryTest, MoreThanThereIsIsRefusedWithTheFigures) {
-  Case which = of_bytes(std::int64_t{1} << 30);
-  which.in_place = false;
-  EXPECT_EQ(refusal(which, Bytes{std::int64_t{1} << 32}),
+  Case point = of_bytes(std::int64_t{1} << 30);
+  point.in_place = false;
+  EXPECT_EQ(refusal(point, Bytes{std::int64_t{1} << 32}),
             "4 workers with 2 buffers of 1 GiB each need 8 GiB of memory; 4 GiB are available");
-  EXPECT_EQ(refusal(which, Bytes{std::int64_t{1} << 33}), "");
+  EXPECT_EQ(refusal(point, Bytes{std::int64_t{1} << 33}), "");
 }
 
 TEST(MemoryTest, SizesBeyondAllMemoryDoNotOverflow) {
@@ -49,9 +49,9 @@ TEST(MemoryTest, PartsOfElementsAreRefused) {
 
 TEST(UserBuffersTest, InPlaceSharesAndOutOfPlaceSeparatesTheBuffers) {
   for (const bool in_place : {true, false}) {
-    Case which = of_bytes(100'000);
-    which.in_place = in_place;
-    const UserBuffers buffers(which, allocate_pages(user_buffer_bytes(which)));
+    Case point = of_bytes(100'000);
+    point.in_place = in_place;
+    const UserBuffers buffers(point, allocate_pages(user_buffer_bytes(point)));
     const Region in = buffers.in(0);
     const Region out = buffers.out(0);
     EXPECT_EQ(in.count, 25'000);
@@ -64,11 +64,11 @@ TEST(UserBuffersTest, InPlaceSharesAndOutOfPlaceSeparatesTheBuffers) {
 TEST(UserBuffersTest, ColdBuffersAreDisjointAndLargerThanTheCache) {
   for (const std::int64_t bytes : {4, 1000, 1 << 20}) {
     for (const bool in_place : {true, false}) {
-      Case which = of_bytes(bytes);
-      which.buffers = Buffers::cold;
-      which.in_place = in_place;
-      const UserBuffers buffers(which, allocate_pages(user_buffer_bytes(which)));
-      EXPECT_GE(user_buffer_bytes(which).count, 8 << 20);
+      Case point = of_bytes(bytes);
+      point.buffers = Buffers::cold;
+      point.in_place = in_place;
+      const UserBuffers buffers(point, allocate_pages(user_buffer_bytes(point)));
+      EXPECT_GE(user_buffer_bytes(point).count, 8 << 20);
       EXPECT_GE(buffers.sets(), 2);
       std::set<std::uintptr_t> starts;
       for (int set = 0; set < buffers.sets(); ++set) {
@@ -82,7 +82,7 @@ TEST(UserBuffersTest, ColdBuffersAreDisjointAndLargerThanTheCache) {
         last = start;
       }
       EXPECT_LE(last + static_cast<std::uintptr_t>(bytes) - *starts.begin(),
-                static_cast<std::uintptr_t>(user_buffer_bytes(which).count));
+                static_cast<std::uintptr_t>(user_buffer_bytes(point).count));
     }
   }
 }

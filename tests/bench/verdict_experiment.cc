@@ -85,7 +85,7 @@ std::vector<RecordFile> rounds_of(const RecordFile& file) {
   std::vector<RecordFile> rounds;
   std::map<std::string, std::size_t> seen;
   for (const Record& record : file.records) {
-    const std::size_t round = seen[to_json(record.which)]++;
+    const std::size_t round = seen[to_json(record.point)]++;
     if (rounds.size() <= round) rounds.resize(round + 1);
     rounds[round].records.push_back(record);
   }
@@ -113,7 +113,7 @@ class KeptRuns {
     RecordFile file = jobs_[job % jobs_.size()].arms.at(arm)[round];
     if (task.only != nullptr) {
       std::erase_if(file.records, [&](const Record& record) {
-        return to_json(record.which) != to_json(*task.only);
+        return to_json(record.point) != to_json(*task.only);
       });
     }
     if (task.arm != AbArm::head) return file;

@@ -33,12 +33,12 @@ class SyntheticRuns {
         slow_cases_(slow_cases),
         random_(random_engine(seed, "synthetic")) {
     for (int i = 0; i < cases; ++i) {
-      Case which;
-      which.algorithm = "ring";
-      which.backend = "shm";
-      which.workers = 2 + i;
-      which.bytes = Bytes{1024};
-      cases_.push_back(which);
+      Case point;
+      point.algorithm = "ring";
+      point.backend = "shm";
+      point.workers = 2 + i;
+      point.bytes = Bytes{1024};
+      cases_.push_back(point);
     }
   }
 
@@ -52,7 +52,7 @@ class SyntheticRuns {
       double log_time = std::log(1e7) + level_ + noise_.sigma * normal_(random_);
       if (uniform_(random_) < noise_.spike_share) log_time += noise_.spike * exponential_(random_);
       Record record;
-      record.which = cases_[i];
+      record.point = cases_[i];
       record.measurement.latency_ns = {
           std::llround(std::exp(log_time) * (slowed ? 1 + slowdown_ : 1))};
       record.measurement.wrong = 0;

@@ -13,12 +13,12 @@
 namespace {
 
 int hold_team() {
-  collbench::Case which;
-  which.algorithm = "direct";
-  which.backend = "shm";
-  which.workers = 3;
-  which.isolate = true;
-  const auto world = collbench::start_world(collbench::world_of(which), collbench::Seconds{60});
+  collbench::Case point;
+  point.algorithm = "direct";
+  point.backend = "shm";
+  point.workers = 3;
+  point.isolate = true;
+  const auto world = collbench::start_world(collbench::world_of(point), collbench::Seconds{60});
   for (const pid_t process : world->processes()) std::printf("%d\n", process);
   std::fflush(stdout);
   pause();

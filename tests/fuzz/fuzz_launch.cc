@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const auto worker = launched_worker(facts);
     if (!worker || worker->evaluator) return 0;
-    if (worker->rank < 0 || worker->rank >= worker->ranks || worker->meeting.empty()) std::abort();
+    if (worker->rank < 0 || worker->rank >= worker->ranks || worker->bootstrap.empty())
+      std::abort();
     if (!worker->hosts.empty() && std::ssize(worker->hosts) != worker->ranks) std::abort();
   } catch (const InvalidArgument& refusal) {
     if (std::string(refusal.what()).empty()) std::abort();

@@ -63,19 +63,19 @@ TEST(Predict, EqualsTheClosedFormOfHalvingDoublingAndRecursiveDoubling) {
 }
 
 TEST(Predict, SharesTheLinkOfARankAmongItsMessages) {
-  // Two rounds, in each of which n - 1 messages of 1/n of the vector leave and reach every rank.
+  // Two rounds, in each of point n - 1 messages of 1/n of the vector leave and reach every rank.
   const Prediction direct = predicted("direct", 16, 1 << 20, star_machine(16));
   expect_seconds(direct.time(), 2 * (alpha + 15.0 / 16 * (1 << 20) / rate), "direct");
 }
 
-// The same without saying which rounds are alike.
+// The same without saying point rounds are alike.
 Schedule with_runs_apart(const Schedule& schedule) {
   const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
   const Schedule apart(schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
                        play, schedule.partition());
-  std::vector<Schedule> streams;
-  for (const Schedule& stream : schedule.streams()) streams.push_back(with_runs_apart(stream));
-  return streams.empty() ? apart : apart.with_streams(streams);
+  std::vector<Schedule> tracks;
+  for (const Schedule& track : schedule.tracks()) tracks.push_back(with_runs_apart(track));
+  return tracks.empty() ? apart : apart.with_tracks(tracks);
 }
 
 TEST(Predict, LooksAtAlikeRoundsOnceWithoutChangingTheResult) {
@@ -85,8 +85,8 @@ TEST(Predict, LooksAtAlikeRoundsOnceWithoutChangingTheResult) {
     const Schedule apart = with_runs_apart(schedule);
     const VectorSpec workload{1 << 18, DataType::f32, "", true};
     const std::vector<Host> hosts = in_order(instance.ranks);
-    const Prediction once = predict(schedule, machine, hosts, vector);
-    const Prediction all = predict(apart, machine, hosts, vector);
+    const Prediction once = predict(schedule, machine, hosts, workload);
+    const Prediction all = predict(apart, machine, hosts, workload);
     EXPECT_NEAR(once.time().count(), all.time().count(), 1e-12 * all.time().count())
         << instance_name(instance);
     EXPECT_EQ(once.messages, all.messages);
@@ -138,9 +138,9 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
         predict_ladder(schedule, machine, in_order(12), workload);
     ASSERT_EQ(ladder.size(), 3U);
     for (std::size_t k = 0; k < ladder.size(); ++k) {
-      vector.protocol = machine.costs.protocols[k].name;
-      const Prediction alone = predict(schedule, machine, in_order(12), vector);
-      EXPECT_EQ(ladder[k].time(), alone.time()) << spec << ' ' << vector.protocol;
+      workload.protocol = machine.costs.protocols[k].name;
+      const Prediction alone = predict(schedule, machine, in_order(12), workload);
+      EXPECT_EQ(ladder[k].time(), alone.time()) << spec << ' ' << workload.protocol;
       EXPECT_EQ(ladder[k].messages, alone.messages);
       EXPECT_EQ(ladder[k].bottleneck, alone.bottleneck);
       EXPECT_EQ(ladder[k].at_bottleneck, alone.at_bottleneck);
@@ -151,7 +151,7 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   const VectorSpec workload{12345, DataType::f32, "", {}};
   const std::vector<Prediction> one = predict_ladder(ring, machine, in_order(12), workload);
   ASSERT_EQ(one.size(), 1U);
-  EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), vector).time());
+  EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());
 }
 
 TEST(Predict, NamesTheSlowLinkAsBottleneck) {

@@ -221,7 +221,7 @@ TEST(Fluid, StreamsDoNotWaitForEachOther) {
   };
   const double longer = alpha + 9e6 / bandwidth;
   const double shorter = alpha + 1e6 / bandwidth;
-  expect_relative(time_of_rank_1(streams("apart", parts)), 2 * shorter);
+  expect_relative(time_of_rank_1(tracks("apart", parts)), 2 * shorter);
   expect_relative(time_of_rank_1(concurrent("together", parts)), longer + shorter);
 }
 

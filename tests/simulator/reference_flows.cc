@@ -23,7 +23,7 @@ struct Message {
   double rate = 0;
 };
 
-struct Position {  // a rank in one stream
+struct Position {  // a rank in one track
   int round = -1;
   double entered = 0;
   double last_arrival = 0;
@@ -35,10 +35,10 @@ constexpr double never = std::numeric_limits<double>::infinity();
 class Reference {
  public:
   explicit Reference(const Scenario& scenario) : scenario_(scenario) {
-    for (const Schedule& stream : scenario.schedule.streams()) streams_.push_back(stream);
-    if (streams_.empty()) streams_.push_back(scenario.schedule);
+    for (const Schedule& track : scenario.schedule.tracks()) tracks_.push_back(track);
+    if (tracks_.empty()) tracks_.push_back(scenario.schedule);
     const int ranks = scenario.schedule.ranks();
-    positions_.resize(streams_.size() * static_cast<std::size_t>(ranks));
+    positions_.resize(tracks_.size() * static_cast<std::size_t>(ranks));
     const auto links = scenario.machine.topology.links().size();
     result_.link_bytes.resize(links);
     result_.link_busy.resize(links);
@@ -78,8 +78,8 @@ class Reference {
     ResolvedRound round;
     const int ranks = scenario_.schedule.ranks();
     const Rank r = p % ranks;
-    const Schedule& stream = streams_[p / ranks];
-    if (t < stream.rounds()) resolve(stream, r, t, round);
+    const Schedule& track = tracks_[p / ranks];
+    if (t < track.rounds()) resolve(track, r, t, round);
     const Costs& costs = scenario_.machine.costs;
     double reduced = 0;
     for (const Receipt& receipt : round.receipts()) {
@@ -107,7 +107,7 @@ class Reference {
       messages_.push_back(message);
     }
     const double rate = costs.reduction_rate.bytes_per_second;
-    const auto sharers = static_cast<double>(streams_.size());
+    const auto sharers = static_cast<double>(tracks_.size());
     positions_[p].reduction.push_back(rate > 0 ? reduced * sharers / rate : 0);
   }
 
@@ -230,8 +230,8 @@ class Reference {
   }
 
   const Scenario& scenario_;
-  std::vector<Schedule> streams_;
-  std::vector<Position> positions_;  // stream by stream
+  std::vector<Schedule> tracks_;
+  std::vector<Position> positions_;  // track by track
   std::vector<double> starts_;
   std::vector<Message> messages_;
   double now_ = 0;

@@ -22,7 +22,7 @@ namespace {
 struct Row {
   std::string dims;  // "4x8"
   std::string algorithm;
-  int streams = 0;
+  int tracks = 0;
   int rounds = 0;
   double bytes = 0;
   double ratio = 0;
@@ -48,7 +48,7 @@ int axes_of(const std::string& dims) {
 
 std::string spec_of(const Row& row) {
   const auto butterfly = [&](const char* name, const char* flag) {
-    return fmt::format("{}:dims={}:streams={}{}", name, row.dims, row.streams, flag);
+    return fmt::format("{}:dims={}:streams={}{}", name, row.dims, row.tracks, flag);
   };
   if (row.algorithm == "swing_bw") return butterfly("swing", "");
   if (row.algorithm == "swing_lat") return butterfly("swing", ":latency");
@@ -104,8 +104,8 @@ std::size_t axis_of(const Link& link, const std::vector<int>& dims) {
   return dims.size();
 }
 
-// The table lets the streams of a torus wait for each other after each of their D axes: the
-// slowest stream of every stage counts. Stream s plays axis s + k in stage k.
+// The table lets the tracks of a torus wait for each other after each of their D axes: the
+// slowest track of every stage counts. Track s plays axis s + k in stage k.
 double staged_torus_bytes(const Schedule& schedule, const Topology& torus) {
   const std::vector<int>& dims = torus.layout().dims;
   const std::size_t n = dims.size();
@@ -135,7 +135,7 @@ TEST_P(TorusCongestion, EqualsTheIndependentComputation) {
   const double ideal = 2.0 * (ranks - 1) / ranks / (2 * axes_of(row.dims));
   EXPECT_NEAR(bytes, row.bytes, 1e-6 + 1e-6 * row.bytes) << spec_of(row);
   EXPECT_NEAR(bytes / ideal, row.ratio, 1e-4 * row.ratio) << spec_of(row);
-  // The table counts rounds of streams that wait for each other too.
+  // The table counts rounds of tracks that wait for each other too.
   if (!is_torus) {
     EXPECT_EQ(schedule.rounds(), row.rounds);
   }
@@ -143,7 +143,7 @@ TEST_P(TorusCongestion, EqualsTheIndependentComputation) {
 
 std::string row_name(const testing::TestParamInfo<Row>& info) {
   std::string name =
-      fmt::format("{}_{}_{}_streams", info.param.dims, info.param.algorithm, info.param.streams);
+      fmt::format("{}_{}_{}_streams", info.param.dims, info.param.algorithm, info.param.tracks);
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return name;
 }

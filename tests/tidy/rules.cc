@@ -321,6 +321,17 @@ constexpr std::array<Rule, 10> all_rules{{
     {"output", "only cli/ prints", check_output},
 }};
 
+/// What is built as one library: a folder, and below transports/ a back end of its own.
+std::string library_of(const std::string& path) {
+  const auto folder = path.find('/');
+  if (!path.starts_with("transports/")) return path.substr(0, folder);
+  const std::string part = path.substr(0, path.find('/', folder + 1));
+  static const std::array<std::string_view, 6> apart{"cuda", "gloo", "grpc",
+                                                     "mpi",  "nccl", "world"};
+  const bool is_apart = std::ranges::find(apart, part.substr(folder + 1)) != apart.end();
+  return is_apart ? part : "transports";
+}
+
 }  // namespace
 
 std::span<const Rule> rules() { return all_rules; }
@@ -342,6 +353,51 @@ Complaints repeated_types(std::span<const SourceFile> files) {
             at(file, number,
                "the type " + std::string(match[2]) + " is also defined at " + place->second));
       }
+    });
+  }
+  return complaints;
+}
+
+Complaints repeated_unnamed(std::span<const SourceFile> files) {
+  static const std::regex type(R"(^(?:struct|class|enum class) (\w+)[^;]*\{.*|^using (\w+) = .*)");
+  static const std::regex constant(R"(^(?:constexpr|const) [^(]*?(\w+)(?:\[\w*\])?(?: = |\{).*)");
+  std::map<std::string, std::string> types_of_headers;
+  std::map<std::pair<std::string, std::string>, std::string> first_place;  // by library and name
+  Complaints complaints;
+  const auto each_definition = [&](const SourceFile& file, const auto& visit) {
+    std::vector<std::string> code;
+    for_each_line(code_of(file.text), [&](int, const std::string& line) { code.push_back(line); });
+    bool counts = is_header(file);
+    for_each_line(file.text, [&](int number, const std::string& line) {
+      if (line == "namespace {") counts = true;
+      if (line == "}  // namespace") counts = false;
+      const std::string& here = code[static_cast<std::size_t>(number - 1)];
+      std::smatch match;
+      if (!counts || here.starts_with(' ')) return;
+      if (std::regex_match(here, match, type)) {
+        visit(number, match[1].matched ? match[1].str() : match[2].str(), true);
+      } else if (std::regex_match(here, match, constant)) {
+        visit(number, match[1].str(), false);
+      }
+    });
+  };
+  for (const SourceFile& file : files) {
+    if (!is_header(file) || is_test(file)) continue;
+    each_definition(file, [&](int number, const std::string& name, bool is_type) {
+      if (is_type) types_of_headers.emplace(name, file.path + ":" + std::to_string(number));
+    });
+  }
+  for (const SourceFile& file : files) {
+    if (is_header(file) || is_test(file) || !file.path.ends_with(".cc")) continue;
+    each_definition(file, [&](int number, const std::string& name, bool) {
+      const std::string place = file.path + ":" + std::to_string(number);
+      const auto [first, is_new] =
+          first_place.emplace(std::pair(library_of(file.path), name), place);
+      const auto of_header = types_of_headers.find(name);
+      if (is_new && of_header == types_of_headers.end()) return;
+      complaints.push_back(
+          at(file, number,
+             name + " is also defined at " + (is_new ? of_header->second : first->second)));
     });
   }
   return complaints;

@@ -30,6 +30,10 @@ std::span<const Rule> rules();
 /// includes one of them would be another program than whatever includes the other.
 Complaints repeated_types(std::span<const SourceFile> files);
 
+/// Types and constants of unnamed namespaces of one name in two sources that may be compiled as one
+/// (batches of COLLBENCH_BATCH, within a library), or of a name that a header's type has.
+Complaints repeated_unnamed(std::span<const SourceFile> files);
+
 /// `text` with the contents of comments, strings and character literals blanked, lines kept.
 std::string code_of(std::string_view text);
 

@@ -71,6 +71,26 @@ TEST(RepeatedTypesTest, CatchesTwoTypesOfOneNameInHeaders) {
               ElementsAre("bench/b.h:2: the type Path is also defined at core/a.h:1"));
 }
 
+TEST(RepeatedUnnamedTest, CatchesNamesThatABatchWouldHoldTwice) {
+  const std::string unnamed = "namespace {\n";
+  const std::string end = "}  // namespace\n";
+  const std::vector<SourceFile> files = {
+      {"core/path.h", "struct Path {\n};\n"},
+      {"bench/a.cc", unnamed + "struct Row {\n};\nconstexpr int most = 1;\n}\n" + end},
+      {"bench/b/b.cc", unnamed + "using Row = int;\nconstexpr int most_rows[2] = {};\n" + end},
+      {"bench/c.cc", unnamed + end + "struct Row {\n};\n"},
+      {"cli/d.cc", unnamed + "struct Row {\n  struct Path {};\n};\n" + end},
+      {"cli/e.cc", unnamed + "class Path {\n};\n" + end},
+      {"transports/grpc/f.cc", unnamed + "struct Row {\n};\nconstexpr int most{1};\n" + end},
+      {"transports/world/g.cc", unnamed + "constexpr int most = 1;\n" + end},
+      {"transports/shm/h.cc", unnamed + "constexpr std::int64_t most = 1;\n" + end},
+      {"transports/play/i.cc", unnamed + "const char* const most = \"\";\n" + end}};
+  EXPECT_THAT(repeated_unnamed(files),
+              ElementsAre("bench/b/b.cc:2: Row is also defined at bench/a.cc:2",
+                          "cli/e.cc:2: Path is also defined at core/path.h:1",
+                          "transports/play/i.cc:2: most is also defined at transports/shm/h.cc:2"));
+}
+
 TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
   EXPECT_THAT(
       complaints("floors", "cli/run.cc",

@@ -52,6 +52,13 @@ TEST(WholeTreeTest, EveryTypeOfAHeaderHasANameOfItsOwn) {
   EXPECT_EQ(all, "");
 }
 
+TEST(WholeTreeTest, NamesOfUnnamedNamespacesAreUniqueInALibrary) {
+  const std::vector<SourceFile> files = read_tree();
+  std::string all;
+  for (const std::string& complaint : repeated_unnamed(files)) all += "\n" + complaint;
+  EXPECT_EQ(all, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, TreeTest, ::testing::ValuesIn(rules().begin(), rules().end()),
                          [](const auto& rule) { return std::string(rule.param.name); });
 

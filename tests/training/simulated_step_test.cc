@@ -119,9 +119,9 @@ TEST(SimulatedStepTest, CrowdingSlowsWorkersThatAreNotAlone) {
 TEST(SimulatedStepTest, JitterGrowsWithTheWorkersAndRepeatsFromItsSeed) {
   StepModel model = small_model();
   model.costs.jitter = 0.05;
-  const auto mean = [](const StepModel& which) {
+  const auto mean = [](const StepModel& model) {
     double sum = 0;
-    for (const SimulatedStep& step : simulate_steps(which, 200)) sum += ms(step.times.whole);
+    for (const SimulatedStep& step : simulate_steps(model, 200)) sum += ms(step.times.whole);
     return sum / 200;
   };
   const double few = mean(model);

@@ -50,8 +50,8 @@ class SimulatedTrainingTest : public testing::Test {
   std::vector<LossPoint> mirror(const StepModel& step, int points = 8) {
     return train_simulated_mirrored(plan_, step, data_, held_out_, points);
   }
-  std::vector<LossPoint> serve(const SimulatedWorkers& which, double rate) {
-    return train_simulated_server(plan_, which, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
+  std::vector<LossPoint> serve(const SimulatedWorkers& workers, double rate) {
+    return train_simulated_server(plan_, workers, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
                                   held_out_, 8);
   }
 

@@ -43,15 +43,15 @@ CudaWorldOptions options_for(int ranks, CudaExecutor executor) {
 /// Buffers of all ranks on their devices.
 class Buffers {
  public:
-  Buffers(const AllReduceCase& which, const std::vector<int>& devices, std::int64_t shift = 0)
-      : which_(which) {
-    const Bytes size{which.count * size_of(which.type) + 256};
+  Buffers(const AllReduceCase& point, const std::vector<int>& devices, std::int64_t shift = 0)
+      : point_(point) {
+    const Bytes size{point.count * size_of(point.type) + 256};
     for (std::size_t r = 0; r < devices.size(); ++r) {
-      const Bits input = every_element(which.type, which.count, static_cast<std::uint64_t>(r) + 1);
+      const Bits input = every_element(point.type, point.count, static_cast<std::uint64_t>(r) + 1);
       ins_.push_back(allocate_on_cuda(devices[r], size));
-      outs_.push_back(which.in_place ? ins_.back() : allocate_on_cuda(devices[r], size));
-      in.push_back({ins_.back().get() + shift, which.count, which.type});
-      out.push_back({outs_.back().get() + shift, which.count, which.type});
+      outs_.push_back(point.in_place ? ins_.back() : allocate_on_cuda(devices[r], size));
+      in.push_back({ins_.back().get() + shift, point.count, point.type});
+      out.push_back({outs_.back().get() + shift, point.count, point.type});
       if (!input.empty()) copy_with_cuda(in.back().data, input.data(), in.back().size());
     }
   }
@@ -67,7 +67,7 @@ class Buffers {
   std::vector<Region> out;
 
  private:
-  AllReduceCase which_;
+  AllReduceCase point_;
   std::vector<std::shared_ptr<std::byte>> ins_;
   std::vector<std::shared_ptr<std::byte>> outs_;
 };
@@ -82,11 +82,11 @@ void expect_cuda_gives_the_bits_of_execute(const Schedule& schedule) {
     for (const std::int64_t count : {1, 17, 1003, 70001}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase which{schedule, count, type, op, turn % 3 != 0};
+      const AllReduceCase point{schedule, count, type, op, turn % 3 != 0};
       ++turn;
-      const std::vector<Bits> expected = executed(which);
+      const std::vector<Bits> expected = executed(point);
       for (int replay = 0; replay < 2; ++replay) {
-        Buffers buffers(which, options.devices, replay == 0 ? 0 : size_of(type));
+        Buffers buffers(point, options.devices, replay == 0 ? 0 : size_of(type));
         world.play({0, op, buffers.in, buffers.out}, schedule);
         ASSERT_EQ(buffers.outputs(), expected)
             << to_string(executor) << ", " << to_string(type) << " " << to_string(op) << " of "
@@ -119,10 +119,10 @@ TEST(CudaWorldTest, ReducesEveryTypeWithEveryOperator) {
       std::int64_t key = name[0];
       for (const DataType type : all_data_types()) {
         for (const ReduceOp op : all_reduce_ops()) {
-          const AllReduceCase which{schedule, 5003, type, op, true};
-          Buffers buffers(which, options.devices);
+          const AllReduceCase point{schedule, 5003, type, op, true};
+          Buffers buffers(point, options.devices);
           world.play({key, op, buffers.in, buffers.out}, schedule);
-          ASSERT_EQ(buffers.outputs(), executed(which))
+          ASSERT_EQ(buffers.outputs(), executed(point))
               << name << ", " << to_string(executor) << ", " << to_string(type) << " "
               << to_string(op);
         }
@@ -136,31 +136,31 @@ TEST(CudaWorldTest, ReplaysManyTimesWithoutAHostBetween) {
   for (const CudaExecutor executor : executors) {
     const CudaWorldOptions options = options_for(8, executor);
     CudaWorld world(options);
-    const AllReduceCase which{make_schedule("ring", 8), 256, DataType::f32, ReduceOp::max, false};
-    Buffers buffers(which, options.devices);
+    const AllReduceCase point{make_schedule("ring", 8), 256, DataType::f32, ReduceOp::max, false};
+    Buffers buffers(point, options.devices);
     EXPECT_GT(
-        world.time_on_device({0, which.op, buffers.in, buffers.out}, which.schedule, 1000).count(),
+        world.time_on_device({0, point.op, buffers.in, buffers.out}, point.schedule, 1000).count(),
         0);
-    EXPECT_EQ(buffers.outputs(), executed(which)) << to_string(executor);
+    EXPECT_EQ(buffers.outputs(), executed(point)) << to_string(executor);
   }
 }
 
 TEST(CudaWorldTest, TakesBuffersInHostMemory) {
   SKIP_WITHOUT_DEVICE();
-  const AllReduceCase which{make_schedule("tree", 3), 999, DataType::f64, ReduceOp::sum, false};
+  const AllReduceCase point{make_schedule("tree", 3), 999, DataType::f64, ReduceOp::sum, false};
   for (const CudaExecutor executor : executors) {
     CudaWorld world(options_for(3, executor));
     std::vector<Bits> inputs;
     std::vector<Bits> outputs(3, Bits(999 * 8));
     std::vector<Region> in;
     std::vector<Region> out;
-    for (std::size_t r = 0; r < 3; ++r) inputs.push_back(every_element(which.type, 999, r + 1));
+    for (std::size_t r = 0; r < 3; ++r) inputs.push_back(every_element(point.type, 999, r + 1));
     for (std::size_t r = 0; r < 3; ++r) {
-      in.push_back({inputs[r].data(), 999, which.type});
-      out.push_back({outputs[r].data(), 999, which.type});
+      in.push_back({inputs[r].data(), 999, point.type});
+      out.push_back({outputs[r].data(), 999, point.type});
     }
-    world.play({0, which.op, in, out}, which.schedule);
-    EXPECT_EQ(outputs, executed(which));
+    world.play({0, point.op, in, out}, point.schedule);
+    EXPECT_EQ(outputs, executed(point));
   }
 }
 
@@ -225,17 +225,17 @@ std::shared_ptr<CudaGroup> ring_group(const CudaWorldOptions& options) {
 TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(4, CudaExecutor::persistent);
-  const AllReduceCase which{make_schedule("ring", 4), 1000, DataType::f32, ReduceOp::avg, true};
-  Buffers buffers(which, options.devices);
+  const AllReduceCase point{make_schedule("ring", 4), 1000, DataType::f32, ReduceOp::avg, true};
+  Buffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());
-    communicator.all_reduce(buffers.in[r], buffers.out[r], which.op);
+    communicator.all_reduce(buffers.in[r], buffers.out[r], point.op);
     communicator.barrier();
   });
   EXPECT_THAT(said, testing::Each(""));
-  EXPECT_EQ(buffers.outputs(), executed(which));
+  EXPECT_EQ(buffers.outputs(), executed(point));
 
-  Buffers fresh(which, options.devices);
+  Buffers fresh(point, options.devices);
   const Bits third = fresh.outputs()[2];
   on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     communicator.broadcast(fresh.in[static_cast<std::size_t>(communicator.rank())], 2);
@@ -246,12 +246,12 @@ TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
 TEST(CudaCommunicatorTest, FailsOnAllRanksWhenTheyDisagree) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(2, CudaExecutor::graph);
-  const AllReduceCase which{make_schedule("ring", 2), 1000, DataType::f32, ReduceOp::sum, true};
-  Buffers buffers(which, options.devices);
+  const AllReduceCase point{make_schedule("ring", 2), 1000, DataType::f32, ReduceOp::sum, true};
+  Buffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());
     const Region region = buffers.in[r].part(0, 1000 - communicator.rank());
-    communicator.all_reduce(region, region, which.op);
+    communicator.all_reduce(region, region, point.op);
   });
   EXPECT_THAT(said,
               testing::Each(HasSubstr("disagree: rank 0 came for an all-reduce of 1000 f32")));

@@ -111,11 +111,11 @@ void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine) {
     for (const bool in_place : {true, false}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn++) % 5];
-      const AllReduceCase which{schedule, count, type, op, in_place};
-      const std::vector<Bits> expected = executed(which);
+      const AllReduceCase point{schedule, count, type, op, in_place};
+      const std::vector<Bits> expected = executed(point);
       for (const bool fuse : {true, false}) {
         const DeviceCommands list = lower(schedule, count, type, op, in_place, {.fuse = fuse});
-        DeviceMemories memories(which);
+        DeviceMemories memories(point);
         perform_in_random_order(list, memories, engine);
         EXPECT_EQ(memories.outputs(), expected)
             << to_string(type) << " " << to_string(op) << " of " << count << ", fuse " << fuse;
@@ -128,8 +128,8 @@ void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine) {
 // Ranks in two groups whose memories the other group does not reach.
 void expect_bits_between_groups(const Schedule& schedule, RandomEngine& engine) {
   const auto reaches = [](Rank reader, Rank owner) { return reader % 2 == owner % 2; };
-  const AllReduceCase which{schedule, 301, DataType::f32, ReduceOp::sum, false};
-  const DeviceCommands list = lower(schedule, 301, which.type, which.op, false, {reaches});
+  const AllReduceCase point{schedule, 301, DataType::f32, ReduceOp::sum, false};
+  const DeviceCommands list = lower(schedule, 301, point.type, point.op, false, {reaches});
   for (const DeviceCommand& command : list.commands) {
     for (const auto& operands : {list.sources(command), list.destinations(command)}) {
       for (const DeviceOperand& operand : operands) {
@@ -138,9 +138,9 @@ void expect_bits_between_groups(const Schedule& schedule, RandomEngine& engine) 
     }
   }
   EXPECT_EQ(first_race(list), "");
-  DeviceMemories memories(which);
+  DeviceMemories memories(point);
   perform_in_random_order(list, memories, engine);
-  EXPECT_EQ(memories.outputs(), executed(which));
+  EXPECT_EQ(memories.outputs(), executed(point));
 }
 
 class EverySchedule : public testing::TestWithParam<ScheduleFamily> {};

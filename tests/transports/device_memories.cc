@@ -13,30 +13,30 @@
 namespace collbench {
 namespace {
 
-std::size_t bytes_of(const AllReduceCase& which) {
-  return static_cast<std::size_t>(which.count * size_of(which.type));
+std::size_t bytes_of(const AllReduceCase& point) {
+  return static_cast<std::size_t>(point.count * size_of(point.type));
 }
 
-Bits input_of(const AllReduceCase& which, Rank rank) {
-  return every_element(which.type, which.count, static_cast<std::uint64_t>(rank) + 1);
+Bits input_of(const AllReduceCase& point, Rank rank) {
+  return every_element(point.type, point.count, static_cast<std::uint64_t>(rank) + 1);
 }
 
 }  // namespace
 
-DeviceMemories::DeviceMemories(const AllReduceCase& which) : which_(which) {
-  for (Rank r = 0; r < which.schedule.ranks(); ++r) {
+DeviceMemories::DeviceMemories(const AllReduceCase& point) : point_(point) {
+  for (Rank r = 0; r < point.schedule.ranks(); ++r) {
     for (int place = 0; place < device_places; ++place) {
       // 16 bytes more, so that every memory is aligned and something catches what goes beyond.
-      memories_.emplace_back(bytes_of(which) + 16, std::byte{0xa5});
+      memories_.emplace_back(bytes_of(point) + 16, std::byte{0xa5});
     }
     const std::size_t first = static_cast<std::size_t>(r) * device_places;
-    const Bits input = input_of(which, r);
-    const auto place = which.in_place ? DevicePlace::output : DevicePlace::input;
+    const Bits input = input_of(point, r);
+    const auto place = point.in_place ? DevicePlace::output : DevicePlace::input;
     std::copy(input.begin(), input.end(),
               memories_[first + static_cast<std::size_t>(place)].begin());
   }
   for (Bits& memory : memories_) bases_.push_back(memory.data());
-  if (!which.in_place) return;
+  if (!point.in_place) return;
   for (std::size_t i = 0; i < bases_.size(); i += device_places) bases_[i] = bases_[i + 1];
 }
 
@@ -56,27 +56,27 @@ std::vector<Bits> DeviceMemories::outputs() const {
 }
 
 bool DeviceMemories::inputs_kept() const {
-  if (which_.in_place) return true;
-  for (Rank r = 0; r < which_.schedule.ranks(); ++r) {
-    const Bits input = input_of(which_, r);
+  if (point_.in_place) return true;
+  for (Rank r = 0; r < point_.schedule.ranks(); ++r) {
+    const Bits input = input_of(point_, r);
     const Bits& now = memories_[static_cast<std::size_t>(r) * device_places];
     if (!std::equal(input.begin(), input.end(), now.begin())) return false;
   }
   return true;
 }
 
-std::vector<Bits> executed(const AllReduceCase& which) {
-  std::vector<Bits> outputs(static_cast<std::size_t>(which.schedule.ranks()));
-  on_thread_ranks(which.schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
+std::vector<Bits> executed(const AllReduceCase& point) {
+  std::vector<Bits> outputs(static_cast<std::size_t>(point.schedule.ranks()));
+  on_thread_ranks(point.schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
     const Rank rank = endpoint->rank();
-    Bits input = input_of(which, rank);
+    Bits input = input_of(point, rank);
     Bits& output = outputs[static_cast<std::size_t>(rank)];
     output.resize(input.size());
-    if (which.in_place) output = input;
-    BoundPlan plan(Plan(which.schedule, rank, which.count, which.type, which.op, which.in_place),
+    if (point.in_place) output = input;
+    BoundPlan plan(Plan(point.schedule, rank, point.count, point.type, point.op, point.in_place),
                    *endpoint);
-    execute(plan, {which.in_place ? output.data() : input.data(), which.count, which.type},
-            {output.data(), which.count, which.type});
+    execute(plan, {point.in_place ? output.data() : input.data(), point.count, point.type},
+            {output.data(), point.count, point.type});
   });
   return outputs;
 }

@@ -26,7 +26,7 @@ struct AllReduceCase {
 /// Memory of every rank and place, filled with the inputs and, where nothing was put, with noise.
 class DeviceMemories {
  public:
-  explicit DeviceMemories(const AllReduceCase& which);
+  explicit DeviceMemories(const AllReduceCase& point);
   /// Of a rank and place; in place, the input is the output.
   std::byte* at(const DeviceOperand& operand);
   /// By rank * device_places + place.
@@ -36,13 +36,13 @@ class DeviceMemories {
   bool inputs_kept() const;
 
  private:
-  AllReduceCase which_;
+  AllReduceCase point_;
   std::vector<Bits> memories_;
   std::vector<std::byte*> bases_;
 };
 
 /// What execute() leaves in the output of every rank, played on threads.
-std::vector<Bits> executed(const AllReduceCase& which);
+std::vector<Bits> executed(const AllReduceCase& point);
 
 /// An algorithm and its options.
 struct ScheduleFamily {

@@ -100,9 +100,9 @@ class Stand {
 
 using namespace std::chrono_literals;
 
-DeviceRows rows_of(const AllReduceCase& which, DeviceStart start, bool fuse = true) {
+DeviceRows rows_of(const AllReduceCase& point, DeviceStart start, bool fuse = true) {
   return tabulate(
-      lower(which.schedule, which.count, which.type, which.op, which.in_place, {.fuse = fuse}),
+      lower(point.schedule, point.count, point.type, point.op, point.in_place, {.fuse = fuse}),
       start);
 }
 
@@ -112,13 +112,13 @@ void expect_rows_give_the_bits_of_execute(const Schedule& schedule) {
     for (const DeviceStart start : {DeviceStart::together, DeviceStart::apart}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase which{schedule, count, type, op, turn % 3 != 0};
-      const DeviceRows rows = rows_of(which, start, turn % 4 < 2);
+      const AllReduceCase point{schedule, count, type, op, turn % 3 != 0};
+      const DeviceRows rows = rows_of(point, start, turn % 4 < 2);
       ++turn;
       Stand stand(rows, choose_lanes(rows, 3), start == DeviceStart::apart ? 2 : 1);
-      const std::vector<Bits> expected = executed(which);
+      const std::vector<Bits> expected = executed(point);
       for (int replay = 0; replay < 2; ++replay) {
-        DeviceMemories memories(which);
+        DeviceMemories memories(point);
         ASSERT_TRUE(stand.play(memories, 20s)) << "a wait was never answered";
         ASSERT_EQ(memories.outputs(), expected)
             << to_string(type) << " " << to_string(op) << " of " << count << ", replay " << replay;
@@ -143,16 +143,16 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryRow, testing::ValuesIn(every_family()),
 TEST(DeviceRowsTest, WaitsForNothingThatIsKnownAlready) {
   // In a ring each step needs one neighbour's step before it, and the other neighbour to have read
   // what is overwritten; the second follows from the first once the ring has gone round.
-  const AllReduceCase which{make_schedule("ring", 8), 800, DataType::f32, ReduceOp::sum, true};
-  const DeviceRows rows = rows_of(which, DeviceStart::together);
+  const AllReduceCase point{make_schedule("ring", 8), 800, DataType::f32, ReduceOp::sum, true};
+  const DeviceRows rows = rows_of(point, DeviceStart::together);
   for (Rank r = 0; r < 8; ++r) {
     for (const DeviceRowStep& step : rows.row(r)) EXPECT_LE(step.waits, 1);
   }
 }
 
 TEST(DeviceRowsTest, GiveEveryRankItsShareOfAFusedPiece) {
-  const AllReduceCase which{make_schedule("direct", 4), 4096, DataType::f16, ReduceOp::sum, true};
-  const DeviceRows rows = rows_of(which, DeviceStart::together);
+  const AllReduceCase point{make_schedule("direct", 4), 4096, DataType::f16, ReduceOp::sum, true};
+  const DeviceRows rows = rows_of(point, DeviceStart::together);
   for (Rank r = 0; r < 4; ++r) {
     std::int64_t elements = 0;
     for (const DeviceRowStep& step : rows.row(r)) elements += step.count;
@@ -163,8 +163,8 @@ TEST(DeviceRowsTest, GiveEveryRankItsShareOfAFusedPiece) {
 }
 
 TEST(DeviceRowsTest, BeginAndEndTogetherWhereTheyStartApart) {
-  const AllReduceCase which{make_schedule("direct", 3), 30, DataType::f32, ReduceOp::sum, true};
-  const DeviceRows rows = rows_of(which, DeviceStart::apart);
+  const AllReduceCase point{make_schedule("direct", 3), 30, DataType::f32, ReduceOp::sum, true};
+  const DeviceRows rows = rows_of(point, DeviceStart::apart);
   for (Rank r = 0; r < 3; ++r) {
     EXPECT_EQ(rows.row(r).front().publishes, 1);
     EXPECT_EQ(rows.row(r).back().waits, 2);
@@ -172,10 +172,10 @@ TEST(DeviceRowsTest, BeginAndEndTogetherWhereTheyStartApart) {
 }
 
 TEST(DeviceRowsTest, GiveUpInsteadOfHangingWhenARankIsMissing) {
-  const AllReduceCase which{make_schedule("ring", 2), 64, DataType::f32, ReduceOp::sum, true};
-  DeviceRows rows = rows_of(which, DeviceStart::apart);
+  const AllReduceCase point{make_schedule("ring", 2), 64, DataType::f32, ReduceOp::sum, true};
+  DeviceRows rows = rows_of(point, DeviceStart::apart);
   for (DeviceWait& wait : rows.waits) wait.number += 1000;
-  DeviceMemories memories(which);
+  DeviceMemories memories(point);
   Stand stand(rows, choose_lanes(rows, 1));
   EXPECT_FALSE(stand.play(memories, 50ms));
 }

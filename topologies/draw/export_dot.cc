@@ -28,8 +28,8 @@ std::string to_dot(const Topology& topology) {
           fmt::format("topology {}: {} links are too many for Graphviz (at most {}); the SVG joins "
                       "them",
                       topology.name(), topology.links().size(), most_lines));
-  std::string dot =
-      fmt::format("digraph {} {{\n  node [fontname=\"sans-serif\"];\n", dot_quoted(topology.name()));
+  std::string dot = fmt::format("digraph {} {{\n  node [fontname=\"sans-serif\"];\n",
+                                dot_quoted(topology.name()));
   for (Vertex v = 0; v < topology.vertices(); ++v) {
     dot += fmt::format("  v{} [label={}, shape={}];\n", v, dot_quoted(topology.vertex_name(v)),
                        v < topology.hosts() ? "ellipse" : "box");

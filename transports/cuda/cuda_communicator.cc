@@ -30,9 +30,9 @@ struct Visit {
 
 }  // namespace
 
-class CudaGroup::Meeting {
+class CudaGroup::Bootstrap {
  public:
-  Meeting(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
+  Bootstrap(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
       : world_(options),
         schedules_(static_cast<int>(options.devices.size()), std::move(choice)),
         name_(std::move(name)),
@@ -136,10 +136,10 @@ class CudaGroup::Meeting {
 };
 
 CudaGroup::CudaGroup(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
-    : meeting_(std::make_unique<Meeting>(options, std::move(choice), std::move(name))) {}
+    : bootstrap_(std::make_unique<Bootstrap>(options, std::move(choice), std::move(name))) {}
 CudaGroup::~CudaGroup() = default;
-void CudaGroup::abort(const std::string& why) { meeting_->abort(why); }
-const CudaWorldOptions& CudaGroup::options() const { return meeting_->options(); }
+void CudaGroup::abort(const std::string& why) { bootstrap_->abort(why); }
+const CudaWorldOptions& CudaGroup::options() const { return bootstrap_->options(); }
 
 class CudaCommunicator final : public Communicator {
  public:
@@ -151,24 +151,24 @@ class CudaCommunicator final : public Communicator {
   Rank rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(group_->options().devices.size()); }
   Seconds now() const override { return Clock::now().time_since_epoch(); }
-  std::string description() const override { return group_->meeting_->description(); }
+  std::string description() const override { return group_->bootstrap_->description(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require(in.count == out.count && in.type == out.type,
             "all_reduce: input and output differ in count or type");
-    group_->meeting_->meet(
+    group_->bootstrap_->meet(
         rank_,
         {{CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
   }
   void broadcast(Region region, Rank root) override {
     require(root >= 0 && root < ranks(),
             "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
-    group_->meeting_->meet(
+    group_->bootstrap_->meet(
         rank_, {{CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
                 region,
                 region});
   }
-  void barrier() override { group_->meeting_->meet(rank_, {}); }
+  void barrier() override { group_->bootstrap_->meet(rank_, {}); }
 
  private:
   std::shared_ptr<CudaGroup> group_;

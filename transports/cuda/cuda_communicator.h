@@ -30,8 +30,8 @@ class CudaGroup {
 
  private:
   friend class CudaCommunicator;
-  class Meeting;
-  std::unique_ptr<Meeting> meeting_;
+  class Bootstrap;
+  std::unique_ptr<Bootstrap> bootstrap_;
 };
 
 /// The communicator of one rank. A call fails on all ranks if one fails or has another count, type

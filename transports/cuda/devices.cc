@@ -24,9 +24,9 @@ void check(cudaError_t error, const char* call) {
   throw DeviceQueryError(call, error);
 }
 
-int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr wanted, int device) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&value, wanted, device), "cudaDeviceGetAttribute");
   return value;
 }
 

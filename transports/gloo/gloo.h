@@ -25,7 +25,7 @@ std::vector<std::string> gloo_algorithms();
 
 struct GlooOptions {
   std::string algorithm = "gloo";
-  Seconds timeout{60.0};  // of meeting, and of every operation
+  Seconds timeout{60.0};  // of bootstrap, and of every operation
   std::string network_interface = "lo";
 };
 

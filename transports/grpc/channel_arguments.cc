@@ -1,8 +1,8 @@
 #include "transports/grpc/channel_arguments.h"
 
-#include <grpc/support/log.h>
-
 #include <cstdlib>
+
+#include <grpc/support/log.h>
 
 namespace collbench {
 

@@ -13,8 +13,8 @@ struct ChannelArgument {
 /// A caller that begins a handshake and never ends it is dropped after this time.
 constexpr int grpc_handshake_ms = 20'000;
 
-/// Messages are limited by what receives them, not by gRPC; channels share no connection; a proxy of
-/// the environment is not used; a port belongs to one server; and a failed connection is tried
+/// Messages are limited by what receives them, not by gRPC; channels share no connection; a proxy
+/// of the environment is not used; a port belongs to one server; and a failed connection is tried
 /// again within a second.
 constexpr ChannelArgument common_arguments[] = {
     {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20},

@@ -20,8 +20,8 @@
 #include "core/keyed_digest.h"
 #include "transports/grpc/admission.h"
 #include "transports/grpc/channel_arguments.h"
+#include "transports/grpc/connection_guard.h"
 #include "transports/grpc/credentials.h"
-#include "transports/grpc/door.h"
 
 namespace collbench {
 namespace {
@@ -88,10 +88,10 @@ std::string metadata_of(const grpc::ServerContext& context, const char* key) {
 
 class CallService final : public grpc::Service {
  public:
-  CallService(std::string token, CallHandler handler, GrpcDoor& door)
+  CallService(std::string token, CallHandler handler, ConnectionGuard& guard)
       : token_(std::move(token)),
         handler_(std::move(handler)),
-        door_(door),
+        guard_(guard),
         number_(random_digits()) {
     add(method, &CallService::call);
     add(greeting, &CallService::greet);
@@ -126,7 +126,7 @@ class CallService final : public grpc::Service {
   grpc::Status prove(grpc::ServerContext& context, const grpc::ByteBuffer&,
                      grpc::ByteBuffer& answer) {
     if (!proved(context)) return stranger();
-    door_.prove(context.peer());
+    guard_.prove(context.peer());
     const grpc::Slice nothing;
     answer = grpc::ByteBuffer(&nothing, 1);
     return grpc::Status::OK;
@@ -169,7 +169,7 @@ class CallService final : public grpc::Service {
 
   std::string token_;
   CallHandler handler_;
-  GrpcDoor& door_;
+  ConnectionGuard& guard_;
   std::string number_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;
@@ -179,8 +179,8 @@ class CallService final : public grpc::Service {
 class GrpcCallServer final : public CallServer {
  public:
   GrpcCallServer(const CallOptions& options, const std::string& address, CallHandler handler)
-      : door_(address, unproved_connections),
-        service_(options.security.token, std::move(handler), door_) {
+      : guard_(address, unproved_connections),
+        service_(options.security.token, std::move(handler), guard_) {
     grpc::ServerBuilder builder;
     for (const auto& [name, value] : arguments_of(options)) builder.AddChannelArgument(name, value);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_handshake_ms);
@@ -189,12 +189,12 @@ class GrpcCallServer final : public CallServer {
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) throw TransportError("grpc: the server of calls cannot start");
-    door_.always_polled();
-    door_.open(std::move(admit));
-    address_ = address.substr(0, address.rfind(':') + 1) + std::to_string(door_.port());
+    guard_.always_polled();
+    guard_.open(std::move(admit));
+    address_ = address.substr(0, address.rfind(':') + 1) + std::to_string(guard_.port());
   }
   ~GrpcCallServer() override {
-    door_.close();
+    guard_.close();
     service_.end();
     server_->Shutdown(std::chrono::system_clock::now() + farewell);
     server_->Wait();
@@ -202,7 +202,7 @@ class GrpcCallServer final : public CallServer {
   std::string address() const override { return address_; }
 
  private:
-  GrpcDoor door_;
+  ConnectionGuard guard_;
   CallService service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
@@ -289,16 +289,16 @@ class GrpcCaller final : public Caller {
     take();
   }
 
-  void send_proved(const char* which, const grpc::ByteBuffer& request) {
+  void send_proved(const char* call, const grpc::ByteBuffer& request) {
     std::vector<std::pair<const char*, std::string>> proof;
     if (!token_.empty()) {
       const std::string count = counted(++count_);
       proof = {{count_key, count}, {proof_key, caller_proof(token_, number_, listener_, count)}};
     }
-    send(which, request, proof);
+    send(call, request, proof);
   }
 
-  void send(const char* which, const grpc::ByteBuffer& request,
+  void send(const char* call, const grpc::ByteBuffer& request,
             const std::vector<std::pair<const char*, std::string>>& proof = {}) {
     {
       const std::lock_guard lock(mutex_);
@@ -312,7 +312,7 @@ class GrpcCaller final : public Caller {
           std::chrono::system_clock::now() +
           std::chrono::duration_cast<std::chrono::system_clock::duration>(patience_));
     }
-    reader_ = stub_->PrepareUnaryCall(context_.get(), which, request, &queue_);
+    reader_ = stub_->PrepareUnaryCall(context_.get(), call, request, &queue_);
     reader_->StartCall();
     reader_->Finish(&answer_, &status_, this);
   }

@@ -10,7 +10,7 @@
 
 #include "transports/grpc/grpc_endpoint.h"
 #include "transports/grpc/intake.h"
-#include "transports/grpc/patience.h"
+#include "transports/grpc/timeouts.h"
 #include "transports/grpc/wire.h"
 
 namespace collbench {

@@ -34,7 +34,7 @@ constexpr milliseconds shut_down_linger{1000};
 constexpr milliseconds close_linger{2000};  // in which peers take what is still under way
 constexpr int control_limit = 16 << 10;     // bytes
 constexpr int spare_of_piece = 64 << 10;    // bytes: copies may exceed a piece a little
-constexpr int strangers_at_once = 64;  // connections, beside one of every rank
+constexpr int strangers_at_once = 64;       // connections, beside one of every rank
 
 // Whether gRPC 1.51 probes the bandwidth-delay product. Without, the window of a connection stays
 // at 64 KiB ahead of the message being read, and a sender waits for an update with every message: 6
@@ -76,8 +76,8 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
   keep_freed_memory();
   require_usable(security);
   HostPort address = parse_host_port("grpc: the address to listen on", options.listen, 0);
-  door_ = std::make_unique<GrpcDoor>(options.listen, options.ranks + strangers_at_once);
-  address.port = door_->port();
+  guard_ = std::make_unique<ConnectionGuard>(options.listen, options.ranks + strangers_at_once);
+  address.port = guard_->port();
   address_ = to_string(address);
   start_server(service, server_credentials(security));
   listen_for_next();
@@ -101,7 +101,7 @@ void GrpcWire::start_server(grpc::Service* service,
     shut_down();
     throw TransportError("grpc: the server of this rank cannot start");
   }
-  door_->open(std::move(admit));
+  guard_->open(std::move(admit));
 }
 
 GrpcWire::~GrpcWire() { stop(); }
@@ -131,7 +131,7 @@ void GrpcWire::shut_down() {
     if (peer.in != nullptr) peer.in->stop();
     if (peer.out != nullptr) peer.out->cancel();
   }
-  if (door_ != nullptr) door_->close();
+  if (guard_ != nullptr) guard_->close();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   queue_->Shutdown();
   const gpr_timespec until = gpr_time_add(
@@ -156,7 +156,7 @@ void GrpcWire::leave_behind() {
     std::unique_ptr<grpc::AsyncGenericService> generic;
     std::unique_ptr<grpc::ServerCompletionQueue> queue;
     std::unique_ptr<grpc::Server> server;
-    std::unique_ptr<GrpcDoor> door;
+    std::unique_ptr<ConnectionGuard> guard;
     std::vector<Peer> peers;
     std::unique_ptr<IncomingStream> next;
     std::vector<std::unique_ptr<IncomingStream>> greeting, refused;
@@ -166,7 +166,7 @@ void GrpcWire::leave_behind() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   all.push_back(new Remains{std::move(generic_), std::move(queue_), std::move(server_),
-                            std::move(door_), std::move(peers_), std::move(next_),
+                            std::move(guard_), std::move(peers_), std::move(next_),
                             std::move(greeting_), std::move(refused_), std::move(abandoned_)});
   peers_ = std::vector<Peer>(static_cast<std::size_t>(options_.ranks));
 }

@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "transports/grpc/connection_guard.h"
 #include "transports/grpc/control.h"
-#include "transports/grpc/door.h"
 #include "transports/grpc/grpc_endpoint.h"
 #include "transports/grpc/stream.h"
 
@@ -180,7 +180,7 @@ class GrpcWire : private StreamEvents {
   std::unique_ptr<grpc::AsyncGenericService> generic_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<GrpcDoor> door_;
+  std::unique_ptr<ConnectionGuard> guard_;
   std::vector<Peer> peers_;
   std::unique_ptr<IncomingStream> next_;
   std::vector<std::unique_ptr<IncomingStream>> greeting_;  // called, but not yet proved

@@ -59,7 +59,7 @@ bool GrpcWire::poll(Seconds longest) {
 }
 
 bool GrpcWire::handle_one(Seconds longest) {
-  door_->note_poll();
+  guard_->note_poll();
   void* tag = nullptr;
   bool ok = false;
   const auto status = queue_->AsyncNext(&tag, &ok, deadline_after(longest));
@@ -137,7 +137,7 @@ void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
     return;
   }
   proved_[proved->connection()] = who.rank;
-  door_->prove(proved->connection());
+  guard_->prove(proved->connection());
   Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
   if (peer.in != nullptr) refused_.push_back(std::move(peer.in));
   peer.in = std::move(proved);

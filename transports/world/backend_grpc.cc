@@ -11,9 +11,9 @@
 #include "transports/grpc/grpc_endpoint.h"
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
+#include "transports/world/bootstrap.h"
 #include "transports/world/joined_world.h"
 #include "transports/world/lent_endpoint.h"
-#include "transports/world/meeting.h"
 
 namespace collbench {
 namespace {
@@ -51,31 +51,31 @@ std::unique_ptr<GrpcEndpoint> listen_for(const JoinSpec& job, const GrpcOptions&
   try {
     return make_endpoint(job.transport, options);
   } catch (const TransportError& error) {
-    if (job.meeting.empty() && job.ranks() > 1) show_twice(options, job);
+    if (job.bootstrap.empty() && job.ranks() > 1) show_twice(options, job);
     throw TransportError(std::string(error.what()) + "; is rank " + std::to_string(job.rank) +
                          " started twice?");
   }
 }
 
 std::vector<std::string> hosts_met(const JoinSpec& job, const GrpcEndpoint& endpoint) {
-  Meeting meeting;
-  meeting.address = job.meeting;
+  Bootstrap bootstrap;
+  bootstrap.address = job.bootstrap;
   const std::string listens = parse_host_port("the own address", job.listen, 0).host;
-  if (listens != "0.0.0.0" && listens != "::") meeting.listen = listens;
-  meeting.host = job.reached_at;
-  meeting.rank = job.rank;
-  meeting.ranks = job.ranks();
-  meeting.version = std::string(collbench_version());
-  meeting.token = job.token;
-  meeting.timeout = job.timeout;
-  meeting.on_waiting = job.on_waiting;
-  return meet(meeting, parse_host_port("the own address", endpoint.address()).port);
+  if (listens != "0.0.0.0" && listens != "::") bootstrap.listen = listens;
+  bootstrap.host = job.reached_at;
+  bootstrap.rank = job.rank;
+  bootstrap.ranks = job.ranks();
+  bootstrap.version = std::string(collbench_version());
+  bootstrap.token = job.token;
+  bootstrap.timeout = job.timeout;
+  bootstrap.on_waiting = job.on_waiting;
+  return meet(bootstrap, parse_host_port("the own address", endpoint.address()).port);
 }
 
 std::shared_ptr<Endpoint> join_remote(const JoinSpec& job) {
   const JobSecurity security{job.token, job.tls};
-  if (job.meeting.empty()) require_secure(security, job.hosts);
-  require_secure(security, {&(job.meeting.empty() ? job.listen : job.meeting), 1});
+  if (job.bootstrap.empty()) require_secure(security, job.hosts);
+  require_secure(security, {&(job.bootstrap.empty() ? job.listen : job.bootstrap), 1});
   GrpcOptions options;
   options.rank = job.rank;
   options.ranks = job.ranks();
@@ -86,7 +86,7 @@ std::shared_ptr<Endpoint> join_remote(const JoinSpec& job) {
   options.on_waiting = job.on_waiting;
   std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
   const std::vector<std::string> hosts =
-      job.meeting.empty() ? job.hosts : hosts_met(job, *endpoint);
+      job.bootstrap.empty() ? job.hosts : hosts_met(job, *endpoint);
   if (job.on_hosts) job.on_hosts(hosts);
   endpoint->connect(hosts);
   return endpoint;

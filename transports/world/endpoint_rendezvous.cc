@@ -9,8 +9,8 @@
 namespace collbench {
 
 EndpointRendezvous::EndpointRendezvous(std::shared_ptr<Endpoint> endpoint)
-    : meeting_(make_schedule_communicator(make_schedule("recursive-doubling", endpoint->ranks()),
-                                          lend(endpoint), "rendezvous")) {}
+    : communicator_(make_schedule_communicator(
+          make_schedule("recursive-doubling", endpoint->ranks()), lend(endpoint), "rendezvous")) {}
 
 // Every rank fills its part of a vector of zeros; the sum of all is the gathered vector.
 std::vector<std::int64_t> EndpointRendezvous::gather(std::span<const std::int64_t> mine) {
@@ -18,7 +18,7 @@ std::vector<std::int64_t> EndpointRendezvous::gather(std::span<const std::int64_
   std::copy(mine.begin(), mine.end(),
             all.begin() + rank() * static_cast<std::ptrdiff_t>(mine.size()));
   const Region region{reinterpret_cast<std::byte*>(all.data()), std::ssize(all), DataType::i64};
-  meeting_->all_reduce(region, region, ReduceOp::sum);
+  communicator_->all_reduce(region, region, ReduceOp::sum);
   return all;
 }
 

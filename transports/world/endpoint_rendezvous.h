@@ -20,9 +20,9 @@ class EndpointRendezvous final : public Rendezvous {
   /// Meets over a view of `endpoint`, which all ranks have joined.
   explicit EndpointRendezvous(std::shared_ptr<Endpoint> endpoint);
 
-  Rank rank() const override { return meeting_->rank(); }
-  int ranks() const override { return meeting_->ranks(); }
-  void barrier() override { meeting_->barrier(); }
+  Rank rank() const override { return communicator_->rank(); }
+  int ranks() const override { return communicator_->ranks(); }
+  void barrier() override { communicator_->barrier(); }
   std::vector<std::int64_t> gather(std::span<const std::int64_t> mine) override;
   void note_progress() override {}  // the endpoint asks late ranks whether they live
   bool one_clock() const override { return one_clock_; }
@@ -30,7 +30,7 @@ class EndpointRendezvous final : public Rendezvous {
   void set_one_clock(bool one_clock) { one_clock_ = one_clock; }
 
  private:
-  std::unique_ptr<Communicator> meeting_;
+  std::unique_ptr<Communicator> communicator_;
   bool one_clock_ = false;
 };
 

@@ -1,7 +1,7 @@
 // A world whose ranks the user or a launcher started, one command per rank, on any machines.
 //
 // This process is one of the ranks. It keeps one endpoint for its whole life: every communicator
-// and every meeting goes over it. All ranks do the same pieces of work in the same order; a rank
+// and every barrier goes over it. All ranks do the same pieces of work in the same order; a rank
 // that cannot go on is named on all of them.
 #pragma once
 
@@ -21,9 +21,9 @@ struct JoinSpec {
   std::string backend;
   std::string source;  // what said so: "--hosts", "Open MPI", ...
   Rank rank = 0;
-  std::vector<std::string> hosts;  // HOST:PORT by rank; with a meeting only their number counts
+  std::vector<std::string> hosts;  // HOST:PORT by rank; with a bootstrap only their number counts
   std::string listen;              // HOST:PORT of this rank
-  std::string meeting;             // HOST:PORT where rank 0 gives out all the hosts; "": known
+  std::string bootstrap;           // HOST:PORT where rank 0 gives out all the hosts; "": known
   std::string reached_at;          // HOST to give there; "": as rank 0 sees this one
   std::string transport;           // as WorldSpec::transport
   std::string token;               // a secret of the run; ranks with another one are refused

@@ -122,7 +122,8 @@ bool is_node_of(const LaunchFacts& facts, const Claim& inner, const Claim& outer
   return inner.source == torchrun && is_set(facts, "GROUP_RANK") &&
          is_set(facts, "GROUP_WORLD_SIZE") &&
          number_of(facts, "GROUP_RANK", 0, most_claimed_ranks) == outer.rank &&
-         (outer.ranks == 0 || number_of(facts, "GROUP_WORLD_SIZE", 1, most_claimed_ranks) == outer.ranks);
+         (outer.ranks == 0 ||
+          number_of(facts, "GROUP_WORLD_SIZE", 1, most_claimed_ranks) == outer.ranks);
 }
 
 void require_consistent(const LaunchFacts& facts, const std::vector<Claim>& claims) {
@@ -223,7 +224,7 @@ int port_of_job(const std::string& job) {
   return static_cast<int>(20'000 + hash % 12'000);
 }
 
-int meeting_port(const LaunchFacts& facts, const LaunchedWorker& worker) {
+int bootstrap_port(const LaunchFacts& facts, const LaunchedWorker& worker) {
   if (is_set(facts, "MASTER_PORT")) return number_of(facts, "MASTER_PORT", 1, 65'534) + 1;
   if (worker.source != slurm) {
     for (const char* name : {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}) {
@@ -239,18 +240,18 @@ int meeting_port(const LaunchFacts& facts, const LaunchedWorker& worker) {
                   worker.source));
 }
 
-std::string meeting_of(const LaunchFacts& facts, const LaunchedWorker& worker, bool all_here) {
-  HostPort meeting{text_of(facts, "MASTER_ADDR"), 0};
-  if (meeting.host.empty() && all_here) meeting.host = "127.0.0.1";
+std::string bootstrap_of(const LaunchFacts& facts, const LaunchedWorker& worker, bool all_here) {
+  HostPort bootstrap{text_of(facts, "MASTER_ADDR"), 0};
+  if (bootstrap.host.empty() && all_here) bootstrap.host = "127.0.0.1";
   const bool step = worker.source == slurm || worker.source == pmix;
   const std::string nodes = text_of(facts, step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST");
-  if (meeting.host.empty() && !nodes.empty()) meeting.host = expand_node_list(nodes).front();
-  require(!meeting.host.empty(),
+  if (bootstrap.host.empty() && !nodes.empty()) bootstrap.host = expand_node_list(nodes).front();
+  require(!bootstrap.host.empty(),
           fmt::format("started by {}, but nothing says where rank 0 is: set MASTER_ADDR (and "
                       "MASTER_PORT) for all ranks",
                       worker.source));
-  meeting.port = meeting_port(facts, worker);
-  return to_string(meeting);
+  bootstrap.port = bootstrap_port(facts, worker);
+  return to_string(bootstrap);
 }
 
 /// What all claims say together, each part by the first that says it.
@@ -291,12 +292,12 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
   if (worker.rank < 0) {
     require(facts.hosts.empty(),
             "--hosts needs --rank, this process's place in it from 0, or a launcher that says it");
-    require(facts.meeting.empty(),
+    require(facts.bootstrap.empty(),
             "--meet needs --rank and --workers, or a launcher that says them");
     return std::nullopt;
   }
   if (worker.source == "--rank" && worker.ranks == 0) {
-    require(!facts.meeting.empty() && facts.workers > 0,
+    require(!facts.bootstrap.empty() && facts.workers > 0,
             "--rank needs --hosts, the HOST:PORT of every worker, or --workers and --meet");
   }
   if (worker.ranks == 0) worker.ranks = size_besides(facts, worker);
@@ -304,19 +305,19 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
                                                   worker.ranks - 1, worker.rank));
   if (worker.ranks == 1 && facts.hosts.empty()) return std::nullopt;
   if (!facts.hosts.empty() && worker.source == "--rank") worker.source = "--hosts";
-  if (!facts.meeting.empty()) {
+  if (!facts.bootstrap.empty()) {
     require(worker.hosts.empty(),
             fmt::format("--meet is for workers whose addresses nothing names, but {} names them",
                         worker.source));
-    worker.meeting = facts.meeting;
+    worker.bootstrap = facts.bootstrap;
     return worker;
   }
   const bool pods = worker.source == kubernetes && !is_set(facts, "MASTER_ADDR");
   if (worker.hosts.empty() && pods) worker.hosts = pods_of(facts, worker);
   const bool all_here =
       std::any_of(claims.begin(), claims.end(), [](const Claim& claim) { return claim.all_here; });
-  worker.meeting =
-      worker.hosts.empty() ? meeting_of(facts, worker, all_here) : worker.hosts.front();
+  worker.bootstrap =
+      worker.hosts.empty() ? bootstrap_of(facts, worker, all_here) : worker.hosts.front();
   return worker;
 }
 

@@ -14,7 +14,7 @@
 //
 // All that speak must agree, save that any launcher may start torchrun once for each node, and that
 // mpirun starts its daemons with srun. A launcher of one worker says nothing. Where no address is
-// known but rank 0's, the ranks meet there (transports/world/meeting.h): at --meet, else at
+// known but rank 0's, the ranks meet there (transports/world/bootstrap.h): at --meet, else at
 // MASTER_ADDR, else on this machine if all ranks are here, else at the first node of Slurm's list.
 // The port is MASTER_PORT + 1 (torchrun itself holds MASTER_PORT), or one derived from the number
 // of the job.
@@ -38,7 +38,7 @@ struct LaunchFacts {
   std::optional<int> rank;                 // --rank
   std::vector<std::string> hosts;          // --hosts
   int workers = 0;                         // --workers; 0: not given
-  std::string meeting;                     // --meet
+  std::string bootstrap;                   // --meet
 };
 
 struct LaunchedWorker {
@@ -46,7 +46,7 @@ struct LaunchedWorker {
   int rank = 0;
   int ranks = 1;
   std::vector<std::string> hosts;  // HOST:PORT of every rank; empty: the ranks meet to learn them
-  std::string meeting;             // HOST:PORT at which rank 0 awaits the others
+  std::string bootstrap;           // HOST:PORT at which rank 0 awaits the others
   bool evaluator = false;          // of TF_CONFIG: outside the cluster, the rest is empty
 };
 

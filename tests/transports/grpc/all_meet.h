@@ -1,4 +1,4 @@
-// A meeting of all ranks over an endpoint: nobody returns before all have come.
+// A barrier of all ranks over an endpoint: nobody returns before all have come.
 #pragma once
 
 #include "transports/endpoint.h"

@@ -84,7 +84,7 @@ TEST(GrpcJoiningTest, AMissingRanksChildrenAreNotTakenForMissing) {
   std::vector<std::string> addresses;
   for (Rank r = 0; r < 8; ++r) {
     GrpcOptions options = grpc_test_options(r, 8);
-    options.timeout = Seconds{7.0};
+    options.timeout = Seconds{5.0};
     if (r == 0) options.on_waiting = [&](const std::string& text) { told.push_back(text); };
     endpoints.push_back(make_grpc_endpoint(options));
     addresses.push_back(endpoints.back()->address());
@@ -109,6 +109,7 @@ TEST(GrpcJoiningTest, AStrangersStreamIsRefusedAndTheRunGoesOn) {
   auto second = make_grpc_endpoint(grpc_test_options(1, 2));
   GrpcOptions wrong = grpc_test_options(1, 2);
   wrong.job = "guess";
+  wrong.timeout = Seconds{4.0};  // what it takes to give up
   auto stranger = make_grpc_endpoint(wrong);
   const std::vector<std::string> addresses{first->address(), second->address()};
   std::string refused, failed[2];

@@ -14,7 +14,7 @@
 #include "algorithms/registry.h"
 #include "core/host_port.h"
 #include "core/random.h"
-#include "transports/grpc/door.h"
+#include "transports/grpc/connection_guard.h"
 #include "transports/grpc/grpc_calls.h"
 #include "transports/play/schedule_communicator.h"
 
@@ -99,7 +99,7 @@ TEST(GrpcStrangersTest, AFloodOfConnectionsIsCutToALimitAndRanksStillJoin) {
   std::vector<Stranger> flood;
   join_after([&](int port) {
     for (int i = 0; i < 400; ++i) flood.emplace_back(port);
-    // 64 and one for every rank may stand in the door.
+    // 64 and one for every rank may stand in the guard.
     EXPECT_TRUE(happens([&] {
       const auto open =
           std::count_if(flood.begin(), flood.end(), [](Stranger& each) { return !each.closed(); });
@@ -187,26 +187,26 @@ TEST(GrpcStrangersTest, AMessageLongerThanAPieceEndsTheRunOfWhoeverSendsIt) {
   EXPECT_NE(failures[1], "");
 }
 
-/// A door that admits into a list.
+/// A guard that admits into a list.
 struct OpenDoor {
-  OpenDoor(int most, Seconds patience) : door("127.0.0.1:0", most, patience) {
-    door.open([this](int, int connection) { admitted.push_back(connection); });
+  OpenDoor(int most, Seconds patience) : guard("127.0.0.1:0", most, patience) {
+    guard.open([this](int, int connection) { admitted.push_back(connection); });
   }
   ~OpenDoor() {
-    door.close();
+    guard.close();
     for (const int connection : admitted) close(connection);
   }
   std::vector<int> admitted;
-  GrpcDoor door;
+  ConnectionGuard guard;
 };
 
 TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
   OpenDoor open(3, Seconds{60.0});
   std::vector<Stranger> strangers;
   for (int i = 0; i < 5; ++i) {
-    strangers.emplace_back(open.door.port());
+    strangers.emplace_back(open.guard.port());
     const int expected = std::min(i + 1, 3);
-    EXPECT_TRUE(happens([&] { return open.door.unproved() == expected; }));
+    EXPECT_TRUE(happens([&] { return open.guard.unproved() == expected; }));
   }
   EXPECT_TRUE(happens([&] { return strangers[0].closed() && strangers[1].closed(); }));
   for (int i = 2; i < 5; ++i) EXPECT_FALSE(strangers[static_cast<std::size_t>(i)].closed());
@@ -214,19 +214,19 @@ TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
 
 TEST(GrpcDoorTest, ASilentStrangerIsClosedOnceTheOwnerHasPolledLongEnough) {
   OpenDoor open(3, Seconds{0.3});
-  Stranger stranger(open.door.port());
+  Stranger stranger(open.guard.port());
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   EXPECT_FALSE(stranger.closed());  // the owner was busy
   EXPECT_TRUE(happens([&] {
-    open.door.note_poll();
+    open.guard.note_poll();
     return stranger.closed();
   }));
 }
 
 TEST(GrpcDoorTest, WhoSaysTooMuchBeforeTheProofIsClosed) {
   OpenDoor open(3, Seconds{60.0});
-  Stranger stranger(open.door.port());
-  EXPECT_TRUE(happens([&] { return open.door.unproved() == 1; }));
+  Stranger stranger(open.guard.port());
+  EXPECT_TRUE(happens([&] { return open.guard.unproved() == 1; }));
   std::thread reader([&] {  // as gRPC would
     char buffer[65536];
     while (recv(open.admitted.front(), buffer, sizeof buffer, MSG_DONTWAIT) != 0) {
@@ -239,16 +239,16 @@ TEST(GrpcDoorTest, WhoSaysTooMuchBeforeTheProofIsClosed) {
 
 TEST(GrpcDoorTest, WhoHasProvedHimselfMayStay) {
   OpenDoor open(1, Seconds{0.2});
-  Stranger one(open.door.port());
-  EXPECT_TRUE(happens([&] { return open.door.unproved() == 1; }));
+  Stranger one(open.guard.port());
+  EXPECT_TRUE(happens([&] { return open.guard.unproved() == 1; }));
   sockaddr_in address{};
   socklen_t length = sizeof address;
   getpeername(open.admitted.front(), reinterpret_cast<sockaddr*>(&address), &length);
-  open.door.prove("ipv4:127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
-  EXPECT_EQ(open.door.unproved(), 0);
-  Stranger two(open.door.port());
+  open.guard.prove("ipv4:127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  EXPECT_EQ(open.guard.unproved(), 0);
+  Stranger two(open.guard.port());
   EXPECT_TRUE(happens([&] {
-    open.door.note_poll();
+    open.guard.note_poll();
     return two.closed();
   }));
   EXPECT_FALSE(one.closed());
@@ -265,12 +265,12 @@ TEST(GrpcDoorTest, NamesOfConnectionsAreThoseOfGrpcWithoutItsSpelling) {
 }
 
 TEST(GrpcDoorTest, AStrangersDoorIsNotOpenedTwice) {
-  const GrpcDoor door("127.0.0.1:0", 3);
-  const std::string address = "127.0.0.1:" + std::to_string(door.port());
+  const ConnectionGuard guard("127.0.0.1:0", 3);
+  const std::string address = "127.0.0.1:" + std::to_string(guard.port());
   EXPECT_THROW(
       {
         try {
-          GrpcDoor(address, 3);
+          ConnectionGuard(address, 3);
         } catch (const std::exception& error) {
           EXPECT_THAT(error.what(), HasSubstr("cannot listen on " + address + ": Address already"));
           throw;

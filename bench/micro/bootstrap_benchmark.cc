@@ -1,5 +1,5 @@
-// The meeting of a run's ranks (transports/world/meeting.h) as their number grows: every rank is a
-// thread that connects, proves the token and learns all addresses over the loopback interface.
+// The bootstrap of a run's ranks (transports/world/bootstrap.h) as their number grows: every rank
+// is a thread that connects, proves the token and learns all addresses over the loopback interface.
 //
 // Reported beside the time: the processor time of rank 0, which is what bounds a start on many
 // machines.
@@ -12,8 +12,8 @@
 #include <pthread.h>
 
 #include "core/error.h"
-#include "transports/world/meeting.h"
-#include "transports/world/meeting_sockets.h"
+#include "transports/world/bootstrap.h"
+#include "transports/world/bootstrap_sockets.h"
 
 namespace collbench {
 namespace {
@@ -25,14 +25,14 @@ Seconds own_processor_time() {
 }
 
 struct Guest {
-  Meeting meeting;
+  Bootstrap bootstrap;
   std::atomic<int>* failures = nullptr;
 };
 
 void* attend(void* argument) {
   auto& guest = *static_cast<Guest*>(argument);
   try {
-    meet(guest.meeting, 10'000 + guest.meeting.rank);
+    meet(guest.bootstrap, 10'000 + guest.bootstrap.rank);
   } catch (const Error&) {
     ++*guest.failures;
   }
@@ -45,19 +45,19 @@ void meet_all(benchmark::State& state) {
   Seconds host{0};
   std::atomic<int> failures = 0;
   for (auto _ : state) {
-    Meeting meeting;
-    meeting.listen = "127.0.0.1";
-    meeting.address = "127.0.0.1:" + std::to_string(port_of(listen_at("127.0.0.1:0", "rank 0")));
-    meeting.ranks = ranks;
-    meeting.version = "1";
-    meeting.token = "a token of this benchmark";
-    std::vector<Guest> guests(static_cast<std::size_t>(ranks), Guest{meeting, &failures});
+    Bootstrap bootstrap;
+    bootstrap.listen = "127.0.0.1";
+    bootstrap.address = "127.0.0.1:" + std::to_string(port_of(listen_at("127.0.0.1:0", "rank 0")));
+    bootstrap.ranks = ranks;
+    bootstrap.version = "1";
+    bootstrap.token = "a token of this benchmark";
+    std::vector<Guest> guests(static_cast<std::size_t>(ranks), Guest{bootstrap, &failures});
     std::vector<pthread_t> threads(guests.size());
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 256 << 10);
     for (std::size_t r = 1; r < guests.size(); ++r) {
-      guests[r].meeting.rank = static_cast<Rank>(r);
+      guests[r].bootstrap.rank = static_cast<Rank>(r);
       if (pthread_create(&threads[r], &attributes, attend, &guests[r]) != 0) ++failures;
     }
     const Seconds before = own_processor_time();

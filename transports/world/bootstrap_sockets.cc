@@ -1,4 +1,4 @@
-#include "transports/world/meeting_sockets.h"
+#include "transports/world/bootstrap_sockets.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +20,7 @@
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/keyed_digest.h"
-#include "transports/world/meeting_words.h"
+#include "transports/world/bootstrap_messages.h"
 
 namespace collbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/world/meeting_words.h"
+#include "transports/world/bootstrap_messages.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ bool is_hexadecimal(std::string_view word, std::size_t length) {
          word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string words_before_proof(const MeetingGuest& guest) {
+std::string words_before_proof(const BootstrapGuest& guest) {
   if (guest.fetches) {
     return fmt::format("fetch {} {} {} {}", guest.version, guest.rank, guest.ranks, guest.number);
   }
@@ -38,8 +38,8 @@ std::string words_before_proof(const MeetingGuest& guest) {
 }
 
 /// The guest that words describe, without proof; nothing if they describe none.
-std::optional<MeetingGuest> guest_of(const std::vector<std::string_view>& words) {
-  MeetingGuest guest;
+std::optional<BootstrapGuest> guest_of(const std::vector<std::string_view>& words) {
+  BootstrapGuest guest;
   guest.fetches = words.size() == 6 && words[0] == "fetch";
   if (!guest.fetches && (words.size() != 9 || words[0] != "hello")) return std::nullopt;
   const auto rank = small_integer_in(words[2], 0, most_joining_ranks);
@@ -71,7 +71,7 @@ std::optional<std::string> greeted_number(std::string_view line) {
   return std::string(line);
 }
 
-std::string guest_line(const MeetingGuest& guest, const std::string& token,
+std::string guest_line(const BootstrapGuest& guest, const std::string& token,
                        const std::string& host_number) {
   const std::string words = words_before_proof(guest);
   return words + " " + keyed_digest(token, words + " " + host_number);
@@ -81,7 +81,7 @@ ReadGuest read_guest(std::string_view line, const std::string& token,
                      const std::string& host_number) {
   ReadGuest read;
   const std::vector<std::string_view> words = words_of(line);
-  const std::optional<MeetingGuest> guest = guest_of(words);
+  const std::optional<BootstrapGuest> guest = guest_of(words);
   if (!guest || !is_hexadecimal(words.back(), proof_length)) {
     read.fault = "what it says is not what a worker says";
     return read;

@@ -1,4 +1,5 @@
-// What ranks say to each other at a meeting: lines of words, each with a proof of the job's token.
+// What ranks say to each other at a bootstrap: lines of words, each with a proof of the job's
+// token.
 //
 //   host:  collbench-meeting-2 NUMBER                                  (to whoever connects)
 //   guest: hello VERSION RANK RANKS PORT RELAY-PORT HOST NUMBER PROOF  (HOST "-": as you see me)
@@ -28,7 +29,7 @@ std::string greeting_line(const std::string& number);
 std::optional<std::string> greeted_number(std::string_view line);
 
 /// What a guest says of itself.
-struct MeetingGuest {
+struct BootstrapGuest {
   bool fetches = false;  // it comes for the table only
   std::string version;
   Rank rank = -1;
@@ -38,12 +39,12 @@ struct MeetingGuest {
   std::string host;    // where others reach it; "": where the connection comes from
   std::string number;
 };
-std::string guest_line(const MeetingGuest& guest, const std::string& token,
+std::string guest_line(const BootstrapGuest& guest, const std::string& token,
                        const std::string& host_number);
 
 /// A guest's line, read; `fault` is why it is none of ours, and the rest is empty then.
 struct ReadGuest {
-  MeetingGuest guest;
+  BootstrapGuest guest;
   bool proved = false;  // it knows the token
   std::string fault;
 };

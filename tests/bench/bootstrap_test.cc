@@ -1,4 +1,4 @@
-#include "transports/world/meeting.h"
+#include "transports/world/bootstrap.h"
 
 #include <atomic>
 #include <future>
@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/keyed_digest.h"
-#include "transports/world/meeting_sockets.h"
-#include "transports/world/meeting_words.h"
+#include "transports/world/bootstrap_messages.h"
+#include "transports/world/bootstrap_sockets.h"
 
 namespace collbench {
 namespace {
@@ -23,8 +23,8 @@ std::string free_address(const std::string& host = "127.0.0.1") {
   return host + ":" + std::to_string(port_of(listen_at(host + ":0", "a test")));
 }
 
-Meeting meeting(const std::string& address, Rank rank, int ranks, double seconds = 30) {
-  Meeting one;
+Bootstrap bootstrap(const std::string& address, Rank rank, int ranks, double seconds = 30) {
+  Bootstrap one;
   one.address = address;
   one.listen = address.starts_with("[") ? "::1" : "127.0.0.1";
   one.rank = rank;
@@ -36,8 +36,8 @@ Meeting meeting(const std::string& address, Rank rank, int ranks, double seconds
 
 using Result = std::future<std::vector<std::string>>;
 
-Result attend(const Meeting& meeting, int port) {
-  return std::async(std::launch::async, [=] { return meet(meeting, port); });
+Result attend(const Bootstrap& bootstrap, int port) {
+  return std::async(std::launch::async, [=] { return meet(bootstrap, port); });
 }
 
 std::string failure_of(Result& result) {
@@ -49,22 +49,22 @@ std::string failure_of(Result& result) {
   return "";
 }
 
-TEST(MeetingTest, EveryRankLearnsAllAddressesInWhateverOrderTheyCome) {
+TEST(BootstrapTest, EveryRankLearnsAllAddressesInWhateverOrderTheyCome) {
   const std::string address = free_address();
-  Result two = attend(meeting(address, 2, 3), 12);
-  Result one = attend(meeting(address, 1, 3), 11);
-  Result zero = attend(meeting(address, 0, 3), 10);
+  Result two = attend(bootstrap(address, 2, 3), 12);
+  Result one = attend(bootstrap(address, 1, 3), 11);
+  Result zero = attend(bootstrap(address, 0, 3), 10);
   const auto all = ElementsAre("127.0.0.1:10", "127.0.0.1:11", "127.0.0.1:12");
   EXPECT_THAT(zero.get(), all);
   EXPECT_THAT(one.get(), all);
   EXPECT_THAT(two.get(), all);
 }
 
-TEST(MeetingTest, EveryRankIsHandedTheTableOnce) {
+TEST(BootstrapTest, EveryRankIsHandedTheTableOnce) {
   for (const int ranks : {1, 2, 16, 17, 18, 272, 4096}) {
     std::set<Rank> handed = {0};
     for (Rank rank = 0; rank < ranks; ++rank) {
-      for (const Rank child : meeting_children(rank, ranks)) {
+      for (const Rank child : bootstrap_children(rank, ranks)) {
         EXPECT_LT(child, ranks);
         EXPECT_TRUE(handed.contains(rank)) << "it has no table to give";
         EXPECT_TRUE(handed.insert(child).second);
@@ -74,12 +74,12 @@ TEST(MeetingTest, EveryRankIsHandedTheTableOnce) {
   }
 }
 
-TEST(MeetingTest, ManyRanksHandTheTableOnToEachOther) {
+TEST(BootstrapTest, ManyRanksHandTheTableOnToEachOther) {
   const std::string address = free_address();
   constexpr int ranks = 60;
   std::vector<Result> all;
   for (Rank rank = ranks - 1; rank >= 0; --rank) {
-    all.push_back(attend(meeting(address, rank, ranks), 100 + rank));
+    all.push_back(attend(bootstrap(address, rank, ranks), 100 + rank));
   }
   const std::vector<std::string> expected = all.back().get();
   EXPECT_EQ(expected.at(59), "127.0.0.1:159");
@@ -87,17 +87,17 @@ TEST(MeetingTest, ManyRanksHandTheTableOnToEachOther) {
   for (Result& one : all) EXPECT_EQ(one.get(), expected);
 }
 
-TEST(MeetingTest, AddressesOfIpv6AndChosenOnesAreHandedOut) {
+TEST(BootstrapTest, AddressesOfIpv6AndChosenOnesAreHandedOut) {
   const std::string address = free_address("[::1]");
-  Meeting named = meeting(address, 1, 2);
+  Bootstrap named = bootstrap(address, 1, 2);
   named.host = "fd00::7";
   Result one = attend(named, 11);
-  Result zero = attend(meeting(address, 0, 2), 10);
+  Result zero = attend(bootstrap(address, 0, 2), 10);
   EXPECT_THAT(zero.get(), ElementsAre("[::1]:10", "[fd00::7]:11"));
   one.get();
 }
 
-TEST(MeetingTest, DifferencesAndTwinsAreNamedOnEveryRank) {
+TEST(BootstrapTest, DifferencesAndTwinsAreNamedOnEveryRank) {
   struct Difference {
     Rank rank;
     int ranks;
@@ -109,10 +109,10 @@ TEST(MeetingTest, DifferencesAndTwinsAreNamedOnEveryRank) {
         Difference{2, 3, "1.1", "rank 2 at 127.0.0.1 has version 1.1 where rank 0 has 1.0"},
         Difference{1, 3, "1.0", "rank 1 was started twice, at 127.0.0.1 and at 127.0.0.1"}}) {
     const std::string address = free_address();
-    Result zero = attend(meeting(address, 0, 3), 10);
-    Result one = attend(meeting(address, 1, 3), 11);
+    Result zero = attend(bootstrap(address, 0, 3), 10);
+    Result one = attend(bootstrap(address, 1, 3), 11);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));  // rank 1 has come
-    Meeting guest = meeting(address, wrong.rank, wrong.ranks);
+    Bootstrap guest = bootstrap(address, wrong.rank, wrong.ranks);
     guest.version = wrong.version;
     Result other = attend(guest, 12);
     EXPECT_THAT(failure_of(zero), HasSubstr(wrong.words));
@@ -121,21 +121,21 @@ TEST(MeetingTest, DifferencesAndTwinsAreNamedOnEveryRank) {
   }
 }
 
-TEST(MeetingTest, ThoseWhoWaitAreToldOfADifferenceThatComesLater) {
+TEST(BootstrapTest, ThoseWhoWaitAreToldOfADifferenceThatComesLater) {
   const std::string address = free_address();
-  Result zero = attend(meeting(address, 0, 4), 10);
-  Result one = attend(meeting(address, 1, 4), 11);
+  Result zero = attend(bootstrap(address, 0, 4), 10);
+  Result one = attend(bootstrap(address, 1, 4), 11);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  Result other = attend(meeting(address, 3, 5), 13);
+  Result other = attend(bootstrap(address, 3, 5), 13);
   const auto words = HasSubstr("rank 3 at 127.0.0.1 was started for 5 ranks, rank 0 for 4");
   EXPECT_THAT(failure_of(zero), words);
   EXPECT_THAT(failure_of(one), words);
   EXPECT_THAT(failure_of(other), words);
 }
 
-TEST(MeetingTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
+TEST(BootstrapTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
   const std::string address = free_address();
-  Meeting host = meeting(address, 0, 2);
+  Bootstrap host = bootstrap(address, 0, 2);
   host.token = "open sesame";
   std::mutex mutex;
   std::string said;
@@ -144,7 +144,7 @@ TEST(MeetingTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
     said += text;
   };
   Result zero = attend(host, 10);
-  Meeting stranger = meeting(address, 1, 2);
+  Bootstrap stranger = bootstrap(address, 1, 2);
   stranger.token = "open barley";
   Result refused = attend(stranger, 66);
   EXPECT_THAT(failure_of(refused), HasSubstr("does not know the token of this job, and says: rank "
@@ -154,7 +154,7 @@ TEST(MeetingTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
   LineSocket silent = connect_again(address, BackOff(1), [](const std::string&) {});
   LineSocket endless = connect_again(address, BackOff(1), [](const std::string&) {});
   endless.send(std::string(100'000, 'x'));
-  Meeting guest = meeting(address, 1, 2);
+  Bootstrap guest = bootstrap(address, 1, 2);
   guest.token = "open sesame";
   Result one = attend(guest, 11);
   EXPECT_THAT(zero.get(), ElementsAre("127.0.0.1:10", "127.0.0.1:11"));
@@ -162,51 +162,51 @@ TEST(MeetingTest, WhoDoesNotKnowTheTokenIsRefusedAndDisturbsNobody) {
   EXPECT_THAT(said, HasSubstr("refused rank 1 at 127.0.0.1 belongs to another run"));
 }
 
-TEST(MeetingTest, AHostThatDoesNotKnowTheTokenIsNotBelieved) {
+TEST(BootstrapTest, AHostThatDoesNotKnowTheTokenIsNotBelieved) {
   const std::string address = free_address();
-  Meeting host = meeting(address, 0, 2, 3);
+  Bootstrap host = bootstrap(address, 0, 2, 3);
   host.token = "other";
   Result zero = attend(host, 10);
-  Result one = attend(meeting(address, 1, 2), 11);
+  Result one = attend(bootstrap(address, 1, 2), 11);
   EXPECT_THAT(failure_of(one), HasSubstr("rank 0 at " + address + " does not know the token"));
   EXPECT_THAT(failure_of(zero), HasSubstr("waited 3 s for rank 1"));
 }
 
-TEST(MeetingTest, MissingRanksAreNamedAfterTheTimeoutOnEveryRank) {
+TEST(BootstrapTest, MissingRanksAreNamedAfterTheTimeoutOnEveryRank) {
   const std::string address = free_address();
-  Result two = attend(meeting(address, 2, 4), 12);
-  Result zero = attend(meeting(address, 0, 4, 1), 10);
+  Result two = attend(bootstrap(address, 2, 4), 12);
+  Result zero = attend(bootstrap(address, 0, 4, 1), 10);
   const auto words = HasSubstr("rank 0 waited 1 s for ranks 1, 3 at the meeting " + address);
   EXPECT_THAT(failure_of(zero), words);
   EXPECT_THAT(failure_of(two), words);
-  Result one = attend(meeting(free_address(), 1, 3, 0.5), 10);
+  Result one = attend(bootstrap(free_address(), 1, 3, 0.5), 10);
   EXPECT_THAT(failure_of(one), HasSubstr("for rank 0 (Connection refused) at the meeting"));
-  Result nowhere = attend(meeting("no-such-host.invalid:1", 1, 3, 0.5), 10);
+  Result nowhere = attend(bootstrap("no-such-host.invalid:1", 1, 3, 0.5), 10);
   EXPECT_THAT(failure_of(nowhere), HasSubstr("cannot find 'no-such-host.invalid'"));
 }
 
-TEST(MeetingTest, ARankThatIsLostBeforeTheOthersComeIsNamed) {
+TEST(BootstrapTest, ARankThatIsLostBeforeTheOthersComeIsNamed) {
   const std::string address = free_address();
-  Result zero = attend(meeting(address, 0, 3), 10);
+  Result zero = attend(bootstrap(address, 0, 3), 10);
   {
     LineSocket one = connect_again(address, BackOff(1), [](const std::string&) {});
     std::optional<std::string> greeting;
     while (!(greeting = one.take_line())) ASSERT_TRUE(one.receive());
-    MeetingGuest guest;
-    guest.version = meeting(address, 1, 3).version;
+    BootstrapGuest guest;
+    guest.version = bootstrap(address, 1, 3).version;
     guest.rank = 1;
     guest.ranks = 3;
     guest.port = 11;
     guest.number = random_digits();
-    one.send(guest_line(guest, meeting(address, 1, 3).token, greeted_number(*greeting).value()));
+    one.send(guest_line(guest, bootstrap(address, 1, 3).token, greeted_number(*greeting).value()));
   }
   EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 was lost at the start"));
 }
 
-TEST(MeetingTest, WhoGivesUpIsNotTakenForTheCause) {
+TEST(BootstrapTest, WhoGivesUpIsNotTakenForTheCause) {
   const std::string address = free_address();
-  Result zero = attend(meeting(address, 0, 3), 10);
-  Result one = attend(meeting(address, 1, 3, 2), 11);
+  Result zero = attend(bootstrap(address, 0, 3), 10);
+  Result one = attend(bootstrap(address, 1, 3, 2), 11);
   EXPECT_THAT(failure_of(one), HasSubstr("waited 2 s for the ranks that rank 0 waits for"));
   EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 waited for rank 2 at the meeting " + address));
 }

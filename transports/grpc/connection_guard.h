@@ -21,14 +21,14 @@
 namespace collbench {
 
 /// Thread safety: one owner; accepting has a thread of its own.
-class GrpcDoor {
+class ConnectionGuard {
  public:
   /// Listens on HOST:PORT, on all addresses that the host has; port 0 lets the system choose.
   /// Throws TransportError with the system's reason.
-  GrpcDoor(const std::string& address, int most_unproved, Seconds patience = Seconds{10.0});
-  ~GrpcDoor();
-  GrpcDoor(const GrpcDoor&) = delete;
-  GrpcDoor& operator=(const GrpcDoor&) = delete;
+  ConnectionGuard(const std::string& address, int most_unproved, Seconds patience = Seconds{10.0});
+  ~ConnectionGuard();
+  ConnectionGuard(const ConnectionGuard&) = delete;
+  ConnectionGuard& operator=(const ConnectionGuard&) = delete;
 
   int port() const;
   /// From now on passes every connection to `admit`, on the guard's thread; `admit` owns the

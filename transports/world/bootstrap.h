@@ -1,6 +1,6 @@
 // Where workers that know only rank 0's address tell each other where they listen.
 //
-// Rank 0 listens at the meeting's HOST:PORT. The others connect, however early, and say one line:
+// Rank 0 listens at the bootstrap's HOST:PORT. The others connect, however early, and say one line:
 // rank, number of ranks, version, port. Once all have come, rank 0 hands the table of addresses to
 // sixteen of them, each of these to sixteen more, and so on: with N ranks, rank 0 receives N short
 // lines and sends N short lines and 16 tables, not N. Until then its connections stay: whoever is
@@ -8,7 +8,7 @@
 //
 // A rank's host is the one it names, else that from which its connection came. Both sides prove
 // that they know the job's token (transports/world/meeting_words.h); who cannot is refused, and
-// does not end the meeting of the others.
+// does not end the bootstrap of the others.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace collbench {
 
-struct Meeting {
+struct Bootstrap {
   std::string address;  // HOST:PORT of rank 0, as the others reach it
   std::string listen;   // HOST at which this rank listens; "": all addresses of the machine
   std::string host;     // at which the others reach this rank; "": as rank 0 sees it
@@ -35,9 +35,9 @@ struct Meeting {
 /// HOST:PORT of every rank, this one listening at `port` for whatever comes next. Throws
 /// TransportError on every rank that has come if one does not come in time, is lost, is there
 /// twice, has another version or expects another number of ranks; on a rank with another token.
-std::vector<std::string> meet(const Meeting& meeting, int port);
+std::vector<std::string> meet(const Bootstrap& bootstrap, int port);
 
 /// To whom a rank hands the table.
-std::vector<Rank> meeting_children(Rank rank, int ranks);
+std::vector<Rank> bootstrap_children(Rank rank, int ranks);
 
 }  // namespace collbench

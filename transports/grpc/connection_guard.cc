@@ -1,4 +1,4 @@
-#include "transports/grpc/door.h"
+#include "transports/grpc/connection_guard.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -157,7 +157,7 @@ bool is_over(int connection) {
 
 }  // namespace
 
-struct GrpcDoor::Room {
+struct ConnectionGuard::Room {
   Room(const std::string& address, int most, Seconds longest)
       : listeners(listeners_on(address)),
         wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -243,19 +243,19 @@ struct GrpcDoor::Room {
   std::thread thread;
 };
 
-GrpcDoor::GrpcDoor(const std::string& address, int most_unproved, Seconds patience)
+ConnectionGuard::ConnectionGuard(const std::string& address, int most_unproved, Seconds patience)
     : room_(std::make_unique<Room>(address, most_unproved, patience)) {}
 
-GrpcDoor::~GrpcDoor() { close(); }
+ConnectionGuard::~ConnectionGuard() { close(); }
 
-int GrpcDoor::port() const { return port_of(room_->listeners.front().number()); }
+int ConnectionGuard::port() const { return port_of(room_->listeners.front().number()); }
 
-void GrpcDoor::open(std::function<void(int listener, int connection)> admit) {
+void ConnectionGuard::open(std::function<void(int listener, int connection)> admit) {
   room_->admit = std::move(admit);
   room_->thread = std::thread([this] { room_->run(polls_, always_polled_); });
 }
 
-void GrpcDoor::close() {
+void ConnectionGuard::close() {
   if (room_->stopped.exchange(true)) return;
   eventfd_write(room_->wake.number(), 1);
   if (room_->thread.joinable()) room_->thread.join();
@@ -265,13 +265,13 @@ void GrpcDoor::close() {
   room_->unproved.clear();
 }
 
-void GrpcDoor::prove(const std::string& connection) {
+void ConnectionGuard::prove(const std::string& connection) {
   const std::string name = connection_name(connection);
   const std::scoped_lock lock(room_->mutex);
   std::erase_if(room_->unproved, [&](const Unproved& each) { return each.name == name; });
 }
 
-int GrpcDoor::unproved() const {
+int ConnectionGuard::unproved() const {
   const std::scoped_lock lock(room_->mutex);
   return static_cast<int>(room_->unproved.size());
 }

@@ -1,4 +1,4 @@
-#include "transports/world/meeting.h"
+#include "transports/world/bootstrap.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/keyed_digest.h"
-#include "transports/world/meeting_sockets.h"
-#include "transports/world/meeting_words.h"
+#include "transports/world/bootstrap_messages.h"
+#include "transports/world/bootstrap_sockets.h"
 
 namespace collbench {
 namespace {
@@ -26,33 +26,34 @@ constexpr std::size_t most_named = 32;
 constexpr std::size_t strangers = 64;  // at once, beside the ranks
 
 /// When to give up, and when to say again who is missing.
-class MeetingPatience {
+class BootstrapPatience {
  public:
-  explicit MeetingPatience(const Meeting& meeting)
-      : meeting_(meeting),
-        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(meeting.timeout)),
+  explicit BootstrapPatience(const Bootstrap& bootstrap)
+      : bootstrap_(bootstrap),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(bootstrap.timeout)),
         pause_(std::chrono::duration_cast<Clock::duration>(
-            std::min(between_words, meeting.timeout / 4))),
+            std::min(between_words, bootstrap.timeout / 4))),
         next_word_(Clock::now() + pause_) {}
 
   /// Throws once the time is over; true, having told it, when it is time for a word.
   bool check(const std::string& missing) {
     const auto now = Clock::now();
     if (now >= end_) {
-      throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}", meeting_.rank,
-                                       to_string(meeting_.timeout), missing, meeting_.address));
+      throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}",
+                                       bootstrap_.rank, to_string(bootstrap_.timeout), missing,
+                                       bootstrap_.address));
     }
     if (now < next_word_) return false;
     next_word_ = now + pause_;
-    say(fmt::format("waiting for {} at {}", missing, meeting_.address));
+    say(fmt::format("waiting for {} at {}", missing, bootstrap_.address));
     return true;
   }
   void say(const std::string& text) const {
-    if (meeting_.on_waiting) meeting_.on_waiting(text);
+    if (bootstrap_.on_waiting) bootstrap_.on_waiting(text);
   }
 
  private:
-  const Meeting& meeting_;
+  const Bootstrap& bootstrap_;
   Clock::time_point end_;
   Clock::duration pause_;
   Clock::time_point next_word_;
@@ -67,29 +68,31 @@ std::string names_of(const std::vector<Rank>& ranks) {
 }
 
 /// Why a guest that knows the token cannot be the rank that it says to be; empty if it can.
-std::string unfit(const MeetingGuest& guest, const std::string& host, const Meeting& meeting) {
+std::string unfit(const BootstrapGuest& guest, const std::string& host,
+                  const Bootstrap& bootstrap) {
   const std::string who = fmt::format("rank {} at {}", guest.rank, host);
-  if (guest.version != meeting.version) {
-    return fmt::format("{} has version {} where rank {} has {}", who, guest.version, meeting.rank,
-                       meeting.version);
+  if (guest.version != bootstrap.version) {
+    return fmt::format("{} has version {} where rank {} has {}", who, guest.version, bootstrap.rank,
+                       bootstrap.version);
   }
-  if (guest.ranks != meeting.ranks) {
+  if (guest.ranks != bootstrap.ranks) {
     return fmt::format("{} was started for {} ranks, rank {} for {}", who, guest.ranks,
-                       meeting.rank, meeting.ranks);
+                       bootstrap.rank, bootstrap.ranks);
   }
   if (guest.rank >= guest.ranks) return fmt::format("{} is no rank of {}", who, guest.ranks);
   return "";
 }
 
 /// Gives the table to those who ask this rank for it, until all of them have it.
-void hand_on(const Meeting& meeting, const std::string& table, Reception& reception,
-             MeetingPatience& patience) {
-  std::vector<Rank> left = meeting_children(meeting.rank, meeting.ranks);
+void hand_on(const Bootstrap& bootstrap, const std::string& table, Reception& reception,
+             BootstrapPatience& patience) {
+  std::vector<Rank> left = bootstrap_children(bootstrap.rank, bootstrap.ranks);
   const auto give = [&](Reception::Caller&& caller, const std::string& line) {
-    const ReadGuest read = read_guest(line, meeting.token, caller.number);
+    const ReadGuest read = read_guest(line, bootstrap.token, caller.number);
     const auto found = std::find(left.begin(), left.end(), read.guest.rank);
     if (!read.proved || found == left.end()) return;
-    if (caller.socket.send(proved_line(table, meeting.token, read.guest.number))) left.erase(found);
+    if (caller.socket.send(proved_line(table, bootstrap.token, read.guest.number)))
+      left.erase(found);
   };
   while (!left.empty()) {
     reception.serve(between_looks, give);
@@ -98,18 +101,18 @@ void hand_on(const Meeting& meeting, const std::string& table, Reception& recept
 }
 
 /// Rank 0's side.
-class MeetingHost {
+class BootstrapHost {
  public:
-  MeetingHost(const Meeting& meeting, int port)
-      : meeting_(meeting),
-        patience_(meeting),
-        address_(parse_host_port("the meeting", meeting.address)),
-        reception_(listen_at(to_string({meeting.listen, address_.port}), "rank 0"),
-                   static_cast<std::size_t>(meeting.ranks) + strangers),
-        guests_(static_cast<std::size_t>(meeting.ranks)),
-        missing_(meeting.ranks - 1) {
+  BootstrapHost(const Bootstrap& bootstrap, int port)
+      : bootstrap_(bootstrap),
+        patience_(bootstrap),
+        address_(parse_host_port("the meeting", bootstrap.address)),
+        reception_(listen_at(to_string({bootstrap.listen, address_.port}), "rank 0"),
+                   static_cast<std::size_t>(bootstrap.ranks) + strangers),
+        guests_(static_cast<std::size_t>(bootstrap.ranks)),
+        missing_(bootstrap.ranks - 1) {
     allow_descriptors(2 * guests_.size() + 256);
-    guests_[0].address = to_string({meeting.host.empty() ? address_.host : meeting.host, port});
+    guests_[0].address = to_string({bootstrap.host.empty() ? address_.host : bootstrap.host, port});
   }
 
   std::vector<std::string> run() {
@@ -158,7 +161,7 @@ class MeetingHost {
   }
 
   void admit(Reception::Caller&& caller, const std::string& line) {
-    const ReadGuest read = read_guest(line, meeting_.token, caller.number);
+    const ReadGuest read = read_guest(line, bootstrap_.token, caller.number);
     if (!read.proved || read.guest.fetches) {
       const std::string why = read.fault.empty()
                                   ? fmt::format(
@@ -171,7 +174,7 @@ class MeetingHost {
       return;
     }
     Guest guest{std::move(caller.socket), read.guest.number, "", "", caller.host};
-    std::string refusal = unfit(read.guest, guest.host, meeting_);
+    std::string refusal = unfit(read.guest, guest.host, bootstrap_);
     if (refusal.empty() && read.guest.rank == 0) {
       refusal = fmt::format("rank 0 was started twice, here and at {}", guest.host);
     }
@@ -200,7 +203,7 @@ class MeetingHost {
       const bool lost = !guest.receive() || guest.received() > longest_hello;
       if (guest.take_line() == gone) {
         throw TransportError(fmt::format("rank {} waited for {} at the meeting {} and has gone", r,
-                                         names_of(absent_ranks()), meeting_.address));
+                                         names_of(absent_ranks()), bootstrap_.address));
       }
       if (lost) throw TransportError(fmt::format("rank {} was lost at the start", r));
     }
@@ -208,18 +211,18 @@ class MeetingHost {
 
   void tell(const Guest& guest, const std::string& words) const {
     if (guest.socket.descriptor() < 0) return;
-    guest.socket.send(proved_line(words, meeting_.token, guest.number));
+    guest.socket.send(proved_line(words, bootstrap_.token, guest.number));
   }
 
   std::vector<std::string> hand_out() {
     std::vector<std::string> addresses;
     for (const Guest& guest : guests_) addresses.push_back(guest.address);
     const std::string table = fmt::format("table {}", fmt::join(addresses, " "));
-    for (const Rank child : meeting_children(0, meeting_.ranks)) {
+    for (const Rank child : bootstrap_children(0, bootstrap_.ranks)) {
       tell(guests_[static_cast<std::size_t>(child)], table);
     }
-    for (Rank parent = 1; parent < meeting_.ranks; ++parent) {
-      for (const Rank child : meeting_children(parent, meeting_.ranks)) {
+    for (Rank parent = 1; parent < bootstrap_.ranks; ++parent) {
+      for (const Rank child : bootstrap_children(parent, bootstrap_.ranks)) {
         tell(guests_[static_cast<std::size_t>(child)],
              "ask " + guests_[static_cast<std::size_t>(parent)].relay);
       }
@@ -227,8 +230,8 @@ class MeetingHost {
     return addresses;
   }
 
-  const Meeting& meeting_;
-  MeetingPatience patience_;
+  const Bootstrap& bootstrap_;
+  BootstrapPatience patience_;
   HostPort address_;
   Reception reception_;
   std::vector<Guest> guests_;  // by rank
@@ -239,36 +242,36 @@ class MeetingHost {
 /// Another rank's side.
 class Attendance {
  public:
-  Attendance(const Meeting& meeting, int port)
-      : meeting_(meeting), patience_(meeting), port_(port) {}
+  Attendance(const Bootstrap& bootstrap, int port)
+      : bootstrap_(bootstrap), patience_(bootstrap), port_(port) {}
 
   std::vector<std::string> run() {
     std::optional<Reception> relay;
-    if (!meeting_children(meeting_.rank, meeting_.ranks).empty()) {
+    if (!bootstrap_children(bootstrap_.rank, bootstrap_.ranks).empty()) {
       relay.emplace(
-          listen_at(to_string({meeting_.listen, 0}), fmt::format("rank {}", meeting_.rank)),
+          listen_at(to_string({bootstrap_.listen, 0}), fmt::format("rank {}", bootstrap_.rank)),
           children_each + strangers);
     }
-    MeetingGuest self;
-    self.version = meeting_.version;
-    self.rank = meeting_.rank;
-    self.ranks = meeting_.ranks;
+    BootstrapGuest self;
+    self.version = bootstrap_.version;
+    self.rank = bootstrap_.rank;
+    self.ranks = bootstrap_.ranks;
     self.port = port_;
-    self.host = meeting_.host;
+    self.host = bootstrap_.host;
     if (relay) self.relay_port = port_of(relay->listener());
-    std::string answer = ask(meeting_.address, "rank 0", self);
+    std::string answer = ask(bootstrap_.address, "rank 0", self);
     if (answer.starts_with("ask ")) {
       self.fetches = true;
       answer = ask(answer.substr(4), "the rank that has the addresses", self);
     }
     if (answer.starts_with("error ")) throw TransportError(answer.substr(6));
     const std::vector<std::string> addresses = addresses_in(answer);
-    if (relay) hand_on(meeting_, answer, *relay, patience_);
+    if (relay) hand_on(bootstrap_, answer, *relay, patience_);
     return addresses;
   }
 
  private:
-  std::string ask(const std::string& address, const std::string& whom, MeetingGuest self) {
+  std::string ask(const std::string& address, const std::string& whom, BootstrapGuest self) {
     const auto check = [&](const std::string& why) {
       patience_.check(fmt::format("{} ({})", whom, why));
     };
@@ -281,7 +284,7 @@ class Attendance {
           address, self.rank));
     }
     self.number = random_digits();
-    host.send(guest_line(self, meeting_.token, *number));
+    host.send(guest_line(self, bootstrap_.token, *number));
     std::string awaited = whom == "rank 0" ? "the ranks that rank 0 waits for" : whom;
     for (;;) {
       const std::string line = next_line(host, awaited, "its answer", false);
@@ -289,7 +292,7 @@ class Attendance {
         awaited = line.substr(5, 500);
         continue;
       }
-      if (const auto words = proved_words(line, meeting_.token, self.number)) return *words;
+      if (const auto words = proved_words(line, bootstrap_.token, self.number)) return *words;
       throw TransportError(
           fmt::format("{} at {} does not know the token of this job{}", whom, address,
                       line.starts_with("- error ") ? ", and says: " + line.substr(8, 500) : ""));
@@ -321,21 +324,21 @@ class Attendance {
     std::string word;
     std::vector<std::string> addresses;
     for (words >> word; words >> word;) addresses.push_back(word);
-    if (!answer.starts_with("table ") || std::ssize(addresses) != meeting_.ranks) {
+    if (!answer.starts_with("table ") || std::ssize(addresses) != bootstrap_.ranks) {
       throw TransportError(
-          fmt::format("what listens at {} is no worker of this run", meeting_.address));
+          fmt::format("what listens at {} is no worker of this run", bootstrap_.address));
     }
     return addresses;
   }
 
-  const Meeting& meeting_;
-  MeetingPatience patience_;
+  const Bootstrap& bootstrap_;
+  BootstrapPatience patience_;
   int port_;
 };
 
 }  // namespace
 
-std::vector<Rank> meeting_children(Rank rank, int ranks) {
+std::vector<Rank> bootstrap_children(Rank rank, int ranks) {
   std::vector<Rank> children;
   for (int i = 1; i <= children_each; ++i) {
     const std::int64_t child = std::int64_t{rank} * children_each + i;
@@ -344,8 +347,9 @@ std::vector<Rank> meeting_children(Rank rank, int ranks) {
   return children;
 }
 
-std::vector<std::string> meet(const Meeting& meeting, int port) {
-  return meeting.rank == 0 ? MeetingHost(meeting, port).run() : Attendance(meeting, port).run();
+std::vector<std::string> meet(const Bootstrap& bootstrap, int port) {
+  return bootstrap.rank == 0 ? BootstrapHost(bootstrap, port).run()
+                             : Attendance(bootstrap, port).run();
 }
 
 }  // namespace collbench

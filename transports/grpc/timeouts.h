@@ -50,7 +50,7 @@ class GrpcAwaited {
 /// "waits for 4096 bytes from rank 3".
 std::string describe(const GrpcAwaited::Lack& lack);
 
-struct GrpcPatience {
+struct GrpcTimeouts {
   Seconds timeout;
   Seconds heartbeat;  // a quarter of the timeout if that is shorter
 };
@@ -58,6 +58,6 @@ struct GrpcPatience {
 /// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost or has
 /// ended, if it answered no heartbeat for the timeout, or if it answers but has transferred nothing
 /// for twice the timeout.
-void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcPatience& limits);
+void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits);
 
 }  // namespace collbench

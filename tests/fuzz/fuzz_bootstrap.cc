@@ -1,11 +1,11 @@
-// Fuzzes what strangers may say at a meeting: any line is either no guest of ours, or one that is
+// Fuzzes what strangers may say at a bootstrap: any line is either no guest of ours, or one that is
 // written again as it was read; nothing is proved but by the token.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
-#include "transports/world/meeting_words.h"
+#include "transports/world/bootstrap_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

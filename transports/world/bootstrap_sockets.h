@@ -1,4 +1,4 @@
-// Connections of a meeting: listening, connecting again and again, and who has come but not yet
+// Connections of a bootstrap: listening, connecting again and again, and who has come but not yet
 // said who it is.
 #pragma once
 
