@@ -110,10 +110,10 @@ class ThisChild final : public Child {
   int result_;
 };
 
-using Work = std::function<std::vector<std::byte>(Child& child)>;
+using ChildWork = std::function<std::vector<std::byte>(Child& child)>;
 
 // Never returns: nothing of the parent's (exit handlers, streams) may run twice.
-[[noreturn]] void be_the_child(const Work& work, ProgressCounter& progress, int result,
+[[noreturn]] void be_the_child(const ChildWork& work, ProgressCounter& progress, int result,
                                int error_output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
@@ -190,7 +190,7 @@ std::string how(const Ending& ending, const ChildOptions& options) {
 
 }  // namespace
 
-std::vector<std::byte> run_in_child(const Work& work, const ChildOptions& options) {
+std::vector<std::byte> run_in_child(const ChildWork& work, const ChildOptions& options) {
   const MemoryFile result(options);
   const MemoryFile error_output(options);
   const SharedProgress progress(options);

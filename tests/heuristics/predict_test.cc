@@ -63,12 +63,12 @@ TEST(Predict, EqualsTheClosedFormOfHalvingDoublingAndRecursiveDoubling) {
 }
 
 TEST(Predict, SharesTheLinkOfARankAmongItsMessages) {
-  // Two rounds, in each of point n - 1 messages of 1/n of the vector leave and reach every rank.
+  // Two rounds, in each of which n - 1 messages of 1/n of the vector leave and reach every rank.
   const Prediction direct = predicted("direct", 16, 1 << 20, star_machine(16));
   expect_seconds(direct.time(), 2 * (alpha + 15.0 / 16 * (1 << 20) / rate), "direct");
 }
 
-// The same without saying point rounds are alike.
+// The same without saying which rounds are alike.
 Schedule with_runs_apart(const Schedule& schedule) {
   const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
   const Schedule apart(schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()},

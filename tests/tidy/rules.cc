@@ -321,15 +321,15 @@ constexpr std::array<Rule, 10> all_rules{{
     {"output", "only cli/ prints", check_output},
 }};
 
-/// What is built as one library: a folder, and below transports/ a back end of its own.
-std::string library_of(const std::string& path) {
-  const auto folder = path.find('/');
-  if (!path.starts_with("transports/")) return path.substr(0, folder);
-  const std::string part = path.substr(0, path.find('/', folder + 1));
-  static const std::array<std::string_view, 6> apart{"cuda", "gloo", "grpc",
-                                                     "mpi",  "nccl", "world"};
-  const bool is_apart = std::ranges::find(apart, part.substr(folder + 1)) != apart.end();
-  return is_apart ? part : "transports";
+/// What may be compiled as one with `path`: its folder, below transports/ the back end's. Programs
+/// of bench and kernels for one processor are compiled alone.
+std::string batch_of(const std::string& path) {
+  static const std::regex alone(
+      R"((bench/(gpu|micro|peers)/.*|.*_(baseline|avx2|avx512|x86)\.cc)|(.*\.cu))");
+  static const std::regex part(R"((transports/(?:cuda|gloo|grpc|mpi|nccl|world)|\w+)/.*)");
+  std::smatch match;
+  if (std::regex_match(path, alone) || !std::regex_match(path, match, part)) return path;
+  return match[1];
 }
 
 }  // namespace
@@ -362,7 +362,11 @@ Complaints repeated_unnamed(std::span<const SourceFile> files) {
   static const std::regex type(R"(^(?:struct|class|enum class) (\w+)[^;]*\{.*|^using (\w+) = .*)");
   static const std::regex constant(R"(^(?:constexpr|const) [^(]*?(\w+)(?:\[\w*\])?(?: = |\{).*)");
   std::map<std::string, std::string> types_of_headers;
-  std::map<std::pair<std::string, std::string>, std::string> first_place;  // by library and name
+  struct First {
+    std::string place;
+    std::string line;
+  };
+  std::map<std::pair<std::string, std::string>, First> firsts;  // by batch and name
   Complaints complaints;
   const auto each_definition = [&](const SourceFile& file, const auto& visit) {
     std::vector<std::string> code;
@@ -375,29 +379,29 @@ Complaints repeated_unnamed(std::span<const SourceFile> files) {
       std::smatch match;
       if (!counts || here.starts_with(' ')) return;
       if (std::regex_match(here, match, type)) {
-        visit(number, match[1].matched ? match[1].str() : match[2].str(), true);
-      } else if (std::regex_match(here, match, constant)) {
-        visit(number, match[1].str(), false);
+        visit(number, match[1].matched ? match[1].str() : match[2].str(), here);
+      } else if (!is_header(file) && std::regex_match(here, match, constant)) {
+        visit(number, match[1].str(), here);
       }
     });
   };
   for (const SourceFile& file : files) {
     if (!is_header(file) || is_test(file)) continue;
-    each_definition(file, [&](int number, const std::string& name, bool is_type) {
-      if (is_type) types_of_headers.emplace(name, file.path + ":" + std::to_string(number));
+    each_definition(file, [&](int number, const std::string& name, const std::string&) {
+      types_of_headers.emplace(name, file.path + ":" + std::to_string(number));
     });
   }
   for (const SourceFile& file : files) {
-    if (is_header(file) || is_test(file) || !file.path.ends_with(".cc")) continue;
-    each_definition(file, [&](int number, const std::string& name, bool) {
-      const std::string place = file.path + ":" + std::to_string(number);
-      const auto [first, is_new] =
-          first_place.emplace(std::pair(library_of(file.path), name), place);
+    if (is_header(file) || is_test(file) || batch_of(file.path) == file.path) continue;
+    each_definition(file, [&](int number, const std::string& name, const std::string& line) {
+      const First here{file.path + ":" + std::to_string(number), line};
+      const auto [first, is_new] = firsts.emplace(std::pair(batch_of(file.path), name), here);
       const auto of_header = types_of_headers.find(name);
       if (is_new && of_header == types_of_headers.end()) return;
+      if (!is_new && line == first->second.line && line.starts_with("using ")) return;
       complaints.push_back(
           at(file, number,
-             name + " is also defined at " + (is_new ? of_header->second : first->second)));
+             name + " is also defined at " + (is_new ? of_header->second : first->second.place)));
     });
   }
   return complaints;

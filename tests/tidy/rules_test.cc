@@ -84,7 +84,11 @@ TEST(RepeatedUnnamedTest, CatchesNamesThatABatchWouldHoldTwice) {
       {"transports/grpc/f.cc", unnamed + "struct Row {\n};\nconstexpr int most{1};\n" + end},
       {"transports/world/g.cc", unnamed + "constexpr int most = 1;\n" + end},
       {"transports/shm/h.cc", unnamed + "constexpr std::int64_t most = 1;\n" + end},
-      {"transports/play/i.cc", unnamed + "const char* const most = \"\";\n" + end}};
+      {"transports/play/i.cc", unnamed + "const char* const most = \"\";\n" + end},
+      {"cli/j.cc", unnamed + "using Json = A;\n" + end},
+      {"cli/k.cc", unnamed + "using Json = A;\n" + end},
+      {"bench/micro/l.cc", unnamed + "struct Row {\n};\n" + end},
+      {"transports/shm/m_avx2.cc", unnamed + "constexpr int most = 1;\n" + end}};
   EXPECT_THAT(repeated_unnamed(files),
               ElementsAre("bench/b/b.cc:2: Row is also defined at bench/a.cc:2",
                           "cli/e.cc:2: Path is also defined at core/path.h:1",
