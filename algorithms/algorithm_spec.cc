@@ -6,6 +6,8 @@
 namespace collbench {
 namespace {
 
+constexpr std::string_view file_prefix = "file:";
+
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
@@ -17,6 +19,10 @@ AlgorithmSpec parse_algorithm_spec(std::string_view text) {
     throw InvalidArgument("algorithm '" + std::string(text) + "': " + why +
                           "; write NAME or NAME:OPTION=VALUE, as in ring:segments=4");
   };
+  // A path may hold what separates options elsewhere.
+  if (text.starts_with(file_prefix)) {
+    return {"file", {{"path", std::string(text.substr(file_prefix.size()))}}};
+  }
   AlgorithmSpec spec;
   bool first = true;
   for (std::size_t begin = 0; begin <= text.size(); first = false) {
@@ -46,6 +52,10 @@ AlgorithmSpec parse_algorithm_spec(std::string_view text) {
 }
 
 std::string to_string(const AlgorithmSpec& spec) {
+  if (const auto path = spec.options.find("path");
+      spec.name == "file" && path != spec.options.end()) {
+    return std::string(file_prefix) + path->second;
+  }
   std::string text = spec.name;
   for (const auto& [key, value] : spec.options) {
     text += ":" + key;

@@ -5,6 +5,7 @@
 
 #include "algorithms/allreduce.h"
 #include "algorithms/channels.h"
+#include "algorithms/exchange/schedule_file.h"
 #include "algorithms/options.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -343,6 +344,7 @@ const std::vector<AlgorithmInfo>& table() {
 std::span<const AlgorithmInfo> algorithms() { return table(); }
 
 const AlgorithmInfo& find_algorithm(std::string_view name) {
+  if (name == schedule_file().name) return schedule_file();
   std::vector<std::string> names;
   for (const AlgorithmInfo& row : table()) {
     if (row.name == name) return row;
@@ -354,6 +356,7 @@ const AlgorithmInfo& find_algorithm(std::string_view name) {
 
 bool is_replica_consistent(const AlgorithmSpec& spec) {
   const AlgorithmInfo& row = find_algorithm(spec.name);
+  if (row.name == schedule_file().name) return is_schedule_file_consistent(spec);
   return row.replica_consistent &&
          (row.inconsistent_option.empty() || !flag_option(spec, row.inconsistent_option));
 }

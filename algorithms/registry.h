@@ -23,7 +23,8 @@ struct AlgorithmSpec {
   bool operator==(const AlgorithmSpec&) const = default;
 };
 
-/// Reads NAME[:KEY[=VALUE]]...; does not look the name up. Throws InvalidArgument.
+/// Reads NAME[:KEY[=VALUE]]... or file:PATH (algorithms/exchange/schedule_file.h), whose option is
+/// `path`; does not look the name up. Throws InvalidArgument.
 AlgorithmSpec parse_algorithm_spec(std::string_view text);
 std::string to_string(const AlgorithmSpec& spec);
 

@@ -35,7 +35,8 @@ int list_algorithms() {
   return exit_ok;
 }
 
-void print_description(const AlgorithmInfo& info, const Schedule& schedule) {
+void print_description(const AlgorithmInfo& info, const AlgorithmSpec& spec,
+                       const Schedule& schedule) {
   const ScheduleCost cost = count_cost(schedule);
   const double chunks = schedule.chunks();
   std::cout << fmt::format("{}: {}\n", info.name, info.summary);
@@ -51,8 +52,9 @@ void print_description(const AlgorithmInfo& info, const Schedule& schedule) {
       "rank\n",
       cost.rounds, schedule.chunks(), static_cast<double>(cost.max_sent_chunks) / chunks,
       static_cast<double>(cost.max_reduced_chunks) / chunks, cost.max_messages);
-  std::cout << fmt::format(
-      "replicas {}\n", info.replica_consistent ? "end bitwise equal" : "may differ in last bits");
+  std::cout << fmt::format("replicas {}\n", is_replica_consistent(spec)
+                                                ? "end bitwise equal"
+                                                : "may differ in last bits");
   std::cout << fmt::format("source   {}\n", info.source);
 }
 
@@ -104,7 +106,7 @@ int show_algorithm(const std::string& text, const std::string& workers, const st
   if (format == "goal") std::cout << to_goal(schedule, parse_size_option("--bytes", bytes));
   if (format == "markdown") print_markdown(schedule);
   if (format != "table") return exit_ok;
-  print_description(info, schedule);
+  print_description(info, spec, schedule);
   std::cout << "\n3>1 sends chunk 3 to rank 1, 3<1 stores it from there, 3+1 adds it\n"
             << to_table(schedule);
   return exit_ok;
@@ -117,9 +119,8 @@ struct Proof {
   std::string violation;  // the first, in words
 };
 
-Proof prove(const AlgorithmInfo& info, const AlgorithmSpec& spec, const std::vector<int>& counts) {
-  const bool consistent =
-      info.replica_consistent && spec.options.count(std::string(info.inconsistent_option)) == 0;
+Proof prove(const AlgorithmSpec& spec, const std::vector<int>& counts) {
+  const bool consistent = is_replica_consistent(spec);
   Proof proof;
   for (const int ranks : counts) {
     try {
@@ -153,7 +154,7 @@ int verify_algorithms(const std::string& name, const std::string& workers) {
   int wrong = 0;
   for (const AlgorithmSpec& spec : specs) {
     const AlgorithmInfo& info = find_algorithm(spec.name);
-    const Proof proof = prove(info, spec, counts);
+    const Proof proof = prove(spec, counts);
     if (proof.proven == 0 && proof.violation.empty()) make_schedule(spec, counts.front());
     if (!proof.violation.empty()) ++wrong;
     std::cout << fmt::format(

@@ -1,5 +1,6 @@
 // Real runs of the binary over shared memory, their output read by independent readers.
 #include <csignal>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +37,25 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, AllOf(StartsWith("# collbench 0."), HasSubstr("algo=ring"),
                                  HasSubstr("all results correct")));
+}
+
+TEST_F(RunTest, AProgramInAFileIsAnAlgorithm) {
+  const Outcome program =
+      invoke(folder_, {"algos", "show", "swing", "-W", "4", "--format", "msccl"});
+  std::ofstream(folder_.path() + "/swing.xml") << program.out;
+  for (const char* backend : {"shm", "grpc"}) {
+    const Outcome outcome = run({"--algo", "file:swing.xml", "-W", "4", "--backend", backend});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("file:swing.xml"), HasSubstr("all results correct")));
+  }
+  const Outcome simulated =
+      invoke(folder_, {"simulate", "--algo", "file:swing.xml", "--topo", "torus:4,1GBps,1us", "-b",
+                       "1K", "-e", "1K", "--check"});
+  EXPECT_EQ(simulated.code, 0) << simulated.err;
+  const Outcome refused = run({"--algo", "file:swing.xml", "-W", "8"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("for 4 ranks, not 8"));
+  EXPECT_EQ(run({"--algo", "file:none.xml", "-W", "8"}).code, 4);
 }
 
 TEST_F(RunTest, EveryAlgorithmGivesCorrectResults) {

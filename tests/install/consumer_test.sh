@@ -35,7 +35,17 @@ check_consumer() {
 }
 check_consumer one '-DCOMPONENTS=COMPONENTS;algorithms'
 check_consumer bench '-DCOMPONENTS=COMPONENTS;algorithms;bench' '-DEXTRA_LINKS=collbench::bench'
+check_consumer simulator '-DCOMPONENTS=COMPONENTS;simulator' -DSIMULATE=ON
 check_consumer all '-DEXTRA_LINKS=collbench::bench'
+
+# The program of docs/library.md, which says what it prints.
+page=$source_dir/docs/library.md
+# shellcheck disable=SC2016  # the quotes are Markdown's
+sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$page" | diff - <(tail -n +2 "$source_dir/tests/install/consumer/simulate.cc") ||
+  fail "docs/library.md shows another program than tests/install/consumer/simulate.cc"
+said=$("$lab/simulator/simulate")
+[[ $said == "proven; predicted "*" us, simulated "*" us"* ]] || fail "simulate printed '$said'"
+grep -qF "${said%%$'\n'*}" "$page" || fail "docs/library.md shows other output than '$said'"
 
 if cmake -S "$source_dir/tests/install/consumer" -B "$lab/none" -DCMAKE_PREFIX_PATH="$lab/prefix" \
   '-DCOMPONENTS=COMPONENTS;algorithms;teleport' >"$lab/log" 2>&1; then

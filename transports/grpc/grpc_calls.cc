@@ -49,7 +49,8 @@ std::vector<ChannelArgument> arguments_of(const CallOptions& options) {
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, period},
       {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
       {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, period / 2}};
-  arguments.insert(arguments.end(), std::begin(common_arguments), std::end(common_arguments));
+  const std::span<const ChannelArgument> common = common_arguments();
+  arguments.insert(arguments.end(), common.begin(), common.end());
   return arguments;
 }
 

@@ -86,7 +86,7 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
 void GrpcWire::start_server(grpc::Service* service,
                             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::ServerBuilder builder;
-  for (const auto& [name, value] : common_arguments) builder.AddChannelArgument(name, value);
+  for (const auto& [name, value] : common_arguments()) builder.AddChannelArgument(name, value);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_handshake_ms);
   // Calls for buffers wait until the buffers are sent; a stream is one for good.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, service == nullptr ? 8 : 1024);
@@ -181,7 +181,7 @@ void GrpcWire::open_stream(Rank to) {
   if (peer.channel == nullptr) {
     const JobSecurity security{options_.job, options_.tls};
     grpc::ChannelArguments channel_arguments;
-    for (const auto& [name, value] : common_arguments) channel_arguments.SetInt(name, value);
+    for (const auto& [name, value] : common_arguments()) channel_arguments.SetInt(name, value);
     // Buffers come whole as the answers of calls; streams bring back control messages only.
     channel_arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);  // TLS included
     channel_arguments.SetMaxReceiveMessageSize(is_called_for_buffers_ ? -1 : control_limit);
