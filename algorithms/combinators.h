@@ -55,10 +55,6 @@ Schedule mirrored(const Schedule& schedule);
 /// overlap inside the round. Chunk c becomes chunks [c * pieces, (c + 1) * pieces).
 Schedule split(const Schedule& schedule, int pieces);
 
-/// Cuts the buffer into `segments` equal parts; part s runs the whole schedule s rounds later, so
-/// that rounds() + segments - 1 rounds carry all of them (a train per tree edge).
-Schedule pipelined(const Schedule& schedule, int segments);
-
 /// Extends an all-reduce over the first inner.ranks() ranks to `ranks` ranks: each further rank p+i
 /// gives its vector to rank i before and gets the result after. Requires ranks < 2 inner.ranks().
 /// Source: Thakur, Rabenseifner, Gropp 2005 (there between neighbours).

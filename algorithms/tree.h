@@ -9,8 +9,7 @@
 namespace collbench {
 
 /// Cuts the vector into as many equal parts as there are trees. Each part is reduced to the root of
-/// its tree and broadcast, in `segments` equal pieces that follow each other as a train, as
-/// pipelined() would compose it with less to do per round.
+/// its tree and broadcast, in `segments` equal pieces that follow each other as a train.
 /// trees[i][r] is the parent of rank r in tree i, -1 for the root. Children are added in rank
 /// order. 2 * height + segments - 1 rounds. Requires trees over equally many ranks, and segments
 /// >= 1.

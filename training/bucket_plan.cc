@@ -140,17 +140,4 @@ std::vector<Bucket> plan_buckets(const std::string& rule, std::span<const Tensor
   return make_buckets(tensors, element_bytes, parse_bucket_rule(rule));
 }
 
-Seconds end_of_plan(std::span<const Bucket> buckets, std::span<const Tensor> tensors,
-                    int element_bytes, const BucketTiming& timing) {
-  Seconds end{0};
-  std::size_t tensor = 0;
-  int launched = 0;
-  for (const Bucket& bucket : buckets) {
-    while (tensors[tensor].first + tensors[tensor].count < bucket.first + bucket.count) ++tensor;
-    const Seconds ready = timing.ready[tensor] + timing.launch * ++launched;
-    end = std::max(end, ready) + timing.cost(Bytes{bucket.count * element_bytes});
-  }
-  return end;
-}
-
 }  // namespace collbench

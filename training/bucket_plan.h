@@ -54,8 +54,4 @@ void check_bucket_plan(const std::string& rule, std::size_t tensors);
 std::vector<Bucket> plan_buckets(const std::string& rule, std::span<const Tensor> tensors,
                                  int element_bytes, const BucketTiming& timing);
 
-/// When the last all-reduce of a plan ends, since the backward pass began.
-Seconds end_of_plan(std::span<const Bucket> buckets, std::span<const Tensor> tensors,
-                    int element_bytes, const BucketTiming& timing);
-
 }  // namespace collbench

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/instances.h"
+#include "tests/algorithms/pipelined.h"
 #include "tests/algorithms/simulated_ranks.h"
 
 #include "algorithms/broadcast.h"

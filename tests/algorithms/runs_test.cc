@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/instances.h"
+#include "tests/algorithms/pipelined.h"
 
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/algorithms/pipelined.h"
+
 #include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
 #include "core/error.h"

@@ -1,6 +1,7 @@
 // Holds every C++ file of the repository against every rule.
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,31 @@ TEST(WholeTreeTest, NamesOfUnnamedNamespacesAreUniqueInALibrary) {
   std::string all;
   for (const std::string& complaint : repeated_unnamed(files)) all += "\n" + complaint;
   EXPECT_EQ(all, "");
+}
+
+/// What the lists of sources beside a test, and above it in tests/, say.
+std::string lists_for(fs::path folder) {
+  std::ostringstream text;
+  for (; folder.filename() != "tests"; folder = folder.parent_path()) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const bool is_list =
+          entry.path().filename() == "CMakeLists.txt" || entry.path().extension() == ".cmake";
+      if (is_list) text << std::ifstream(entry.path()).rdbuf();
+    }
+  }
+  return text.str();
+}
+
+TEST(WholeTreeTest, EveryTestIsBuilt) {
+  int tests = 0;
+  for (const SourceFile& file : read_tree()) {
+    if (!file.path.starts_with("tests/") || !file.path.ends_with("_test.cc")) continue;
+    const fs::path path = fs::path(COLLBENCH_SOURCE_DIR) / file.path;
+    const std::regex name("(^|[^\\w])" + path.stem().string() + "\\.cc\\b");
+    EXPECT_TRUE(std::regex_search(lists_for(path.parent_path()), name)) << file.path;
+    ++tests;
+  }
+  EXPECT_GT(tests, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, TreeTest, ::testing::ValuesIn(rules().begin(), rules().end()),

@@ -25,6 +25,20 @@ std::vector<Tensor> tensors_with(const std::vector<std::int64_t>& counts) {
   return tensors;
 }
 
+/// When the last all-reduce of a plan ends, since the backward pass began.
+Seconds end_of_plan(std::span<const Bucket> buckets, std::span<const Tensor> tensors,
+                    int element_bytes, const BucketTiming& timing) {
+  Seconds end{0};
+  std::size_t tensor = 0;
+  int launched = 0;
+  for (const Bucket& bucket : buckets) {
+    while (tensors[tensor].first + tensors[tensor].count < bucket.first + bucket.count) ++tensor;
+    const Seconds ready = timing.ready[tensor] + timing.launch * ++launched;
+    end = std::max(end, ready) + timing.cost(Bytes{bucket.count * element_bytes});
+  }
+  return end;
+}
+
 std::vector<std::int64_t> counts_of(const std::vector<Bucket>& buckets) {
   std::vector<std::int64_t> counts;
   for (const Bucket& bucket : buckets) counts.push_back(bucket.count);

@@ -65,10 +65,12 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
     if (now - start > options_.timeout) {
       fail(name_of(options_.rank) + " waited " + to_string(options_.timeout) + " for " + missing());
     }
-    if (now - reported < report_period) continue;
-    reported = now;
+    if (now - start < report_period) continue;
+    // What is missing is told as soon as it changes: ranks that time out now must know it.
     await_orphans();
     tell_missing();
+    if (now - reported < report_period) continue;
+    reported = now;
     if (options_.on_waiting) options_.on_waiting("waiting for " + missing());
   }
   phase_ = Phase::connected;
