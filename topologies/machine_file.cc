@@ -128,7 +128,7 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
           std::move(fabric)};
 }
 
-Topology cluster(const Topology& node, int nodes, const NodeFabric& fabric) {
+Topology cluster_in_fabric(const Topology& node, int nodes, const NodeFabric& fabric) {
   return cluster(node, nodes,
                  Fabric{.adapter = fabric.adapter,
                         .adapters_per_node = fabric.adapters_per_node,

@@ -48,7 +48,7 @@ DescribedMachine describe(const std::string& spec, const MachineSize& size,
                           const std::string& folder = {});
 
 /// `nodes` copies of a machine in its fabric.
-Topology cluster(const Topology& node, int nodes, const NodeFabric& fabric);
+Topology cluster_in_fabric(const Topology& node, int nodes, const NodeFabric& fabric);
 
 /// "4x4x2" as numbers of at least 1; `where` leads the message of the InvalidArgument.
 std::vector<int> parse_lengths(const std::string& text, const std::string& where);

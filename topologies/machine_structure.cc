@@ -211,7 +211,8 @@ Structure read_cluster(const StructureReader& r) {
     r.table.refuse("node", fmt::format("'{}' has no [fabric] of its own; add one to this file",
                                        r.table.text("node")));
   }
-  return {cluster(node.machine.topology, r.count("nodes", node.machine.topology.hosts()), *fabric),
+  return {cluster_in_fabric(node.machine.topology, r.count("nodes", node.machine.topology.hosts()),
+                            *fabric),
           node.machine.costs};
 }
 

@@ -223,7 +223,7 @@ DescribedMachine make_cluster(const Specification& spec) {
   }
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
-  inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
+  inner.machine.topology = cluster_in_fabric(inner.machine.topology, nodes, *fabric);
   inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
   return {std::move(inner.machine), {}};
 }

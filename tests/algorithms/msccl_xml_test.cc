@@ -10,6 +10,7 @@
 
 #include "tests/algorithms/instances.h"
 #include "tests/algorithms/simulated_ranks.h"
+#include "tests/core/refusal.h"
 
 #include "algorithms/verify.h"
 #include "core/error.h"
@@ -127,12 +128,7 @@ std::string refusal_after(const std::string& from, const std::string& to) {
   const std::size_t at = xml.find(from);
   EXPECT_NE(at, xml.npos) << from;
   xml.replace(at, from.size(), to);
-  try {
-    from_msccl_xml(xml);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal([&] { from_msccl_xml(xml); });
 }
 
 TEST(MscclXml, RefusesMalformedElementsByName) {

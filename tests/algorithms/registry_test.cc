@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -13,13 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(const std::string& spec, int ranks) {
-  try {
-    make_schedule(spec, ranks);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string refusal_of_spec(const std::string& spec, int ranks) {
+  return refusal([&] { make_schedule(spec, ranks); });
 }
 
 TEST(AlgorithmSpec, ReadsNameFlagsAndValues) {
@@ -72,33 +69,37 @@ TEST(Registry, FillsEveryFieldOfEveryRow) {
 }
 
 TEST(Registry, SuggestsTheNearestNameAndOption) {
-  EXPECT_THAT(refusal("rign", 4), HasSubstr("unknown algorithm 'rign'. Did you mean 'ring'?"));
-  EXPECT_THAT(refusal("ring:segment=4", 4), HasSubstr("Did you mean 'segments'?"));
-  EXPECT_THAT(refusal("direct:segments=4", 4), HasSubstr("It has no options"));
-  EXPECT_THAT(refusal("halving-doubling:near", 4), HasSubstr("the options order"));
+  EXPECT_THAT(refusal_of_spec("rign", 4),
+              HasSubstr("unknown algorithm 'rign'. Did you mean 'ring'?"));
+  EXPECT_THAT(refusal_of_spec("ring:segment=4", 4), HasSubstr("Did you mean 'segments'?"));
+  EXPECT_THAT(refusal_of_spec("direct:segments=4", 4), HasSubstr("It has no options"));
+  EXPECT_THAT(refusal_of_spec("halving-doubling:near", 4), HasSubstr("the options order"));
 }
 
 TEST(Registry, RefusesImpossibleCombinationsSayingWhatWouldFit) {
-  EXPECT_THAT(refusal("torus:dims=3x3", 8), HasSubstr("dims=3x3 makes 9 ranks, not 8; 2x4 would"));
-  EXPECT_THAT(refusal("swing", 6), HasSubstr("possible are 4 and 8"));
-  EXPECT_THAT(refusal("ring", 0), HasSubstr("ranks must be at least 1, not 0"));
-  EXPECT_THAT(refusal("ring:bidirectional:pincer", 4),
+  EXPECT_THAT(refusal_of_spec("torus:dims=3x3", 8),
+              HasSubstr("dims=3x3 makes 9 ranks, not 8; 2x4 would"));
+  EXPECT_THAT(refusal_of_spec("swing", 6), HasSubstr("possible are 4 and 8"));
+  EXPECT_THAT(refusal_of_spec("ring", 0), HasSubstr("ranks must be at least 1, not 0"));
+  EXPECT_THAT(refusal_of_spec("ring:bidirectional:pincer", 4),
               HasSubstr("one of bidirectional and pincer"));
-  EXPECT_THAT(refusal("parameter-server:servers=5", 4), HasSubstr("from 1 to 4, not '5'"));
-  EXPECT_THAT(refusal("reduce-broadcast:root=4", 4), HasSubstr("from 0 to 3, not '4'"));
-  EXPECT_THAT(refusal("torus-2d:dims=2x2x2", 8), HasSubstr("needs two sizes"));
-  EXPECT_THAT(refusal("torus:dims=2x4:wrap=1", 8), HasSubstr("for each of 2 axes"));
-  EXPECT_THAT(refusal("hierarchical:dims=2x4:inner=tree", 8),
+  EXPECT_THAT(refusal_of_spec("parameter-server:servers=5", 4), HasSubstr("from 1 to 4, not '5'"));
+  EXPECT_THAT(refusal_of_spec("reduce-broadcast:root=4", 4), HasSubstr("from 0 to 3, not '4'"));
+  EXPECT_THAT(refusal_of_spec("torus-2d:dims=2x2x2", 8), HasSubstr("needs two sizes"));
+  EXPECT_THAT(refusal_of_spec("torus:dims=2x4:wrap=1", 8), HasSubstr("for each of 2 axes"));
+  EXPECT_THAT(refusal_of_spec("hierarchical:dims=2x4:inner=tree", 8),
               HasSubstr("one of ring, bidirectional, pincer, circulant, direct, not 'tree'"));
 }
 
 TEST(Registry, RefusesValuesThatAreNotNumbers) {
   for (const char* value : {"0", "-1", "4x", "1e3", "99999999999", "4 ", "+4"}) {
-    EXPECT_THAT(refusal("ring:segments=" + std::string(value), 4), HasSubstr("whole number"))
+    EXPECT_THAT(refusal_of_spec("ring:segments=" + std::string(value), 4),
+                HasSubstr("whole number"))
         << value;
   }
   for (const char* value : {"x", "4x", "x4", "4xx2", "0x8", "-2x4", "1x1x1x1x1x1x1x1x8", "4*2"}) {
-    EXPECT_THAT(refusal("torus:dims=" + std::string(value), 8), HasSubstr("must look like 4x2"))
+    EXPECT_THAT(refusal_of_spec("torus:dims=" + std::string(value), 8),
+                HasSubstr("must look like 4x2"))
         << value;
   }
 }
@@ -106,7 +107,7 @@ TEST(Registry, RefusesValuesThatAreNotNumbers) {
 TEST(Registry, ReadsFlagsWithValues) {
   EXPECT_EQ(make_schedule("ring:pincer=0", 6).rounds(), 10);
   EXPECT_EQ(make_schedule("ring:pincer=1", 6).rounds(), 6);
-  EXPECT_THAT(refusal("ring:pincer=yes", 6), HasSubstr("is a flag"));
+  EXPECT_THAT(refusal_of_spec("ring:pincer=yes", 6), HasSubstr("is a flag"));
   EXPECT_FALSE(is_replica_consistent(parse_algorithm_spec("swing:latency")));
   EXPECT_TRUE(is_replica_consistent(parse_algorithm_spec("swing:latency=0")));
 }

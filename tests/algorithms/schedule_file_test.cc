@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/simulated_ranks.h"
+#include "tests/core/refusal.h"
 
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
@@ -31,13 +32,8 @@ class ScheduleFile : public testing::Test {
       testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ":=.xml";
 };
 
-std::string refusal_of(const std::string& spec, int ranks) {
-  try {
-    make_schedule(spec, ranks);
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "accepted";
+std::string refusal_of_file(const std::string& spec, int ranks) {
+  return refusal([&] { make_schedule(spec, ranks); });
 }
 
 TEST_F(ScheduleFile, IsTheScheduleThatWasExported) {
@@ -61,7 +57,7 @@ TEST_F(ScheduleFile, RanksOfOneShotMayEndWithDifferentSums) {
 
 TEST_F(ScheduleFile, AnotherNumberOfRanksIsRefused) {
   const std::string spec = holding(to_msccl_xml(make_schedule("ring", 4)));
-  EXPECT_THAT(refusal_of(spec, 8), HasSubstr("the program is for 4 ranks, not 8"));
+  EXPECT_THAT(refusal_of_file(spec, 8), HasSubstr("the program is for 4 ranks, not 8"));
 }
 
 TEST_F(ScheduleFile, AProgramThatIsNoAllReduceIsRefused) {
@@ -74,13 +70,13 @@ TEST_F(ScheduleFile, AProgramThatIsNoAllReduceIsRefused) {
     <gpu id="1" i_chunks="1" o_chunks="0" s_chunks="0">
       <tb id="0" send="0" recv="-1" chan="0"><step s="0" type="s" srcbuf="i" srcoff="0"
         dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu></algo>)");
-  EXPECT_THAT(refusal_of(spec, 2), AllOf(HasSubstr(path_), HasSubstr("no all-reduce: ")));
+  EXPECT_THAT(refusal_of_file(spec, 2), AllOf(HasSubstr(path_), HasSubstr("no all-reduce: ")));
 }
 
 TEST_F(ScheduleFile, WhatCannotBeReadIsRefusedByItsPath) {
-  EXPECT_THAT(refusal_of("file:", 2), HasSubstr("write file:PATH"));
-  EXPECT_THAT(refusal_of("file", 2), HasSubstr("write file:PATH"));
-  EXPECT_THAT(refusal_of(holding("<algo"), 2), HasSubstr(path_));
+  EXPECT_THAT(refusal_of_file("file:", 2), HasSubstr("write file:PATH"));
+  EXPECT_THAT(refusal_of_file("file", 2), HasSubstr("write file:PATH"));
+  EXPECT_THAT(refusal_of_file(holding("<algo"), 2), HasSubstr(path_));
   EXPECT_THROW(make_schedule("file:/no/such.xml", 2), Unavailable);
   EXPECT_THROW(make_schedule("file:/", 2), Unavailable);
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -157,29 +159,24 @@ TEST(CompareTimed, AnotherMachineGivesNoVerdictUnlessTold) {
             VerdictOutcome::slower);
 }
 
-std::string refusal(const RecordFile& file) {
-  try {
-    require_sound(file, "f.json");
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+std::string unsoundness(const RecordFile& file) {
+  return refusal([&] { require_sound(file, "f.json"); });
 }
 
 TEST(CompareRefuses, WhatNoRunWrites) {
-  EXPECT_EQ(refusal(cycles(3, 1000)), "");
-  EXPECT_EQ(refusal(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b")})), "")
+  EXPECT_EQ(unsoundness(cycles(3, 1000)), "");
+  EXPECT_EQ(unsoundness(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b")})), "")
       << "a cycle that was cut short";
-  EXPECT_EQ(refusal(file_of({simulated("ring", 1, 1), simulated("ring", 1, 1)})),
+  EXPECT_EQ(unsoundness(file_of({simulated("ring", 1, 1), simulated("ring", 1, 1)})),
             "'f.json': case 'ring/sim/workers:8/1024/f32/sum/on:star:8' is simulated twice");
-  EXPECT_THAT(refusal(file_of({timed(2, 5, "a"), timed(2, 5, "a")})),
+  EXPECT_THAT(unsoundness(file_of({timed(2, 5, "a"), timed(2, 5, "a")})),
               HasSubstr("case 'ring/shm/workers:2/1024/f32/sum' has the same record twice"));
-  EXPECT_THAT(
-      refusal(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"), timed(2, 7, "c")})),
-      HasSubstr("twice in one cycle"));
-  EXPECT_THAT(refusal(file_of({timed(2, 5, "a"), timed(2, 6, "b"), timed(3, 5, "a")})),
+  EXPECT_THAT(unsoundness(file_of(
+                  {timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"), timed(2, 7, "c")})),
+              HasSubstr("twice in one cycle"));
+  EXPECT_THAT(unsoundness(file_of({timed(2, 5, "a"), timed(2, 6, "b"), timed(3, 5, "a")})),
               HasSubstr("not one run's records"));
-  EXPECT_THAT(refusal(file_of({timed(2, -5, "a")})), HasSubstr("a sample of -5 ns"));
+  EXPECT_THAT(unsoundness(file_of({timed(2, -5, "a")})), HasSubstr("a sample of -5 ns"));
 }
 
 std::string unreadable(const std::string& text) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "heuristics/calibration/calibration.h"
 
@@ -22,7 +24,7 @@ hosta:6899:6899 [0] NCCL INFO Bootstrap
 # Avg bus bandwidth    : 1.0
 )";
 
-std::string refusal_of(const std::string& text, const TableHints& hints = {}) {
+std::string refusal_of_foreign(const std::string& text, const TableHints& hints = {}) {
   try {
     read_foreign(text, "file", hints);
   } catch (const InvalidArgument& e) {
@@ -59,9 +61,10 @@ TEST(ForeignTablesTest, ReadsOsuWithItsSpread) {
   ASSERT_EQ(table.times.size(), 1U);
   EXPECT_DOUBLE_EQ(table.times[0].low.count(), 1.4e-6);
   EXPECT_EQ(table.times[0].samples, 1000);
-  EXPECT_THAT(refusal_of(osu), HasSubstr("ranks=8,nodes=2"));
-  EXPECT_THAT(refusal_of(osu + "8 nan 1 2 3\n", {.ranks = 8}), HasSubstr("file:4: the average"));
-  EXPECT_THAT(refusal_of(osu + "8 1.5\n", {.ranks = 8}), HasSubstr("2 columns where"));
+  EXPECT_THAT(refusal_of_foreign(osu), HasSubstr("ranks=8,nodes=2"));
+  EXPECT_THAT(refusal_of_foreign(osu + "8 nan 1 2 3\n", {.ranks = 8}),
+              HasSubstr("file:4: the average"));
+  EXPECT_THAT(refusal_of_foreign(osu + "8 1.5\n", {.ranks = 8}), HasSubstr("2 columns where"));
 }
 
 TEST(ForeignTablesTest, ReadsJsonOfNcclTestsAndRcclTestsAndGoogleBenchmark) {
@@ -91,16 +94,18 @@ TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
   EXPECT_EQ(table.times.at(0).scale, (Scale{32, 8}));
   EXPECT_EQ(table.source, "somewhere");
   EXPECT_FALSE(table.times[0].mean);
-  EXPECT_THAT(refusal_of("bytes,ranks\n1,2\n"), HasSubstr("no column for time"));
-  EXPECT_THAT(refusal_of("bytes,avg_us\n1024,-3\n", {.ranks = 2}), HasSubstr("file:2: the time"));
-  EXPECT_THAT(refusal_of("bytes,avg_us\n1024,0\n", {.ranks = 2}), HasSubstr("did not resolve"));
-  EXPECT_THAT(refusal_of("ranks,bytes,avg_us\n4,1024,9\n", {.ranks = 8}),
+  EXPECT_THAT(refusal_of_foreign("bytes,ranks\n1,2\n"), HasSubstr("no column for time"));
+  EXPECT_THAT(refusal_of_foreign("bytes,avg_us\n1024,-3\n", {.ranks = 2}),
+              HasSubstr("file:2: the time"));
+  EXPECT_THAT(refusal_of_foreign("bytes,avg_us\n1024,0\n", {.ranks = 2}),
+              HasSubstr("did not resolve"));
+  EXPECT_THAT(refusal_of_foreign("ranks,bytes,avg_us\n4,1024,9\n", {.ranks = 8}),
               HasSubstr("4 ranks are stated, 8 are given"));
 }
 
 TEST(ForeignTablesTest, RefusesWhatIsNoTable) {
-  EXPECT_THAT(refusal_of("hello\n"), HasSubstr("no table of"));
-  EXPECT_THAT(refusal_of("{\"results\": [], \"out_of_place\": 1"), HasSubstr("no JSON"));
+  EXPECT_THAT(refusal_of_foreign("hello\n"), HasSubstr("no table of"));
+  EXPECT_THAT(refusal_of_foreign("{\"results\": [], \"out_of_place\": 1"), HasSubstr("no JSON"));
 }
 
 TEST(ForeignTablesTest, RecordsReadBackAsTheSameMeasurements) {

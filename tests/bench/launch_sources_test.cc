@@ -16,7 +16,7 @@ using testing::StartsWith;
 using testing::ThrowsMessage;
 using Variables = std::map<std::string, std::string>;
 
-LaunchFacts with(const Variables& variables) {
+LaunchFacts facts_with(const Variables& variables) {
   LaunchFacts facts;
   facts.environment = [variables](const char* name) -> const char* {
     const auto found = variables.find(name);
@@ -27,7 +27,7 @@ LaunchFacts with(const Variables& variables) {
 }
 
 std::optional<LaunchedWorker> launched(const Variables& variables) {
-  return launched_worker(with(variables));
+  return launched_worker(facts_with(variables));
 }
 
 void refuses(const LaunchFacts& facts, const char* words) {
@@ -94,14 +94,14 @@ TEST(LaunchSourcesTest, EachSourceSaysRankSizeAndWhereTheOthersAre) {
 }
 
 TEST(LaunchSourcesTest, OptionsGoTogetherWithWhatALauncherSays) {
-  LaunchFacts facts = with(open_mpi);
+  LaunchFacts facts = facts_with(open_mpi);
   facts.hosts = {"a:1", "b:1"};
   auto worker = launched_worker(facts);
   EXPECT_EQ(worker->source, "Open MPI");
   EXPECT_EQ(worker->rank, 1);
   EXPECT_THAT(worker->hosts, ElementsAre("a:1", "b:1"));
 
-  facts = with({});
+  facts = facts_with({});
   facts.rank = 3;
   facts.workers = 4;
   facts.bootstrap = "[::1]:7101";
@@ -121,7 +121,7 @@ TEST(LaunchSourcesTest, PodsOfAnIndexedJobKnowEachOtherByTheirService) {
   EXPECT_THAT(launched(kubernetes)->hosts,
               ElementsAre("job-0.service.default.svc.cluster.local:7101",
                           "job-1.service.default.svc.cluster.local:7101"));
-  LaunchFacts facts = with({{"JOB_COMPLETION_INDEX", "1"}});
+  LaunchFacts facts = facts_with({{"JOB_COMPLETION_INDEX", "1"}});
   refuses(facts, "nothing says of how many: set WORLD_SIZE or --workers");
   facts.workers = 3;
   EXPECT_EQ(launched_worker(facts)->ranks, 3);
@@ -144,13 +144,14 @@ TEST(LaunchSourcesTest, ALauncherThatStartsAnotherIsNoContradictionOtherDifferen
   EXPECT_EQ(launched(both(torchrun, {{"JOB_COMPLETION_INDEX", "1"}}))->rank, 2);
   Variables wrong = both(torchrun, slurm);
   wrong["GROUP_RANK"] = "0";
-  refuses(with(wrong), "torchrun says rank 2 of 4, Slurm says rank 1 of 2; unset the variables of");
+  refuses(facts_with(wrong),
+          "torchrun says rank 2 of 4, Slurm says rank 1 of 2; unset the variables of");
   wrong = both(open_mpi, slurm);
   wrong["SLURM_STEP_NUM_TASKS"] = "3";
   EXPECT_EQ(launched(wrong)->source, "Open MPI") << "the step is that of mpirun's daemons";
   wrong = open_mpi;
   wrong["PMIX_RANK"] = "0";
-  refuses(with(wrong), "Open MPI says rank 1 of 2, PMIx says rank 0");
+  refuses(facts_with(wrong), "Open MPI says rank 1 of 2, PMIx says rank 0");
   EXPECT_EQ(launched(both(open_mpi, {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}))->rank,
             1)
       << "srun started one shell";
@@ -163,25 +164,25 @@ TEST(LaunchSourcesTest, MpirunWithinSlurmMeetsOnTheFirstNodeOfTheJob) {
 }
 
 TEST(LaunchSourcesTest, OptionsThatContradictALauncherAreNamedWithIt) {
-  LaunchFacts facts = with(open_mpi);
+  LaunchFacts facts = facts_with(open_mpi);
   facts.rank = 0;
   refuses(facts, "--rank says rank 0, Open MPI says rank 1 of 2");
   facts.rank.reset();
   facts.hosts = {"a:1", "b:1", "c:1"};
   refuses(facts, "--hosts says 3 workers, Open MPI says rank 1 of 2");
-  facts = with(tf_config);
+  facts = facts_with(tf_config);
   facts.hosts = {"a:1", "c:2"};
   refuses(facts, "--hosts has rank 1 at c:2, TF_CONFIG has it at b:2");
-  facts = with(tf_config);
+  facts = facts_with(tf_config);
   facts.bootstrap = "a:1";
   refuses(facts, "--meet is for workers whose addresses nothing names");
-  facts = with(kubernetes);
+  facts = facts_with(kubernetes);
   facts.workers = 3;
   refuses(facts, "--workers says 3 workers, WORLD_SIZE says 2 workers");
 }
 
 TEST(LaunchSourcesTest, OneLauncherCanBeChosenOrNone) {
-  LaunchFacts facts = with(both(open_mpi, tf_config));
+  LaunchFacts facts = facts_with(both(open_mpi, tf_config));
   facts.launcher = "open-mpi";
   EXPECT_EQ(launched_worker(facts)->source, "Open MPI");
   facts.launcher = "none";
@@ -193,13 +194,14 @@ TEST(LaunchSourcesTest, OneLauncherCanBeChosenOrNone) {
 }
 
 TEST(LaunchSourcesTest, RefusesHalfAndWrongVariables) {
-  refuses(with({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
-  refuses(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+  refuses(facts_with({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
+  refuses(facts_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
           "RANK must be a whole number from 0 to 1, not '2'");
-  refuses(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), "not 'x'");
-  refuses(with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), "set MASTER_ADDR");
-  refuses(with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), "set MASTER_PORT");
-  LaunchFacts facts = with({});
+  refuses(facts_with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), "not 'x'");
+  refuses(facts_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), "set MASTER_ADDR");
+  refuses(facts_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}),
+          "set MASTER_PORT");
+  LaunchFacts facts = facts_with({});
   facts.rank = 1;
   refuses(facts, "--rank needs --hosts");
   facts.hosts = {"a:1"};

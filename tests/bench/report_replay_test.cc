@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "bench/reports/chrome_trace.h"
 #include "bench/reports/replay.h"
 #include "bench/reports/replay_files.h"
@@ -19,8 +21,8 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-Record simulated(const std::string& algorithm, const std::string& topology, int workers,
-                 Bytes bytes) {
+Record simulated_run(const std::string& algorithm, const std::string& topology, int workers,
+                     Bytes bytes) {
   Record record;
   record.point.algorithm = algorithm;
   record.point.backend = "sim";
@@ -36,7 +38,7 @@ Record simulated(const std::string& algorithm, const std::string& topology, int 
 TEST(ReplayTest, TakesTheTimeOfTheRecord) {
   for (const char* topology : {"star:4,10GBps,5us", "torus:2x2,50GBps,1us", "dgx-h100"}) {
     const int workers = topology[0] == 'd' ? 8 : 4;
-    const Record record = simulated("ring", topology, workers, {1 << 20});
+    const Record record = simulated_run("ring", topology, workers, {1 << 20});
     const Replay played = replay(record.point);
     const double expected_us = record.measurement.exact->time.count() * 1e6;
     EXPECT_NEAR(played.time_us, expected_us, 1e-9 * expected_us) << topology;
@@ -46,7 +48,7 @@ TEST(ReplayTest, TakesTheTimeOfTheRecord) {
 }
 
 TEST(ReplayTest, MessagesLieWithinTheTimeAndLinksWithinTheirCapacity) {
-  const Replay played = replay(simulated("tree", "star:8,10GBps,5us", 8, {1 << 16}).point);
+  const Replay played = replay(simulated_run("tree", "star:8,10GBps,5us", 8, {1 << 16}).point);
   for (const ReplayedMessage& message : played.messages) {
     EXPECT_LE(0, message.ready_us);
     EXPECT_LE(message.ready_us, message.start_us);
@@ -63,7 +65,7 @@ TEST(ReplayTest, NoTwoVerticesAreDrawnOnOneSpot) {
   for (const char* topology :
        {"star:8,10GBps,5us", "torus:4x4x2,50GBps,1us", "cluster:2xdgx-h100"}) {
     const int workers = topology[0] == 't' ? 32 : (topology[0] == 's' ? 8 : 16);
-    const Replay played = replay(simulated("ring", topology, workers, {1 << 16}).point);
+    const Replay played = replay(simulated_run("ring", topology, workers, {1 << 16}).point);
     for (std::size_t i = 0; i < played.vertices.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const ReplayedVertex& a = played.vertices[i];
@@ -76,10 +78,10 @@ TEST(ReplayTest, NoTwoVerticesAreDrawnOnOneSpot) {
 }
 
 TEST(ReplayTest, PicksTheFastestOfTheLargestCaseOfEachTopology) {
-  const std::vector<Record> records = {simulated("tree", "star:4,10GBps,5us", 4, {1 << 22}),
-                                       simulated("ring", "star:4,10GBps,5us", 4, {1 << 22}),
-                                       simulated("ring", "star:4,10GBps,5us", 4, {1 << 10}),
-                                       simulated("ring", "dgx-h100", 8, {1 << 10})};
+  const std::vector<Record> records = {simulated_run("tree", "star:4,10GBps,5us", 4, {1 << 22}),
+                                       simulated_run("ring", "star:4,10GBps,5us", 4, {1 << 22}),
+                                       simulated_run("ring", "star:4,10GBps,5us", 4, {1 << 10}),
+                                       simulated_run("ring", "dgx-h100", 8, {1 << 10})};
   const std::vector<Case> cases = cases_to_replay(records, 5);
   ASSERT_THAT(cases, SizeIs(2));
   EXPECT_EQ(cases[0].simulated.topology, "dgx-h100");
@@ -88,7 +90,7 @@ TEST(ReplayTest, PicksTheFastestOfTheLargestCaseOfEachTopology) {
 }
 
 TEST(ReplayTest, WhatCannotBePlayedIsANoteAndNoError) {
-  Record record = simulated("ring", "star:4,10GBps,5us", 4, {1 << 10});
+  Record record = simulated_run("ring", "star:4,10GBps,5us", 4, {1 << 10});
   record.point.simulated.topology = "no-such-machine";
   std::vector<std::string> notes;
   EXPECT_THAT(replays_of({record}, 5, notes), SizeIs(0));
@@ -114,7 +116,7 @@ Files files_of(const Case& point) {
 TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
   for (const char* topology : {"cluster:2xdgx-h100", "star:4,10GBps,5us"}) {
     const int workers = topology[0] == 'c' ? 16 : 4;
-    const Record record = simulated("ring", topology, workers, {1 << 16});
+    const Record record = simulated_run("ring", topology, workers, {1 << 16});
     const Replay played = replay(record.point);
     const Files files = files_of(record.point);
     const Replay trace = trace_from_json(files.trace, "t");
@@ -147,7 +149,7 @@ TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
 }
 
 TEST(ReplayFilesTest, HostsComeInTheOrderOfTheirNumbersAndSwitchesAboveThem) {
-  const Files files = files_of(simulated("ring", "star:12,10GBps,5us", 12, {4096}).point);
+  const Files files = files_of(simulated_run("ring", "star:12,10GBps,5us", 12, {4096}).point);
   const Replay links = links_from_csv(files.links, "l");
   ASSERT_THAT(links.vertices, SizeIs(13));
   EXPECT_EQ(links.vertices[2].name, "host 2");
@@ -158,19 +160,10 @@ TEST(ReplayFilesTest, HostsComeInTheOrderOfTheirNumbersAndSwitchesAboveThem) {
 }
 
 TEST(ReplayFilesTest, FilesOfOtherNetworksDoNotBelongTogether) {
-  const Files cluster = files_of(simulated("ring", "cluster:2xdgx-h100", 16, {4096}).point);
-  const Files star = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).point);
+  const Files cluster = files_of(simulated_run("ring", "cluster:2xdgx-h100", 16, {4096}).point);
+  const Files star = files_of(simulated_run("ring", "star:4,10GBps,5us", 4, {4096}).point);
   EXPECT_FALSE(
       belong_together(trace_from_json(cluster.trace, "t"), links_from_csv(star.links, "l")));
-}
-
-std::string refusal(const std::function<void()>& reader) {
-  try {
-    reader();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(ReplayFilesTest, BrokenFilesAreRefusedWithThePlace) {
@@ -180,7 +173,7 @@ TEST(ReplayFilesTest, BrokenFilesAreRefusedWithThePlace) {
   EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3,1\n0,a,b,c,1,nan,3,1\n", ""); }),
             "line 3 of a table of links: 'nan' is no number of zero or more");
   EXPECT_EQ(refusal([&] { links_from_csv(heading, ""); }), "a table of links without rows");
-  const Files files = files_of(simulated("ring", "star:4,10GBps,5us", 4, {4096}).point);
+  const Files files = files_of(simulated_run("ring", "star:4,10GBps,5us", 4, {4096}).point);
   EXPECT_THAT(refusal([&] { trace_from_json(files.trace.substr(0, 900), ""); }),
               HasSubstr("not a trace of collbench simulate: "));
   EXPECT_THAT(refusal([&] { trace_from_json(R"({"traceEvents":[]})", ""); }),

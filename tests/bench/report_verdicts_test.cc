@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-std::string markdown(const Comparison& comparison, std::size_t most_bytes = most_comment_bytes) {
+std::string comment_of(const Comparison& comparison, std::size_t most_bytes = most_comment_bytes) {
   std::ostringstream out;
   write_markdown(out, comparison, most_bytes);
   return out.str();
@@ -42,9 +42,9 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
   const std::string text =
-      markdown(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
-                                    scripted_verdict("b", VerdictOutcome::faster, 0.8),
-                                    scripted_verdict("c", VerdictOutcome::slower, 1.2)}));
+      comment_of(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
+                                      scripted_verdict("b", VerdictOutcome::faster, 0.8),
+                                      scripted_verdict("c", VerdictOutcome::slower, 1.2)}));
   EXPECT_THAT(text, HasSubstr("❌ **1 case fails.**"));
   EXPECT_LT(text.find("**slower**"), text.find("| faster |"));
   EXPECT_THAT(text, HasSubstr("+20.0 %"));
@@ -52,13 +52,13 @@ TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
 }
 
 TEST(VerdictMarkdownTest, SaysThatNothingFails) {
-  EXPECT_THAT(markdown(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0)})),
+  EXPECT_THAT(comment_of(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0)})),
               HasSubstr("✅ **No case fails.**"));
 }
 
 TEST(VerdictMarkdownTest, ANameCannotEndItsCellOrBecomeMarkup) {
   const std::string text =
-      markdown(scripted_comparison({scripted_verdict("x|<b>*", VerdictOutcome::slower, 1.2)}));
+      comment_of(scripted_comparison({scripted_verdict("x|<b>*", VerdictOutcome::slower, 1.2)}));
   EXPECT_THAT(text, HasSubstr("x\\|\\<b\\>\\*"));
 }
 
@@ -68,7 +68,7 @@ TEST(VerdictMarkdownTest, ManyCasesStayWithinTheLimitAndSayHowManyAreLeftOut) {
     verdicts.push_back(scripted_verdict("case " + std::to_string(i), VerdictOutcome::same, 1.0));
   }
   verdicts[4000] = scripted_verdict("the slow one", VerdictOutcome::slower, 1.3);
-  const std::string text = markdown(scripted_comparison(verdicts));
+  const std::string text = comment_of(scripted_comparison(verdicts));
   EXPECT_LE(text.size(), most_comment_bytes);
   EXPECT_GT(text.size(), most_comment_bytes / 2);
   EXPECT_THAT(text, AllOf(HasSubstr("the slow one"), HasSubstr("more rows did not fit here"),
@@ -79,7 +79,7 @@ TEST(VerdictMarkdownTest, ATinyLimitIsKeptToo) {
   const Comparison comparison =
       scripted_comparison({scripted_verdict("a", VerdictOutcome::slower, 1.2)});
   for (const std::size_t most : {0U, 10U, 100U, 500U}) {
-    EXPECT_LE(markdown(comparison, most).size(), most);
+    EXPECT_LE(comment_of(comparison, most).size(), most);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "bench/measure/case_filter.h"
 #include "core/error.h"
 
@@ -26,13 +28,8 @@ std::vector<std::int64_t> sizes(std::int64_t first, std::int64_t last, double fa
   return counts;
 }
 
-std::string refusal(const Sweep& sweep) {
-  try {
-    sweep_cases(sweep);
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
+std::string refusal_of_sweep(const Sweep& sweep) {
+  return refusal<Error>([&] { sweep_cases(sweep); });
 }
 
 TEST(SweepSizesTest, MultiplyUpToAndIncludingTheLast) {
@@ -95,18 +92,18 @@ TEST(SweepCasesTest, MeanTheBlackBoxItselfWhenAutoRunsOnIt) {
 TEST(SweepCasesTest, SayWhatWouldBePossible) {
   Sweep sweep;
   sweep.algorithms = {"rnig"};
-  EXPECT_THAT(refusal(sweep), HasSubstr("Did you mean 'ring'?"));
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("Did you mean 'ring'?"));
   sweep.algorithms = {"swing"};
   sweep.workers = {6};
-  EXPECT_THAT(refusal(sweep), HasSubstr("power of two"));
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("power of two"));
   sweep.algorithms = {"ring"};
   sweep.backends = {"gloo"};
-  EXPECT_THAT(refusal(sweep), HasSubstr("use --algo gloo"));
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("use --algo gloo"));
   sweep.backends = {"grcp"};
-  EXPECT_THAT(refusal(sweep), HasSubstr("Did you mean 'grpc'?"));
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("Did you mean 'grpc'?"));
   sweep.backends = {"grpc"};
   sweep.algorithms = {"nccl"};
-  EXPECT_THAT(refusal(sweep), HasSubstr("'nccl' is a back end of its own"));
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("'nccl' is a back end of its own"));
 }
 
 TEST(SweepCasesTest, LeaveOutOfAllWhatDoesNotFit) {

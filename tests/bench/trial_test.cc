@@ -21,9 +21,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 /// Every iteration of an algorithm takes its time, by a factor that may change from turn to turn.
-class ScriptedTeam final : public Team {
+class TimedTeam final : public Team {
  public:
-  explicit ScriptedTeam(std::map<std::string, double> times_us) : times_us_(std::move(times_us)) {}
+  explicit TimedTeam(std::map<std::string, double> times_us) : times_us_(std::move(times_us)) {}
 
   Measurement measure(const Case& point, const Sampling& sampling) override {
     turns_.push_back(point.algorithm);
@@ -60,12 +60,12 @@ Case some_case() {
   return point;
 }
 
-Choice settle(ScriptedTeam& team, const Sampling& sampling = {}) {
+Choice settle(TimedTeam& team, const Sampling& sampling = {}) {
   return try_out(some_case(), choice, sampling, team, [] { return false; });
 }
 
 TEST(TrialTest, TakesTheRivalThatIsFasterOnTheTeamAndSaysWhatWasTried) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 21}});
+  TimedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 21}});
   const Choice settled = settle(team);
   EXPECT_EQ(settled.algorithm, "ring");
   EXPECT_THAT(settled.reason, HasSubstr("ring 18 us when tried here, direct 20 us, tree 21 us"));
@@ -73,14 +73,14 @@ TEST(TrialTest, TakesTheRivalThatIsFasterOnTheTeamAndSaysWhatWasTried) {
 }
 
 TEST(TrialTest, KeepsTheChoiceWhereTheDifferenceIsNoise) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 19.6}, {"tree", 21}});
+  TimedTeam team({{"direct", 20}, {"ring", 19.6}, {"tree", 21}});
   const Choice settled = settle(team);
   EXPECT_EQ(settled.algorithm, "direct");
   EXPECT_THAT(settled.reason, HasSubstr("; a table says so"));
 }
 
 TEST(TrialTest, TakesTurnsSoThatDriftHitsAllAlike) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 50}});
+  TimedTeam team({{"direct", 20}, {"ring", 18}, {"tree", 50}});
   team.drift_ = 1.03;
   EXPECT_EQ(settle(team).algorithm, "ring");
   const std::vector<std::string> first(team.turns_.begin(), team.turns_.begin() + 4);
@@ -93,12 +93,12 @@ TEST(TrialTest, TakesTurnsSoThatDriftHitsAllAlike) {
 
 TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
   for (const double us : {1.0, 50.0, 500.0, 2e3, 10e3, 15e3}) {
-    ScriptedTeam team({{"direct", us}, {"ring", us}, {"tree", us}});
+    TimedTeam team({{"direct", us}, {"ring", us}, {"tree", us}});
     settle(team);
     EXPECT_LT(team.spent_, Seconds{0.3}) << us << " us";
     EXPECT_THAT(team.turns_, SizeIs(testing::Gt(3))) << us << " us";
   }
-  ScriptedTeam team({{"direct", 50}, {"ring", 50}, {"tree", 50}});
+  TimedTeam team({{"direct", 50}, {"ring", 50}, {"tree", 50}});
   Sampling hasty;
   hasty.max_time = Seconds{0.01};
   settle(team, hasty);
@@ -106,7 +106,7 @@ TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
 }
 
 TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {
-  ScriptedTeam team({{"direct", 400e3}, {"ring", 1}, {"tree", 1}});
+  TimedTeam team({{"direct", 400e3}, {"ring", 1}, {"tree", 1}});
   const Choice settled = settle(team);
   EXPECT_EQ(settled.algorithm, "direct");
   EXPECT_THAT(settled.reason, HasSubstr("with 400 ms it is too slow to try what is close"));
@@ -114,21 +114,21 @@ TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {
 }
 
 TEST(TrialTest, TriesTheFirstRivalsWhereTimeDoesNotSufficeForAll) {
-  ScriptedTeam team({{"direct", 15e3}, {"ring", 10e3}, {"tree", 10e3}});
+  TimedTeam team({{"direct", 15e3}, {"ring", 10e3}, {"tree", 10e3}});
   EXPECT_EQ(settle(team).algorithm, "ring");
   EXPECT_THAT(team.turns_, testing::Not(testing::Contains("tree")));
 }
 
 // The connections of a team are made by whoever plays first.
 TEST(TrialTest, TheFirstTurnAndSpikesAmongProbesDoNotCostTheChoice) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 25}, {"tree", 30}});
+  TimedTeam team({{"direct", 20}, {"ring", 25}, {"tree", 30}});
   team.first_turn_ = 50;
   team.first_probe_ = 10;
   EXPECT_EQ(settle(team).algorithm, "direct");
 }
 
 TEST(TrialTest, TurnsAreUncheckedAndNoLongerThanTheCase) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 20}, {"tree", 20}});
+  TimedTeam team({{"direct", 20}, {"ring", 20}, {"tree", 20}});
   Sampling fixed;
   fixed.iterations = 7;
   settle(team, fixed);
@@ -140,7 +140,7 @@ TEST(TrialTest, TurnsAreUncheckedAndNoLongerThanTheCase) {
 }
 
 TEST(TrialTest, ARivalThatIsRefusedDropsOutButTheChoiceThrows) {
-  ScriptedTeam team({{"direct", 20}, {"tree", 15}});
+  TimedTeam team({{"direct", 20}, {"tree", 15}});
   team.refused_ = {"ring"};
   EXPECT_EQ(settle(team).algorithm, "tree");
   team.refused_ = {"direct"};
@@ -148,7 +148,7 @@ TEST(TrialTest, ARivalThatIsRefusedDropsOutButTheChoiceThrows) {
 }
 
 TEST(TrialTest, PlaysNothingWithoutRivalsOrTimeOrWhereFaultsAreInjected) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
+  TimedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
   Sampling off;
   off.trial = Seconds{0};
   EXPECT_EQ(settle(team, off).reason, choice.reason);
@@ -161,7 +161,7 @@ TEST(TrialTest, PlaysNothingWithoutRivalsOrTimeOrWhereFaultsAreInjected) {
 }
 
 TEST(TrialTest, EndsBetweenTurnsWhenStopped) {
-  ScriptedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
+  TimedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 20}});
   const auto stopped = [&] { return team.turns_.size() == 4; };
   EXPECT_EQ(try_out(some_case(), choice, {}, team, stopped).algorithm, "direct");
   EXPECT_THAT(team.turns_, SizeIs(4));

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -19,31 +21,26 @@ Case of_bytes(std::int64_t bytes) {
   return point;
 }
 
-std::string refusal(const Case& point, Bytes available) {
-  try {
-    require_memory(point, available);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_case(const Case& point, Bytes available) {
+  return refusal([&] { require_memory(point, available); });
 }
 
 TEST(MemoryTest, MoreThanThereIsIsRefusedWithTheFigures) {
   Case point = of_bytes(std::int64_t{1} << 30);
   point.in_place = false;
-  EXPECT_EQ(refusal(point, Bytes{std::int64_t{1} << 32}),
+  EXPECT_EQ(refusal_of_case(point, Bytes{std::int64_t{1} << 32}),
             "4 workers with 2 buffers of 1 GiB each need 8 GiB of memory; 4 GiB are available");
-  EXPECT_EQ(refusal(point, Bytes{std::int64_t{1} << 33}), "");
+  EXPECT_EQ(refusal_of_case(point, Bytes{std::int64_t{1} << 33}), "");
 }
 
 TEST(MemoryTest, SizesBeyondAllMemoryDoNotOverflow) {
-  EXPECT_THAT(refusal(of_bytes(std::int64_t{1} << 61), Bytes{1 << 30}),
+  EXPECT_THAT(refusal_of_case(of_bytes(std::int64_t{1} << 61), Bytes{1 << 30}),
               HasSubstr("need more than 4 EiB"));
-  EXPECT_THAT(refusal(of_bytes(-4), Bytes{1 << 30}), HasSubstr("-4 bytes is impossible"));
+  EXPECT_THAT(refusal_of_case(of_bytes(-4), Bytes{1 << 30}), HasSubstr("-4 bytes is impossible"));
 }
 
 TEST(MemoryTest, PartsOfElementsAreRefused) {
-  EXPECT_THAT(refusal(of_bytes(1002), Bytes{1 << 30}),
+  EXPECT_THAT(refusal_of_case(of_bytes(1002), Bytes{1 << 30}),
               HasSubstr("not a whole number of f32 elements of 4 B"));
 }
 

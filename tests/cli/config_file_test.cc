@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -11,13 +13,8 @@ namespace {
 using testing::SizeIs;
 using testing::StartsWith;
 
-std::string refusal(const std::string& text) {
-  try {
-    parse_config(text, "my.toml");
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "accepted";
+std::string refusal_of_config(const std::string& text) {
+  return refusal([&] { parse_config(text, "my.toml"); });
 }
 
 TEST(ParseConfigTest, ReadsStringsNumbersSwitchesAndArrays) {
@@ -46,17 +43,19 @@ TEST(ParseConfigTest, ReadsAnEmptyFile) {
 }
 
 TEST(ParseConfigTest, NamesFileAndLineOfWhatItRefuses) {
-  EXPECT_THAT(refusal("algo = \"ring\"\nworkers 8\n"), StartsWith("my.toml:2: no TOML"));
-  EXPECT_THAT(refusal("\nworkers =\n"), StartsWith("my.toml:2: no TOML"));
-  EXPECT_THAT(refusal("\nalgo = ring\n"), StartsWith("my.toml:2: no TOML"));
-  EXPECT_THAT(refusal("algo = \"ring\n"), StartsWith("my.toml:1: no TOML"));
-  EXPECT_THAT(refusal("algo = [\"ring\" \"tree\"]\n"), StartsWith("my.toml:1: no TOML"));
-  EXPECT_THAT(refusal("workers = 2\nworkers = 4\n"), StartsWith("my.toml:2: no TOML"));
-  EXPECT_EQ(refusal("seed = 1\n[train]\nseed = 2\n"), "my.toml:2: unknown table [train]");
-  EXPECT_EQ(refusal("workers = 2\n[run]\nworkers = 4\n"), "my.toml:3: 'workers' is given twice");
-  EXPECT_THAT(refusal("\nseed = 1979-05-27\n"),
+  EXPECT_THAT(refusal_of_config("algo = \"ring\"\nworkers 8\n"), StartsWith("my.toml:2: no TOML"));
+  EXPECT_THAT(refusal_of_config("\nworkers =\n"), StartsWith("my.toml:2: no TOML"));
+  EXPECT_THAT(refusal_of_config("\nalgo = ring\n"), StartsWith("my.toml:2: no TOML"));
+  EXPECT_THAT(refusal_of_config("algo = \"ring\n"), StartsWith("my.toml:1: no TOML"));
+  EXPECT_THAT(refusal_of_config("algo = [\"ring\" \"tree\"]\n"), StartsWith("my.toml:1: no TOML"));
+  EXPECT_THAT(refusal_of_config("workers = 2\nworkers = 4\n"), StartsWith("my.toml:2: no TOML"));
+  EXPECT_EQ(refusal_of_config("seed = 1\n[train]\nseed = 2\n"), "my.toml:2: unknown table [train]");
+  EXPECT_EQ(refusal_of_config("workers = 2\n[run]\nworkers = 4\n"),
+            "my.toml:3: 'workers' is given twice");
+  EXPECT_THAT(refusal_of_config("\nseed = 1979-05-27\n"),
               StartsWith("my.toml:2: `seed` of the file must be"));
-  EXPECT_THAT(refusal("run = 3\n"), StartsWith("my.toml:1: `run` of the file must be a table"));
+  EXPECT_THAT(refusal_of_config("run = 3\n"),
+              StartsWith("my.toml:1: `run` of the file must be a table"));
 }
 
 TEST(ParseConfigTest, TakesAllThatTomlCanWrite) {

@@ -19,7 +19,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const Arguments quick = {"run", "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "5", "-T", "20"};
+const Arguments small_run = {"run", "--algo", "ring", "-b", "1K", "-e",
+                             "1K",  "-n",     "5",    "-T", "20"};
 
 Arguments operator+(Arguments left, const Arguments& right) {
   left.insert(left.end(), right.begin(), right.end());
@@ -36,7 +37,7 @@ class MembershipTest : public testing::Test {
 
   std::future<Outcome> start(const Variables& variables, const Arguments& further = {}) {
     return std::async(std::launch::async,
-                      [=, this] { return invoke(folder_, quick + further, variables); });
+                      [=, this] { return invoke(folder_, small_run + further, variables); });
   }
 
   /// What torchrun tells rank `rank`, on a port of this test.
@@ -139,7 +140,7 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
                      Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "4",
                                "--bind-to", "none", COLLBENCH_BINARY} +
-                         quick);
+                         small_run);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("workers=4"), HasSubstr("all results correct")));
   for (const char* rank : {"1", "2", "3"}) {
@@ -162,7 +163,7 @@ TEST_F(MembershipTest, PodsOfAnIndexedJobFindEachOtherByTheirNames) {
                             Arguments{"-Urum", "env", "JOB_COMPLETION_INDEX=" + index,
                                       "COLLBENCH_JOB_TOKEN=a secret of this test", "sh", "-c",
                                       script, "sh", COLLBENCH_BINARY} +
-                                quick + Arguments{"-W", "2"});
+                                small_run + Arguments{"-W", "2"});
     });
   };
   if (invoke_program(folder_, "unshare", {"-Urum", "true"}).code != 0)
@@ -297,7 +298,7 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
                   R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"evaluator","index":0}})"}},
                 {},
                 "TF_CONFIG makes this task the evaluator"}}) {
-    const Outcome outcome = invoke(folder_, quick + mistake.arguments, mistake.variables);
+    const Outcome outcome = invoke(folder_, small_run + mistake.arguments, mistake.variables);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(mistake.words));
   }
@@ -305,7 +306,7 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
 
 TEST_F(MembershipTest, ALaunchersVariablesCanBeIgnored) {
   const Outcome outcome =
-      invoke(folder_, quick + Arguments{"--launcher", "none", "-B", "shm"}, torchrun(1, 2));
+      invoke(folder_, small_run + Arguments{"--launcher", "none", "-B", "shm"}, torchrun(1, 2));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("backend=shm"));
 }

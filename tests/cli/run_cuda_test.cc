@@ -10,38 +10,38 @@ namespace {
 
 using testing::HasSubstr;
 
-Outcome run(std::vector<std::string> arguments) {
+Outcome run_cuda(std::vector<std::string> arguments) {
   const ScratchFolder folder;
   arguments.insert(arguments.end(), {"-b", "1K", "-e", "1K", "--quiet"});
   return invoke(folder, arguments, {{"CUDA_VISIBLE_DEVICES", "-1"}});
 }
 
 TEST(RunCudaTest, EndsWithTheReasonWhereNoGpuCanBeUsed) {
-  const Outcome outcome = run({"--backend", "cuda", "--algo", "ring", "-W", "8"});
+  const Outcome outcome = run_cuda({"--backend", "cuda", "--algo", "ring", "-W", "8"});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("back end 'cuda' is not usable: "));
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(run({"--backend", "cuda", "--algo", "ring", "--dry-run"}).code, 4);
-  EXPECT_EQ(run({"--backend", "cuda", "--algo", "ring", "--isolate"}).code, 4);
-  EXPECT_EQ(run({"--backend", "cuda"}).code, 4);
+  EXPECT_EQ(run_cuda({"--backend", "cuda", "--algo", "ring", "--dry-run"}).code, 4);
+  EXPECT_EQ(run_cuda({"--backend", "cuda", "--algo", "ring", "--isolate"}).code, 4);
+  EXPECT_EQ(run_cuda({"--backend", "cuda"}).code, 4);
 }
 
 TEST(RunCudaTest, CanBeLeftOutWhereItCannotRun) {
   const Outcome outcome =
-      run({"--backend", "shm,cuda", "--algo", "ring", "--skip-unavailable", "--csv", "-"});
+      run_cuda({"--backend", "shm,cuda", "--algo", "ring", "--skip-unavailable", "--csv", "-"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("shm"));
 }
 
 TEST(RunCudaTest, RefusesOptionsThatContradictEachOther) {
-  EXPECT_EQ(run({"--backend", "cuda", "--executor", "persistant"}).code, 2);
-  const Outcome both = run({"--backend", "cuda", "--logical-devices", "8", "-W", "4"});
+  EXPECT_EQ(run_cuda({"--backend", "cuda", "--executor", "persistant"}).code, 2);
+  const Outcome both = run_cuda({"--backend", "cuda", "--logical-devices", "8", "-W", "4"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.err, HasSubstr("gives the number of workers"));
-  const Outcome graph = run({"--backend", "cuda", "--executor", "graph", "--isolate"});
+  const Outcome graph = run_cuda({"--backend", "cuda", "--executor", "graph", "--isolate"});
   EXPECT_EQ(graph.code, 2);
   EXPECT_THAT(graph.err, HasSubstr("use --executor persistent"));
-  EXPECT_EQ(run({"--backend", "cuda", "--private-buffers"}).code, 2);
+  EXPECT_EQ(run_cuda({"--backend", "cuda", "--private-buffers"}).code, 2);
 }
 
 TEST(RunCudaTest, PrintsNoTableForWhatCannotRun) {
@@ -61,7 +61,7 @@ TEST(RunCudaTest, PrintsNoTableForWhatCannotRun) {
 
 TEST(RunCudaTest, ListsItsCasesWithoutAGpu) {
   const Outcome outcome =
-      run({"--backend", "cuda", "--algo", "ring", "--logical-devices", "8", "--list"});
+      run_cuda({"--backend", "cuda", "--algo", "ring", "--logical-devices", "8", "--list"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("workers=8"));
 }

@@ -149,18 +149,19 @@ TEST_F(TrainWorkersTest, AMissingWorkerIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("waited 3 s for rank 1 at " + hosts[1]));
 }
 
-const Arguments long_run = {"--steps",      "400", "--save-every", "10",   "--optimizer", "adam",
-                            "--checkpoint", "ck",  "--resume",     "--lr", "0.0001"};
+const Arguments long_training = {"--steps",     "400",  "--save-every", "10",
+                                 "--optimizer", "adam", "--checkpoint", "ck",
+                                 "--resume",    "--lr", "0.0001"};
 
 TEST_F(TrainWorkersTest, AfterTheKillOfAnyWorkerAResumedRunEndsInTheSameBits) {
-  Arguments whole = long_run;
+  Arguments whole = long_training;
   whole[6] = "--checkpoint";
   whole[7] = "uninterrupted";
   const std::string expected = expected_digest(whole);
   for (const int victim : {1, 0}) {
     const Arguments hosts = free_addresses(2);
-    const BackgroundProcess zero(folder_, command(long_run), worker(hosts, 0), "log0");
-    const BackgroundProcess one(folder_, command(long_run), worker(hosts, 1), "log1");
+    const BackgroundProcess zero(folder_, command(long_training), worker(hosts, 0), "log0");
+    const BackgroundProcess one(folder_, command(long_training), worker(hosts, 1), "log1");
     wait_for_step(folder_, latest_step(folder_) + 20);  // it has joined, and has trained
     (victim == 0 ? zero : one).signal(SIGKILL);
     EXPECT_EQ((victim == 0 ? zero : one).wait(), 128 + SIGKILL);
@@ -169,7 +170,7 @@ TEST_F(TrainWorkersTest, AfterTheKillOfAnyWorkerAResumedRunEndsInTheSameBits) {
                 HasSubstr("rank " + std::to_string(victim) + " was lost"));
   }
   const Arguments hosts = free_addresses(2);
-  Arguments last = long_run;
+  Arguments last = long_training;
   last.insert(last.end(), {"--json", "out.json"});
   auto one = start(last, worker(hosts, 1));
   const Outcome zero = start(last, worker(hosts, 0)).get();
@@ -182,7 +183,7 @@ TEST_F(TrainWorkersTest, AfterTheKillOfAnyWorkerAResumedRunEndsInTheSameBits) {
 
 TEST_F(TrainWorkersTest, SigtermOnOneWorkerSavesAfterAStepOnWhichAllAgree) {
   const Arguments hosts = free_addresses(2);
-  Arguments endless = long_run;
+  Arguments endless = long_training;
   endless[1] = "100000";
   const BackgroundProcess zero(folder_, command(endless), worker(hosts, 0), "log0");
   const BackgroundProcess one(folder_, command(endless), worker(hosts, 1), "log1");

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -41,15 +43,6 @@ TEST(DataTypeTest, ReadsTheSpellingsOfNcclTestsAndNumpy) {
   EXPECT_EQ(parse_data_type("int32"), DataType::i32);
   EXPECT_EQ(parse_data_type("int64"), DataType::i64);
   EXPECT_EQ(parse_data_type("uint8"), DataType::u8);
-}
-
-std::string refusal(const auto& parse) {
-  try {
-    parse();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "not refused";
 }
 
 TEST(DataTypeTest, UnknownNameIsRefusedWithValueSuggestionAndChoices) {

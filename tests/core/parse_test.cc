@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 
 namespace collbench {
@@ -11,16 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <typename Parse>
-std::string refusal(Parse parse) {
-  try {
-    parse();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 TEST(ParseCountTest, TakesWholeNumbersWithinBounds) {
   EXPECT_EQ(parse_count("--iters", "20", 1, 100), 20);
@@ -45,7 +37,7 @@ TEST(ParseCpuListTest, TakesNumbersAndRangesInTheOrderWritten) {
   EXPECT_EQ(parse_cpu_list("--pin", "4,0-2"), (std::vector<int>{4, 0, 1, 2}));
   EXPECT_EQ(refusal([] { parse_cpu_list("--pin", "3-1"); }), "--pin must be at least 3 (got 1)");
   for (const char* text : {"", "0,", "-1", "0-", "1024", "0-99999999"}) {
-    EXPECT_NE(refusal([&] { parse_cpu_list("--pin", text); }), "accepted") << text;
+    EXPECT_NE(refusal([&] { parse_cpu_list("--pin", text); }), "") << text;
   }
 }
 
@@ -79,7 +71,7 @@ TEST(ParseOptionDurationTest, TakesUnitsAndPlainSeconds) {
 TEST(ParseOptionDurationTest, RefusesWhatIsNoTimeToWait) {
   for (const char* text : {"", "s", "0", "-1s", "25h", "5M", "5 minutes", "30m1h", "5m5m", "1h30",
                            "nan", "inf", "1e9", "1 s s"}) {
-    EXPECT_NE(refusal([&] { parse_positive_duration("-T", text); }), "accepted") << text;
+    EXPECT_NE(refusal([&] { parse_positive_duration("-T", text); }), "") << text;
   }
 }
 
@@ -87,7 +79,7 @@ TEST(ParseFractionTest, TakesPercentagesAndFractions) {
   EXPECT_DOUBLE_EQ(parse_fraction("--target-ci", "2%"), 0.02);
   EXPECT_DOUBLE_EQ(parse_fraction("--target-ci", "0.02"), 0.02);
   for (const char* text : {"", "%", "0", "100%", "1", "-2%", "2 percent"}) {
-    EXPECT_NE(refusal([&] { parse_fraction("--target-ci", text); }), "accepted") << text;
+    EXPECT_NE(refusal([&] { parse_fraction("--target-ci", text); }), "") << text;
   }
 }
 
@@ -117,7 +109,7 @@ TEST(ParseBandwidthGateTest, TakesASizeAndARate) {
   EXPECT_DOUBLE_EQ(gate.least.bytes_per_second, 40e9);
   EXPECT_DOUBLE_EQ(parse_bandwidth_gate("--min-busbw", "4:0.5").least.bytes_per_second, 0.5e9);
   for (const char* text : {"", "64M", "64M:", ":40", "64M:-1", "64M:40MB/s"}) {
-    EXPECT_NE(refusal([&] { parse_bandwidth_gate("--min-busbw", text); }), "accepted") << text;
+    EXPECT_NE(refusal([&] { parse_bandwidth_gate("--min-busbw", text); }), "") << text;
   }
 }
 

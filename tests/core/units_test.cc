@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "core/random.h"
 
@@ -15,12 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using namespace literals;
 
-std::string refusal(const std::string& text) {
-  try {
-    return "not refused, gave " + std::to_string(parse_size(text).count);
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
+std::string refusal_of_size(const std::string& text) {
+  return refusal([&] { parse_size(text); });
 }
 
 TEST(ParseSizeTest, UnitsAreBinaryInEverySpelling) {
@@ -40,28 +38,28 @@ TEST(ParseSizeTest, FractionsCountWhenTheyGiveWholeBytes) {
   EXPECT_EQ(parse_size("0.5K"), 512_B);
   EXPECT_EQ(parse_size("1.0"), 1_B);
   EXPECT_EQ(parse_size("2.000000000K"), 2_KiB);
-  EXPECT_THAT(refusal("0.5"), HasSubstr("'0.5' is not a whole number of bytes"));
-  EXPECT_THAT(refusal("1.3K"), HasSubstr("is not a whole number of bytes"));
-  EXPECT_THAT(refusal("1.0000000001G"), HasSubstr("more than 9 digits after the point"));
-  EXPECT_THAT(refusal("1.K"), HasSubstr("has no digit after the point"));
-  EXPECT_THAT(refusal(".5K"), HasSubstr("does not start with a digit"));
+  EXPECT_THAT(refusal_of_size("0.5"), HasSubstr("'0.5' is not a whole number of bytes"));
+  EXPECT_THAT(refusal_of_size("1.3K"), HasSubstr("is not a whole number of bytes"));
+  EXPECT_THAT(refusal_of_size("1.0000000001G"), HasSubstr("more than 9 digits after the point"));
+  EXPECT_THAT(refusal_of_size("1.K"), HasSubstr("has no digit after the point"));
+  EXPECT_THAT(refusal_of_size(".5K"), HasSubstr("does not start with a digit"));
 }
 
 TEST(ParseSizeTest, NegativeSizesAreRefusedNotWrapped) {
-  EXPECT_THAT(refusal("-5"), HasSubstr("size '-5' is negative"));
-  EXPECT_THAT(refusal("-1K"), HasSubstr("is negative"));
-  EXPECT_THAT(refusal("-0"), HasSubstr("is negative"));
+  EXPECT_THAT(refusal_of_size("-5"), HasSubstr("size '-5' is negative"));
+  EXPECT_THAT(refusal_of_size("-1K"), HasSubstr("is negative"));
+  EXPECT_THAT(refusal_of_size("-0"), HasSubstr("is negative"));
 }
 
 TEST(ParseSizeTest, JunkIsRefusedWhereverItStands) {
   for (const char* text :
        {"10Mfoo", "10M ", " 10M", "10  M", "1e6", "0x10", "10KK", "10iB", "10KBi", "+5", "K", "ten",
         "1,000", "1.5.5K", "10M\n", "10P", "1\t", "\xC3\xA9"}) {
-    EXPECT_THAT(refusal(text), HasSubstr("size '" + std::string(text) + "'")) << text;
+    EXPECT_THAT(refusal_of_size(text), HasSubstr("size '" + std::string(text) + "'")) << text;
   }
-  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal("10Mfoo"), HasSubstr("unknown unit 'Mfoo'"));
-  EXPECT_THAT(refusal("10Mfoo"), HasSubstr("write NUMBER[K|M|G|T]"));
+  EXPECT_THAT(refusal_of_size(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal_of_size("10Mfoo"), HasSubstr("unknown unit 'Mfoo'"));
+  EXPECT_THAT(refusal_of_size("10Mfoo"), HasSubstr("write NUMBER[K|M|G|T]"));
   EXPECT_THROW(parse_size(std::string("10\0K", 4)), InvalidArgument);
 }
 
@@ -74,7 +72,7 @@ TEST(ParseSizeTest, LimitIsTwoToThe62Exactly) {
         std::string("9223372036854775807"), std::string("9223372036854775808"),
         std::string("18446744073709551616"), std::string(400, '9'),
         std::string("9999999999999G")}) {
-    EXPECT_THAT(refusal(text), HasSubstr("is larger than 2^62 bytes")) << text;
+    EXPECT_THAT(refusal_of_size(text), HasSubstr("is larger than 2^62 bytes")) << text;
   }
 }
 
@@ -129,12 +127,7 @@ TEST(ToStringTest, RatesAreDecimalAndTimesScaled) {
 
 template <typename Parse>
 std::string refusal_of(Parse parse, const std::string& text) {
-  try {
-    parse(text);
-    return "not refused";
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
+  return refusal([&] { parse(text); });
 }
 
 TEST(ParseBandwidthTest, ACapitalBIsAByteAndASmallOneABit) {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "heuristics/calibration/dense.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -50,13 +52,8 @@ std::vector<MeasuredTime> curves(std::initializer_list<int> nodes) {
   return rows;
 }
 
-std::string refusal_of(const std::vector<MeasuredTime>& rows) {
-  try {
-    const Calibration calibration(rows);
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "";
+std::string refusal_of_rows(const std::vector<MeasuredTime>& rows) {
+  return refusal([&] { const Calibration calibration(rows); });
 }
 
 TEST(CholeskyTest, SolvesWhatItIsGiven) {
@@ -129,16 +126,18 @@ TEST(MethodModelTest, OneDisturbedScaleDoesNotBendItsNeighbours) {
 TEST(CalibrationTest, RefusesTooFewPointsInWords) {
   std::vector<MeasuredTime> rows = curve({8, 2});
   rows.resize(3);
-  EXPECT_THAT(refusal_of(rows), HasSubstr("too few measurements: 'made nccl auto' is left out: 3 "
-                                          "sizes, at least 4 are needed"));
-  EXPECT_THAT(refusal_of({}), HasSubstr("no measurements"));
+  EXPECT_THAT(refusal_of_rows(rows),
+              HasSubstr("too few measurements: 'made nccl auto' is left out: 3 "
+                        "sizes, at least 4 are needed"));
+  EXPECT_THAT(refusal_of_rows({}), HasSubstr("no measurements"));
 }
 
 TEST(CalibrationTest, RefusesTablesThatContradictEachOther) {
   std::vector<MeasuredTime> rows = curve({8, 2});
   for (const MeasuredTime& row : curve({8, 2}, "auto", 2)) rows.push_back(row);
-  EXPECT_THAT(refusal_of(rows), AllOf(HasSubstr("contradict each other at 10 points"),
-                                      HasSubstr("8 ranks on 2 nodes"), HasSubstr("system=NAME")));
+  EXPECT_THAT(refusal_of_rows(rows),
+              AllOf(HasSubstr("contradict each other at 10 points"),
+                    HasSubstr("8 ranks on 2 nodes"), HasSubstr("system=NAME")));
 }
 
 TEST(CalibrationTest, SaysWhichMethodStandsForOneThatWasNotMeasured) {

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "heuristics/nccl/nccl_constants.h"
@@ -156,12 +158,7 @@ TEST(NcclModelTest, ReadsTheGraphsThatNcclDumps) {
 
 TEST(NcclModelTest, RefusesDumpsWithTheLine) {
   const auto message = [](const std::string& text) {
-    try {
-      import_nccl_graphs(text, "g.xml");
-    } catch (const InvalidArgument& e) {
-      return std::string(e.what());
-    }
-    return std::string("accepted");
+    return refusal([&] { import_nccl_graphs(text, "g.xml"); });
   };
   EXPECT_THAT(message("<system/>"), HasSubstr("g.xml:1: <system>: is no dump"));
   EXPECT_THAT(message("<graphs/>"), HasSubstr("no ring"));

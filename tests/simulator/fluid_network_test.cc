@@ -1,4 +1,5 @@
-// The fluid engine against the slow reference: every algorithm of the registry on real networks.
+// The fluid engine against the slow reference: every algorithm of the registry on real
+// family_networks.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,12 +16,12 @@
 namespace collbench {
 namespace {
 
-struct Network {
+struct FamilyNetwork {
   std::string name;
   Topology topology;
 };
 
-std::vector<Network> networks() {
+std::vector<FamilyNetwork> family_networks() {
   const LinkClass link{.name = "link",
                        .nominal = {10e9},
                        .efficiency = 1,
@@ -40,7 +41,7 @@ std::vector<Network> networks() {
 class OnNetworks : public testing::TestWithParam<std::string> {};
 
 TEST_P(OnNetworks, EqualsTheSlowReference) {
-  for (const Network& network : networks()) {
+  for (const FamilyNetwork& network : family_networks()) {
     for (const Posting posting : {Posting::eager, Posting::rendezvous}) {
       SCOPED_TRACE(network.name + ", " + std::string(to_string(posting)));
       Scenario scenario = plain_scenario(GetParam(), 8, 100000, {network.topology, {}, {}, {}});

@@ -12,7 +12,7 @@
 namespace collbench {
 namespace {
 
-void expect_near(double value, double expected, const std::string& what) {
+void expect_number_near(double value, double expected, const std::string& what) {
   EXPECT_NEAR(value, expected, 1e-9 * std::abs(expected) + 1e-24) << what;
 }
 
@@ -26,11 +26,12 @@ TEST_P(FluidProperty, EqualsTheSlowReference) {
     const ReferenceResult expected = reference_flows(scenario);
     const Outcome outcome = simulate_fluid(scenario);
     for (std::size_t r = 0; r < expected.rank_end.size(); ++r) {
-      expect_near(outcome.rank_end[r].count(), expected.rank_end[r], "end of a rank");
+      expect_number_near(outcome.rank_end[r].count(), expected.rank_end[r], "end of a rank");
     }
     for (std::size_t l = 0; l < expected.link_bytes.size(); ++l) {
-      expect_near(outcome.links[l].bytes, expected.link_bytes[l], "bytes of a link");
-      expect_near(outcome.links[l].busy.count(), expected.link_busy[l], "busy time of a link");
+      expect_number_near(outcome.links[l].bytes, expected.link_bytes[l], "bytes of a link");
+      expect_number_near(outcome.links[l].busy.count(), expected.link_busy[l],
+                         "busy time of a link");
     }
     if (HasFailure()) return;
   }

@@ -39,9 +39,9 @@ void expect_agreement(const Scenario& scenario) {
   }
 }
 
-class Random : public testing::TestWithParam<int> {};
+class RandomScenario : public testing::TestWithParam<int> {};
 
-TEST_P(Random, SchedulesOverGraphsTakeTheTimeOfFluid) {
+TEST_P(RandomScenario, SchedulesOverGraphsTakeTheTimeOfFluid) {
   for (int i = 0; i < 20; ++i) {
     const std::uint64_t seed = static_cast<std::uint64_t>(GetParam() * 1000 + i);
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -50,7 +50,7 @@ TEST_P(Random, SchedulesOverGraphsTakeTheTimeOfFluid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Random, testing::Range(100, 105));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomScenario, testing::Range(100, 105));
 
 LinkClass link(double bytes_per_second, double latency, int level = 0) {
   return {.name = "link",

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/instances.h"
+#include "tests/core/refusal.h"
 #include "tests/simulator/scenarios.h"
 
 #include "core/error.h"
@@ -119,13 +120,8 @@ TEST(SimgridTest, WorksFromThreadsAtATime) {
   EXPECT_THAT(times, ::testing::Each(times[0]));
 }
 
-std::string refusal(const Scenario& scenario) {
-  try {
-    simulate_simgrid(scenario);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
+std::string refusal_by_simgrid(const Scenario& scenario) {
+  return refusal([&] { simulate_simgrid(scenario); });
 }
 
 TEST(SimgridTest, RefusesAScheduleWithAMessageThatNobodyTakes) {
@@ -134,21 +130,21 @@ TEST(SimgridTest, RefusesAScheduleWithAMessageThatNobodyTakes) {
   };
   Scenario scenario = plain_scenario(Schedule("lonely", {2, 1, 1}, lonely), plain_star(2));
   scenario.count = 10;
-  EXPECT_THAT(refusal(scenario), HasSubstr("does not expect"));
+  EXPECT_THAT(refusal_by_simgrid(scenario), HasSubstr("does not expect"));
 }
 
 TEST(SimgridTest, RefusesRealDataThatItCannotCheck) {
   Scenario scenario = plain_scenario("ring", 2, 4096, plain_star(2));
   scenario.real_data = true;
-  EXPECT_THAT(refusal(scenario), HasSubstr("equal chunks have sizes only"));
+  EXPECT_THAT(refusal_by_simgrid(scenario), HasSubstr("equal chunks have sizes only"));
   scenario.equal_chunks = false;
   scenario.type = DataType::bf16;
-  EXPECT_THAT(refusal(scenario), HasSubstr("not of bf16"));
+  EXPECT_THAT(refusal_by_simgrid(scenario), HasSubstr("not of bf16"));
 }
 
 TEST(SimgridTest, RefusesWhatDoesNotFitIntoMemory) {
   const int ranks = 60'000;
-  EXPECT_THAT(refusal(plain_scenario("one-shot", ranks, 4096, plain_star(ranks))),
+  EXPECT_THAT(refusal_by_simgrid(plain_scenario("one-shot", ranks, 4096, plain_star(ranks))),
               HasSubstr("memory"));
 }
 

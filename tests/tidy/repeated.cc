@@ -3,24 +3,10 @@
 #include <regex>
 #include <sstream>
 
-#include "tests/tidy/rules.h"
+#include "tests/tidy/lines.h"
 
 namespace collbench::tidy {
 namespace {
-
-bool is_header(const SourceFile& file) { return file.path.ends_with(".h"); }
-bool is_test(const SourceFile& file) { return file.path.starts_with("tests/"); }
-
-std::string at(const SourceFile& file, int line, const std::string& what) {
-  return file.path + ":" + std::to_string(line) + ": " + what;
-}
-
-template <class Visit>
-void for_each_line(const std::string& text, const Visit& visit) {
-  std::istringstream lines(text);
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) visit(number, line);
-}
 
 /// What may be compiled as one with `path`: its folder, below transports/ the back end's. Programs
 /// of bench and kernels for one processor are compiled alone.

@@ -1,5 +1,3 @@
-#include "tests/tidy/rules.h"
-
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -7,6 +5,8 @@
 #include <regex>
 #include <set>
 #include <sstream>
+
+#include "tests/tidy/lines.h"
 
 namespace collbench::tidy {
 
@@ -76,27 +76,11 @@ const std::set<std::string> banned_words{"util", "utils", "helper", "helpers", "
                                          "misc", "base",  "impl",   "manager", "managers"};
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
-bool is_test(const SourceFile& file) { return folder_of(file.path) == "tests"; }
-bool is_header(const SourceFile& file) {
-  return file.path.ends_with(".h") || file.path.ends_with(".cuh");
-}
 
 bool lies_in(const SourceFile& file, const std::set<std::string>& folders) {
   return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
     return file.path.starts_with(folder + "/");
   });
-}
-
-// Calls visit(number, line) for every line, numbers from 1.
-template <class Visit>
-void for_each_line(const std::string& text, const Visit& visit) {
-  std::istringstream lines(text);
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) visit(number, line);
-}
-
-std::string at(const SourceFile& file, int line, const std::string& what) {
-  return file.path + ":" + std::to_string(line) + ": " + what;
 }
 
 struct Include {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-LinkClass link(const std::string& name, double GBps = 10, double efficiency = 0.8) {
+LinkClass named_link(const std::string& name, double GBps = 10, double efficiency = 0.8) {
   LinkClass made;
   made.name = name;
   made.nominal = {GBps * 1e9};
@@ -26,13 +26,13 @@ LinkClass link(const std::string& name, double GBps = 10, double efficiency = 0.
 }
 
 std::vector<Topology> samples() {
-  return {star(5, link("nic")),
-          fully_connected(4, link("mesh")),
-          torus({4, 3}, {true, false}, {link("x"), link("y", 20)}),
-          torus({3, 3, 3, 2}, {true, true, true, false}, {link("x")}),
-          fat_tree({4, 4}, {1, 2}, {1, 1}, {link("leaf"), link("spine")}),
-          torus({32, 32}, {true, true}, {link("ici")}),
-          cluster(star(8, link("nvlink", 450)), 40, {.adapter = link("nic", 50)})};
+  return {star(5, named_link("nic")),
+          fully_connected(4, named_link("mesh")),
+          torus({4, 3}, {true, false}, {named_link("x"), named_link("y", 20)}),
+          torus({3, 3, 3, 2}, {true, true, true, false}, {named_link("x")}),
+          fat_tree({4, 4}, {1, 2}, {1, 1}, {named_link("leaf"), named_link("spine")}),
+          torus({32, 32}, {true, true}, {named_link("ici")}),
+          cluster(star(8, named_link("nvlink", 450)), 40, {.adapter = named_link("nic", 50)})};
 }
 
 int count(const std::string& text, const std::string& word) {
@@ -55,7 +55,7 @@ TEST(Draw, EveryPictureIsWellFormedAndInsideItsFrame) {
 }
 
 TEST(Draw, EveryHostAndEveryCableOfASmallNetworkIsThere) {
-  const std::string svg = to_svg(torus({4, 3}, {true, false}, {link("x"), link("y")}));
+  const std::string svg = to_svg(torus({4, 3}, {true, false}, {named_link("x"), named_link("y")}));
   EXPECT_EQ(count(svg, "<circle"), 12);
   EXPECT_EQ(count(svg, "</path>"), 4 * 3 + 4 * 2);
   EXPECT_THAT(svg, HasSubstr("x: 10 GB/s each way, 80 % reached, 1.3 us; 24 links"));
@@ -76,7 +76,7 @@ TEST(Draw, ShapesNeverCoverEachOther) {
 }
 
 TEST(Draw, ManyHostsAreDrawnAsFewThatCountAll) {
-  const Topology topology = torus({32, 32}, {true, true}, {link("ici")});
+  const Topology topology = torus({32, 32}, {true, true}, {named_link("ici")});
   const Outline picture = outline(topology, {}, 64);
   EXPECT_LE(picture.shapes.size(), 64U);
   int hosts = 0;
@@ -86,7 +86,7 @@ TEST(Draw, ManyHostsAreDrawnAsFewThatCountAll) {
 }
 
 TEST(Draw, UtilisationColoursTheLineOfTheBusierDirection) {
-  const Topology topology = star(2, link("nic"));
+  const Topology topology = star(2, named_link("nic"));
   std::vector<double> use(topology.links().size(), 0);
   use[1] = 1;
   const std::string svg = to_svg(topology, {use});
@@ -97,17 +97,17 @@ TEST(Draw, UtilisationColoursTheLineOfTheBusierDirection) {
 }
 
 TEST(Draw, NamesThatXmlReservesAreEscaped) {
-  const std::string svg = to_svg(star(2, link("a<b & \"c\"")).named("<x>"));
+  const std::string svg = to_svg(star(2, named_link("a<b & \"c\"")).named("<x>"));
   EXPECT_EQ(parse_xml(svg, "picture").name, "svg");
   EXPECT_THAT(svg, HasSubstr("&lt;x&gt;"));
 }
 
 TEST(Draw, GraphvizHasEachCableOnce) {
-  const std::string dot = to_dot(star(4, link("nic")));
+  const std::string dot = to_dot(star(4, named_link("nic")));
   EXPECT_EQ(count(dot, "dir=none"), 4);
   EXPECT_EQ(count(dot, "shape=ellipse"), 4);
   EXPECT_THAT(refusal([] {
-                to_dot(torus({80, 80}, {true, true}, {link("x")}));
+                to_dot(torus({80, 80}, {true, true}, {named_link("x")}));
               }),
               HasSubstr("too many for Graphviz"));
 }
@@ -135,14 +135,15 @@ TEST(Export, SimgridReadsBackTheSameRoutes) {
     expect_same_routes(topology, from_simgrid_xml(to_simgrid_xml(topology), "x.xml").topology);
   }
   EXPECT_THAT(refusal([] {
-                to_simgrid_xml(torus({32, 32}, {true, true}, {link("x")}));
+                to_simgrid_xml(torus({32, 32}, {true, true}, {named_link("x")}));
               }),
               HasSubstr("at most 512"));
 }
 
 TEST(Export, TomlReadsBackTheSameRoutesRatesAndSources) {
-  for (const Topology& topology : {star(5, link("nic")), fully_connected(4, link("mesh")),
-                                   torus({4, 3}, {true, false}, {link("x"), link("y", 20)})}) {
+  for (const Topology& topology :
+       {star(5, named_link("nic")), fully_connected(4, named_link("mesh")),
+        torus({4, 3}, {true, false}, {named_link("x"), named_link("y", 20)})}) {
     const Machine machine{topology, {}, "a summary", "a source"};
     const Machine again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml);
     expect_same_routes(topology, again.topology);
@@ -161,7 +162,7 @@ TEST(Export, TomlKeepsEveryCost) {
   costs.per_collective = Seconds{6.6e-6};
   costs.protocols = {{"LL", 2, {Seconds{6e-7}, Seconds{2.7e-6}}, {Bandwidth{3e9}, {}}, "s"}};
   costs.in_network = InNetwork{"nvls", Seconds{1e-6}, {4e11}, 8, "t"};
-  const Machine machine{star(2, link("nic")), costs, "s", "t"};
+  const Machine machine{star(2, named_link("nic")), costs, "s", "t"};
   const Costs again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml).costs;
   ASSERT_EQ(again.message_latency.size(), 2U);
   EXPECT_EQ(again.message_latency[1].from_bytes, Bytes{4096});
@@ -181,7 +182,7 @@ TEST(Export, TomlKeepsEveryCost) {
 
 TEST(Export, TomlRefusesWhatItCannotSay) {
   // Two planes of equal cables: the fat tree spreads over both, a graph's shortest path does not.
-  const Topology tree = fat_tree({4, 4}, {1, 2}, {1, 1}, {link("leaf"), link("spine")});
+  const Topology tree = fat_tree({4, 4}, {1, 2}, {1, 1}, {named_link("leaf"), named_link("spine")});
   EXPECT_THAT(refusal([&] { to_toml({tree, {}, "s", "t"}); }), HasSubstr("convert it to simgrid"));
   const Machine shared = from_simgrid_xml(
       "<platform><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" "

@@ -17,32 +17,34 @@ const char* const three =
     "bandwidth: [ 50.0, 25, 12.5 ]  # GB/s\n"
     "latency: [ 500, 700, 1000 ]\n";
 
-Topology read(const std::string& text) { return from_astra_yaml(text, "net.yml").topology; }
+Topology topology_of_yaml(const std::string& text) {
+  return from_astra_yaml(text, "net.yml").topology;
+}
 
 TEST(ImportAstra, DimensionsMultiplyAndTheFirstIsInnermost) {
-  const Topology topology = read(three);
+  const Topology topology = topology_of_yaml(three);
   EXPECT_EQ(topology.hosts(), 24);
   EXPECT_THAT(topology.layout().dims, testing::ElementsAre(4, 3, 2));
   EXPECT_EQ(topology.vertices(), 24 + 12);
 }
 
 TEST(ImportAstra, AGigabyteIsTwoToThe30) {
-  EXPECT_DOUBLE_EQ(route_GBps(read(three), 0, 1), 50 * 1.073741824);
+  EXPECT_DOUBLE_EQ(route_GBps(topology_of_yaml(three), 0, 1), 50 * 1.073741824);
 }
 
 TEST(ImportAstra, RoutesGoDimensionByDimension) {
-  const Topology topology = read(three);
+  const Topology topology = topology_of_yaml(three);
   // From (0,0,0) to (3,1,1): down the ring, straight across, through the switch of (3,1).
   EXPECT_EQ(route_names(topology, 0, 3 + 4 + 12), "host 0 > host 3 > host 7 > switch 7 > host 19");
 }
 
 TEST(ImportAstra, ASwitchIsTwoLinksOfLatency) {
-  EXPECT_DOUBLE_EQ(route_us(read(three), 0, 12), 2.0);
-  EXPECT_DOUBLE_EQ(route_us(read(three), 0, 4), 0.7);
+  EXPECT_DOUBLE_EQ(route_us(topology_of_yaml(three), 0, 12), 2.0);
+  EXPECT_DOUBLE_EQ(route_us(topology_of_yaml(three), 0, 4), 0.7);
 }
 
 TEST(ImportAstra, EveryRouteConnectsItsEndsAndRingsTakeTheShorterWay) {
-  const Topology topology = read(
+  const Topology topology = topology_of_yaml(
       "topology: [Ring, Ring]\nnpus_count: [5, 2]\nbandwidth: [1, 1]\nlatency: [1000, 1000]\n");
   std::vector<LinkId> route;
   for (Host a = 0; a < 10; ++a) {
@@ -61,7 +63,7 @@ TEST(ImportAstra, EveryRouteConnectsItsEndsAndRingsTakeTheShorterWay) {
 }
 
 TEST(ImportAstra, WhatIsWrongIsNamedWithItsLine) {
-  const auto why = [](const std::string& text) { return refusal([&] { read(text); }); };
+  const auto why = [](const std::string& text) { return refusal([&] { topology_of_yaml(text); }); };
   EXPECT_THAT(why("topology: [ Rings ]\nnpus_count: [8]\nbandwidth: [1]\nlatency: [1]\n"),
               StartsWith("net.yml:1: unknown topology 'Rings'. Did you mean 'Ring'?"));
   EXPECT_THAT(why("topology: [Ring]\nnpus_count: [8, 2]\nbandwidth: [1]\nlatency: [1]\n"),

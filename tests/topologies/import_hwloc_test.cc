@@ -8,7 +8,9 @@ namespace {
 
 using testing::HasSubstr;
 
-Topology read(const std::string& text) { return from_hwloc_xml(text, "host.xml").topology; }
+Topology topology_of_host(const std::string& text) {
+  return from_hwloc_xml(text, "host.xml").topology;
+}
 
 std::string machine_of(const std::string& inside) {
   return "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
@@ -37,14 +39,14 @@ std::string pci(const std::string& type) {
 }
 
 TEST(ImportHwloc, CoresAreHostsWhereThereIsNoGpu) {
-  const Topology topology = read(machine_of(package() + package()));
+  const Topology topology = topology_of_host(machine_of(package() + package()));
   EXPECT_EQ(topology.hosts(), 4);
   EXPECT_EQ(route_names(topology, 0, 1), "core 0 > L3 0 > core 1");
   EXPECT_EQ(route_names(topology, 0, 3), "core 0 > L3 0 > numa 0 > numa 1 > L3 1 > core 3");
 }
 
 TEST(ImportHwloc, TheCachePassesWhatAllItsCoresCan) {
-  const Topology topology = read(machine_of(package() + package()));
+  const Topology topology = topology_of_host(machine_of(package() + package()));
   std::vector<LinkId> route;
   topology.route(0, 3, route);
   EXPECT_DOUBLE_EQ(topology.capacity(route[1]), 2 * topology.capacity(route[0]));
@@ -54,7 +56,7 @@ TEST(ImportHwloc, GpusAreHostsBelowTheirBridges) {
   const std::string gpu = pci("0302 [10de:20b0] [10de:144e] a1");
   const std::string nic = pci("0207 [15b3:101b] [15b3:0007] 00");
   const Topology topology =
-      read(machine_of(package(bridge(gpu + gpu)) + package(bridge(gpu + nic))));
+      topology_of_host(machine_of(package(bridge(gpu + gpu)) + package(bridge(gpu + nic))));
   EXPECT_EQ(topology.hosts(), 3);
   EXPECT_EQ(route_names(topology, 0, 1), "gpu 0 > pci 0000:01:00.0 > gpu 1");
   EXPECT_EQ(route_names(topology, 0, 2),
@@ -64,19 +66,19 @@ TEST(ImportHwloc, GpusAreHostsBelowTheirBridges) {
 
 TEST(ImportHwloc, TheScreenOfABoardsServiceProcessorIsNoGpu) {
   const Topology topology =
-      read(machine_of(package(bridge(pci("0300 [1a03:2000] [1a03:2000] 41")))));
+      topology_of_host(machine_of(package(bridge(pci("0300 [1a03:2000] [1a03:2000] 41")))));
   EXPECT_EQ(topology.vertex_name(0), "core 0");
 }
 
 TEST(ImportHwloc, ReadsVersionOneWhereNumaNodesEnclose) {
-  const Topology topology = read(
+  const Topology topology = topology_of_host(
       "<topology><object type=\"Machine\"><object type=\"NUMANode\"><object type=\"Core\"/>"
       "</object><object type=\"NUMANode\"><object type=\"Core\"/></object></object></topology>");
   EXPECT_EQ(route_names(topology, 0, 1), "core 0 > numa 0 > numa 1 > core 1");
 }
 
 TEST(ImportHwloc, WhatIsWrongIsNamed) {
-  const auto why = [](const std::string& text) { return refusal([&] { read(text); }); };
+  const auto why = [](const std::string& text) { return refusal([&] { topology_of_host(text); }); };
   EXPECT_THAT(why("<topology/>"), HasSubstr("no host in it"));
   EXPECT_THAT(why("<system/>"), HasSubstr("starts with <topology>"));
   EXPECT_THAT(why(machine_of(package(

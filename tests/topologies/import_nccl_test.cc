@@ -28,13 +28,15 @@ std::string node(const std::string& first, const std::string& second) {
          second + "</cpu>\n</system>\n";
 }
 
-Topology read(const std::string& text) { return from_nccl_xml(text, "node.xml").topology; }
+Topology topology_of_node(const std::string& text) {
+  return from_nccl_xml(text, "node.xml").topology;
+}
 
 TEST(ImportNccl, AllNvswitchesAreOneWithAllLinksOfAGpu) {
   const std::string links =
       "<nvlink target=\"f1\" count=\"10\" tclass=\"0x068000\"/>"
       "<nvlink target=\"f2\" count=\"8\" tclass=\"0x068000\"/>";
-  const Topology topology = read(node(gpu(0, 0, "a", links), gpu(1, 1, "b", links)));
+  const Topology topology = topology_of_node(node(gpu(0, 0, "a", links), gpu(1, 1, "b", links)));
   EXPECT_EQ(topology.hosts(), 2);
   EXPECT_EQ(route_names(topology, 0, 1), "gpu 0 > nvswitch > gpu 1");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 18 * 20.6);
@@ -44,14 +46,16 @@ TEST(ImportNccl, ACableThatBothGpusListIsOneCable) {
   const auto to = [](const char* bus) {
     return std::string("<nvlink target=\"") + bus + "\" count=\"12\" tclass=\"0x030200\"/>";
   };
-  const Topology topology = read(node(gpu(0, 0, "a", to("b"), 80), gpu(1, 1, "b", to("a"), 80)));
+  const Topology topology =
+      topology_of_node(node(gpu(0, 0, "a", to("b"), 80), gpu(1, 1, "b", to("a"), 80)));
   EXPECT_EQ(route_names(topology, 0, 1), "gpu 0 > gpu 1");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 12 * 20);
 }
 
 TEST(ImportNccl, NominalAndReachedRatesAreApart) {
   const std::string link = "<nvlink target=\"b\" count=\"1\" tclass=\"0x030200\"/>";
-  const Topology topology = read(node(gpu(0, 0, "a", link, 70), gpu(1, 1, "b", "", 70)));
+  const Topology topology =
+      topology_of_node(node(gpu(0, 0, "a", link, 70), gpu(1, 1, "b", "", 70)));
   for (const LinkClass& c : topology.classes()) {
     EXPECT_FALSE(c.source.empty()) << c.name;
     if (c.name != "nvlink2") continue;
@@ -61,13 +65,13 @@ TEST(ImportNccl, NominalAndReachedRatesAreApart) {
 }
 
 TEST(ImportNccl, WithoutNvlinksTheWayLeadsOverTheCpus) {
-  const Topology topology = read(node(gpu(0, 0, "a", ""), gpu(1, 1, "b", "")));
+  const Topology topology = topology_of_node(node(gpu(0, 0, "a", ""), gpu(1, 1, "b", "")));
   EXPECT_EQ(route_names(topology, 0, 1), "gpu 0 > cpu 0 > cpu 1 > gpu 1");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 22);
 }
 
 TEST(ImportNccl, HostsAreNumberedByRank) {
-  const Topology topology = read(node(gpu(0, 1, "a", ""), gpu(1, 0, "b", "")));
+  const Topology topology = topology_of_node(node(gpu(0, 1, "a", ""), gpu(1, 0, "b", "")));
   EXPECT_EQ(topology.vertex_name(0), "gpu 1");
   EXPECT_EQ(topology.vertex_name(1), "gpu 0");
 }
@@ -78,7 +82,7 @@ TEST(ImportNccl, AdaptersHangOnTheirBridgeAndTheirPortsAreBetweenNodes) {
       gpu(0, 0, "a", "") +
       "<pci busid=\"n\" class=\"0x020000\" link_speed=\"16 GT/s\" link_width=\"8\"><nic>"
       "<net name=\"mlx5_0\" dev=\"0\" speed=\"200000\" latency=\"2.5\"/></nic></pci></pci>";
-  const Topology topology = read(node(bridge, gpu(1, 1, "b", "")));
+  const Topology topology = topology_of_node(node(bridge, gpu(1, 1, "b", "")));
   bool has_port = false;
   for (const LinkClass& c : topology.classes()) {
     if (c.level != 1) continue;
@@ -93,7 +97,7 @@ TEST(ImportNccl, AdaptersHangOnTheirBridgeAndTheirPortsAreBetweenNodes) {
 TEST(ImportNccl, PciDevicesOfClassDisplayAreGpusWhereNoneIsNamed) {
   const std::string device = "<pci busid=\"a\" class=\"0x030200\" link_speed=\"16 GT/s\"/>";
   const std::string other = "<pci busid=\"b\" class=\"0x030200\" link_speed=\"16 GT/s\"/>";
-  EXPECT_EQ(read(node(device, other)).hosts(), 2);
+  EXPECT_EQ(topology_of_node(node(device, other)).hosts(), 2);
 }
 
 TEST(ImportNccl, LinksToGpusOutsideTheFileAreCounted) {
@@ -111,7 +115,7 @@ TEST(ImportNccl, CarriesTheLatenciesOfNcclsProtocols) {
 }
 
 TEST(ImportNccl, WhatIsWrongIsNamedWithItsLine) {
-  const auto why = [](const std::string& text) { return refusal([&] { read(text); }); };
+  const auto why = [](const std::string& text) { return refusal([&] { topology_of_node(text); }); };
   EXPECT_THAT(why("<system>\n<cpu>\n<pci class=\"0x030200\"/></cpu></system>"),
               StartsWith("node.xml:3: <pci>: needs the attribute busid"));
   EXPECT_THAT(why("<system>\n<cpu\n"), StartsWith("node.xml:2: no well-formed XML"));

@@ -23,7 +23,9 @@ const char* const mesh =
     "mlx5_1\tSYS\tSYS\tPXB\tPXB\tSYS\t X \t\t\n"
     "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n";
 
-Topology read(const std::string& text) { return from_nvidia_smi(text, "topo.txt").topology; }
+Topology topology_of_matrix(const std::string& text) {
+  return from_nvidia_smi(text, "topo.txt").topology;
+}
 
 std::string all_pairs(int gpus, const std::string& entry, const std::string& affinity = "") {
   std::string text;
@@ -38,7 +40,7 @@ std::string all_pairs(int gpus, const std::string& entry, const std::string& aff
 }
 
 TEST(ImportNvidiaSmi, NvlinksAreCablesWithTheirCount) {
-  const Topology topology = read(mesh);
+  const Topology topology = topology_of_matrix(mesh);
   EXPECT_EQ(topology.hosts(), 4);
   EXPECT_EQ(route_names(topology, 0, 2), "gpu 0 > gpu 2");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 2), 40);
@@ -46,32 +48,32 @@ TEST(ImportNvidiaSmi, NvlinksAreCablesWithTheirCount) {
 }
 
 TEST(ImportNvidiaSmi, GpusWithoutADirectLinkUseTheirNeighbours) {
-  EXPECT_EQ(route_names(read(mesh), 0, 3), "gpu 0 > gpu 1 > gpu 3");
+  EXPECT_EQ(route_names(topology_of_matrix(mesh), 0, 3), "gpu 0 > gpu 1 > gpu 3");
 }
 
 TEST(ImportNvidiaSmi, WithoutNvlinksTheWayLeadsOverSwitchesAndCpus) {
-  const Topology same = read(all_pairs(4, "PIX", "0-9"));
+  const Topology same = topology_of_matrix(all_pairs(4, "PIX", "0-9"));
   EXPECT_EQ(route_names(same, 0, 3), "gpu 0 > pci switch 0 > gpu 3");
-  const Topology cpu = read(all_pairs(4, "PHB"));
+  const Topology cpu = topology_of_matrix(all_pairs(4, "PHB"));
   EXPECT_EQ(route_names(cpu, 0, 3), "gpu 0 > cpu 0 > gpu 3");
-  const Topology system = read(all_pairs(2, "SYS"));
+  const Topology system = topology_of_matrix(all_pairs(2, "SYS"));
   EXPECT_EQ(route_names(system, 0, 1), "gpu 0 > cpu 0 > cpu 1 > gpu 1");
 }
 
 TEST(ImportNvidiaSmi, MoreNvlinksThanAGpuHasMeanASwitch) {
-  const Topology topology = read(all_pairs(8, "NV12"));
+  const Topology topology = topology_of_matrix(all_pairs(8, "NV12"));
   EXPECT_EQ(route_names(topology, 0, 7), "gpu 0 > nvswitch > gpu 7");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 7), 240);
 }
 
 TEST(ImportNvidiaSmi, FourLinksToEachOfThreeOthersAreCables) {
-  const Topology topology = read(all_pairs(4, "NV4"));
+  const Topology topology = topology_of_matrix(all_pairs(4, "NV4"));
   EXPECT_EQ(route_names(topology, 0, 3), "gpu 0 > gpu 3");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 3), 80);
 }
 
 TEST(ImportNvidiaSmi, AssumedRatesAreCalledAssumed) {
-  const Topology topology = read(mesh);
+  const Topology topology = topology_of_matrix(mesh);
   int assumed = 0;
   for (const LinkClass& c : topology.classes())
     assumed += c.source.find("assumed") != c.source.npos;
@@ -79,7 +81,9 @@ TEST(ImportNvidiaSmi, AssumedRatesAreCalledAssumed) {
 }
 
 TEST(ImportNvidiaSmi, WhatIsWrongIsNamedWithItsLine) {
-  const auto why = [](const std::string& text) { return refusal([&] { read(text); }); };
+  const auto why = [](const std::string& text) {
+    return refusal([&] { topology_of_matrix(text); });
+  };
   EXPECT_THAT(why("no matrix"), HasSubstr("no line that starts with GPU0"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X\n"), StartsWith("topo.txt:2: row GPU0 has 1 entries for 2"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X NVX\n"), StartsWith("topo.txt:2: unknown entry 'NVX'"));

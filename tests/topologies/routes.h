@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "topologies/topology.h"
 
@@ -21,16 +23,5 @@ std::vector<LinkId> route(const Topology& topology, Host from, Host to);
 
 /// The vertices that a route passes, both ends included.
 std::vector<Vertex> path(const Topology& topology, Host from, Host to);
-
-/// The message of the InvalidArgument that `call` throws; "not refused" if none.
-template <typename Call>
-std::string refusal(Call call) {
-  try {
-    call();
-    return "not refused";
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-}
 
 }  // namespace collbench

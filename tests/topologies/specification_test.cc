@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string why(const std::string& spec, int workers = 0) {
+std::string why_not(const std::string& spec, int workers = 0) {
   return refusal([&] { machine(spec, workers); });
 }
 
@@ -72,38 +72,39 @@ TEST(SpecificationTest, WhatHasNoSizeSeatsTheWorkers) {
 }
 
 TEST(SpecificationTest, TooSmallAMachineNamesALargerOne) {
-  EXPECT_THAT(why("dgx-h100", 20),
+  EXPECT_THAT(why_not("dgx-h100", 20),
               HasSubstr("8 hosts and cannot seat 20 workers; join several: cluster:3xdgx-h100"));
-  EXPECT_THAT(why("star:4,1Gbps,1us", 5), HasSubstr("give it a larger size"));
-  EXPECT_THAT(why("star,1Gbps,1us"), HasSubstr("needs a number of hosts, as in star:8"));
-  EXPECT_THAT(why("ethernet-10g"), HasSubstr("must be given, as in ethernet-10g:8"));
+  EXPECT_THAT(why_not("star:4,1Gbps,1us", 5), HasSubstr("give it a larger size"));
+  EXPECT_THAT(why_not("star,1Gbps,1us"), HasSubstr("needs a number of hosts, as in star:8"));
+  EXPECT_THAT(why_not("ethernet-10g"), HasSubstr("must be given, as in ethernet-10g:8"));
 }
 
 TEST(SpecificationTest, MisspeltNamesAreAnsweredWithTheNearest) {
-  EXPECT_THAT(why("dgx-h10"), HasSubstr("unknown name 'dgx-h10'"));
-  EXPECT_THAT(why("dgx-h10"), HasSubstr("Did you mean 'dgx-h100'?"));
-  EXPECT_THAT(why("torsu:4,1Gbps,1us"), HasSubstr("Did you mean 'torus'?"));
-  EXPECT_THAT(why("cluster:4xdgx_h100"), HasSubstr("Did you mean 'dgx-h100'?"));
-  EXPECT_THAT(why("star:4,1Gbps,1us,eficiency=1"), HasSubstr("Did you mean 'efficiency'?"));
+  EXPECT_THAT(why_not("dgx-h10"), HasSubstr("unknown name 'dgx-h10'"));
+  EXPECT_THAT(why_not("dgx-h10"), HasSubstr("Did you mean 'dgx-h100'?"));
+  EXPECT_THAT(why_not("torsu:4,1Gbps,1us"), HasSubstr("Did you mean 'torus'?"));
+  EXPECT_THAT(why_not("cluster:4xdgx_h100"), HasSubstr("Did you mean 'dgx-h100'?"));
+  EXPECT_THAT(why_not("star:4,1Gbps,1us,eficiency=1"), HasSubstr("Did you mean 'efficiency'?"));
 }
 
 TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
-  EXPECT_THAT(why("star:8"), HasSubstr("needs bandwidth and latency of a link"));
-  EXPECT_THAT(why("star:8,5us"), AllOf(HasSubstr("topology 'star:8,5us'"),
-                                       HasSubstr("'5us' has the unknown unit 'us'")));
-  EXPECT_THAT(why("star:8,0Gbps,5us"), HasSubstr("bandwidth must be above 0"));
-  EXPECT_THAT(why("star:8:9,1Gbps,5us"), HasSubstr("unknown part ':9'"));
-  EXPECT_THAT(why("star:0,1Gbps,5us"), HasSubstr("numbers of at least 1"));
-  EXPECT_THAT(why("torus:4x2:wrap=1x1,1Gbps,1us"), HasSubstr("axis 1 is 2 long and cannot wrap"));
-  EXPECT_THAT(why("torus:4x4:wrap=1,1Gbps,1us"), HasSubstr("2 axes need as many wraps"));
-  EXPECT_THAT(why("dgx-h100,1Gbps,1us"), HasSubstr("has its own links"));
+  EXPECT_THAT(why_not("star:8"), HasSubstr("needs bandwidth and latency of a link"));
+  EXPECT_THAT(why_not("star:8,5us"), AllOf(HasSubstr("topology 'star:8,5us'"),
+                                           HasSubstr("'5us' has the unknown unit 'us'")));
+  EXPECT_THAT(why_not("star:8,0Gbps,5us"), HasSubstr("bandwidth must be above 0"));
+  EXPECT_THAT(why_not("star:8:9,1Gbps,5us"), HasSubstr("unknown part ':9'"));
+  EXPECT_THAT(why_not("star:0,1Gbps,5us"), HasSubstr("numbers of at least 1"));
+  EXPECT_THAT(why_not("torus:4x2:wrap=1x1,1Gbps,1us"),
+              HasSubstr("axis 1 is 2 long and cannot wrap"));
+  EXPECT_THAT(why_not("torus:4x4:wrap=1,1Gbps,1us"), HasSubstr("2 axes need as many wraps"));
+  EXPECT_THAT(why_not("dgx-h100,1Gbps,1us"), HasSubstr("has its own links"));
   EXPECT_EQ(machine("dgx-h100:4").topology.hosts(), 4);
-  EXPECT_THAT(why("dgx-h100:16"), HasSubstr("it has 8 hosts"));
-  EXPECT_THAT(why("example-dragonfly:4"), HasSubstr("comes in one size only"));
-  EXPECT_THAT(why("cluster:4xmi300x"), HasSubstr("cluster:4xmi300x,400Gbps,5us"));
-  EXPECT_THAT(why("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
-  EXPECT_THAT(why(""), HasSubstr("unknown name ''"));
-  EXPECT_THAT(why("nowhere.toml"), HasSubstr("'nowhere.toml' cannot be read"));
+  EXPECT_THAT(why_not("dgx-h100:16"), HasSubstr("it has 8 hosts"));
+  EXPECT_THAT(why_not("example-dragonfly:4"), HasSubstr("comes in one size only"));
+  EXPECT_THAT(why_not("cluster:4xmi300x"), HasSubstr("cluster:4xmi300x,400Gbps,5us"));
+  EXPECT_THAT(why_not("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
+  EXPECT_THAT(why_not(""), HasSubstr("unknown name ''"));
+  EXPECT_THAT(why_not("nowhere.toml"), HasSubstr("'nowhere.toml' cannot be read"));
 }
 
 TEST(SpecificationTest, AFileIsReadFromItsPathAndItsNodesFromBesideIt) {
@@ -144,7 +145,7 @@ node = "loop.toml"
 nodes = 2
 source = "a test"
 )";
-  EXPECT_THAT(why((folder / "loop.toml").string()), HasSubstr("nested more than 4 deep"));
+  EXPECT_THAT(why_not((folder / "loop.toml").string()), HasSubstr("nested more than 4 deep"));
   EXPECT_EQ(machine((folder / "node.toml").string()).topology.hosts(), 4);
   EXPECT_EQ(machine((folder / "pair.toml").string() + ":3").topology.hosts(), 12);
   EXPECT_EQ(machine((folder / "pair.toml").string(), 5).topology.hosts(), 8);

@@ -14,13 +14,13 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::string header(std::initializer_list<int> bytes) { return {bytes.begin(), bytes.end()}; }
+std::string idx_header(std::initializer_list<int> bytes) { return {bytes.begin(), bytes.end()}; }
 
 /// Two images of 2x3 pixels, and their labels.
 std::string images() {
-  return header({0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3}) + "abcdefghijk\xff";
+  return idx_header({0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3}) + "abcdefghijk\xff";
 }
-std::string labels() { return header({0, 0, 8, 1, 0, 0, 0, 2, 9, 0}); }
+std::string labels() { return idx_header({0, 0, 8, 1, 0, 0, 0, 2, 9, 0}); }
 
 TEST(DatasetTest, ReadsIdxImagesAndLabels) {
   const Dataset data = parse_idx(images(), labels(), "toy");
@@ -41,10 +41,10 @@ TEST(DatasetTest, RefusesDamagedIdxFilesAndSaysWhere) {
   refuses(images() + "x", labels(), "1 bytes more than its header");
   refuses(labels() + "123456", labels(), "starts with 0x00000801 instead of 0x00000803");
   refuses("\x1f\x8b zipped", labels(), "unpack it with gunzip");
-  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 1, 3}), "2 images but 1 labels");
-  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 2, 3, 10}), "label 10 is not one of 0 to 9");
-  refuses(images(), header({0, 0, 8, 1, 0, 0, 0, 0}), "dimension 1 is 0");
-  refuses(header({0, 0, 8, 3, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}), labels(),
+  refuses(images(), idx_header({0, 0, 8, 1, 0, 0, 0, 1, 3}), "2 images but 1 labels");
+  refuses(images(), idx_header({0, 0, 8, 1, 0, 0, 0, 2, 3, 10}), "label 10 is not one of 0 to 9");
+  refuses(images(), idx_header({0, 0, 8, 1, 0, 0, 0, 0}), "dimension 1 is 0");
+  refuses(idx_header({0, 0, 8, 3, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}), labels(),
           "is cut short");
 }
 

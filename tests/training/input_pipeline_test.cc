@@ -52,7 +52,7 @@ std::multiset<int> together(const std::vector<std::multiset<int>>& all) {
   return sum;
 }
 
-std::multiset<int> numbers(int first, int last) {
+std::multiset<int> numbers_between(int first, int last) {
   std::multiset<int> all;
   for (int i = first; i < last; ++i) all.insert(i);
   return all;
@@ -65,8 +65,9 @@ TEST(InputPipelineTest, APassWithItsRemainderTakesEverySampleOnce) {
     InputPipeline input(data, options, replicas, 0);
     ASSERT_EQ(input.steps_per_pass(), 4);
     EXPECT_EQ(input.size_of_step(3).all, 5);
-    EXPECT_EQ(together(taken(data, options, replicas, 0, 4)), numbers(0, 29));
-    EXPECT_EQ(together(taken(data, options, replicas, 4, 8)), numbers(0, 29)) << "second pass";
+    EXPECT_EQ(together(taken(data, options, replicas, 0, 4)), numbers_between(0, 29));
+    EXPECT_EQ(together(taken(data, options, replicas, 4, 8)), numbers_between(0, 29))
+        << "second pass";
   }
 }
 
@@ -91,11 +92,11 @@ TEST(InputPipelineTest, FilesGoToWorkersInTurn) {
   const Dataset data = numbered(20, {4, 6, 8, 2});
   const InputOptions options{4, 1, AutoShard::file, false};
   const auto all = taken(data, options, 2, 0, 6);  // 12 samples of worker 0, 2 at a time
-  std::multiset<int> first = numbers(0, 4);
-  first.merge(numbers(10, 18));
+  std::multiset<int> first = numbers_between(0, 4);
+  first.merge(numbers_between(10, 18));
   EXPECT_EQ(all[0], first);
-  std::multiset<int> second = numbers(4, 10);
-  second.merge(numbers(18, 20));
+  std::multiset<int> second = numbers_between(4, 10);
+  second.merge(numbers_between(18, 20));
   EXPECT_EQ(all[1], second);
   InputPipeline input(data, options, 2, 1);
   EXPECT_EQ(input.steps_per_pass(), 6);
@@ -107,7 +108,7 @@ TEST(InputPipelineTest, OffGivesEveryWorkerAllSamplesInAnOrderOfItsOwn) {
   const Dataset data = numbered(12);
   const InputOptions options{4, 1, AutoShard::off, true};
   EXPECT_EQ(InputPipeline(data, options, 2, 0).steps_per_pass(), 6);
-  for (const auto& one : taken(data, options, 2, 0, 6)) EXPECT_EQ(one, numbers(0, 12));
+  for (const auto& one : taken(data, options, 2, 0, 6)) EXPECT_EQ(one, numbers_between(0, 12));
   const auto first = taken(data, options, 2, 0, 3);
   EXPECT_NE(first[0], first[1]);
 }

@@ -11,7 +11,7 @@ namespace {
 
 /// Small whole numbers, so that every order of the additions gives the same sum.
 template <class T>
-std::vector<T> numbers(std::int64_t count, int from) {
+std::vector<T> numbers_from(std::int64_t count, int from) {
   std::vector<T> values;
   for (std::int64_t i = 0; i < count; ++i) {
     values.push_back(static_cast<T>((i * 7 + from) % 11 - 5));
@@ -23,9 +23,9 @@ template <class T>
 void expect_product(std::int64_t rows, std::int64_t columns, std::int64_t depth, bool transposed,
                     void (*product)(Factor<T>, const T*, T*, std::int64_t, std::int64_t,
                                     std::int64_t)) {
-  const std::vector<T> a = numbers<T>(rows * depth, 1);
-  const std::vector<T> b = numbers<T>(depth * columns, 2);
-  std::vector<T> c = numbers<T>(rows * columns, 3);
+  const std::vector<T> a = numbers_from<T>(rows * depth, 1);
+  const std::vector<T> b = numbers_from<T>(depth * columns, 2);
+  std::vector<T> c = numbers_from<T>(rows * columns, 3);
   const Factor<T> factor{a.data(), transposed ? 1 : depth, transposed ? rows : 1};
   std::vector<T> expected = c;
   for (std::int64_t i = 0; i < rows * columns; ++i) {
@@ -55,7 +55,7 @@ TEST(MatrixProductTest, IsTheDefinitionForTilesAndEdges) {
 }
 
 TEST(MatrixProductTest, TransposesEdgesToo) {
-  const std::vector<float> from = numbers<float>(33 * 18, 4);
+  const std::vector<float> from = numbers_from<float>(33 * 18, 4);
   std::vector<float> to(from.size());
   transpose(from.data(), to.data(), 33, 18);
   for (std::size_t i = 0; i < 33; ++i) {

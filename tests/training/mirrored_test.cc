@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Pointwise;
 using testing::ThrowsMessage;
 
-TrainingPlan plan_for(const Model& model, DataType type) {
+TrainingPlan mirrored_plan(const Model& model, DataType type) {
   TrainingPlan plan;
   plan.model = model;
   plan.optimizer = {model.optimizer, model.learning_rate, 0};
@@ -54,7 +54,7 @@ TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
          {std::pair{DataType::f64, 1e-10}, std::pair{DataType::f32, 1e-5}}) {
       for (const ComputeEngine& engine : engines()) {
         if (!engine.computes_in(type)) continue;
-        TrainingPlan plan = plan_for(every_layer(), type);
+        TrainingPlan plan = mirrored_plan(every_layer(), type);
         plan.engine = engine.name;
         plan.optimizer = {optimizer, optimizer[0] == 's' ? 0.1 : 0.01, 0};
         const std::vector<double> alone = trained(plan, 1);
@@ -69,13 +69,13 @@ TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
 }
 
 TEST(MirroredTest, TheMomentumOfReplicasIsThatOfOne) {
-  TrainingPlan plan = plan_for(make_model("dense2"), DataType::f64);
+  TrainingPlan plan = mirrored_plan(make_model("dense2"), DataType::f64);
   plan.optimizer.momentum = 0.9;
   EXPECT_THAT(trained(plan, 4), Pointwise(DoubleNear(1e-12), trained(plan, 1)));
 }
 
 TEST(MirroredTest, OverlapAndBucketsChangeNoBit) {
-  TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  TrainingPlan plan = mirrored_plan(every_layer(), DataType::f32);
   const std::vector<double> overlapped = trained(plan, 2);
   plan.overlap = false;
   EXPECT_EQ(trained(plan, 2), overlapped);
@@ -88,7 +88,7 @@ TEST(MirroredTest, OverlapAndBucketsChangeNoBit) {
 }
 
 TEST(MirroredTest, EveryConsistentAlgorithmTrainsTheSame) {
-  const TrainingPlan plan = plan_for(every_layer(), DataType::f64);
+  const TrainingPlan plan = mirrored_plan(every_layer(), DataType::f64);
   const std::vector<double> ring = trained(plan, 4);
   for (const char* algorithm : {"recursive-doubling", "direct"}) {
     EXPECT_THAT(trained(plan, 4, algorithm), Pointwise(DoubleNear(1e-10), ring)) << algorithm;
@@ -98,7 +98,7 @@ TEST(MirroredTest, EveryConsistentAlgorithmTrainsTheSame) {
 TEST(MirroredTest, TheLossFallsAndHeldOutSamplesAreRecognised) {
   for (const char* name : {"mlp", "dense2"}) {
     const Model model = make_model(name);
-    TrainingPlan plan = plan_for(model, DataType::f32);
+    TrainingPlan plan = mirrored_plan(model, DataType::f32);
     plan.global_batch = 32;
     plan.steps = 25;
     const Dataset data = data_for(model, 640);
@@ -115,7 +115,7 @@ TEST(MirroredTest, TheLossFallsAndHeldOutSamplesAreRecognised) {
 }
 
 TEST(MirroredTest, TheTutorialsConvolutionsLearnAsMuchOnAnyNumberOfReplicas) {
-  TrainingPlan plan = plan_for(make_model("mnist-cnn"), DataType::f32);
+  TrainingPlan plan = mirrored_plan(make_model("mnist-cnn"), DataType::f32);
   plan.epochs = 1;
   plan.steps = 40;
   const Dataset data = data_for(plan.model, 480);
@@ -130,7 +130,7 @@ TEST(MirroredTest, TheTutorialsConvolutionsLearnAsMuchOnAnyNumberOfReplicas) {
 }
 
 TEST(MirroredTest, ResidualNetworksLearnAndAverageTheirStatistics) {
-  TrainingPlan plan = plan_for(small_residual(), DataType::f32);
+  TrainingPlan plan = mirrored_plan(small_residual(), DataType::f32);
   plan.epochs = 1;
   plan.steps = 300;  // the moving averages forget their start by 0.99 in each
   const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 480),
@@ -140,7 +140,7 @@ TEST(MirroredTest, ResidualNetworksLearnAndAverageTheirStatistics) {
 }
 
 TEST(MirroredTest, TimesAreWithinTheStep) {
-  TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  TrainingPlan plan = mirrored_plan(every_layer(), DataType::f32);
   const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 60), {});
   for (const StepTimes& times : reports[1].steps) {
     const Seconds parts = times.input + times.forward + times.backward + times.exposed +
@@ -151,7 +151,7 @@ TEST(MirroredTest, TimesAreWithinTheStep) {
 }
 
 TEST(MirroredTest, RefusesPlansThatDoNotFit) {
-  const TrainingPlan good = plan_for(every_layer(), DataType::f32);
+  const TrainingPlan good = mirrored_plan(every_layer(), DataType::f32);
   const Dataset data = data_for(good.model, 60);
   const auto refuses = [&](const TrainingPlan& plan, int replicas, const char* algorithm,
                            const char* text) {
@@ -174,7 +174,7 @@ TEST(MirroredTest, RefusesPlansThatDoNotFit) {
 }
 
 TEST(MirroredTest, RefusesModelsThatDoNotFitTheMemory) {
-  const TrainingPlan plan = plan_for(make_model("mlp", {1 << 20, 1 << 20}), DataType::f32);
+  const TrainingPlan plan = mirrored_plan(make_model("mlp", {1 << 20, 1 << 20}), DataType::f32);
   // 2^40 weights between the hidden layers, 16 bytes for each: 16 TiB for each replica.
   EXPECT_GT(least_memory(plan, 2), Bytes{std::int64_t{1} << 45});
   EXPECT_THAT([&] { train_mirrored(plan, 2, "ring", data_for(plan.model, 24), {}); },
@@ -182,7 +182,7 @@ TEST(MirroredTest, RefusesModelsThatDoNotFitTheMemory) {
 }
 
 TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {
-  const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const TrainingPlan plan = mirrored_plan(every_layer(), DataType::f32);
   const Dataset data = data_for(plan.model, 60);
   int seen = 0;
   for (const AlgorithmInfo& info : algorithms()) {
@@ -198,7 +198,7 @@ TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {
 }
 
 TEST(MirroredTest, AReplicaThatFailsEndsTheOthers) {
-  const TrainingPlan plan = plan_for(every_layer(), DataType::f32);
+  const TrainingPlan plan = mirrored_plan(every_layer(), DataType::f32);
   const auto fail = [](const Progress&) { throw Unavailable("the observer has gone"); };
   EXPECT_THAT(
       [&] { train_mirrored(plan, 3, "ring", data_for(plan.model, 60), {}, observed(fail)); },

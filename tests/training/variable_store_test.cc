@@ -28,7 +28,7 @@ StoreContents contents_of(const std::vector<std::int64_t>& shards, const Optimiz
   return contents;
 }
 
-std::vector<double> gradients_of(std::size_t count, int update) {
+std::vector<double> update_of(std::size_t count, int update) {
   RandomEngine engine = random_engine(3, "gradients", static_cast<std::uint64_t>(update));
   std::vector<double> gradients(count);
   for (double& value : gradients) value = static_cast<double>(engine() % 1000) / 500 - 1;
@@ -39,7 +39,7 @@ std::span<const std::byte> bytes_of(const std::vector<double>& values) {
   return std::as_bytes(std::span(values));
 }
 
-std::vector<double> values_of(const VariableStore& store) {
+std::vector<double> stored_values(const VariableStore& store) {
   std::vector<double> values(static_cast<std::size_t>(store.value_bytes()) / sizeof(double));
   std::vector<double> statistics(static_cast<std::size_t>(store.statistic_bytes()) /
                                  sizeof(double));
@@ -63,12 +63,12 @@ TEST(VariableStoreTest, ShardsUpdateAsOneOptimizerOverAllWould) {
       std::vector<double> expected = contents.values;
       const auto optimizer = make_host_optimizer(spec, 12, DataType::f64);
       for (int update = 0; update < 5; ++update) {
-        std::vector<double> gradients = gradients_of(12, update);
+        std::vector<double> gradients = update_of(12, update);
         EXPECT_EQ(store.update(bytes_of(gradients), bytes_of({0.5, 0})), update);
         optimizer->update({reinterpret_cast<std::byte*>(expected.data()), 12, DataType::f64},
                           {reinterpret_cast<std::byte*>(gradients.data()), 12, DataType::f64});
       }
-      EXPECT_EQ(values_of(store), expected) << spec.name << ", " << shards.size() << " shards";
+      EXPECT_EQ(stored_values(store), expected) << spec.name << ", " << shards.size() << " shards";
       EXPECT_THAT(store.contents().statistics, testing::ElementsAre(3.5, -2));
     }
   }
@@ -79,14 +79,14 @@ TEST(VariableStoreTest, AStoreMadeFromItsContentsGoesOnInTheSameBits) {
     VariableStore whole(contents_of({2, 7}, spec));
     auto parts = std::make_unique<VariableStore>(contents_of({2, 7}, spec));
     for (int update = 0; update < 6; ++update) {
-      const std::vector<double> gradients = gradients_of(9, update);
+      const std::vector<double> gradients = update_of(9, update);
       whole.update(bytes_of(gradients), bytes_of({0, 1}));
       parts->update(bytes_of(gradients), bytes_of({0, 1}));
       const StoreContents kept = parts->contents();
       EXPECT_EQ(kept.state.updates, spec.name == "adam" ? update + 1 : 0);  // sgd counts none
       EXPECT_EQ(kept.state.slots.size(), slot_names(spec).size());
       parts = std::make_unique<VariableStore>(kept);
-      EXPECT_EQ(values_of(*parts), values_of(whole)) << spec.name << " after " << update;
+      EXPECT_EQ(stored_values(*parts), stored_values(whole)) << spec.name << " after " << update;
     }
     EXPECT_EQ(parts->contents().statistics, whole.contents().statistics);
   }
@@ -97,7 +97,7 @@ TEST(VariableStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(store.update(bytes_of({1, 2, 3}), bytes_of({0, 0})), InvalidArgument);
   EXPECT_THROW(store.update(bytes_of({1, 2, 3, 4, 5}), bytes_of({0, 0})), InvalidArgument);
   EXPECT_THROW(store.update(bytes_of({1, 2, 3, 4}), bytes_of({0})), InvalidArgument);
-  EXPECT_THAT(values_of(store), testing::ElementsAre(0, 0.1, 0.2, testing::DoubleEq(0.3)));
+  EXPECT_THAT(stored_values(store), testing::ElementsAre(0, 0.1, 0.2, testing::DoubleEq(0.3)));
   StoreContents contents = contents_of({2, 2}, {});
   contents.values.pop_back();
   EXPECT_THROW(VariableStore{contents}, InvalidArgument);
@@ -116,7 +116,7 @@ TEST(OptimizerStateTest, AnOptimizerGoesOnFromItsStateInTheSameBits) {
             optimizer = make_host_optimizer(spec, 7, type);
             optimizer->set_state(state);
           }
-          std::vector<double> gradients = gradients_of(7, update);
+          std::vector<double> gradients = update_of(7, update);
           std::vector<float> narrow_gradients(gradients.begin(), gradients.end());
           const auto region = [&](std::vector<double>& wide, std::vector<float>& less) {
             return Region{type == DataType::f64 ? reinterpret_cast<std::byte*>(wide.data())

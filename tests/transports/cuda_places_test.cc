@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "transports/cuda/places.h"
 
@@ -10,13 +12,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string refusal(const std::string& text, int count) {
-  try {
-    parse_cuda_devices(text, count);
-  } catch (const Unavailable& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_devices(const std::string& text, int count) {
+  return refusal<Unavailable>([&] { parse_cuda_devices(text, count); });
 }
 
 TEST(CudaPlacesTest, NamesDevicesInBothSpellingsAndAllByDefault) {
@@ -26,13 +23,13 @@ TEST(CudaPlacesTest, NamesDevicesInBothSpellingsAndAllByDefault) {
 }
 
 TEST(CudaPlacesTest, SaysWhichDevicesThereAreForANameThatIsNone) {
-  EXPECT_THAT(refusal("gpu:4", 4),
+  EXPECT_THAT(refusal_of_devices("gpu:4", 4),
               HasSubstr("no device 'gpu:4'; this process sees gpu:0 to gpu:3"));
-  EXPECT_THAT(refusal("gpu:1", 1), HasSubstr("this process sees gpu:0"));
+  EXPECT_THAT(refusal_of_devices("gpu:1", 1), HasSubstr("this process sees gpu:0"));
   for (const char* name : {"tpu:0", "gpu:", "gpu:-1", "gpu:0x", "0,,1", "gpu:99999999999"}) {
-    EXPECT_NE(refusal(name, 2), "") << name;
+    EXPECT_NE(refusal_of_devices(name, 2), "") << name;
   }
-  EXPECT_THAT(refusal("gpu:0,gpu:0", 2), HasSubstr("named twice"));
+  EXPECT_THAT(refusal_of_devices("gpu:0,gpu:0", 2), HasSubstr("named twice"));
 }
 
 TEST(CudaPlacesTest, PutsNeighboursOnOneDeviceWhereRanksAreMore) {

@@ -41,22 +41,15 @@ class FickleEndpoint final : public WrappedEndpoint {
   RandomEngine engine_;
 };
 
-using Buffers = std::vector<std::vector<float>>;
-
-Region region_of(std::vector<float>& v) {
-  return {reinterpret_cast<std::byte*>(v.data()), static_cast<std::int64_t>(v.size()),
-          DataType::f32};
-}
-
 // Two replays in a row; in place, the second one sums what the first gave.
-Buffers play(const Schedule& schedule, Buffers inputs, ReduceOp op, bool in_place,
-             std::optional<int> seed) {
-  Buffers outputs = inputs;
+FloatBuffers play(const Schedule& schedule, FloatBuffers inputs, ReduceOp op, bool in_place,
+                  std::optional<int> seed) {
+  FloatBuffers outputs = inputs;
   on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> plain) {
     const Rank rank = plain->rank();
     FickleEndpoint endpoint(std::move(plain), seed);
-    const Region out = region_of(outputs[static_cast<std::size_t>(rank)]);
-    const Region in = in_place ? out : region_of(inputs[static_cast<std::size_t>(rank)]);
+    const Region out = float_region(outputs[static_cast<std::size_t>(rank)]);
+    const Region in = in_place ? out : float_region(inputs[static_cast<std::size_t>(rank)]);
     BoundPlan bound(Plan(schedule, rank, out.count, DataType::f32, op, in_place), endpoint);
     execute(bound, in, out);
     execute(bound, in, out);
@@ -71,13 +64,13 @@ TEST_P(EveryOrder, GivesTheBitsOfTheOrderOfThePlan) {
     const Schedule schedule = make_schedule(GetParam(), ranks);
     RandomEngine engine = random_engine(7, "every order");
     std::normal_distribution<float> normal;
-    Buffers inputs(static_cast<std::size_t>(ranks), std::vector<float>(5000));
+    FloatBuffers inputs(static_cast<std::size_t>(ranks), std::vector<float>(5000));
     for (auto& input : inputs) {
       for (float& x : input) x = normal(engine);
     }
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
       for (const bool in_place : {true, false}) {
-        const Buffers expected = play(schedule, inputs, op, in_place, std::nullopt);
+        const FloatBuffers expected = play(schedule, inputs, op, in_place, std::nullopt);
         for (int seed = 0; seed < 5; ++seed) {
           ASSERT_EQ(play(schedule, inputs, op, in_place, seed), expected)
               << ranks << " ranks, in place " << in_place << ", seed " << seed;
@@ -132,7 +125,7 @@ TEST(Execute, DoesWhatItCanBeforeItWaits) {
   std::vector<float> data(8000);
   OrphanedEndpoint endpoint(1, 8, 0);
   BoundPlan bound(Plan(tree, 1, std::ssize(data), DataType::f32, ReduceOp::sum, true), endpoint);
-  const Region region = region_of(data);
+  const Region region = float_region(data);
   EXPECT_THROW(execute(bound, region, region), TransportError);
   EXPECT_EQ(endpoint.sent_up, tree.chunks()) << "segments that reached the parent";
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "core/random.h"
 
@@ -11,13 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(const std::string& text) {
-  try {
-    parse_injected_faults(text);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_fault(const std::string& text) {
+  return refusal([&] { parse_injected_faults(text); });
 }
 
 int befallen(const InjectedFault& fault, int messages) {
@@ -46,16 +43,16 @@ TEST(InjectedFaultTest, EveryKeyIsRead) {
 }
 
 TEST(InjectedFaultTest, MistakesAreNamed) {
-  EXPECT_THAT(refusal("dorp"), HasSubstr("unknown fault 'dorp'. Did you mean 'drop'?"));
-  EXPECT_THAT(refusal("drop:rnk=1"), HasSubstr("unknown key 'rnk'. Did you mean 'rank'?"));
-  EXPECT_THAT(refusal("drop:rank=-1"), HasSubstr("rank must be a count"));
-  EXPECT_THAT(refusal("drop:chance=2"), HasSubstr("chance must be above 0"));
-  EXPECT_THAT(refusal("drop:chance=%"), HasSubstr("chance must be above 0"));
-  EXPECT_THAT(refusal("delay"), HasSubstr("a delay needs time="));
-  EXPECT_THAT(refusal("drop:time=1s"), HasSubstr("nothing else has one"));
-  EXPECT_THAT(refusal("kill"), HasSubstr("kill needs rank="));
-  EXPECT_THAT(refusal("drop:early"), HasSubstr("early is for kill and stop"));
-  EXPECT_THAT(refusal("drop,"), HasSubstr("nothing follows the comma"));
+  EXPECT_THAT(refusal_of_fault("dorp"), HasSubstr("unknown fault 'dorp'. Did you mean 'drop'?"));
+  EXPECT_THAT(refusal_of_fault("drop:rnk=1"), HasSubstr("unknown key 'rnk'. Did you mean 'rank'?"));
+  EXPECT_THAT(refusal_of_fault("drop:rank=-1"), HasSubstr("rank must be a count"));
+  EXPECT_THAT(refusal_of_fault("drop:chance=2"), HasSubstr("chance must be above 0"));
+  EXPECT_THAT(refusal_of_fault("drop:chance=%"), HasSubstr("chance must be above 0"));
+  EXPECT_THAT(refusal_of_fault("delay"), HasSubstr("a delay needs time="));
+  EXPECT_THAT(refusal_of_fault("drop:time=1s"), HasSubstr("nothing else has one"));
+  EXPECT_THAT(refusal_of_fault("kill"), HasSubstr("kill needs rank="));
+  EXPECT_THAT(refusal_of_fault("drop:early"), HasSubstr("early is for kill and stop"));
+  EXPECT_THAT(refusal_of_fault("drop,"), HasSubstr("nothing follows the comma"));
 }
 
 TEST(InjectedFaultTest, BefallsTheMessagesItNames) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
 #include "transports/nccl/settings.h"
 
@@ -13,13 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-std::string refusal(const std::string& spec) {
-  try {
-    parse_nccl_settings(spec);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_settings(const std::string& spec) {
+  return refusal([&] { parse_nccl_settings(spec); });
 }
 
 TEST(NcclSettingsTest, AreReadFromASpec) {
@@ -45,11 +42,12 @@ TEST(NcclSettingsTest, TakeABareAlgorithm) {
 }
 
 TEST(NcclSettingsTest, RefuseWhatNcclDoesNotHave) {
-  EXPECT_THAT(refusal("nccl:algo=rinng"), HasSubstr("algo is not 'rinng'. Did you mean"));
-  EXPECT_THAT(refusal("nccl:proto=l128"), HasSubstr("ll128"));
-  EXPECT_THAT(refusal("nccl:grahp"), HasSubstr("no option 'grahp'. Did you mean"));
-  EXPECT_THAT(refusal("nccl:ring:algo=tree"), HasSubstr("names two algorithms"));
-  EXPECT_THAT(refusal("nccl:parts=0"), HasSubstr("from 1 to"));
+  EXPECT_THAT(refusal_of_settings("nccl:algo=rinng"),
+              HasSubstr("algo is not 'rinng'. Did you mean"));
+  EXPECT_THAT(refusal_of_settings("nccl:proto=l128"), HasSubstr("ll128"));
+  EXPECT_THAT(refusal_of_settings("nccl:grahp"), HasSubstr("no option 'grahp'. Did you mean"));
+  EXPECT_THAT(refusal_of_settings("nccl:ring:algo=tree"), HasSubstr("names two algorithms"));
+  EXPECT_THAT(refusal_of_settings("nccl:parts=0"), HasSubstr("from 1 to"));
 }
 
 TEST(SharedGpuTest, MakesEveryRankAHostOfItsOwn) {

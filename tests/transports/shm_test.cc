@@ -21,11 +21,9 @@
 namespace collbench {
 namespace {
 
-using Buffers = std::vector<std::vector<float>>;
-
 // Small integers: their sum is exact in any order, so one reference serves every schedule.
-Buffers integer_inputs(int ranks, std::int64_t count) {
-  Buffers inputs(static_cast<std::size_t>(ranks));
+FloatBuffers integer_inputs(int ranks, std::int64_t count) {
+  FloatBuffers inputs(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     for (std::int64_t i = 0; i < count; ++i) {
       inputs[static_cast<std::size_t>(r)].push_back(static_cast<float>((i * 7 + r * 13) % 101));
@@ -34,7 +32,7 @@ Buffers integer_inputs(int ranks, std::int64_t count) {
   return inputs;
 }
 
-std::vector<float> exact_sum(const Buffers& inputs) {
+std::vector<float> exact_sum(const FloatBuffers& inputs) {
   std::vector<float> sum(inputs[0].size(), 0.0F);
   for (const auto& input : inputs) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += input[i];
@@ -42,25 +40,20 @@ std::vector<float> exact_sum(const Buffers& inputs) {
   return sum;
 }
 
-Region region_of(std::vector<float>& v) {
-  return {reinterpret_cast<std::byte*>(v.data()), static_cast<std::int64_t>(v.size()),
-          DataType::f32};
-}
-
-// Plays `schedule` on threads; the outputs of all ranks.
-Buffers play(const Schedule& schedule, Buffers inputs, ReduceOp op, bool in_place, int times = 2) {
-  const Buffers original = inputs;
-  Buffers outputs = inputs;
+FloatBuffers play_shared(const Schedule& schedule, FloatBuffers inputs, ReduceOp op, bool in_place,
+                         int times = 2) {
+  const FloatBuffers original = inputs;
+  FloatBuffers outputs = inputs;
   on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
     const auto r = static_cast<std::size_t>(endpoint->rank());
-    const Region in = region_of(in_place ? outputs[r] : inputs[r]);
+    const Region in = float_region(in_place ? outputs[r] : inputs[r]);
     const auto communicator = make_schedule_communicator(schedule, std::move(endpoint), "test");
     for (int i = 0; i < times; ++i) {
       // Replays start from the inputs again; the barrier keeps peers from reading half of that.
       communicator->barrier();
       if (in_place) outputs[r] = original[r];
       communicator->barrier();
-      communicator->all_reduce(in, region_of(outputs[r]), op);
+      communicator->all_reduce(in, float_region(outputs[r]), op);
     }
   });
   EXPECT_EQ(in_place ? original : inputs, original) << "an out-of-place input was written";
@@ -95,10 +88,10 @@ class EveryAlgorithm : public testing::TestWithParam<RegistryCase> {};
 TEST_P(EveryAlgorithm, SumsExactlyForAllCountsInAndOutOfPlace) {
   const Schedule schedule = make_schedule(GetParam().spec, GetParam().ranks);
   for (const std::int64_t count : {0, 1, 3, 17, 64, 1000, 40000}) {
-    const Buffers inputs = integer_inputs(schedule.ranks(), count);
+    const FloatBuffers inputs = integer_inputs(schedule.ranks(), count);
     const std::vector<float> expected = exact_sum(inputs);
     for (const bool in_place : {true, false}) {
-      const Buffers outputs = play(schedule, inputs, ReduceOp::sum, in_place);
+      const FloatBuffers outputs = play_shared(schedule, inputs, ReduceOp::sum, in_place);
       for (std::size_t r = 0; r < outputs.size(); ++r) {
         ASSERT_EQ(outputs[r], expected)
             << "rank " << r << ", count " << count << ", in place " << in_place;
@@ -112,13 +105,13 @@ TEST_P(EveryAlgorithm, GivesAllRanksTheSameBitsForInexactSumsAndAverages) {
   if (!verify_allreduce(schedule).replica_consistent) GTEST_SKIP() << "replica-inconsistent";
   RandomEngine engine = random_engine(7, "inexact");
   std::normal_distribution<float> normal;
-  Buffers inputs(static_cast<std::size_t>(schedule.ranks()), std::vector<float>(5000));
+  FloatBuffers inputs(static_cast<std::size_t>(schedule.ranks()), std::vector<float>(5000));
   for (auto& input : inputs) {
     for (float& x : input) x = normal(engine);
   }
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
-    const Buffers outputs = play(schedule, inputs, op, true);
-    const Buffers again = play(schedule, inputs, op, false);
+    const FloatBuffers outputs = play_shared(schedule, inputs, op, true);
+    const FloatBuffers again = play_shared(schedule, inputs, op, false);
     for (std::size_t r = 0; r < outputs.size(); ++r) {
       ASSERT_EQ(std::memcmp(outputs[r].data(), outputs[0].data(), 5000 * sizeof(float)), 0);
       ASSERT_EQ(std::memcmp(outputs[r].data(), again[r].data(), 5000 * sizeof(float)), 0)
@@ -157,12 +150,13 @@ TEST(Fusion, GivesTheSameBitsAsTheRoundsItReplaces) {
                                fused.partition());
       ASSERT_TRUE(Plan(fused, 0, 3000, DataType::f32, ReduceOp::sum, true).fusion());
       ASSERT_FALSE(Plan(stretched, 0, 3000, DataType::f32, ReduceOp::sum, true).fusion());
-      Buffers inputs(static_cast<std::size_t>(n), std::vector<float>(3000));
+      FloatBuffers inputs(static_cast<std::size_t>(n), std::vector<float>(3000));
       for (auto& input : inputs) {
         for (float& x : input) x = normal(engine);
       }
       for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::max}) {
-        ASSERT_EQ(play(fused, inputs, op, true), play(stretched, inputs, op, true)) << spec << n;
+        ASSERT_EQ(play_shared(fused, inputs, op, true), play_shared(stretched, inputs, op, true))
+            << spec << n;
       }
     }
   }
@@ -177,15 +171,16 @@ TEST(Fusion, ShowsSmallVectorsOfOneShotToAllAtOnceWithTheBitsOfDirect) {
     ASSERT_TRUE(fusion);
     EXPECT_EQ(fusion->rounds, 1);
     EXPECT_FALSE(Plan(one_shot, 0, 511, DataType::f32, ReduceOp::sum, true).fusion());
-    Buffers inputs(static_cast<std::size_t>(n), std::vector<float>(126));
+    FloatBuffers inputs(static_cast<std::size_t>(n), std::vector<float>(126));
     for (auto& input : inputs) {
       for (float& x : input) x = normal(engine);
     }
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::max}) {
       for (const bool in_place : {true, false}) {
-        const Buffers sums = play(one_shot, inputs, op, in_place);
-        ASSERT_EQ(sums, play(make_schedule("direct", n), inputs, op, in_place)) << n;
-        ASSERT_EQ(sums, play(make_schedule("direct", n, Bytes{504}), inputs, op, in_place)) << n;
+        const FloatBuffers sums = play_shared(one_shot, inputs, op, in_place);
+        ASSERT_EQ(sums, play_shared(make_schedule("direct", n), inputs, op, in_place)) << n;
+        ASSERT_EQ(sums, play_shared(make_schedule("direct", n, Bytes{504}), inputs, op, in_place))
+            << n;
       }
     }
   }
@@ -218,11 +213,11 @@ TEST(Plan, FoldsInterleavedRangesAsTheProofDoes) {
       collected_at_rank_0(4, 3, {add(1, 0), add(2, 2), add(3, 2), add(3, 0), add(2, 0), add(1, 1)});
   RandomEngine engine = random_engine(5, "interleaved");
   std::normal_distribution<float> normal;
-  Buffers x(4, std::vector<float>(3 * 64));
+  FloatBuffers x(4, std::vector<float>(3 * 64));
   for (auto& input : x) {
     for (float& value : input) value = normal(engine);
   }
-  const std::vector<float> sum = play(schedule, x, ReduceOp::sum, true)[0];
+  const std::vector<float> sum = play_shared(schedule, x, ReduceOp::sum, true)[0];
   for (std::size_t i = 0; i < 64; ++i) {
     ASSERT_EQ(sum[i], ((x[0][i] + x[1][i]) + x[3][i]) + x[2][i]);
     ASSERT_EQ(sum[64 + i], x[0][64 + i] + x[1][64 + i]);
@@ -259,7 +254,7 @@ TEST(ShmEndpoint, NamesTheRankThatNeverArrives) {
           std::vector<float> data(1000, 1.0F);
           const auto communicator =
               make_schedule_communicator(schedule, std::move(endpoint), "test");
-          communicator->all_reduce(region_of(data), region_of(data), ReduceOp::sum);
+          communicator->all_reduce(float_region(data), float_region(data), ReduceOp::sum);
         },
         options);
     FAIL() << "nothing was thrown";
@@ -282,7 +277,7 @@ TEST(ShmEndpoint, EndsEveryRankWhenOneFails) {
       const auto communicator = make_schedule_communicator(
           make_schedule("direct", 4), make_shm_endpoint({.world = world.get()}, r), "test");
       try {
-        communicator->all_reduce(region_of(data), region_of(data), ReduceOp::sum);
+        communicator->all_reduce(float_region(data), float_region(data), ReduceOp::sum);
       } catch (const TransportError& error) {
         if (std::string(error.what()).find("rank 3 was killed") != std::string::npos) ++failed;
       }
@@ -309,13 +304,13 @@ TEST(ShmEndpoint, RefusesMoreMessagesInARoundThanItHolds) {
 TEST(Communicator, BroadcastsFromAnyRoot) {
   for (const int n : {1, 2, 5, 8}) {
     for (Rank root = 0; root < n; ++root) {
-      Buffers data(static_cast<std::size_t>(n), std::vector<float>(1000, -1.0F));
+      FloatBuffers data(static_cast<std::size_t>(n), std::vector<float>(1000, -1.0F));
       data[static_cast<std::size_t>(root)].assign(1000, 42.0F);
       on_thread_ranks(n, [&](std::unique_ptr<Endpoint> endpoint) {
         auto& mine = data[static_cast<std::size_t>(endpoint->rank())];
         const auto communicator =
             make_schedule_communicator(make_schedule("ring", n), std::move(endpoint), "test");
-        communicator->broadcast(region_of(mine), root);
+        communicator->broadcast(float_region(mine), root);
       });
       for (const auto& mine : data) EXPECT_EQ(mine, std::vector<float>(1000, 42.0F));
     }

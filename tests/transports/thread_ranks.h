@@ -11,6 +11,13 @@
 
 namespace collbench {
 
+/// One vector per rank.
+using FloatBuffers = std::vector<std::vector<float>>;
+
+inline Region float_region(std::vector<float>& values) {
+  return {reinterpret_cast<std::byte*>(values.data()), std::ssize(values), DataType::f32};
+}
+
 /// Calls body(endpoint) for every rank; joins all, then rethrows the first rank's exception.
 inline void on_thread_ranks(int ranks, const std::function<void(std::unique_ptr<Endpoint>)>& body,
                             const ShmOptions& options = {.timeout = Seconds{20.0}}) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 CallOptions with_token(const std::string& token) { return {{token, {}}, Seconds{10}}; }
 
-std::string failure_of(Caller& caller, CallFailure expected, Seconds patience = Seconds{10}) {
+std::string failure_of_call(Caller& caller, CallFailure expected, Seconds patience = Seconds{10}) {
   try {
     caller.call("x", patience);
   } catch (const CallError& error) {
@@ -49,7 +49,7 @@ TEST(GrpcCallsTest, WhatAHandlerThrowsReachesTheCaller) {
     throw InvalidArgument("seven is too many");
   });
   const auto caller = network->reach("ps 0", server->address());
-  EXPECT_EQ(failure_of(*caller, CallFailure::refused), "seven is too many");
+  EXPECT_EQ(failure_of_call(*caller, CallFailure::refused), "seven is too many");
 }
 
 TEST(GrpcCallsTest, AbsentLateAndCancelledAreToldApart) {
@@ -60,16 +60,16 @@ TEST(GrpcCallsTest, AbsentLateAndCancelledAreToldApart) {
   });
   const std::string address = server->address();
   const auto caller = network->reach("ps 3", address);
-  EXPECT_THAT(failure_of(*caller, CallFailure::late, Seconds{0.2}), HasSubstr("ps 3"));
+  EXPECT_THAT(failure_of_call(*caller, CallFailure::late, Seconds{0.2}), HasSubstr("ps 3"));
   std::thread later([&] {
     std::this_thread::sleep_for(100ms);
     caller->cancel();
   });
-  failure_of(*caller, CallFailure::cancelled, Seconds{0});
+  failure_of_call(*caller, CallFailure::cancelled, Seconds{0});
   later.join();
   server.reset();
   const auto another = network->reach("ps 3", address);
-  EXPECT_THAT(failure_of(*another, CallFailure::absent), HasSubstr("ps 3 is not there"));
+  EXPECT_THAT(failure_of_call(*another, CallFailure::absent), HasSubstr("ps 3 is not there"));
 }
 
 TEST(GrpcCallsTest, AServerThatEndsIsLostToThoseThatWait) {
@@ -96,7 +96,7 @@ TEST(GrpcCallsTest, OnlyWhoKnowsTheTokenCallsAndIsCalled) {
   });
   for (const char* token : {"", "the token of thaT run"}) {
     const auto stranger = make_grpc_calls(with_token(token))->reach("ps 0", server->address());
-    EXPECT_THAT(failure_of(*stranger, CallFailure::refused), HasSubstr("the token differs"));
+    EXPECT_THAT(failure_of_call(*stranger, CallFailure::refused), HasSubstr("the token differs"));
   }
   EXPECT_EQ(handled, 0);
   ours->reach("ps 0", server->address())->call("x", Seconds{10});
