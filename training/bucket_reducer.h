@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "training/buckets.h"
+#include "training/step.h"
 #include "training/task_thread.h"
 #include "transports/communicator.h"
 
@@ -21,20 +22,15 @@ struct WireRule {
 /// Runs all that a replica's communicator does on one thread beside the replica's own, in the order
 /// started. Thread safety: one thread. Gradients of a bucket that was started belong to the reducer
 /// until wait().
-class BucketReducer {
+class BucketReducer final : public GradientSum {
  public:
   BucketReducer(Communicator& communicator, Region gradients, std::vector<Bucket> buckets,
                 const WireRule& rule);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Starts what is complete once the first `end` elements are.
-  void start_up_to(std::int64_t end);
-  struct Spent {
-    Seconds time{0};       // in all-reduces
-    Seconds processor{0};  // that their thread took meanwhile
-  };
-  /// Returns what was spent since the last call. Throws as Communicator does.
-  Spent wait();
+  void start_up_to(std::int64_t end) override;
+  /// Throws as Communicator does.
+  Spent wait() override;
   /// Other buckets from now on. Requires that none is started.
   void set_buckets(std::vector<Bucket> buckets);
   /// The least time of several all-reduces of the first `count` gradients, which are lost.

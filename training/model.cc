@@ -235,10 +235,7 @@ std::int64_t elements_of(const std::vector<Tensor>& tensors) {
   return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
 }
 
-std::int64_t parameters_of(const Model& model) {
-  const std::vector<Tensor> tensors = tensors_of(model);
-  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
-}
+std::int64_t parameters_of(const Model& model) { return elements_of(tensors_of(model)); }
 
 std::vector<double> initial_parameters(const Model& model, std::uint64_t seed) {
   std::vector<double> values(static_cast<std::size_t>(parameters_of(model)));

@@ -1,0 +1,78 @@
+#include "training/plan.h"
+
+#include <fmt/format.h>
+
+#include "core/available_memory.h"
+#include "core/error.h"
+#include "training/bucket_plan.h"
+#include "training/engines/engine.h"
+
+namespace collbench {
+
+std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
+  return InputContext{1, 0, replicas}.get_per_replica_batch_size(global_batch);
+}
+
+Bytes least_memory(const TrainingPlan& plan, int replicas) {
+  std::int64_t activations = 0;  // of one sample
+  SampleShape shape = plan.model.input;
+  for (const LayerSpec& layer : plan.model.layers) {
+    shape = output_of(layer, shape);
+    activations += shape.size();
+  }
+  const Bytes value{size_of(plan.type)};
+  const std::int64_t samples = per_replica_batch(plan.global_batch, replicas);
+  const Bytes one = Bytes{8} * parameters_of(plan.model) + value * 2 * parameters_of(plan.model) +
+                    value * samples * activations;
+  return one * replicas;
+}
+
+void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
+  require(replicas >= 1, fmt::format("training needs at least 1 replica, not {}", replicas));
+  require(plan.epochs >= 1, fmt::format("training takes at least 1 epoch, not {}", plan.epochs));
+  require(plan.steps >= 0, fmt::format("an epoch cannot have {} steps", plan.steps));
+  require(plan.global_batch >= 1,
+          fmt::format("a global batch is at least 1, not {}", plan.global_batch));
+  per_replica_batch(plan.global_batch, replicas);
+  require(data.shape == plan.model.input,
+          fmt::format("model {} takes samples of {}; those of {} are {}", plan.model.name,
+                      to_string(plan.model.input), data.description, to_string(data.shape)));
+  require(data.classes <= plan.model.classes,
+          fmt::format("model {} tells {} classes apart; {} has {}", plan.model.name,
+                      plan.model.classes, data.description, data.classes));
+  for (int replica = 0; replica < replicas; ++replica) {
+    InputPipeline(data, input_of(plan), replicas, replica);
+  }
+  check(plan.optimizer);
+  check_bucket_plan(plan.buckets, tensors_of(plan.model).size());
+  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  if (engine.make_world != nullptr &&
+      (plan.central || plan.mean_before_sum || size_of(plan.wire) < size_of(plan.type))) {
+    throw Unavailable(fmt::format(
+        "engine {} sums gradients on its devices as they are: no central storage, no mean before "
+        "the sum, no narrower wire type",
+        engine.name));
+  }
+  const Bytes needed = least_memory(plan, replicas);
+  const Bytes available = available_memory();
+  if (needed > available) {
+    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
+    throw Unavailable(fmt::format(
+        "{} replicas of {} need at least {:.1f} GiB of memory; {:.1f} GiB are available", replicas,
+        plan.model.name, gibibytes(needed), gibibytes(available)));
+  }
+}
+
+InputOptions input_of(const TrainingPlan& plan) {
+  // Replicas of a worker of parameter servers share its batches, from whatever files these are.
+  const bool shared = plan.replicas > 1 && plan.sharding == AutoShard::automatic;
+  return {plan.global_batch, plan.seed, shared ? AutoShard::data : plan.sharding,
+          plan.drop_remainder};
+}
+
+std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas) {
+  return plan.steps > 0 ? plan.steps
+                        : InputPipeline(data, input_of(plan), replicas, 0).steps_per_pass();
+}
+
+}  // namespace collbench
