@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <vector>
 
 #include "core/units.h"
-#include "training/buckets.h"
+#include "training/bucket_plan.h"
 #include "training/step.h"
 #include "training/task_thread.h"
 #include "transports/communicator.h"
@@ -36,7 +37,7 @@ class BucketReducer final : public GradientSum {
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
   Seconds cost_of(std::int64_t count);
   /// Runs another collective where the communicator is used, behind what was started.
-  void run(const std::function<void()>& task) { tasks_.wait(tasks_.start(task)); }
+  void run(const std::function<void()>& task) { tasks_.start(task).get(); }
 
  private:
   bool narrows() const { return size_of(rule_.type) < size_of(gradients_.type); }
@@ -47,7 +48,7 @@ class BucketReducer final : public GradientSum {
   std::vector<Bucket> buckets_;
   WireRule rule_;
   std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
-  std::vector<std::uint64_t> tickets_;
+  std::vector<std::future<void>> started_;
   Spent spent_;       // written by the lane, read when it is idle
   TaskThread tasks_;  // last: its thread ends before what its tasks use
 };

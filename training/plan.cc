@@ -9,10 +9,6 @@
 
 namespace collbench {
 
-std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
-  return InputContext{1, 0, replicas}.get_per_replica_batch_size(global_batch);
-}
-
 Bytes least_memory(const TrainingPlan& plan, int replicas) {
   std::int64_t activations = 0;  // of one sample
   SampleShape shape = plan.model.input;

@@ -46,10 +46,6 @@ InputOptions input_of(const TrainingPlan& plan);
 /// Throws as InputPipeline does.
 std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas);
 
-/// Throws InvalidArgument, in the words of TensorFlow's InputContext.get_per_replica_batch_size,
-/// unless the batch is a multiple of the number of replicas.
-std::int64_t per_replica_batch(std::int64_t global_batch, int replicas);
-
 /// What the replicas need at least: parameters, gradients, a copy in f64, and activations.
 Bytes least_memory(const TrainingPlan& plan, int replicas);
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "training/buckets.h"
+#include "training/bucket_plan.h"
 #include "training/data/dataset.h"
 #include "training/plan.h"
 #include "training/step.h"
