@@ -49,14 +49,22 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
         "the sum, no narrower wire type",
         engine.name));
   }
-  const Bytes needed = least_memory(plan, replicas);
-  const Bytes available = available_memory();
-  if (needed > available) {
-    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
-    throw Unavailable(fmt::format(
-        "{} replicas of {} need at least {:.1f} GiB of memory; {:.1f} GiB are available", replicas,
-        plan.model.name, gibibytes(needed), gibibytes(available)));
-  }
+  require_available(least_memory(plan, replicas),
+                    fmt::format("{} replicas of {}", replicas, plan.model.name));
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan& plan) {
+  return {{"model", plan.model.name},
+          {"data type", std::string(to_string(plan.type))},
+          {"learning rate", fmt::format("{}", plan.optimizer.learning_rate)},
+          {"momentum", fmt::format("{}", plan.optimizer.momentum)},
+          {"optimizer", plan.optimizer.name},
+          {"global batch", std::to_string(plan.global_batch)},
+          {"steps per epoch", std::to_string(plan.steps)},
+          {"seed", std::to_string(plan.seed)},
+          {"sharding", to_string(plan.sharding)},
+          {"drop remainder", plan.drop_remainder ? "yes" : "no"},
+          {"loss scaling", plan.loss_scaling == LossScaling::exact ? "exact" : "tf"}};
 }
 
 InputOptions input_of(const TrainingPlan& plan) {

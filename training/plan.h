@@ -42,6 +42,9 @@ struct TrainingPlan {
   std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
 };
 
+/// What decides how training goes on, by name: equal values of all make a resumption exact.
+std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan& plan);
+
 InputOptions input_of(const TrainingPlan& plan);
 /// Throws as InputPipeline does.
 std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas);

@@ -126,10 +126,7 @@ std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
   check(plan, world.ranks());
   const RankRange own = world.own_ranks();
   const Bytes needed = Bytes{elements_of(plan.tensors) * size_of(plan.type)} * own.count;
-  if (needed > available_memory()) {
-    throw Unavailable(fmt::format("the gradients of {} replicas take {}; {} are available",
-                                  own.count, to_string(needed), to_string(available_memory())));
-  }
+  require_available(needed, fmt::format("the gradients of {} replicas", own.count));
   std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(own.count));
   const auto run = [&](RankContext& context) {
     times[static_cast<std::size_t>(context.rank - own.first)] =

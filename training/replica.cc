@@ -24,12 +24,20 @@ struct StepOutcome {
   Rank stopped_by = -1;
 };
 
+Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
+                     Seconds elapsed) {
+  const auto count = static_cast<double>(samples);
+  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
+}
+
+/// Runs the epochs of a plan on one replica.
 class Replica final : private StepCompute {
  public:
   Replica(const TrainingPlan& plan, const Dataset& data, Communicator& communicator,
-          Communicator& summing)
+          Communicator& summing, const ReplicaHooks& hooks)
       : plan_(plan),
         communicator_(communicator),
+        hooks_(hooks),
         tensors_(tensors_of(plan.model)),
         local_(plan, data, communicator.ranks(), communicator.rank()),
         network_(local_.network()),
@@ -38,34 +46,66 @@ class Replica final : private StepCompute {
                  plan_buckets(tunes() ? "ddp" : plan.buckets, tensors_, size_of(plan.type), {}),
                  wire_rule()) {}
 
-  /// Continues from `start`, or from the beginning if it is null, once all replicas are equal.
-  void begin(const TrainingState* start) {
-    if (start != nullptr) {
-      load(*start, network_);
-      optimizer_->set_state(start->optimizer);
-      if (tunes() && !start->buckets.empty()) {
-        reducer_.set_buckets(start->buckets);
+  /// Goes on from hooks.start, or from the beginning, once all replicas are equal.
+  ReplicaReport train(const Dataset& held_out) {
+    begin();
+    const std::int64_t per_epoch = plan_.steps > 0 ? plan_.steps : local_.input().steps_per_pass();
+    report_.first_step = state_.step;
+    epoch_began_ = now();
+    while (state_.step < plan_.epochs * per_epoch && report_.stopped_by < 0) step(per_epoch);
+    report_.parameters = network_.copy_of_parameters();
+    report_.buckets = reducer_.buckets();
+    average_statistics();
+    if (communicator_.rank() == 0 && held_out.size() > 0) {
+      report_.held_out_accuracy = evaluate(network_, held_out, local_.input().largest()).accuracy;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void begin() {
+    if (hooks_.start != nullptr) {
+      state_ = *hooks_.start;
+      state_.finished = false;
+      load(state_, network_);
+      optimizer_->set_state(state_.optimizer);
+      if (tunes() && !state_.buckets.empty()) {
+        reducer_.set_buckets(state_.buckets);
         tuned_ = true;
       }
     }
-    const std::int64_t step = start == nullptr ? 0 : start->step;
-    reducer_.run([&] { require_equal_replicas(network_, tensors_, communicator_, step); });
+    reducer_.run([&] { require_equal_replicas(network_, tensors_, communicator_, state_.step); });
   }
 
-  std::int64_t steps_per_epoch() const {
-    return plan_.steps > 0 ? plan_.steps : local_.input().steps_per_pass();
-  }
-  const std::vector<Bucket>& buckets() const { return reducer_.buckets(); }
-  std::vector<double> parameters() const { return network_.copy_of_parameters(); }
-
-  StepTimes step(std::int64_t number, bool wants_to_stop, StepOutcome& outcome) {
-    step_ = number;
+  void step(std::int64_t per_epoch) {
     outcome_ = {};
-    wants_to_stop_ = wants_to_stop;
+    wants_to_stop_ = hooks_.stop_wanted && hooks_.stop_wanted();
     const StepTimes times = run_step(*this, reducer_, elements_of(tensors_), plan_.overlap);
-    outcome = outcome_;
+    report_.steps.push_back(times);
     if (tunes() && !tuned_ && tuner_.end_step()) tune();
-    return times;
+    ++state_.step;
+    report_.stopped_by = outcome_.stopped_by;
+    state_.epoch.loss += outcome_.score.loss;
+    state_.epoch.correct += outcome_.score.correct;
+    state_.epoch_samples += outcome_.samples;
+    samples_ += outcome_.samples;
+    if (hooks_.on_step) {
+      hooks_.on_step(progress_of(outcome_.score, state_.step, outcome_.samples, times.whole));
+    }
+    const bool epoch_ends = state_.step % per_epoch == 0;
+    if (epoch_ends) end_epoch(per_epoch);
+    state_.finished = state_.step == plan_.epochs * per_epoch;
+    const bool due = plan_.save_every > 0 ? state_.step % plan_.save_every == 0 : epoch_ends;
+    if (hooks_.save && (due || state_.finished || report_.stopped_by >= 0)) save();
+  }
+
+  void end_epoch(std::int64_t per_epoch) {
+    const Seconds began = std::exchange(epoch_began_, now());
+    report_.epochs.push_back(
+        progress_of(state_.epoch, per_epoch, state_.epoch_samples, epoch_began_ - began));
+    report_.epochs.back().samples = std::exchange(samples_, 0);
+    state_.epoch = {};
+    state_.epoch_samples = 0;
   }
 
   /// Makes the moving statistics of all replicas their mean.
@@ -75,16 +115,16 @@ class Replica final : private StepCompute {
     reducer_.run([&] { communicator_.all_reduce(statistics, statistics, ReduceOp::avg); });
   }
 
-  /// Saves on rank 0, and throws on every rank if that fails. `state` knows step and epoch.
-  void save(const std::function<void(const TrainingState&)>& save, TrainingState& state) {
+  /// Saves on rank 0, and throws on every rank if that fails.
+  void save() {
     average_statistics();
     std::exception_ptr failure;
     if (communicator_.rank() == 0) {
-      store(network_, state);
-      state.optimizer = optimizer_->state();
-      state.buckets = tuned_ ? reducer_.buckets() : std::vector<Bucket>();
+      store(network_, state_);
+      state_.optimizer = optimizer_->state();
+      state_.buckets = tuned_ ? reducer_.buckets() : std::vector<Bucket>();
       try {
-        save(state);
+        hooks_.save(state_);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -99,17 +139,12 @@ class Replica final : private StepCompute {
     if (failure) std::rethrow_exception(failure);
     if (failed != 0) {
       throw TransportError(
-          fmt::format("rank 0 could not save the state after step {}", state.step));
+          fmt::format("rank 0 could not save the state after step {}", state_.step));
     }
   }
 
-  double accuracy_on(const Dataset& held_out) {
-    return evaluate(network_, held_out, local_.input().largest()).accuracy;
-  }
-
- private:
   Seconds now() const override { return communicator_.now(); }
-  void read() override { outcome_.samples = local_.read(step_).all; }
+  void read() override { outcome_.samples = local_.read(state_.step).all; }
   void forward() override { outcome_.score = local_.forward(); }
   void backward(const GradientsReady& ready) override {
     const bool measures = tunes() && !tuned_ && local_.has_samples();
@@ -129,7 +164,7 @@ class Replica final : private StepCompute {
   void check() override {
     reducer_.run([&] {
       exchange();
-      require_equal_replicas(network_, tensors_, communicator_, step_ + 1);
+      require_equal_replicas(network_, tensors_, communicator_, state_.step + 1);
     });
   }
 
@@ -164,93 +199,21 @@ class Replica final : private StepCompute {
 
   const TrainingPlan& plan_;
   Communicator& communicator_;
+  const ReplicaHooks& hooks_;
   std::vector<Tensor> tensors_;
   LocalReplica local_;
   Network& network_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::int64_t step_ = 0;  // under way
   bool wants_to_stop_ = false;
   StepOutcome outcome_;
-  std::vector<double> sums_;
-  BucketTuner tuner_{tensors_};
-  bool tuned_ = false;
-  BucketReducer reducer_;
-};
-
-Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
-                     Seconds elapsed) {
-  const auto count = static_cast<double>(samples);
-  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
-}
-
-/// Runs the epochs of a plan on one replica.
-class ReplicaRun {
- public:
-  ReplicaRun(const TrainingPlan& plan, Replica& replica, Communicator& communicator,
-             const ReplicaHooks& hooks)
-      : plan_(plan),
-        replica_(replica),
-        communicator_(communicator),
-        hooks_(hooks),
-        steps_(replica.steps_per_epoch()),
-        last_(plan.epochs * steps_) {
-    if (hooks.start != nullptr) state_ = *hooks.start;
-    state_.finished = false;
-    report_.first_step = state_.step;
-  }
-
-  ReplicaReport finish() {
-    epoch_began_ = communicator_.now();
-    while (state_.step < last_ && report_.stopped_by < 0) step();
-    report_.parameters = replica_.parameters();
-    report_.buckets = replica_.buckets();
-    return std::move(report_);
-  }
-
- private:
-  void step() {
-    StepOutcome outcome;
-    const bool wants_to_stop = hooks_.stop_wanted && hooks_.stop_wanted();
-    report_.steps.push_back(replica_.step(state_.step, wants_to_stop, outcome));
-    ++state_.step;
-    report_.stopped_by = outcome.stopped_by;
-    state_.epoch.loss += outcome.score.loss;
-    state_.epoch.correct += outcome.score.correct;
-    state_.epoch_samples += outcome.samples;
-    samples_ += outcome.samples;
-    if (hooks_.on_step) {
-      hooks_.on_step(
-          progress_of(outcome.score, state_.step, outcome.samples, report_.steps.back().whole));
-    }
-    const bool epoch_ends = state_.step % steps_ == 0;
-    if (epoch_ends) end_epoch();
-    state_.finished = state_.step == last_;
-    const bool due = plan_.save_every > 0 ? state_.step % plan_.save_every == 0 : epoch_ends;
-    if (hooks_.save && (due || state_.finished || report_.stopped_by >= 0)) {
-      replica_.save(hooks_.save, state_);
-    }
-  }
-
-  void end_epoch() {
-    const Seconds now = communicator_.now();
-    report_.epochs.push_back(
-        progress_of(state_.epoch, steps_, state_.epoch_samples, now - epoch_began_));
-    report_.epochs.back().samples = std::exchange(samples_, 0);
-    epoch_began_ = now;
-    state_.epoch = {};
-    state_.epoch_samples = 0;
-  }
-
-  const TrainingPlan& plan_;
-  Replica& replica_;
-  Communicator& communicator_;
-  const ReplicaHooks& hooks_;
-  std::int64_t steps_;  // per epoch
-  std::int64_t last_;
   TrainingState state_;
   ReplicaReport report_;
   Seconds epoch_began_{0};    // or this run in the middle of it
   std::int64_t samples_ = 0;  // taken since then
+  std::vector<double> sums_;
+  BucketTuner tuner_{tensors_};
+  bool tuned_ = false;
+  BucketReducer reducer_;
 };
 
 }  // namespace
@@ -271,16 +234,10 @@ ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const
                             std::shared_ptr<void>* keep, Communicator* summing) {
   check(plan, data, communicator.ranks());
   if (hooks.on_thread) hooks.on_thread(communicator.rank());
-  const auto replica = std::make_shared<Replica>(plan, data, communicator,
-                                                 summing == nullptr ? communicator : *summing);
+  Communicator& sums = summing == nullptr ? communicator : *summing;
+  const auto replica = std::make_shared<Replica>(plan, data, communicator, sums, hooks);
   if (keep != nullptr) *keep = replica;
-  replica->begin(hooks.start);
-  ReplicaReport report = ReplicaRun(plan, *replica, communicator, hooks).finish();
-  replica->average_statistics();
-  if (communicator.rank() == 0 && held_out.size() > 0) {
-    report.held_out_accuracy = replica->accuracy_on(held_out);
-  }
-  return report;
+  return replica->train(held_out);
 }
 
 }  // namespace collbench

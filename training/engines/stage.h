@@ -8,6 +8,7 @@
 //   batch_norm, add, relu               ->  one stage with a shortcut and ReLU
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "training/model.h"
