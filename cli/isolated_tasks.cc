@@ -5,9 +5,13 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 
+#include "cli/remote.h"
+#include "cli/train_options.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/line_socket.h"
 
 namespace collbench {
@@ -50,6 +54,40 @@ void share_new_token() { setenv("COLLBENCH_JOB_TOKEN", random_token().c_str(), 1
 ChildProcess isolated_child(std::vector<std::string> variables) {
   variables.emplace_back("COLLBENCH_ISOLATE=false");
   return {own_command(), variables, false};
+}
+
+std::optional<TrainingWorkers> launched_workers(const Settings& settings) {
+  const std::optional<LaunchedWorker> worker = launched_here(settings);
+  if (!worker) return std::nullopt;
+  return TrainingWorkers{*worker, {}};
+}
+
+TrainingWorkers isolated_workers(const Settings& settings) {
+  require(!launched_here(settings),
+          "--isolate starts the workers itself; --hosts, TF_CONFIG or a "
+          "launcher has already named them");
+  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const int port = free_ports(1)[0];
+  share_new_token();
+  TrainingWorkers all{{"--isolate", 0, workers, {}, fmt::format("127.0.0.1:{}", port), false}, {}};
+  for (int rank = 1; rank < workers; ++rank) {
+    all.children.push_back(
+        isolated_child({fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", workers),
+                        "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port - 1)}));
+  }
+  return all;
+}
+
+int join_workers(const Settings& settings, TrainingWorkers workers,
+                 const std::function<int(JoinedWorld& world, const std::string& source)>& work) {
+  JoinedWorld world(join_spec_of(workers.self, settings));
+  // --isolate tells its processes by torchrun's variables, and overrides itself for them.
+  const int code = work(world, settings.given("isolate") ? "--isolate" : workers.self.source);
+  for (ChildProcess& child : workers.children) {
+    child.ended_within(
+        parse_positive_duration(settings.label("timeout"), settings.text("timeout")));
+  }
+  return code;
 }
 
 }  // namespace collbench

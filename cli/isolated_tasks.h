@@ -1,9 +1,15 @@
-// --isolate of `collbench train`: this command starts its other processes on this machine.
+// The workers of `collbench train` in several processes: those that a launcher started, or that
+// this command starts on this machine with --isolate.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/settings.h"
+#include "transports/world/joined_world.h"
+#include "transports/world/launch_sources.h"
 #include "transports/world/worker_process.h"
 
 namespace collbench {
@@ -16,5 +22,22 @@ void share_new_token();
 
 /// This process's own command without --isolate, with variables ("NAME=VALUE") of its own.
 ChildProcess isolated_child(std::vector<std::string> variables);
+
+/// This process as one of several workers, and those that it has started, which end with it.
+struct TrainingWorkers {
+  LaunchedWorker self;
+  std::vector<ChildProcess> children;
+};
+
+/// As launched_here(): nothing if this is the only worker. Throws as it does.
+std::optional<TrainingWorkers> launched_workers(const Settings& settings);
+/// Starts ranks 1 and up of as many as --workers on this machine, as processes with this one's
+/// command line; this one is rank 0. Throws InvalidArgument where they are launched already.
+TrainingWorkers isolated_workers(const Settings& settings);
+
+/// Joins the workers, runs `work` as one of them, and returns what it does once those that were
+/// started here have ended. `source` is who started this one.
+int join_workers(const Settings& settings, TrainingWorkers workers,
+                 const std::function<int(JoinedWorld& world, const std::string& source)>& work);
 
 }  // namespace collbench

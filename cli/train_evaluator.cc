@@ -16,6 +16,7 @@
 #include "training/checkpoint.h"
 #include "training/evaluation.h"
 #include "training/event_file.h"
+#include "training/local_replica.h"
 
 namespace collbench {
 namespace {
@@ -28,7 +29,7 @@ class Evaluator {
  public:
   explicit Evaluator(const Settings& settings)
       : plan_(plan_of(settings)), held_out_(samples_of(settings, plan_).held_out) {
-    network_ = find_engine(plan_.engine, plan_.type).make_network(plan_.model, batch, plan_.type);
+    network_ = make_network(plan_, batch);
     if (settings.given("tensorboard")) {
       events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
     }
@@ -43,8 +44,7 @@ class Evaluator {
       return std::nullopt;
     }
     const TrainingState state = decode_checkpoint(file, plan_, path);
-    network_->set_parameters(state.parameters);
-    set_values(network_->statistics(), state.statistics);
+    load(state, *network_);
     const Evaluation result = evaluate(*network_, held_out_, batch);
     std::cout << fmt::format("{:>8}{:>12.6f}{:>12.4f}\n", state.step, result.loss, result.accuracy)
               << std::flush;

@@ -10,6 +10,7 @@
 #include "cli/train_simulated.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/version.h"
 #include "training/engines/engine.h"
 
 namespace collbench {
@@ -179,6 +180,27 @@ Samples samples_of(const Settings& settings, const TrainingPlan& plan) {
     return synthetic_dataset(plan.model.input, plan.model.classes, size, plan.seed, name);
   };
   return {part("train", count), part("test", std::max<std::int64_t>(1, count / 4))};
+}
+
+std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& plan,
+                                  const Samples& samples) {
+  std::vector<NamedValue> values = settings_of(plan);
+  std::string tensors = to_string(plan.model.input);
+  for (const Tensor& tensor : tensors_of(plan.model)) {
+    tensors += fmt::format(" {}:{}", tensor.name, tensor.count);
+  }
+  values.insert(values.begin(), {"version", std::string(collbench_version())});
+  values.insert(values.end(), {{"tensors", tensors},
+                               {"engine", std::string(find_engine(plan.engine, plan.type).name)},
+                               {"epochs", std::to_string(plan.epochs)},
+                               {"algorithm", gradient_algorithm(settings)},
+                               {"data", samples.train.description},
+                               {"digest of the data", digest_of(samples.train)}});
+  for (const char* name : {"replicas", "wire", "buckets", "checkpoint", "save-every"}) {
+    values.emplace_back(name, settings.text(name));
+  }
+  values.emplace_back("resume", settings.flag("resume") ? "yes" : "no");
+  return values;
 }
 
 }  // namespace collbench

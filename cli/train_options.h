@@ -5,10 +5,12 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/settings.h"
 #include "training/data/dataset.h"
-#include "training/replica.h"
+#include "training/plan.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 
@@ -31,5 +33,9 @@ struct Samples {
 };
 /// Read from --data, or synthetic. Throws as the readers of training/data/dataset.h do.
 Samples samples_of(const Settings& settings, const TrainingPlan& plan);
+
+/// What all workers of a run must have in common, in the order in which a difference is told.
+std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& plan,
+                                  const Samples& samples);
 
 }  // namespace collbench

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
+#include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
-#include "cli/train_cluster.h"
 #include "cli/train_options.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
@@ -142,18 +142,17 @@ void replay_here(const Settings& settings) {
 }  // namespace
 
 int train_replay(const Settings& settings) {
-  std::vector<ChildProcess> children;
-  const std::optional<TrainCluster> cluster =
-      settings.flag("isolate") ? isolated_cluster(settings, children) : train_cluster(settings);
-  if (!cluster) {
+  std::optional<TrainingWorkers> workers =
+      settings.flag("isolate") ? isolated_workers(settings) : launched_workers(settings);
+  if (!workers) {
     replay_here(settings);
     return exit_ok;
   }
-  require(!cluster->evaluator, "a replay has nothing to evaluate");
-  JoinedWorld world(cluster->job);
-  replay_as_one_of(world, settings);
-  for (ChildProcess& child : children) child.ended_within(cluster->job.timeout);
-  return exit_ok;
+  require(!workers->self.evaluator, "a replay has nothing to evaluate");
+  return join_workers(settings, std::move(*workers), [&](JoinedWorld& world, const std::string&) {
+    replay_as_one_of(world, settings);
+    return exit_ok;
+  });
 }
 
 int write_profile(const Settings& settings) {

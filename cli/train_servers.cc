@@ -15,7 +15,6 @@
 #include "cli/isolated_tasks.h"
 #include "cli/remote.h"
 #include "cli/terminal.h"
-#include "cli/train_agreement.h"
 #include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
@@ -94,11 +93,7 @@ int train_server_threads(const Settings& settings) {
   const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
   const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
   TrainSession session(settings, plan, true);
-  const Samples samples = samples_of(settings, plan);
-  check(plan, samples.train, plan.replicas);
-  session.resume(session.file_to_resume());
-  session.begin(steps_per_epoch(plan, samples.train, plan.replicas));
-  watch_interrupts();
+  const Samples samples = session.prepare(plan.replicas);
   ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
                                                samples.held_out, session.hooks());
   return report_servers(settings, plan, samples, session, report);
@@ -120,7 +115,7 @@ PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
                          const Samples& samples) {
   PlanValues values = values_of(settings, plan, samples);
   std::erase_if(values, [](const auto& row) {  // what only the chief does
-    return row.first.starts_with("checkpoint") || row.first == "resume";
+    return row.first == "checkpoint" || row.first == "save-every" || row.first == "resume";
   });
   return values;
 }
@@ -128,10 +123,7 @@ PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
 int run_chief(const Settings& settings, const Task& task) {
   const TrainingPlan plan = server_plan_of(settings);
   TrainSession session(settings, plan, true);
-  const Samples samples = samples_of(settings, plan);
-  check(plan, samples.train, plan.replicas);
-  session.resume(session.file_to_resume());
-  session.begin(steps_per_epoch(plan, samples.train, plan.replicas));
+  const Samples samples = session.prepare(plan.replicas);
   const auto network = network_of(task.job);
   ServerReport report =
       coordinate(plan, task.run, agreed_values(settings, plan, samples), samples.train,

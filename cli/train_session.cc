@@ -68,6 +68,15 @@ void TrainSession::begin(std::int64_t steps_per_epoch) {
   }
 }
 
+Samples TrainSession::prepare(int replicas) {
+  Samples samples = samples_of(settings_, plan_);
+  check(plan_, samples.train, replicas);
+  resume(file_to_resume());
+  begin(collbench::steps_per_epoch(plan_, samples.train, replicas));
+  watch_interrupts();
+  return samples;
+}
+
 ReplicaHooks TrainSession::hooks() {
   ReplicaHooks hooks;
   hooks.stop_wanted = [] { return !interrupted_by().empty(); };

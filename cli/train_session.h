@@ -29,6 +29,9 @@ class TrainSession {
   void resume(const std::string& file);
   /// Says on standard error where the run goes on. Call once the data are known.
   void begin(std::int64_t steps_per_epoch);
+  /// All of the above for a run of `replicas` in this process, or of this chief; returns its data.
+  /// Throws as samples_of() and check() do.
+  Samples prepare(int replicas);
 
   ReplicaHooks hooks();
   /// Clears the line and notes the result; returns the exit code: 143 or 130 if this rank was

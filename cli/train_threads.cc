@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/interrupt.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
 #include "cli/train_workers.h"
@@ -77,11 +76,7 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
   }
   per_replica_batch(plan.global_batch, workers);
   TrainSession session(settings, plan, true);
-  const Samples samples = samples_of(settings, plan);
-  check(plan, samples.train, workers);
-  session.resume(session.file_to_resume());
-  session.begin(steps_per_epoch(plan, samples.train, workers));
-  watch_interrupts();
+  const Samples samples = session.prepare(workers);
   ReplicaHooks hooks = session.hooks();
   if (!cores.empty()) {
     hooks.on_thread = [&cores](Rank rank) { pin_to_core(rank, cores); };

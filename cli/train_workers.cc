@@ -2,14 +2,14 @@
 
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/interrupt.h"
+#include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
-#include "cli/train_agreement.h"
-#include "cli/train_cluster.h"
 #include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
@@ -26,7 +26,7 @@ namespace collbench {
 namespace {
 
 /// The work of one of several workers. Returns the exit code.
-int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Settings& settings) {
+int train_as_one_of(JoinedWorld& workers, const std::string& source, const Settings& settings) {
   TrainingPlan plan;
   Samples samples;
   std::string algorithm;
@@ -69,43 +69,35 @@ int train_as_one_of(JoinedWorld& workers, const TrainCluster& cluster, const Set
     std::cerr << fmt::format(
         "{}trained {} steps as worker {} of {} (by {}); rank 0 has the "
         "figures\n",
-        speaker(), reports[0].steps.size(), workers.rank(), workers.ranks(), cluster.source);
+        speaker(), reports[0].steps.size(), workers.rank(), workers.ranks(), source);
   }
   return code;
 }
 
-}  // namespace
-
-namespace {
-
-int train_joined(const Settings& settings, const TrainCluster& cluster,
-                 std::vector<ChildProcess>& children) {
+int train_joined(const Settings& settings, TrainingWorkers workers) {
   watch_interrupts();
-  JoinedWorld workers(cluster.job);
-  const int code = train_as_one_of(workers, cluster, settings);
-  for (ChildProcess& child : children) child.ended_within(cluster.job.timeout);
-  return code;
+  return join_workers(settings, std::move(workers),
+                      [&](JoinedWorld& world, const std::string& source) {
+                        return train_as_one_of(world, source, settings);
+                      });
 }
 
 }  // namespace
 
 int train_workers(const Settings& settings) {
-  std::vector<ChildProcess> children;
-  const std::optional<TrainCluster> cluster =
-      settings.flag("isolate") ? isolated_cluster(settings, children) : train_cluster(settings);
-  if (!cluster) {  // as in TensorFlow, which says nothing
+  if (settings.flag("isolate")) return train_joined(settings, isolated_workers(settings));
+  std::optional<TrainingWorkers> workers = launched_workers(settings);
+  if (!workers) {  // as in TensorFlow, which says nothing
     std::cerr << "collbench: no TF_CONFIG, launcher or --hosts: this is the only worker\n";
     return train_threads(settings, plan_of(settings), 1, gradient_algorithm(settings), {});
   }
-  if (cluster->evaluator) return evaluate_checkpoints(settings);
-  return train_joined(settings, *cluster, children);
+  if (workers->self.evaluator) return evaluate_checkpoints(settings);
+  return train_joined(settings, std::move(*workers));
 }
 
 int train_in_processes(const Settings& settings) {
-  std::vector<ChildProcess> children;
-  std::optional<TrainCluster> cluster = train_cluster(settings);
-  if (!cluster) cluster = isolated_cluster(settings, children);
-  return train_joined(settings, *cluster, children);
+  std::optional<TrainingWorkers> workers = launched_workers(settings);
+  return train_joined(settings, workers ? std::move(*workers) : isolated_workers(settings));
 }
 
 }  // namespace collbench

@@ -5,7 +5,10 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
 #include <sys/resource.h>
+
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -51,6 +54,14 @@ Bytes available_memory() {
     if (amount) least.count = std::min(least.count, *amount);
   }
   return least;
+}
+
+void require_available(Bytes needed, const std::string& subject) {
+  const Bytes available = available_memory();
+  if (needed <= available) return;
+  const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
+  throw Unavailable(fmt::format("{} need at least {:.1f} GiB of memory; {:.1f} GiB are available",
+                                subject, gibibytes(needed), gibibytes(available)));
 }
 
 std::string cgroup_folder() {

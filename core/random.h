@@ -13,4 +13,9 @@ using RandomEngine = std::mt19937_64;
 /// Equal arguments give equal streams on every machine; distinct purposes are independent.
 RandomEngine random_engine(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
 
+/// In [0, 1), the same on every machine.
+inline double uniform(RandomEngine& engine) {
+  return static_cast<double>(engine() >> 11) * 0x1p-53;
+}
+
 }  // namespace collbench

@@ -17,20 +17,28 @@
 //   end(k, j) = min over i of max(end(k-1, i), r(j) + k L) + c(i, j),
 //
 // because ending earlier never delays what follows.
-// Sources: PyTorch, torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size();
+// Sources: PyTorch, torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size(),
+// and reducer.hpp, kDefaultFirstBucketBytes and kDefaultBucketBytesCap;
 // TensorFlow, tensorflow/python/distribute/cross_device_utils.py, group_by_size().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/units.h"
-#include "training/buckets.h"
 #include "training/model.h"
 
 namespace collbench {
+
+/// Consecutive tensors of the flat gradient that are all-reduced in one call. All ranks start the
+/// same buckets in the same order, because the order is that of the flat vector.
+struct Bucket {
+  std::int64_t first = 0;  // element of the flat vector
+  std::int64_t count = 0;
+};
 
 /// Time of one all-reduce of so many bytes per rank.
 using AllReduceCost = std::function<Seconds(Bytes)>;

@@ -47,16 +47,16 @@ Seconds BucketReducer::cost_of(std::int64_t count) {
 }
 
 void BucketReducer::start_up_to(std::int64_t end) {
-  while (tickets_.size() < buckets_.size()) {
-    const Bucket bucket = buckets_[tickets_.size()];
+  while (started_.size() < buckets_.size()) {
+    const Bucket bucket = buckets_[started_.size()];
     if (bucket.first + bucket.count > end) return;
-    tickets_.push_back(tasks_.start([this, bucket] { reduce(bucket); }));
+    started_.push_back(tasks_.start([this, bucket] { reduce(bucket); }));
   }
 }
 
 BucketReducer::Spent BucketReducer::wait() {
-  for (const std::uint64_t ticket : tickets_) tasks_.wait(ticket);
-  tickets_.clear();
+  for (std::future<void>& bucket : started_) bucket.get();
+  started_.clear();
   return std::exchange(spent_, {});
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <vector>
 
 #include "core/units.h"
-#include "training/buckets.h"
+#include "training/bucket_plan.h"
+#include "training/step.h"
 #include "training/task_thread.h"
 #include "transports/communicator.h"
 
@@ -21,26 +23,21 @@ struct WireRule {
 /// Runs all that a replica's communicator does on one thread beside the replica's own, in the order
 /// started. Thread safety: one thread. Gradients of a bucket that was started belong to the reducer
 /// until wait().
-class BucketReducer {
+class BucketReducer final : public GradientSum {
  public:
   BucketReducer(Communicator& communicator, Region gradients, std::vector<Bucket> buckets,
                 const WireRule& rule);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Starts what is complete once the first `end` elements are.
-  void start_up_to(std::int64_t end);
-  struct Spent {
-    Seconds time{0};       // in all-reduces
-    Seconds processor{0};  // that their thread took meanwhile
-  };
-  /// Returns what was spent since the last call. Throws as Communicator does.
-  Spent wait();
+  void start_up_to(std::int64_t end) override;
+  /// Throws as Communicator does.
+  Spent wait() override;
   /// Other buckets from now on. Requires that none is started.
   void set_buckets(std::vector<Bucket> buckets);
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
   Seconds cost_of(std::int64_t count);
   /// Runs another collective where the communicator is used, behind what was started.
-  void run(const std::function<void()>& task) { tasks_.wait(tasks_.start(task)); }
+  void run(const std::function<void()>& task) { tasks_.start(task).get(); }
 
  private:
   bool narrows() const { return size_of(rule_.type) < size_of(gradients_.type); }
@@ -51,7 +48,7 @@ class BucketReducer {
   std::vector<Bucket> buckets_;
   WireRule rule_;
   std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
-  std::vector<std::uint64_t> tickets_;
+  std::vector<std::future<void>> started_;
   Spent spent_;       // written by the lane, read when it is idle
   TaskThread tasks_;  // last: its thread ends before what its tasks use
 };

@@ -29,21 +29,6 @@ constexpr const char* format = "collbench checkpoint 1";
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view suffix = ".safetensors";
 
-/// What decides how training goes on; equal values of all of them make a resumption exact.
-std::map<std::string, std::string> settings_of(const TrainingPlan& plan) {
-  return {{"model", plan.model.name},
-          {"data type", std::string(to_string(plan.type))},
-          {"optimizer", plan.optimizer.name},
-          {"learning rate", fmt::format("{}", plan.optimizer.learning_rate)},
-          {"momentum", fmt::format("{}", plan.optimizer.momentum)},
-          {"global batch", std::to_string(plan.global_batch)},
-          {"steps per epoch", std::to_string(plan.steps)},
-          {"seed", std::to_string(plan.seed)},
-          {"sharding", to_string(plan.sharding)},
-          {"drop remainder", plan.drop_remainder ? "yes" : "no"},
-          {"loss scaling", plan.loss_scaling == LossScaling::exact ? "exact" : "tf"}};
-}
-
 /// One tensor of the file and where its values stand in the state.
 struct StateSlice {
   std::string name;
@@ -188,7 +173,7 @@ std::map<std::int64_t, std::string> files_in(const std::string& folder) {
 
 std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& state) {
   SafeTensors file;
-  file.metadata = settings_of(plan);
+  for (const auto& [key, value] : settings_of(plan)) file.metadata[key] = value;
   file.metadata["format"] = format;
   file.metadata["step"] = std::to_string(state.step);
   file.metadata["updates"] = std::to_string(state.optimizer.updates);

@@ -235,10 +235,7 @@ std::int64_t elements_of(const std::vector<Tensor>& tensors) {
   return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
 }
 
-std::int64_t parameters_of(const Model& model) {
-  const std::vector<Tensor> tensors = tensors_of(model);
-  return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
-}
+std::int64_t parameters_of(const Model& model) { return elements_of(tensors_of(model)); }
 
 std::vector<double> initial_parameters(const Model& model, std::uint64_t seed) {
   std::vector<double> values(static_cast<std::size_t>(parameters_of(model)));
@@ -248,8 +245,7 @@ std::vector<double> initial_parameters(const Model& model, std::uint64_t seed) {
     if (tensor.limit == 0) continue;
     RandomEngine random = random_engine(seed, "weights", static_cast<std::uint64_t>(tensor.layer));
     for (std::int64_t i = 0; i < tensor.count; ++i) {
-      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;  // in [0, 1)
-      values[static_cast<std::size_t>(tensor.first + i)] = tensor.limit * (2 * unit - 1);
+      values[static_cast<std::size_t>(tensor.first + i)] = tensor.limit * (2 * uniform(random) - 1);
     }
   }
   return values;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,10 +14,6 @@
 
 namespace collbench {
 namespace {
-
-std::int64_t elements_of(const ReplayPlan& plan) {
-  return plan.tensors.empty() ? 0 : plan.tensors.back().first + plan.tensors.back().count;
-}
 
 /// A number as it is stored in `type`.
 std::vector<std::byte> stored(float value, DataType type) {
@@ -35,40 +30,22 @@ std::vector<std::byte> stored(float value, DataType type) {
   return bytes;
 }
 
-class ReplayRank {
+class ReplayRank final : private StepCompute {
  public:
   ReplayRank(const ReplayPlan& plan, Communicator& communicator)
       : plan_(plan),
         communicator_(communicator),
         one_(stored(1, plan.type)),
         sum_(stored(static_cast<float>(communicator.ranks()), plan.type)),
-        gradients_(static_cast<std::size_t>(elements_of(plan) * size_of(plan.type))),
-        reducer_(communicator, {gradients_.data(), elements_of(plan), plan.type}, plan.buckets,
-                 {.type = plan.wire}) {}
+        gradients_(static_cast<std::size_t>(elements_of(plan.tensors) * size_of(plan.type))),
+        reducer_(communicator, {gradients_.data(), elements_of(plan.tensors), plan.type},
+                 plan.buckets, {.type = plan.wire}) {}
 
   StepTimes step() {
-    StepTimes times;
     for (auto to = gradients_.begin(); to != gradients_.end();) {
       to = std::copy(one_.begin(), one_.end(), to);
     }
-    const Seconds begin = communicator_.now();
-    Seconds last = begin;
-    const auto lap = [&] {
-      const Seconds before = std::exchange(last, communicator_.now());
-      return last - before;
-    };
-    due_ = std::chrono::steady_clock::now();
-    wait_for(plan_.compute.forward());
-    times.forward = lap();
-    backward();
-    times.backward = lap();
-    reducer_.start_up_to(elements_of(plan_));
-    times.communication = reducer_.wait().time;
-    times.exposed = lap();
-    due_ = std::chrono::steady_clock::now();
-    wait_for(plan_.compute.optimizer);
-    times.optimizer = lap();
-    times.whole = last - begin;
+    const StepTimes times = run_step(*this, reducer_, elements_of(plan_.tensors), plan_.overlap);
     require_sums();
     return times;
   }
@@ -79,30 +56,28 @@ class ReplayRank {
   }
 
  private:
+  Seconds now() const override { return communicator_.now(); }
+  void forward() override {
+    due_ = std::chrono::steady_clock::now();
+    wait_for(plan_.compute.forward());
+  }
+  void backward(const GradientsReady& ready) override {
+    play_backward(
+        plan_.compute, plan_.tensors, [this](int, Seconds work) { wait_for(work); },
+        [&ready](const Tensor& tensor) { ready(tensor.first + tensor.count); });
+  }
+  void update() override {
+    due_ = std::chrono::steady_clock::now();
+    wait_for(plan_.compute.optimizer);
+  }
+
   void wait_for(Seconds work) {
     due_ += std::chrono::duration_cast<std::chrono::steady_clock::duration>(work);
     std::this_thread::sleep_until(due_);
   }
 
-  void backward() {
-    std::size_t tensor = 0;
-    for (std::size_t layer = plan_.compute.layers.size(); layer-- > 0;) {
-      wait_for(plan_.compute.layers[layer].weight);
-      const std::size_t before = tensor;
-      while (tensor < plan_.tensors.size() &&
-             plan_.tensors[tensor].layer == static_cast<int>(layer)) {
-        ++tensor;
-      }
-      if (plan_.overlap && tensor > before) {
-        const Tensor& last = plan_.tensors[tensor - 1];
-        reducer_.start_up_to(last.first + last.count);
-      }
-      wait_for(plan_.compute.layers[layer].input);
-    }
-  }
-
   void require_sums() const {
-    for (std::int64_t i = 0; i < elements_of(plan_); ++i) {
+    for (std::int64_t i = 0; i < elements_of(plan_.tensors); ++i) {
       const auto element = gradients_.begin() + i * std::ssize(sum_);
       if (std::equal(sum_.begin(), sum_.end(), element)) continue;
       throw WrongResult(fmt::format("rank {}: element {} of the gradients is not the sum, {}",
@@ -150,11 +125,8 @@ std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
                                            const WorldSpec& spec) {
   check(plan, world.ranks());
   const RankRange own = world.own_ranks();
-  const Bytes needed = Bytes{elements_of(plan) * size_of(plan.type)} * own.count;
-  if (needed > available_memory()) {
-    throw Unavailable(fmt::format("the gradients of {} replicas take {}; {} are available",
-                                  own.count, to_string(needed), to_string(available_memory())));
-  }
+  const Bytes needed = Bytes{elements_of(plan.tensors) * size_of(plan.type)} * own.count;
+  require_available(needed, fmt::format("the gradients of {} replicas", own.count));
   std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(own.count));
   const auto run = [&](RankContext& context) {
     times[static_cast<std::size_t>(context.rank - own.first)] =

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "training/bucket_plan.h"
-#include "training/replica.h"
 #include "training/simulated/compute.h"
+#include "training/step.h"
 #include "transports/world/world.h"
 
 namespace collbench {

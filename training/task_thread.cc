@@ -14,25 +14,14 @@ TaskThread::~TaskThread() {
   thread_.join();
 }
 
-std::uint64_t TaskThread::start(std::function<void()> task) {
-  std::uint64_t ticket = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(task));
-    ticket = ++started_;
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  }
+std::future<void> TaskThread::start(std::function<void()> task) {
+  std::packaged_task<void()> queued(std::move(task));
+  std::future<void> done = queued.get_future();
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(queued));
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   changed_.notify_all();
-  return ticket;
-}
-
-void TaskThread::wait(std::uint64_t ticket) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return finished_.contains(ticket); });
-  const std::exception_ptr failure = finished_.at(ticket);
-  finished_.erase(ticket);
-  lock.unlock();
-  if (failure) std::rethrow_exception(failure);
+  return done;
 }
 
 void TaskThread::run() {
@@ -40,18 +29,11 @@ void TaskThread::run() {
   while (true) {
     changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    const std::function<void()> task = std::move(queue_.front());
+    std::packaged_task<void()> task = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-      task();
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    task();
     lock.lock();
-    finished_[++ended_] = failure;
-    changed_.notify_all();
   }
 }
 

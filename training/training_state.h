@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "training/buckets.h"
+#include "training/bucket_plan.h"
 #include "training/engines/engine.h"
 #include "training/optimizer.h"
 

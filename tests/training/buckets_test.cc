@@ -1,11 +1,10 @@
-#include "training/buckets.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/training/small_models.h"
 
 #include "core/error.h"
+#include "training/bucket_plan.h"
 
 namespace collbench {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 std::vector<std::int64_t> bytes_of(const std::string& rule, const Model& model) {
   std::vector<std::int64_t> bytes;
   std::int64_t next = 0;
-  for (const Bucket& bucket : make_buckets(tensors_of(model), 4, parse_bucket_rule(rule))) {
+  for (const Bucket& bucket : plan_buckets(rule, tensors_of(model), 4, {})) {
     EXPECT_EQ(bucket.first, next);
     next += bucket.count;
     bytes.push_back(4 * bucket.count);
@@ -44,7 +43,7 @@ TEST(BucketsTest, PacksOfTensorFlowCloseOnceTheyExceedTheirSize) {
 
 TEST(BucketsTest, RefusesWhatIsNoRule) {
   for (const char* text : {"dpp", "0", "-1", "", "tf:", "tf:x", "tf:-1"}) {
-    EXPECT_THAT([&] { parse_bucket_rule(text); },
+    EXPECT_THAT([&] { check_bucket_plan(text, 1); },
                 testing::ThrowsMessage<InvalidArgument>(
                     testing::HasSubstr("buckets are auto, ddp, ddp-initial, tf, tf:SIZE,")))
         << text;

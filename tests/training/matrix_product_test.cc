@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "training/engines/matrix_product_table.h"
+#include "training/engines/layer_kernels.h"
 
 namespace collbench {
 namespace {
@@ -40,13 +40,13 @@ void expect_product(std::int64_t rows, std::int64_t columns, std::int64_t depth,
 }
 
 TEST(MatrixProductTest, IsTheDefinitionForTilesAndEdges) {
-  for (const ProductTable& table : usable_products()) {
+  for (const LayerKernels& kernels : usable_layer_kernels()) {
     for (const std::int64_t rows : {1, 3, 8, 19}) {
       for (const std::int64_t columns : {1, 7, 8, 32, 45}) {
         for (const std::int64_t depth : {0, 1, 5}) {
           for (const bool transposed : {false, true}) {
-            expect_product<float>(rows, columns, depth, transposed, table.f32);
-            expect_product<double>(rows, columns, depth, transposed, table.f64);
+            expect_product<float>(rows, columns, depth, transposed, kernels.product_f32);
+            expect_product<double>(rows, columns, depth, transposed, kernels.product_f64);
           }
         }
       }

@@ -41,9 +41,8 @@ TEST(ShardingTest, DataSlicesAreEqualButForTheLast) {
 }
 
 TEST(ShardingTest, AnIndivisibleBatchIsRefusedInTensorFlowsWords) {
-  const InputContext context{2, 1, 4};
-  EXPECT_EQ(context.get_per_replica_batch_size(64), 16);
-  EXPECT_THAT([&] { context.get_per_replica_batch_size(30); },
+  EXPECT_EQ(per_replica_batch(64, 4), 16);
+  EXPECT_THAT([] { per_replica_batch(30, 4); },
               ThrowsMessage<InvalidArgument>("The `global_batch_size` 30 is not divisible by "
                                              "`num_replicas_in_sync` 4"));
 }

@@ -1,11 +1,9 @@
 #include "training/asynchronous/asynchronous_worker.h"
 
 #include <algorithm>
-#include <chrono>
-#include <utility>
 
 #include "training/asynchronous/batch_replicas.h"
-#include "training/asynchronous/steady_time.h"
+#include "training/steady_time.h"
 
 namespace collbench {
 std::vector<VariableShard> place_variables(std::span<const Tensor> tensors, int element_bytes,
@@ -57,29 +55,39 @@ void Placement::unpack(std::span<const std::byte> packed, int server, Region fla
   }
 }
 
+namespace {
+
+/// The servers in place of an all-reduce: they hold the parameters, and apply the gradients.
+class ServerSum final : public GradientSum {
+ public:
+  ServerSum(SharedVariables& variables, BatchReplicas& replicas)
+      : variables_(variables), replicas_(replicas) {}
+  void fetch() override { variables_.read(replicas_.parameters(), replicas_.statistics()); }
+  void start_up_to(std::int64_t /*end*/) override {}
+  Spent wait() override {
+    const Seconds begin = steady_now();
+    staleness_ = variables_.update(replicas_.gradients(), replicas_.moves());
+    return {steady_now() - begin};  // with the optimizer, on the servers
+  }
+  std::int64_t staleness() const { return staleness_; }
+
+ private:
+  SharedVariables& variables_;
+  BatchReplicas& replicas_;
+  std::int64_t staleness_ = 0;
+};
+
+}  // namespace
+
 void work_asynchronously(const TrainingPlan& plan, const Dataset& data, SharedVariables& variables,
                          const NextClosure& next) {
   BatchReplicas replicas(plan, data);
+  ServerSum servers(variables, replicas);
   ClosureResult result;
   for (std::optional<std::int64_t> step = next(nullptr); step; step = next(&result)) {
-    const Seconds begin = steady_now();
-    Seconds last = begin;
-    const auto lap = [&] {
-      const Seconds before = std::exchange(last, steady_now());
-      return last - before;
-    };
-    result = {};
-    result.step = *step;
-    result.samples = replicas.read(*step);
-    result.times.input = lap();
-    variables.read(replicas.parameters(), replicas.statistics());
-    const Seconds reading = lap();
-    result.score = replicas.compute(result.times);
-    lap();
-    result.staleness = variables.update(replicas.gradients(), replicas.moves());
-    result.times.communication = reading + lap();  // with the optimizer, on the servers
-    result.times.exposed = result.times.communication;
-    result.times.whole = last - begin;
+    replicas.set_step(*step);
+    const StepTimes times = run_step(replicas, servers, 0, false);
+    result = {*step, replicas.score(), replicas.samples(), servers.staleness(), times};
   }
 }
 

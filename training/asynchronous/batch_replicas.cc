@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <exception>
 #include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "training/asynchronous/steady_time.h"
-#include "training/data/input_pipeline.h"
+#include "training/local_replica.h"
+#include "training/steady_time.h"
 #include "training/wire_type.h"
 
 namespace collbench {
@@ -31,54 +30,40 @@ void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to
 
 }  // namespace
 
+/// A replica, and by how much a step has moved its statistics.
 class BatchReplicas::Replica {
  public:
   Replica(const TrainingPlan& plan, const Dataset& data, int number)
-      : plan_(plan),
-        input_(data, input_of(plan), plan.replicas, number),
-        network_(find_engine(plan.engine, plan.type)
-                     .make_network(plan.model, input_.largest(), plan.type)),
-        moves_(static_cast<std::size_t>(network_->statistics().size().count)) {}
+      : local_(plan, data, plan.replicas, number),
+        moves_(static_cast<std::size_t>(statistics().size().count)) {}
 
-  Network& network() { return *network_; }
-  Region moves() {
-    const Region statistics = network_->statistics();
-    return {moves_.data(), statistics.count, statistics.type};
-  }
+  Region parameters() { return local_.network().parameters(); }
+  Region statistics() { return local_.network().statistics(); }
+  Region gradients() { return local_.network().gradients(); }
+  Region moves() { return {moves_.data(), statistics().count, statistics().type}; }
   const Score& score() const { return score_; }
+
+  StepSize read(std::int64_t step) { return local_.read(step); }
+  void forward() {
+    copy(statistics(), moves());
+    score_ = local_.forward();
+  }
+  void backward() {
+    local_.backward([](std::int64_t) {});
+    combine(statistics(), moves(), moves(), std::minus<>());
+  }
   /// Adds another one's gradients, moves and score.
   void add(Replica& other) {
-    combine(network_->gradients(), other.network().gradients(), network_->gradients(),
-            std::plus<>());
+    combine(gradients(), other.gradients(), gradients(), std::plus<>());
     combine(moves(), other.moves(), moves(), std::plus<>());
     score_.loss += other.score_.loss;
     score_.correct += other.score_.correct;
   }
-  Seconds forward_done() const { return forward_done_; }
-
-  StepSize read(std::int64_t step) { return size_ = input_.read(step, images_, labels_); }
-  void compute() {
-    copy(network_->statistics(), moves());
-    score_ = size_.mine > 0 ? network_->forward({images_, labels_}) : Score{};
-    forward_done_ = steady_now();
-    if (size_.mine > 0) {
-      network_->backward(gradient_scale(plan_, size_, plan_.replicas), [](std::int64_t) {});
-    } else {  // its share of a ragged end is empty
-      network_->clear_gradients();
-    }
-    combine(network_->statistics(), moves(), moves(), std::minus<>());
-  }
 
  private:
-  const TrainingPlan& plan_;
-  InputPipeline input_;
-  std::unique_ptr<Network> network_;
+  LocalReplica local_;
   std::vector<std::byte> moves_;
-  std::vector<float> images_;
-  std::vector<int> labels_;
-  StepSize size_;
   Score score_;
-  Seconds forward_done_{0};
 };
 
 /// Replicas beyond the first wait on threads of their own for a step, and at its end.
@@ -102,10 +87,13 @@ class BatchReplicas::Team {
 
   Replica& first() { return *replicas_.front(); }
   std::int64_t read(std::int64_t step) { return first().read(step_ = step).all; }
-  void compute() {
+  void forward() {
     together_.arrive_and_wait();
     together_.arrive_and_wait();  // all have the variables
-    attempt(0, [this] { first().compute(); });
+    attempt(0, [this] { first().forward(); });
+  }
+  void backward() {
+    attempt(0, [this] { first().backward(); });
     together_.arrive_and_wait();
     for (const std::exception_ptr& failure : failures_) {
       if (failure) std::rethrow_exception(failure);
@@ -130,11 +118,14 @@ class BatchReplicas::Team {
       if (step_ < 0) return;
       attempt(number, [&] {
         own.read(step_);
-        copy(first().network().parameters(), own.network().parameters());
-        copy(first().network().statistics(), own.network().statistics());
+        copy(first().parameters(), own.parameters());
+        copy(first().statistics(), own.statistics());
       });
       together_.arrive_and_wait();
-      attempt(number, [&] { own.compute(); });
+      attempt(number, [&] {
+        own.forward();
+        own.backward();
+      });
       together_.arrive_and_wait();
     }
   }
@@ -158,19 +149,15 @@ BatchReplicas::BatchReplicas(const TrainingPlan& plan, const Dataset& data)
     : team_(std::make_unique<Team>(plan, data)) {}
 BatchReplicas::~BatchReplicas() = default;
 
-Region BatchReplicas::parameters() { return team_->first().network().parameters(); }
-Region BatchReplicas::statistics() { return team_->first().network().statistics(); }
-Region BatchReplicas::gradients() { return team_->first().network().gradients(); }
+Region BatchReplicas::parameters() { return team_->first().parameters(); }
+Region BatchReplicas::statistics() { return team_->first().statistics(); }
+Region BatchReplicas::gradients() { return team_->first().gradients(); }
 Region BatchReplicas::moves() { return team_->first().moves(); }
-std::int64_t BatchReplicas::read(std::int64_t step) { return team_->read(step); }
+const Score& BatchReplicas::score() const { return team_->first().score(); }
 
-Score BatchReplicas::compute(StepTimes& times) {
-  const Seconds begin = steady_now();
-  team_->compute();
-  const Seconds middle = team_->first().forward_done();
-  times.forward = middle - begin;
-  times.backward = steady_now() - middle;
-  return team_->first().score();
-}
+Seconds BatchReplicas::now() const { return steady_now(); }
+void BatchReplicas::read() { samples_ = team_->read(step_); }
+void BatchReplicas::forward() { team_->forward(); }
+void BatchReplicas::backward(const GradientsReady& /*ready*/) { team_->backward(); }
 
 }  // namespace collbench

@@ -10,33 +10,41 @@
 #include <memory>
 
 #include "training/data/dataset.h"
-#include "training/engines/engine.h"
-#include "training/replica.h"
+#include "training/plan.h"
+#include "training/step.h"
 
 namespace collbench {
 
 /// plan.replicas of them; the first one is the caller's thread. Thread safety: one thread.
-class BatchReplicas {
+class BatchReplicas final : public StepCompute {
  public:
   /// `plan` and `data` must outlive it. Throws as InputPipeline and the engine do.
   BatchReplicas(const TrainingPlan& plan, const Dataset& data);
-  ~BatchReplicas();
+  ~BatchReplicas() override;
 
-  /// The inputs of compute(), to be filled before it, and its results.
+  void set_step(std::int64_t step) { step_ = step; }
+
+  /// What forward() starts from, to be filled before it, and the results of backward().
   Region parameters();
   Region statistics();
   Region gradients();
   Region moves();
 
-  /// Takes the samples of a step; returns how many all replicas have.
-  std::int64_t read(std::int64_t step);
-  /// Forward and backward of what was read. Throws what the first replica that failed has thrown.
-  Score compute(StepTimes& times);
+  const Score& score() const;
+  std::int64_t samples() const { return samples_; }  // of all replicas
+
+  Seconds now() const override;
+  void read() override;
+  void forward() override;
+  /// Throws what the first replica that failed has thrown.
+  void backward(const GradientsReady& ready) override;
 
  private:
   class Replica;
   class Team;
   std::unique_ptr<Team> team_;
+  std::int64_t step_ = 0;
+  std::int64_t samples_ = 0;
 };
 
 }  // namespace collbench

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "training/engines/engine.h"
 #include "training/evaluation.h"
+#include "training/local_replica.h"
 
 namespace collbench {
 namespace {
@@ -76,10 +76,7 @@ class LocalServers final : public SharedVariables {
 TrainingState first_state(const TrainingPlan& plan, const TrainingState* start) {
   if (start != nullptr) return *start;
   TrainingState state;
-  const auto network = find_engine(plan.engine, plan.type).make_network(plan.model, 1, plan.type);
-  network->set_parameters(initial_parameters(plan.model, plan.seed));
-  state.parameters = network->copy_of_parameters();
-  state.statistics = values_of(network->statistics());
+  store(*make_network(plan, 1), state);
   return state;
 }
 
@@ -156,10 +153,8 @@ void conclude(const TrainingPlan& plan, const Closures& closures, const Training
   report.most_staleness = closures.most_staleness();
   report.repeated = closures.repeated();
   if (held_out.size() == 0) return;
-  const auto network =
-      find_engine(plan.engine, plan.type).make_network(plan.model, plan.global_batch, plan.type);
-  network->set_parameters(state.parameters);
-  set_values(network->statistics(), state.statistics);
+  const auto network = make_network(plan, plan.global_batch);
+  load(state, *network);
   first.held_out_accuracy = evaluate(*network, held_out, plan.global_batch).accuracy;
 }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "training/asynchronous/steady_time.h"
+#include "training/steady_time.h"
 
 namespace collbench {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -12,17 +13,15 @@
 namespace collbench {
 namespace {
 
-double unit(RandomEngine& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
-
 /// Waves of up to two periods across each direction; values 0 to 1.
 std::vector<double> pattern(const SampleShape& shape, std::uint64_t seed, int label) {
   RandomEngine random = random_engine(seed, "pattern", static_cast<std::uint64_t>(label));
   std::vector<double> values(static_cast<std::size_t>(shape.size()), 0.5);
   for (int wave = 0; wave < 2; ++wave) {
-    const double down = 4 * unit(random) - 2;
-    const double across = 4 * unit(random) - 2;
-    const double deep = 4 * unit(random) - 2;
-    const double phase = unit(random);
+    const double down = 4 * uniform(random) - 2;
+    const double across = 4 * uniform(random) - 2;
+    const double deep = 4 * uniform(random) - 2;
+    const double phase = uniform(random);
     std::size_t at = 0;
     for (int y = 0; y < shape.height; ++y) {
       for (int x = 0; x < shape.width; ++x) {
@@ -39,19 +38,25 @@ std::vector<double> pattern(const SampleShape& shape, std::uint64_t seed, int la
 
 }  // namespace
 
+std::string digest_of(const Dataset& data) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  const auto add = [&hash](const auto& values) {
+    for (const std::byte byte : std::as_bytes(std::span(values))) {
+      hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 1099511628211U;
+    }
+  };
+  add(data.images);
+  add(data.labels);
+  return fmt::format("{:016x}", hash);
+}
+
 Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t count,
                           std::uint64_t seed, std::string_view part) {
   require(classes >= 1 && count >= 1,
           fmt::format("synthetic data need at least 1 class and 1 sample, not {} and {}", classes,
                       count));
-  const Bytes needed = Bytes{sizeof(float)} * count * shape.size();
-  const Bytes available = available_memory();
-  if (needed > available) {
-    const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
-    throw Unavailable(fmt::format(
-        "{} synthetic samples of {} need {:.1f} GiB of memory; {:.1f} GiB are available", count,
-        to_string(shape), gibibytes(needed), gibibytes(available)));
-  }
+  require_available(Bytes{sizeof(float)} * count * shape.size(),
+                    fmt::format("{} synthetic samples of {}", count, to_string(shape)));
   Dataset data;
   data.description = fmt::format("{} synthetic samples (class patterns and noise)", count);
   data.shape = shape;
@@ -64,7 +69,7 @@ Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t co
     const int label = static_cast<int>(i % classes);
     data.labels.push_back(label);
     for (const double value : patterns[static_cast<std::size_t>(label)]) {
-      data.images.push_back(static_cast<float>(value + unit(random) - 0.5));
+      data.images.push_back(static_cast<float>(value + uniform(random) - 0.5));
     }
   }
   return data;

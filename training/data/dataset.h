@@ -27,6 +27,9 @@ struct Dataset {
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
+/// 16 hexadecimal digits, equal for equal samples.
+std::string digest_of(const Dataset& data);
+
 /// `count` samples, classes in turn. Sets of one seed with different parts ("train", "test") have
 /// the same patterns and different noise. Throws InvalidArgument if there would be none, and
 /// Unavailable if they need more memory than there is.

@@ -47,11 +47,11 @@ std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas) {
   return slices;
 }
 
-std::int64_t InputContext::get_per_replica_batch_size(std::int64_t global_batch_size) const {
-  require(global_batch_size % num_replicas_in_sync == 0,
+std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {
+  require(global_batch % replicas == 0,
           fmt::format("The `global_batch_size` {} is not divisible by `num_replicas_in_sync` {}",
-                      global_batch_size, num_replicas_in_sync));
-  return global_batch_size / num_replicas_in_sync;
+                      global_batch, replicas));
+  return global_batch / replicas;
 }
 
 }  // namespace collbench

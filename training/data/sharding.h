@@ -29,14 +29,8 @@ std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int 
 /// replicas) each, so that the last may be short or empty.
 std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas);
 
-/// The arguments of an input function: which pipeline of how many it makes, for how many replicas.
-struct InputContext {
-  int num_input_pipelines = 1;
-  int input_pipeline_id = 0;
-  int num_replicas_in_sync = 1;
-
-  /// Throws InvalidArgument in TensorFlow's words unless the batch is a multiple of the replicas.
-  std::int64_t get_per_replica_batch_size(std::int64_t global_batch_size) const;
-};
+/// Throws InvalidArgument, in the words of TensorFlow's InputContext.get_per_replica_batch_size,
+/// unless the batch is a multiple of the number of replicas.
+std::int64_t per_replica_batch(std::int64_t global_batch, int replicas);
 
 }  // namespace collbench

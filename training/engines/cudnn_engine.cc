@@ -18,6 +18,7 @@
 #include "training/engines/gpu_kernels.h"
 #include "training/engines/gpu_layers.h"
 #include "training/engines/gpu_optimizer.h"
+#include "training/engines/stage_chain.h"
 #include "transports/cuda/cuda_communicator.h"
 #include "transports/cuda/cuda_error.h"
 #include "transports/cuda/devices.h"
@@ -76,30 +77,23 @@ class GpuNetwork final : public Network {
   GpuNetwork(const Model& model, std::int64_t samples)
       : samples_(samples),
         classes_(model.classes),
-        stages_(stages_of(model, false)),
-        math_(stream_.get(), largest_rows(stages_, samples)),
+        input_(model.input.size()),
+        math_(stream_.get(), largest_rows(stages_of(model, false), samples)),
         parameters_(parameters_of(model)),
         gradients_(parameters_of(model)),
         statistics_(elements_of(statistics_of(model))),
-        images_(samples * model.input.size()),
+        images_(samples * input_),
         labels_(samples),
         losses_(samples),
         correct_(samples),
         scale_(1),
-        hash_(1) {
-    std::int64_t largest = model.input.size();
-    values_.emplace_back(samples * largest);
-    for (const Tensor& tensor : statistics_of(model)) {
-      std::fill_n(statistics_.data() + tensor.first, tensor.count,
-                  static_cast<float>(tensor.start));
-    }
-    for (const Stage& stage : stages_) {
-      layers_.push_back(make_gpu_layer(stage, memory_of(model, stage), samples, math_));
-      values_.emplace_back(samples * stage.out.size());
-      largest = std::max(largest, stage.out.size());
-    }
-    for (GpuArray<float>& slope : slopes_) slope = GpuArray<float>(samples * largest);
-  }
+        hash_(1),
+        chain_(
+            model, samples, false, {parameters_.data(), gradients_.data(), statistics_.data()},
+            [&](const Stage& stage, LayerMemory<float> memory) {
+              return make_gpu_layer(stage, memory, samples, math_);
+            },
+            shortcut_slopes()) {}
   ~GpuNetwork() override { cudaStreamSynchronize(stream_.get()); }
   GpuNetwork(const GpuNetwork&) = delete;
   GpuNetwork& operator=(const GpuNetwork&) = delete;
@@ -125,17 +119,9 @@ class GpuNetwork final : public Network {
   }
 
   void set_parameters(std::span<const double> values) override {
-    const std::vector<float> narrowed(values.begin(), values.end());
-    copy_with_cuda(reinterpret_cast<std::byte*>(parameters_.data()),
-                   reinterpret_cast<const std::byte*>(narrowed.data()), floats(parameters_.size()));
+    set_gpu_values(values, parameters_);
   }
-  std::vector<double> copy_of_parameters() const override {
-    std::vector<float> values(static_cast<std::size_t>(parameters_.size()));
-    copy_with_cuda(reinterpret_cast<std::byte*>(values.data()),
-                   reinterpret_cast<const std::byte*>(parameters_.data()),
-                   floats(parameters_.size()));
-    return {values.begin(), values.end()};
-  }
+  std::vector<double> copy_of_parameters() const override { return gpu_values(parameters_); }
   std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
     gpu_hash(parameters_.data() + first, count, hash_.data(), stream_.get());
     unsigned long long hash = 0;
@@ -156,24 +142,15 @@ class GpuNetwork final : public Network {
     check_cuda(cudaStreamSynchronize(stream_.get()), what);
   }
 
-  LayerMemory<float> memory_of(const Model& model, const Stage& stage) {
-    LayerMemory<float> memory;
-    std::int64_t end = 0;
-    for (const Tensor& tensor : tensors_of(model)) {
-      if (tensor.layer != stage.layer) continue;
-      if (end == 0) {
-        memory.parameters = parameters_.data() + tensor.first;
-        memory.gradients = gradients_.data() + tensor.first;
-      }
-      end = tensor.first + tensor.count;
-    }
-    ready_.push_back(end);
-    for (const Tensor& tensor : statistics_of(model)) {
-      if (tensor.layer != stage.layer) continue;
-      memory.statistics = statistics_.data() + tensor.first;
-      break;
-    }
-    return memory;
+  ShortcutSlopes<float> shortcut_slopes() const {
+    const auto add = [this](const float* from, float* to, std::int64_t count) {
+      gpu_add(from, to, count, stream_.get());
+    };
+    const auto spread = [this](const Stage& stage, const float* slope, float* to,
+                               std::int64_t samples) {
+      gpu_shortcut_slope(slope, to, stage.out, stage.shortcut_shape, samples, stream_.get());
+    };
+    return {add, spread};
   }
 
   GpuPassGraphs& graphs_of(Graphs& all, std::int64_t samples) const {
@@ -199,62 +176,25 @@ class GpuNetwork final : public Network {
   }
 
   void enqueue_forward(bool training) {
-    const auto bytes = static_cast<std::size_t>(floats(batch_ * stages_.front().in.size()).count);
-    check_cuda(cudaMemcpyAsync(values_.front().data(), images_.data(), bytes,
-                               cudaMemcpyHostToDevice, stream_.get()),
-               "cudaMemcpyAsync");
-    for (std::size_t i = 0; i < stages_.size(); ++i) layers_[i]->forward(pass_of(i, training));
-    gpu_softmax(values_.back().data(), labels_.data(), losses_.data(), correct_.data(), batch_,
-                classes_, stream_.get());
+    const auto bytes = static_cast<std::size_t>(floats(batch_ * input_).count);
+    check_cuda(
+        cudaMemcpyAsync(chain_.in(), images_.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
+        "cudaMemcpyAsync");
+    chain_.forward(batch_, training);
+    gpu_softmax(chain_.out(), labels_.data(), losses_.data(), correct_.data(), batch_, classes_,
+                stream_.get());
   }
 
   void enqueue_backward(const GpuPassGraphs::Cut& cut) {
-    float* slope = values_.back().data();
-    gpu_softmax_slope(slope, labels_.data(), scale_.data(), batch_, classes_, stream_.get());
-    float* kept = nullptr;  // the gradient of value `kept_for` that came over a shortcut
-    int kept_for = -1;
-    for (std::size_t i = stages_.size(); i-- > 0;) {
-      const Stage& stage = stages_[i];
-      const LayerPass<float> pass = pass_of(i, true);
-      if (kept_for == static_cast<int>(i) + 1) {
-        gpu_add(kept, slope, batch_ * stage.out.size(), stream_.get());
-        kept = nullptr;
-      }
-      layers_[i]->backward_parameters(pass, slope);
-      if (ready_[i] > 0) cut(ready_[i]);
-      if (i == 0) break;  // the gradient of the images is not needed
-      float* next = unused(slope, kept);
-      layers_[i]->backward_data(pass, slope, next);
-      if (stage.shortcut >= 0) {
-        kept = slope;
-        kept_for = stage.shortcut;
-        if (stage.shortcut_shape != stage.out) {
-          kept = unused(slope, next);
-          gpu_shortcut_slope(slope, kept, stage.out, stage.shortcut_shape, batch_, stream_.get());
-        }
-      }
-      slope = next;
-    }
-  }
-
-  LayerPass<float> pass_of(std::size_t stage, bool training) {
-    const int shortcut = stages_[stage].shortcut;
-    return {batch_, values_[stage].data(), values_[stage + 1].data(),
-            shortcut < 0 ? nullptr : values_[static_cast<std::size_t>(shortcut)].data(), training};
-  }
-
-  float* unused(const float* first, const float* second) {
-    for (GpuArray<float>& slope : slopes_) {
-      if (slope.data() != first && slope.data() != second) return slope.data();
-    }
-    return nullptr;
+    gpu_softmax_slope(chain_.out(), labels_.data(), scale_.data(), batch_, classes_, stream_.get());
+    chain_.backward(batch_, cut);
   }
 
   Stream stream_;
   std::int64_t samples_;
   std::int64_t classes_;
   std::int64_t batch_ = 0;  // samples of the last pass
-  std::vector<Stage> stages_;
+  std::int64_t input_;      // values of a sample
   GpuMath math_;
   GpuArray<float> parameters_;
   GpuArray<float> gradients_;
@@ -265,10 +205,7 @@ class GpuNetwork final : public Network {
   SharedArray<int> correct_;
   SharedArray<float> scale_;
   GpuArray<unsigned long long> hash_;
-  std::vector<std::unique_ptr<Layer<float>>> layers_;  // of the stages
-  std::vector<std::int64_t> ready_;                    // where their gradients end; 0 without any
-  std::vector<GpuArray<float>> values_;                // the images, then the outcome of each stage
-  GpuArray<float> slopes_[3];
+  StageChain<float, GpuArray<float>> chain_;
   Graphs forward_graphs_;
   Graphs evaluation_graphs_;
   Graphs backward_graphs_;

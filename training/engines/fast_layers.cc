@@ -125,16 +125,10 @@ class FastBatchNorm final : public Layer<float> {
       reshaped_ = AlignedArray<float>(pass.samples * stage_.out.size());
     }
     // The channels that the source does not have stay 0.
-    const std::int64_t step = from.height == stage_.out.height ? 1 : 2;
-    float* to = reshaped_.data();
-    for (std::int64_t line = 0; line < pass.samples * stage_.out.height; ++line) {
-      const std::int64_t row =
-          line / stage_.out.height * from.height + line % stage_.out.height * step;
-      const float* source = pass.shortcut + row * from.width * from.channels;
-      for (std::int64_t x = 0; x < stage_.out.width; ++x, to += channels_) {
-        std::copy_n(source + x * step * from.channels, from.channels, to);
-      }
-    }
+    for_each_shortcut_pixel(stage_, pass.samples, [&](std::int64_t pixel, std::int64_t source) {
+      std::copy_n(pass.shortcut + source * from.channels, from.channels,
+                  reshaped_.data() + pixel * channels_);
+    });
     return reshaped_.data();
   }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "transports/cuda/memory.h"
 
@@ -32,6 +34,10 @@ class GpuArray {
   std::int64_t count_ = 0;
   std::shared_ptr<std::byte> memory_;
 };
+
+/// Copies of all elements, once they are made.
+std::vector<double> gpu_values(const GpuArray<float>& array);
+void set_gpu_values(std::span<const double> from, const GpuArray<float>& to);
 
 /// Enqueues a copy of `count` elements.
 void gpu_copy(const float* from, float* to, std::int64_t count, CUstream_st* stream);

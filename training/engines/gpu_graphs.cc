@@ -13,6 +13,21 @@ void gpu_copy(const float* from, float* to, std::int64_t count, CUstream_st* str
              "cudaMemcpyAsync");
 }
 
+std::vector<double> gpu_values(const GpuArray<float>& array) {
+  std::vector<float> values(static_cast<std::size_t>(array.size()));
+  copy_with_cuda(reinterpret_cast<std::byte*>(values.data()),
+                 reinterpret_cast<const std::byte*>(array.data()),
+                 Bytes{std::ssize(values)} * sizeof(float));
+  return {values.begin(), values.end()};
+}
+
+void set_gpu_values(std::span<const double> from, const GpuArray<float>& to) {
+  const std::vector<float> values(from.begin(), from.end());
+  copy_with_cuda(reinterpret_cast<std::byte*>(to.data()),
+                 reinterpret_cast<const std::byte*>(values.data()),
+                 Bytes{std::ssize(values)} * sizeof(float));
+}
+
 GpuPassGraphs::~GpuPassGraphs() {
   for (const Part& part : parts_) {
     if (part.graph != nullptr) cudaGraphExecDestroy(part.graph);

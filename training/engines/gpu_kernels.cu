@@ -217,12 +217,12 @@ void gpu_sgd(float rate, float momentum, const float* slope, float* velocity, fl
   });
 }
 
-void gpu_adam(const GpuAdamRates& rates, const float* slope, float* mean, float* square,
+void gpu_adam(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
               float* weights, std::int64_t count, CUstream_st* stream) {
   enqueue(count, "update by adam", stream, [=] __device__(std::int64_t i) {
-    mean[i] += (slope[i] - mean[i]) * rates.share1;
-    square[i] += (slope[i] * slope[i] - square[i]) * rates.share2;
-    weights[i] -= rates.rate * mean[i] / (sqrtf(square[i]) + rates.epsilon);
+    mean[i] += (slope[i] - mean[i]) * rates.mean_share;
+    square[i] += (slope[i] * slope[i] - square[i]) * rates.square_share;
+    weights[i] -= rates.step * mean[i] / (sqrtf(square[i]) + rates.epsilon);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "training/engines/flat_optimizer.h"
 #include "training/model.h"
 
 struct CUstream_st;  // what cudaStream_t points to
@@ -53,13 +54,7 @@ void gpu_softmax_slope(float* probabilities, const int* labels, const float* sca
 /// One update; `velocity` may be null where momentum is 0.
 void gpu_sgd(float rate, float momentum, const float* slope, float* velocity, float* weights,
              std::int64_t count, CUstream_st* stream);
-struct GpuAdamRates {
-  float rate = 0;  // with the corrections of this update
-  float share1 = 0;
-  float share2 = 0;
-  float epsilon = 0;
-};
-void gpu_adam(const GpuAdamRates& rates, const float* slope, float* mean, float* square,
+void gpu_adam(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
               float* weights, std::int64_t count, CUstream_st* stream);
 
 /// Sets *hash to a sum of numbers made of each element's place and bits. The bits of words: f32.

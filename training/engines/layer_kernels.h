@@ -1,11 +1,14 @@
-// The inner loops of the fast layers, in f32, compiled for several instruction sets of which the
-// CPU decides (as for matrix_product.h): pooling, batch normalisation, ReLU; and Adam's update.
+// The inner loops of engines on the CPU, compiled for several instruction sets of which the CPU
+// decides: in f32 pooling, batch normalisation, ReLU and Adam's update, and the matrix product.
 //
 // Rows are pixels of all samples, one after the other; a row has one value for each channel.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "training/engines/flat_optimizer.h"
+#include "training/engines/matrix_product.h"
 
 namespace collbench {
 
@@ -15,14 +18,6 @@ struct PoolShape {
   std::int64_t height = 0;  // of the input
   std::int64_t width = 0;
   std::int64_t channels = 0;
-};
-
-/// `step` is the learning rate with the corrections of this update.
-struct AdamRates {
-  float step = 0;
-  float mean_share = 0;  // of a new value in the mean: 1 - 0.9
-  float square_share = 0;
-  float epsilon = 0;
 };
 
 struct LayerKernels {
@@ -59,8 +54,14 @@ struct LayerKernels {
                           std::int64_t channels);
 
   /// The update of optimizer.h. The arrays do not overlap.
-  void (*adam)(const AdamRates& rates, const float* slope, float* mean, float* square,
+  void (*adam)(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
                float* weights, std::int64_t count);
+
+  /// add_product() of matrix_product.h.
+  void (*product_f32)(Factor<float> a, const float* b, float* c, std::int64_t rows,
+                      std::int64_t columns, std::int64_t depth);
+  void (*product_f64)(Factor<double> a, const double* b, double* c, std::int64_t rows,
+                      std::int64_t columns, std::int64_t depth);
 };
 
 /// Those that this CPU can run, the best last, and never none.

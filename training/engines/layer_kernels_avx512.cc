@@ -4,6 +4,7 @@
 namespace collbench {
 namespace {
 constexpr int vector_bytes = 64;
+constexpr int tile_rows = 8;
 #include "training/engines/layer_kernels.inc"
 }  // namespace
 

@@ -4,6 +4,7 @@
 namespace collbench {
 namespace {
 constexpr int vector_bytes = 16;
+constexpr int tile_rows = 4;
 #include "training/engines/layer_kernels.inc"
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The network of layers on the CPU: where the values of a batch lie, and the two passes over them.
+// The network of layers on the CPU.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -6,6 +6,7 @@
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer.h"
 #include "training/engines/softmax.h"
+#include "training/engines/stage_chain.h"
 
 namespace collbench {
 namespace {
@@ -45,19 +46,19 @@ Region region(AlignedArray<T>& values) {
           sizeof(T) == sizeof(float) ? DataType::f32 : DataType::f64};
 }
 
-/// The gradient of a shortcut's source, from that of what it was added to.
 template <class T>
-void spread(const T* slope, const SampleShape& shape, T* to, const SampleShape& source,
-            std::int64_t samples) {
-  std::fill_n(to, samples * source.size(), T{0});
-  const std::int64_t step = source.height == shape.height && source.width == shape.width ? 1 : 2;
-  for (std::int64_t line = 0; line < samples * shape.height; ++line) {
-    const std::int64_t sample = line / shape.height;
-    const std::int64_t row = sample * source.height + line % shape.height * step;
-    for (std::int64_t x = 0; x < shape.width; ++x, slope += shape.channels) {
-      std::copy_n(slope, source.channels, to + (row * source.width + x * step) * source.channels);
-    }
-  }
+ShortcutSlopes<T> shortcut_slopes() {
+  const auto add = [](const T* __restrict from, T* __restrict to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+  };
+  const auto spread = [](const Stage& stage, const T* slope, T* to, std::int64_t samples) {
+    const SampleShape& source = stage.shortcut_shape;
+    std::fill_n(to, samples * source.size(), T{0});
+    for_each_shortcut_pixel(stage, samples, [&](std::int64_t pixel, std::int64_t from) {
+      std::copy_n(slope + pixel * stage.out.channels, source.channels, to + from * source.channels);
+    });
+  };
+  return {add, spread};
 }
 
 template <class T>
@@ -66,41 +67,13 @@ class LayeredNetwork final : public Network {
   LayeredNetwork(const Model& model, std::int64_t samples, bool fused,
                  const LayerMaker<T>& make_layer)
       : samples_(samples),
+        input_(model.input.size()),
         classes_(model.classes),
-        stages_(stages_of(model, fused)),
         parameters_(parameters_of(model)),
         gradients_(parameters_of(model)),
-        statistics_(elements_of(statistics_of(model))) {
-    const std::vector<Tensor> tensors = tensors_of(model);
-    const std::vector<Tensor> statistics = statistics_of(model);
-    const auto first_of = [](const std::vector<Tensor>& all, int layer) {
-      return std::find_if(all.begin(), all.end(),
-                          [layer](const Tensor& tensor) { return tensor.layer == layer; });
-    };
-    for (const Tensor& tensor : statistics) {
-      std::fill_n(statistics_.data() + tensor.first, tensor.count, static_cast<T>(tensor.start));
-    }
-    std::int64_t largest = model.input.size();
-    values_.emplace_back(samples * largest);
-    for (const Stage& stage : stages_) {
-      LayerMemory<T> memory;
-      std::int64_t ready = 0;
-      auto tensor = first_of(tensors, stage.layer);
-      if (tensor != tensors.end()) {
-        memory = {parameters_.data() + tensor->first, gradients_.data() + tensor->first};
-      }
-      for (; tensor != tensors.end() && tensor->layer == stage.layer; ++tensor) {
-        ready = tensor->first + tensor->count;
-      }
-      const auto moving = first_of(statistics, stage.layer);
-      if (moving != statistics.end()) memory.statistics = statistics_.data() + moving->first;
-      layers_.push_back(make_layer(stage, memory));
-      ready_.push_back(ready);
-      values_.emplace_back(samples * stage.out.size());
-      largest = std::max(largest, stage.out.size());
-    }
-    for (AlignedArray<T>& slope : slopes_) slope = AlignedArray<T>(samples * largest);
-  }
+        statistics_(elements_of(statistics_of(model))),
+        chain_(model, samples, fused, {parameters_.data(), gradients_.data(), statistics_.data()},
+               make_layer, shortcut_slopes<T>()) {}
 
   Region parameters() override { return region(parameters_); }
   Region gradients() override { return region(gradients_); }
@@ -110,32 +83,8 @@ class LayeredNetwork final : public Network {
   Score evaluate(const Batch& batch) override { return run(batch, false); }
 
   void backward(double scale, const GradientsReady& ready) override {
-    T* slope = values_.back().data();
-    softmax_cross_entropy_slope<T>(slope, labels_, classes_, scale);
-    T* kept = nullptr;  // the gradient of value `kept_for` that came over a shortcut
-    int kept_for = -1;
-    for (std::size_t i = stages_.size(); i-- > 0;) {
-      const Stage& stage = stages_[i];
-      const LayerPass<T> pass = pass_of(i, true);
-      if (kept_for == static_cast<int>(i) + 1) {
-        add(kept, slope, pass.samples * stage.out.size());
-        kept = nullptr;
-      }
-      layers_[i]->backward_parameters(pass, slope);
-      if (ready_[i] > 0) ready(ready_[i]);
-      if (i == 0) break;  // the gradient of the images is not needed
-      T* next = unused(slope, kept);
-      layers_[i]->backward_data(pass, slope, next);
-      if (stage.shortcut >= 0) {
-        kept = slope;
-        kept_for = stage.shortcut;
-        if (stage.shortcut_shape != stage.out) {
-          kept = unused(slope, next);
-          spread(slope, stage.out, kept, stage.shortcut_shape, pass.samples);
-        }
-      }
-      slope = next;
-    }
+    softmax_cross_entropy_slope<T>(chain_.out(), labels_, classes_, scale);
+    chain_.backward(std::ssize(labels_), ready);
   }
 
   void set_parameters(std::span<const double> values) override {
@@ -154,42 +103,20 @@ class LayeredNetwork final : public Network {
  private:
   Score run(const Batch& batch, bool training) {
     assert(static_cast<std::int64_t>(batch.labels.size()) <= samples_);
-    assert(batch.images.size() == batch.labels.size() * stages_.front().in.size());
+    assert(std::ssize(batch.images) == std::ssize(batch.labels) * input_);
     labels_.assign(batch.labels.begin(), batch.labels.end());
-    std::copy(batch.images.begin(), batch.images.end(), values_.front().data());
-    for (std::size_t i = 0; i < stages_.size(); ++i) layers_[i]->forward(pass_of(i, training));
-    return softmax_cross_entropy<T>(values_.back().data(), labels_, classes_);
-  }
-
-  LayerPass<T> pass_of(std::size_t stage, bool training) {
-    const int shortcut = stages_[stage].shortcut;
-    return {static_cast<std::int64_t>(labels_.size()), values_[stage].data(),
-            values_[stage + 1].data(),
-            shortcut < 0 ? nullptr : values_[static_cast<std::size_t>(shortcut)].data(), training};
-  }
-
-  /// Memory for a gradient, other than these.
-  T* unused(const T* first, const T* second) {
-    for (AlignedArray<T>& slope : slopes_) {
-      if (slope.data() != first && slope.data() != second) return slope.data();
-    }
-    return nullptr;
-  }
-
-  static void add(const T* __restrict from, T* __restrict to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+    std::copy(batch.images.begin(), batch.images.end(), chain_.in());
+    chain_.forward(std::ssize(labels_), training);
+    return softmax_cross_entropy<T>(chain_.out(), labels_, classes_);
   }
 
   std::int64_t samples_;
+  std::int64_t input_;  // values of a sample
   std::int64_t classes_;
-  std::vector<Stage> stages_;
   AlignedArray<T> parameters_;
   AlignedArray<T> gradients_;
   AlignedArray<T> statistics_;
-  std::vector<std::unique_ptr<Layer<T>>> layers_;  // of the stages
-  std::vector<std::int64_t> ready_;                // where their gradients end; 0 without any
-  std::vector<AlignedArray<T>> values_;            // the images, then the outcome of each stage
-  AlignedArray<T> slopes_[3];                      // of the values between two stages
+  StageChain<T, AlignedArray<T>> chain_;
   std::vector<int> labels_;
 };
 

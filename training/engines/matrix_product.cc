@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "training/engines/matrix_product_table.h"
+#include "training/engines/layer_kernels.h"
 
 namespace collbench {
 
 template <class T>
 void add_product(Factor<T> a, const T* b, T* c, std::int64_t rows, std::int64_t columns,
                  std::int64_t depth) {
-  static const ProductTable products = usable_products().back();
   if constexpr (std::is_same_v<T, float>) {
-    products.f32(a, b, c, rows, columns, depth);
+    layer_kernels().product_f32(a, b, c, rows, columns, depth);
   } else {
-    products.f64(a, b, c, rows, columns, depth);
+    layer_kernels().product_f64(a, b, c, rows, columns, depth);
   }
 }
 

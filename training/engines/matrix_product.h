@@ -1,7 +1,7 @@
 // The matrix product of the plain engine: c += a b.
 //
 // A tile of c stays in registers while the depth is walked, so that b is read once for several
-// rows. One source, matrix_product_tile.inc, is compiled for each instruction set, and the CPU
+// rows. One source, matrix_product.inc, is compiled for each instruction set, and the CPU
 // decides when the program runs. The rounding depends on the instruction set (fused multiply-add)
 // and not on the thread, the time or the alignment: replicas on one machine compute alike.
 #pragma once

@@ -99,32 +99,22 @@ class BatchNorm final : public Layer<T> {
 template <class T>
 class Add final : public Layer<T> {
  public:
-  explicit Add(const Stage& stage)
-      : shape_(stage.out),
-        from_(stage.shortcut_shape),
-        step_(from_.height == shape_.height && from_.width == shape_.width ? 1 : 2) {}
+  explicit Add(const Stage& stage) : stage_(stage) {}
   void forward(const LayerPass<T>& pass) override {
-    std::copy_n(pass.in, pass.samples * shape_.size(), pass.out);
-    T* out = pass.out;
-    for (std::int64_t sample = 0; sample < pass.samples; ++sample) {
-      for (int y = 0; y < shape_.height; ++y) {
-        for (int x = 0; x < shape_.width; ++x, out += shape_.channels) {
-          const std::int64_t pixel = (sample * from_.height + y * step_) * from_.width + x * step_;
-          const T* source = pass.shortcut + pixel * from_.channels;
-          for (int c = 0; c < from_.channels; ++c) out[c] += source[c];
-        }
-      }
-    }
+    const int added = stage_.shortcut_shape.channels;
+    std::copy_n(pass.in, pass.samples * stage_.out.size(), pass.out);
+    for_each_shortcut_pixel(stage_, pass.samples, [&](std::int64_t pixel, std::int64_t from) {
+      T* out = pass.out + pixel * stage_.out.channels;
+      for (int c = 0; c < added; ++c) out[c] += pass.shortcut[from * added + c];
+    });
   }
   void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) override {}
   void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
-    std::copy_n(slope, pass.samples * shape_.size(), in_slope);
+    std::copy_n(slope, pass.samples * stage_.out.size(), in_slope);
   }
 
  private:
-  SampleShape shape_;
-  SampleShape from_;
-  int step_;
+  Stage stage_;
 };
 
 template <class T>

@@ -8,6 +8,7 @@
 //   batch_norm, add, relu               ->  one stage with a shortcut and ReLU
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "training/model.h"
@@ -23,6 +24,20 @@ struct Stage {
   SampleShape shortcut_shape{};  // of that value
   bool relu = false;             // applied last
 };
+
+/// visit(pixel of the outcome, pixel of the value that the shortcut adds there), as LayerKind::add
+/// says.
+template <class Visit>
+void for_each_shortcut_pixel(const Stage& stage, std::int64_t samples, const Visit& visit) {
+  const SampleShape& from = stage.shortcut_shape;
+  const bool equal = from.height == stage.out.height && from.width == stage.out.width;
+  const std::int64_t step = equal ? 1 : 2;
+  std::int64_t pixel = 0;
+  for (std::int64_t line = 0; line < samples * stage.out.height; ++line) {
+    const std::int64_t row = line / stage.out.height * from.height + line % stage.out.height * step;
+    for (std::int64_t x = 0; x < stage.out.width; ++x) visit(pixel++, row * from.width + x * step);
+  }
+}
 
 /// Throws InvalidArgument as shapes_of() does.
 std::vector<Stage> stages_of(const Model& model, bool fused);

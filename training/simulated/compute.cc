@@ -70,6 +70,18 @@ Seconds ComputeProfile::backward() const {
   return sum;
 }
 
+void play_backward(const ComputeProfile& compute, std::span<const Tensor> tensors,
+                   const std::function<void(int layer, Seconds time)>& work,
+                   const std::function<void(const Tensor& tensor)>& ready) {
+  auto tensor = tensors.begin();
+  for (auto layer = static_cast<int>(compute.layers.size()); layer-- > 0;) {
+    const LayerTimes& times = compute.layers[static_cast<std::size_t>(layer)];
+    work(layer, times.weight);
+    for (; tensor != tensors.end() && tensor->layer == layer; ++tensor) ready(*tensor);
+    work(layer, times.input);
+  }
+}
+
 ComputeProfile roofline_profile(const Workload& workload, const ComputeDevice& device,
                                 const ComputeShares& shares, std::int64_t batch, DataType type) {
   require(batch >= 1, fmt::format("a batch has at least 1 sample, not {}", batch));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,12 @@ struct ComputeProfile {
   Seconds backward() const;
   Seconds whole() const { return forward() + backward() + optimizer; }
 };
+
+/// Plays a backward pass: of each layer from the last to the first, `work` with the time of its
+/// parameters' gradients, `ready` with each of its tensors, and `work` with that of its input's.
+void play_backward(const ComputeProfile& compute, std::span<const Tensor> tensors,
+                   const std::function<void(int layer, Seconds time)>& work,
+                   const std::function<void(const Tensor& tensor)>& ready);
 
 /// Times of a batch by the roofline; `type` is what is computed with, f32 or a 16-bit type.
 /// Throws InvalidArgument for another type or a batch below 1.

@@ -6,14 +6,6 @@
 #include "core/random.h"
 
 namespace collbench {
-namespace {
-
-double uniform(RandomEngine& engine) {  // in [0, 1)
-  return static_cast<double>(engine() >> 11) * 0x1p-53;
-}
-
-}  // namespace
-
 Slowness::Slowness(int workers, double jitter,
                    const std::vector<std::pair<int, double>>& slow_workers, std::uint64_t seed)
     : jitter_(jitter), seed_(seed), fixed_(static_cast<std::size_t>(workers), 1.0) {

@@ -12,44 +12,43 @@ namespace collbench {
 namespace {
 
 /// The two streams of a step.
-class Timeline {
+class Timeline final : private StepCompute, private GradientSum {
  public:
   Timeline(const StepModel& model, double slowdown) : model_(model), slowdown_(slowdown) {}
 
   SimulatedStep play() {
-    const auto layers = static_cast<int>(model_.compute.layers.size());
-    const Seconds earlier = (model_.compute.forward() + model_.compute.backward()) *
-                            (slowdown_ * (model_.accumulate - 1));
-    now_ = stream_free_ = earlier;
-    for (int i = 0; i < layers; ++i) {
-      const Seconds begin = now_;
-      compute(at(i).forward);
-      step_.forward.push_back({i, begin, now_});
-    }
-    const Seconds begin = now_;
-    for (int i = layers; i-- > 0;) backward(i);
-    const Seconds end = now_;
-    if (!model_.overlap) {
-      for (std::size_t i = 0; i < model_.buckets.size(); ++i) launch();
-    }
-    const Seconds drained = std::max(now_, stream_free_);
-    StepTimes& times = step_.times;
-    times.forward = model_.compute.forward() * (slowdown_ * model_.accumulate);
-    times.backward =
-        end - begin + model_.compute.backward() * (slowdown_ * (model_.accumulate - 1));
-    times.exposed = drained - end;
-    times.optimizer = model_.compute.optimizer * slowdown_;
-    times.whole = drained + times.optimizer;
+    step_.times = run_step(*this, *this, elements_of(model_.tensors), model_.overlap);
     return std::move(step_);
   }
 
  private:
-  const LayerTimes& at(int layer) const {
-    return model_.compute.layers[static_cast<std::size_t>(layer)];
+  Seconds now() const override { return now_; }
+  int micro_batches() const override { return model_.accumulate; }
+  void forward() override {
+    step_.forward.clear();
+    for (const LayerTimes& layer : model_.compute.layers) {
+      const Seconds begin = now_;
+      advance(layer.forward * slowdown_);
+      step_.forward.push_back({static_cast<int>(step_.forward.size()), begin, now_});
+    }
   }
+  void backward(const GradientsReady& ready) override {
+    step_.backward.clear();
+    const auto work = [this](int layer, Seconds time) {
+      std::vector<LayerSpan>& spans = step_.backward;
+      if (spans.empty() || spans.back().layer != layer) spans.push_back({layer, now_, now_});
+      advance(time * slowdown_);
+      spans.back().end = now_;
+    };
+    play_backward(model_.compute, model_.tensors, work, [&](const Tensor& tensor) {
+      if (!ready) return;
+      advance(model_.costs.per_tensor);
+      ready(tensor.first + tensor.count);
+    });
+  }
+  void update() override { advance(model_.compute.optimizer * slowdown_); }
 
   /// Advances the compute stream, which is slower while a collective is in flight.
-  void compute(Seconds work) { advance(work * slowdown_); }
   void advance(Seconds work) {
     const double stretch = 1 + model_.costs.interference;
     if (stream_free_ > now_) {
@@ -61,39 +60,23 @@ class Timeline {
     now_ += work;
   }
 
-  void backward(int layer) {
-    const Seconds begin = now_;
-    compute(at(layer).weight);
-    while (tensor_ < model_.tensors.size() && model_.tensors[tensor_].layer == layer) {
-      advance(model_.costs.per_tensor);
-      ready_ = model_.tensors[tensor_].first + model_.tensors[tensor_].count;
-      ++tensor_;
-      while (model_.overlap && next_is_complete()) launch();
+  void start_up_to(std::int64_t end) override {
+    while (step_.buckets.size() < model_.buckets.size()) {
+      const std::size_t next = step_.buckets.size();
+      const Bucket& bucket = model_.buckets[next];
+      if (bucket.first + bucket.count > end) return;
+      const Seconds ready = now_;
+      advance(model_.costs.per_bucket);
+      const Seconds start = std::max(now_, stream_free_);
+      stream_free_ = start + model_.all_reduce[next];
+      spent_ += model_.all_reduce[next];
+      step_.buckets.push_back(
+          {Bytes{bucket.count * model_.element_bytes}, ready, start, stream_free_});
     }
-    compute(at(layer).input);
-    step_.backward.push_back({layer, begin, now_});
   }
-
-  bool next_is_complete() const {
-    const std::size_t next = step_.buckets.size();
-    return next < model_.buckets.size() &&
-           model_.buckets[next].first + model_.buckets[next].count <= ready_;
-  }
-
-  void launch() {
-    const std::size_t next = step_.buckets.size();
-    const Seconds ready = now_;
-    advance(model_.costs.per_bucket);
-    BucketSpan& span = step_.buckets.emplace_back();
-    span.bytes = bytes_of(next);
-    span.ready = ready;
-    span.start = std::max(now_, stream_free_);
-    span.end = span.start + model_.all_reduce[next];
-    stream_free_ = span.end;
-    step_.times.communication += model_.all_reduce[next];
-  }
-  Bytes bytes_of(std::size_t bucket) const {
-    return Bytes{model_.buckets[bucket].count * model_.element_bytes};
+  Spent wait() override {
+    now_ = std::max(now_, stream_free_);
+    return {spent_};
   }
 
   const StepModel& model_;
@@ -101,8 +84,7 @@ class Timeline {
   SimulatedStep step_;
   Seconds now_{0};          // of the compute stream
   Seconds stream_free_{0};  // when the communication stream has done all that was launched
-  std::size_t tensor_ = 0;
-  std::int64_t ready_ = 0;  // elements of the flat vector
+  Seconds spent_{0};        // in all-reduces
 };
 
 }  // namespace
@@ -128,16 +110,9 @@ std::vector<Seconds> ready_times(const ComputeProfile& compute, const std::vecto
                                  Seconds per_tensor) {
   std::vector<Seconds> ready;
   Seconds now{0};
-  std::size_t tensor = 0;
-  for (std::size_t layer = compute.layers.size(); layer-- > 0;) {
-    now += compute.layers[layer].weight;
-    while (tensor < tensors.size() && tensors[tensor].layer == static_cast<int>(layer)) {
-      now += per_tensor;
-      ready.push_back(now);
-      ++tensor;
-    }
-    now += compute.layers[layer].input;
-  }
+  play_backward(
+      compute, tensors, [&now](int, Seconds work) { now += work; },
+      [&](const Tensor&) { ready.push_back(now += per_tensor); });
   return ready;
 }
 

@@ -23,9 +23,9 @@
 
 #include "core/units.h"
 #include "training/bucket_plan.h"
-#include "training/replica.h"
 #include "training/simulated/compute.h"
 #include "training/simulated/jitter.h"
+#include "training/step.h"
 
 namespace collbench {
 

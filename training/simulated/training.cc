@@ -7,8 +7,8 @@
 #include <queue>
 
 #include "core/error.h"
-#include "training/engines/engine.h"
 #include "training/evaluation.h"
+#include "training/local_replica.h"
 
 namespace collbench {
 namespace {
@@ -36,11 +36,8 @@ class Trainee {
           int points)
       : held_out_(held_out),
         own_batch_(per_replica_batch(plan.global_batch, workers)),
-        network_(
-            find_engine(plan.engine, plan.type).make_network(plan.model, own_batch_, plan.type)),
-        optimizer_(find_engine(plan.engine, plan.type)
-                       .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type)) {
-    network_->set_parameters(initial_parameters(plan.model, plan.seed));
+        network_(make_network(plan, own_batch_)),
+        optimizer_(make_optimizer(plan)) {
     for (int worker = 0; worker < workers; ++worker) {
       inputs_.emplace_back(data, input_of(plan), workers, worker);
     }

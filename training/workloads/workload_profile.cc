@@ -1,25 +1,19 @@
 #include "training/workloads/workload_profile.h"
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 #include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "training/engines/engine.h"
+#include "training/local_replica.h"
+#include "training/steady_time.h"
+#include "training/step.h"
 
 namespace collbench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Seconds median(std::vector<Seconds> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 const char* kind_of(const LayerSpec& layer) {
   switch (layer.kind) {
@@ -54,13 +48,58 @@ std::vector<std::int64_t> ends_of(const Workload& workload) {
   return ends;
 }
 
-/// Times of every step.
-struct Laps {
-  explicit Laps(std::size_t layers) : ready(layers) {}
-  std::vector<Seconds> forward;
-  std::vector<std::vector<Seconds>> ready;  // of each layer, since the one before
-  std::vector<Seconds> rest;
-  std::vector<Seconds> optimizer;
+struct ProfiledStep {
+  StepTimes times;
+  std::vector<Seconds> ready;  // of each layer's gradients, since the one before
+};
+
+template <class Time>
+Seconds median(const std::vector<ProfiledStep>& steps, Time time) {
+  std::vector<Seconds> values;
+  for (const ProfiledStep& step : steps) values.push_back(time(step));
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// One replica without communication: what would sum its gradients notes when they are ready.
+class ProfiledReplica final : private StepCompute, private GradientSum {
+ public:
+  ProfiledReplica(const TrainingPlan& plan, const Dataset& data, std::vector<std::int64_t> ends)
+      : local_(plan, data, 1, 0), optimizer_(make_optimizer(plan)), ends_(std::move(ends)) {}
+
+  ProfiledStep step(std::int64_t number) {
+    number_ = number;
+    ready_.clear();
+    const StepTimes times = run_step(*this, *this, ends_.back(), true);
+    return {times, ready_};
+  }
+
+ private:
+  Seconds now() const override { return steady_now(); }
+  void read() override { local_.read(number_); }
+  void forward() override { local_.forward(); }
+  void backward(const GradientsReady& ready) override {
+    last_ = now();
+    local_.backward(ready);
+  }
+  void update() override {
+    optimizer_->update(local_.network().parameters(), local_.network().gradients());
+  }
+  void start_up_to(std::int64_t end) override {
+    while (ready_.size() < ends_.size() && ends_[ready_.size()] <= end) {
+      const Seconds before = std::exchange(last_, now());
+      ready_.push_back(last_ - before);
+    }
+  }
+  Spent wait() override { return {}; }
+
+  LocalReplica local_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<std::int64_t> ends_;
+  std::int64_t number_ = 0;
+  std::vector<Seconds> ready_;
+  Seconds last_{0};
 };
 
 }  // namespace
@@ -96,51 +135,31 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
   TrainingPlan own = plan;
   own.global_batch = samples;
   check(own, data, 1);
-  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
-  const auto network = engine.make_network(plan.model, samples, plan.type);
-  const auto optimizer =
-      engine.make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type);
-  network->set_parameters(initial_parameters(plan.model, plan.seed));
   Workload workload = workload_of(plan.model);
   const std::vector<std::int64_t> ends = ends_of(workload);
-  InputPipeline input(data, input_of(own), 1, 0);
-  Laps laps(ends.size());
-  std::vector<float> images;
-  std::vector<int> labels;
-  for (int step = 0; step < warm_up + steps; ++step) {
-    if (step == warm_up) laps = Laps(ends.size());
-    input.read(step, images, labels);
-    Clock::time_point last = Clock::now();
-    const auto lap = [&last] {
-      const Clock::time_point before = std::exchange(last, Clock::now());
-      return Seconds(last - before);
-    };
-    network->forward({images, labels});
-    laps.forward.push_back(lap());
-    std::size_t next = 0;
-    network->backward(1.0 / static_cast<double>(samples), [&](std::int64_t end) {
-      for (; next < ends.size() && ends[next] <= end; ++next) {
-        laps.ready[next].push_back(lap());
-      }
-    });
-    laps.rest.push_back(lap());
-    optimizer->update(network->parameters(), network->gradients());
-    laps.optimizer.push_back(lap());
-  }
+  ProfiledReplica replica(own, data, ends);
+  std::vector<ProfiledStep> profile;
+  for (int step = 0; step < warm_up + steps; ++step) profile.push_back(replica.step(step));
+  profile.erase(profile.begin(), profile.begin() + warm_up);
   workload.source = fmt::format("measured, median of {} steps", steps);
   MeasuredTimes& measured = workload.measured.emplace();
   measured.batch = samples;
-  measured.device = fmt::format("engine {}, one replica", engine.name);
-  measured.optimizer = median(laps.optimizer);
-  Seconds backward = median(laps.rest);
-  std::vector<Seconds> ready;
-  for (const std::vector<Seconds>& times : laps.ready)
-    backward += ready.emplace_back(median(times));
-  const double forward_share = median(laps.forward) / backward;
+  measured.device = fmt::format("engine {}, one replica", find_engine(plan.engine, plan.type).name);
+  measured.optimizer = median(profile, [](const auto& step) { return step.times.optimizer; });
+  const Seconds rest = median(profile, [](const ProfiledStep& step) {
+    return std::accumulate(step.ready.begin(), step.ready.end(), step.times.backward,
+                           std::minus<>());
+  });
+  Seconds backward = rest;
   for (std::size_t i = ends.size(); i-- > 0;) {
     LayerTimes& times = measured.layers.emplace_back();
-    times.weight = ready[i];
-    if (i + 1 == ends.size()) times.input = median(laps.rest);
+    times.weight = median(profile, [i](const ProfiledStep& step) { return step.ready[i]; });
+    if (i + 1 == ends.size()) times.input = rest;
+    backward += times.weight;
+  }
+  const double forward_share =
+      median(profile, [](const auto& step) { return step.times.forward; }) / backward;
+  for (LayerTimes& times : measured.layers) {
     times.forward = (times.weight + times.input) * forward_share;
   }
   return workload;

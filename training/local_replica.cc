@@ -1,0 +1,52 @@
+#include "training/local_replica.h"
+
+#include "training/evaluation.h"
+
+namespace collbench {
+
+std::unique_ptr<Network> make_network(const TrainingPlan& plan, std::int64_t samples) {
+  auto network = find_engine(plan.engine, plan.type).make_network(plan.model, samples, plan.type);
+  network->set_parameters(initial_parameters(plan.model, plan.seed));
+  return network;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingPlan& plan) {
+  return find_engine(plan.engine, plan.type)
+      .make_optimizer(plan.optimizer, parameters_of(plan.model), plan.type);
+}
+
+void load(const TrainingState& state, Network& network) {
+  network.set_parameters(state.parameters);
+  set_values(network.statistics(), state.statistics);
+}
+
+void store(Network& network, TrainingState& state) {
+  state.parameters = network.copy_of_parameters();
+  state.statistics = values_of(network.statistics());
+}
+
+LocalReplica::LocalReplica(const TrainingPlan& plan, const Dataset& data, int replicas, int number)
+    : plan_(plan),
+      replicas_(replicas),
+      input_(data, input_of(plan), replicas, number),
+      network_(make_network(plan, input_.largest())) {}
+
+StepSize LocalReplica::read(std::int64_t step) {
+  return size_ = input_.read(step, images_, labels_);
+}
+
+Score LocalReplica::forward() {
+  return has_samples() ? network_->forward({images_, labels_}) : Score{};
+}
+
+void LocalReplica::backward(const GradientsReady& ready) {
+  has_samples() ? network_->backward(gradient_scale(), ready) : network_->clear_gradients();
+}
+
+double LocalReplica::gradient_scale() const {
+  const bool exact = plan_.loss_scaling == LossScaling::exact;
+  const double scale = 1.0 / static_cast<double>(exact ? size_.all : size_.mine * replicas_);
+  return plan_.mean_before_sum ? scale * replicas_ : scale;
+}
+
+}  // namespace collbench

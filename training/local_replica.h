@@ -1,0 +1,54 @@
+// One replica's network and its share of the data: what every strategy computes with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "training/data/input_pipeline.h"
+#include "training/engines/engine.h"
+#include "training/plan.h"
+#include "training/training_state.h"
+
+namespace collbench {
+
+/// With the plan's initial parameters, for batches of up to `samples`. Throws as its engine does.
+std::unique_ptr<Network> make_network(const TrainingPlan& plan, std::int64_t samples);
+std::unique_ptr<Optimizer> make_optimizer(const TrainingPlan& plan);
+
+/// Parameters and moving statistics of a state, to a network and from it.
+void load(const TrainingState& state, Network& network);
+void store(Network& network, TrainingState& state);
+
+/// Thread safety: one thread.
+class LocalReplica {
+ public:
+  /// Replica `number` of `replicas` that share each step. `plan` and `data` must outlive it. Throws
+  /// as InputPipeline and the engine do.
+  LocalReplica(const TrainingPlan& plan, const Dataset& data, int replicas, int number);
+
+  Network& network() { return *network_; }
+  const InputPipeline& input() const { return input_; }
+
+  /// Takes its samples of a step.
+  StepSize read(std::int64_t step);
+  bool has_samples() const { return size_.mine > 0; }
+  /// Of no samples, where its share of a ragged end is empty, the score is 0 and so are gradients.
+  Score forward();
+  /// Gradients of the plan's loss over the samples of all replicas.
+  void backward(const GradientsReady& ready);
+
+ private:
+  /// What the summed loss of its samples is multiplied by.
+  double gradient_scale() const;
+
+  const TrainingPlan& plan_;
+  int replicas_;
+  InputPipeline input_;
+  std::unique_ptr<Network> network_;
+  StepSize size_;
+  std::vector<float> images_;
+  std::vector<int> labels_;
+};
+
+}  // namespace collbench

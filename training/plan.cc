@@ -1,0 +1,82 @@
+#include "training/plan.h"
+
+#include <fmt/format.h>
+
+#include "core/available_memory.h"
+#include "core/error.h"
+#include "training/bucket_plan.h"
+#include "training/engines/engine.h"
+
+namespace collbench {
+
+Bytes least_memory(const TrainingPlan& plan, int replicas) {
+  std::int64_t activations = 0;  // of one sample
+  SampleShape shape = plan.model.input;
+  for (const LayerSpec& layer : plan.model.layers) {
+    shape = output_of(layer, shape);
+    activations += shape.size();
+  }
+  const Bytes value{size_of(plan.type)};
+  const std::int64_t samples = per_replica_batch(plan.global_batch, replicas);
+  const Bytes one = Bytes{8} * parameters_of(plan.model) + value * 2 * parameters_of(plan.model) +
+                    value * samples * activations;
+  return one * replicas;
+}
+
+void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
+  require(replicas >= 1, fmt::format("training needs at least 1 replica, not {}", replicas));
+  require(plan.epochs >= 1, fmt::format("training takes at least 1 epoch, not {}", plan.epochs));
+  require(plan.steps >= 0, fmt::format("an epoch cannot have {} steps", plan.steps));
+  require(plan.global_batch >= 1,
+          fmt::format("a global batch is at least 1, not {}", plan.global_batch));
+  per_replica_batch(plan.global_batch, replicas);
+  require(data.shape == plan.model.input,
+          fmt::format("model {} takes samples of {}; those of {} are {}", plan.model.name,
+                      to_string(plan.model.input), data.description, to_string(data.shape)));
+  require(data.classes <= plan.model.classes,
+          fmt::format("model {} tells {} classes apart; {} has {}", plan.model.name,
+                      plan.model.classes, data.description, data.classes));
+  for (int replica = 0; replica < replicas; ++replica) {
+    InputPipeline(data, input_of(plan), replicas, replica);
+  }
+  check(plan.optimizer);
+  check_bucket_plan(plan.buckets, tensors_of(plan.model).size());
+  const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  if (engine.make_world != nullptr &&
+      (plan.central || plan.mean_before_sum || size_of(plan.wire) < size_of(plan.type))) {
+    throw Unavailable(fmt::format(
+        "engine {} sums gradients on its devices as they are: no central storage, no mean before "
+        "the sum, no narrower wire type",
+        engine.name));
+  }
+  require_available(least_memory(plan, replicas),
+                    fmt::format("{} replicas of {}", replicas, plan.model.name));
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan& plan) {
+  return {{"model", plan.model.name},
+          {"data type", std::string(to_string(plan.type))},
+          {"learning rate", fmt::format("{}", plan.optimizer.learning_rate)},
+          {"momentum", fmt::format("{}", plan.optimizer.momentum)},
+          {"optimizer", plan.optimizer.name},
+          {"global batch", std::to_string(plan.global_batch)},
+          {"steps per epoch", std::to_string(plan.steps)},
+          {"seed", std::to_string(plan.seed)},
+          {"sharding", to_string(plan.sharding)},
+          {"drop remainder", plan.drop_remainder ? "yes" : "no"},
+          {"loss scaling", plan.loss_scaling == LossScaling::exact ? "exact" : "tf"}};
+}
+
+InputOptions input_of(const TrainingPlan& plan) {
+  // Replicas of a worker of parameter servers share its batches, from whatever files these are.
+  const bool shared = plan.replicas > 1 && plan.sharding == AutoShard::automatic;
+  return {plan.global_batch, plan.seed, shared ? AutoShard::data : plan.sharding,
+          plan.drop_remainder};
+}
+
+std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas) {
+  return plan.steps > 0 ? plan.steps
+                        : InputPipeline(data, input_of(plan), replicas, 0).steps_per_pass();
+}
+
+}  // namespace collbench
