@@ -2,7 +2,6 @@
 // translation from and to the formats of other tools.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -11,6 +10,8 @@
 #include "bench/measure/gpu_machine.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/external_program.h"
+#include "cli/output_file.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/suggest.h"
@@ -148,15 +149,15 @@ int validate_file(const std::string& path, const std::string& from) {
   return exit_ok;
 }
 
+std::string to_svg(const Topology& topology) {
+  return run_external({"dot -Tsvg", "graphviz", "--dot FILE writes what it would read"},
+                      to_grouped_dot(topology));
+}
+
+// The text is made before the file is, so that a refusal leaves none behind.
 void write(const std::string& path, const std::string& text) {
-  if (path.empty() || path == "-") {
-    std::cout << text;
-    return;
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.flush();
-  require(static_cast<bool>(file), fmt::format("cannot write '{}'", path));
+  write_output(
+      path, [&](std::ostream& out) { out << text; }, std::ios::binary);
 }
 
 int convert_file(const std::string& name, const std::string& from, const std::string& to,
