@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "algorithms/resolve.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -16,15 +17,15 @@ void check_halves(const Schedule& schedule) {
                              "direct, halving-doubling, hierarchical and torus are";
   require(schedule.rounds() % 2 == 0, reason);
   const int checked = std::min(schedule.ranks(), most_checked_ranks);
-  Round round;
+  ResolvedRound round;
   for (int i = 0; i < checked; ++i) {
     const auto rank = static_cast<Rank>(static_cast<std::int64_t>(i) * schedule.ranks() / checked);
     for (int t = 0; t < schedule.rounds(); ++t) {
-      schedule.round(rank, t, round);
-      const OpKind wrong = t < schedule.rounds() / 2 ? OpKind::recv : OpKind::recv_reduce;
-      const bool fits = std::none_of(round.ops().begin(), round.ops().end(),
-                                     [&](const Op& op) { return op.kind == wrong; });
-      require(fits, reason);
+      resolve(schedule, rank, t, round);
+      const bool reduces = t < schedule.rounds() / 2;
+      require(std::ranges::all_of(round.receipts(),
+                                  [&](const Receipt& receipt) { return receipt.folds == reduces; }),
+              reason);
     }
   }
 }

@@ -1,7 +1,6 @@
 // `collbench report`: records and comparisons that were made before, in every form that people and
 // programs read.
 #include <algorithm>
-#include <csignal>
 #include <memory>
 
 #include <fmt/format.h>
@@ -77,10 +76,7 @@ int report_command(ReportOptions options) {
   keep_matching(inputs, options.filter);
   if (!options.history.empty()) inputs.history = read_history(options.history);
   write_reports(options.files, inputs, options.shape);
-  if (!options.plot.empty()) {
-    std::signal(SIGPIPE, SIG_IGN);  // gnuplot may end before it has read all
-    write_plot(options.plot, inputs.records());
-  }
+  if (!options.plot.empty()) write_plot(options.plot, inputs.records());
   if (!console.empty()) print_report(console, inputs, options.shape);
   if (!options.shape.quiet) annotate(inputs);
   return exit_ok;

@@ -1,6 +1,5 @@
 #include "cli/report_files.h"
 
-#include <cstdio>
 #include <iostream>
 #include <sstream>
 
@@ -11,6 +10,7 @@
 #include "bench/reports/plot_gnuplot.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
+#include "cli/external_program.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -119,19 +119,8 @@ void write_plot(const std::string& path, const std::vector<Record>& records) {
   }
   std::ostringstream script;
   write_gnuplot(script, records, plot_terminal(path), path);
-  std::cout.flush();
-  std::FILE* gnuplot = popen("command -v gnuplot >/dev/null || exit 127; exec gnuplot", "w");
-  if (gnuplot == nullptr) throw Error("could not start a shell for gnuplot");
-  const std::string text = script.str();
-  std::fwrite(text.data(), 1, text.size(), gnuplot);
-  const int status = pclose(gnuplot);
-  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (exit_code == 127) {
-    throw Unavailable(fmt::format(
-        "gnuplot is not installed (Debian: gnuplot-nox); --plot FILE.gp writes what it would read",
-        path));
-  }
-  if (exit_code != 0) throw Error(fmt::format("gnuplot could not draw '{}'", path));
+  std::cout << run_external({"gnuplot", "gnuplot-nox", "--plot FILE.gp writes what it would read"},
+                            script.str());
 }
 
 }  // namespace collbench

@@ -124,4 +124,8 @@ Outcome invoke_program(const ScratchFolder& folder, const std::string& program,
   return run(folder, command, {}, 0);
 }
 
+bool is_missing(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null").c_str()) != 0;
+}
+
 }  // namespace collbench

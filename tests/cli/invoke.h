@@ -38,4 +38,7 @@ Outcome invoke(const ScratchFolder& folder, const std::vector<std::string>& argu
 Outcome invoke_program(const ScratchFolder& folder, const std::string& program,
                        const std::vector<std::string>& arguments);
 
+/// Whether no program of this name is found in PATH.
+bool is_missing(const std::string& program);
+
 }  // namespace collbench

@@ -54,9 +54,6 @@ class ReportTest : public testing::Test {
   static Outcome program(const std::string& name, const std::vector<std::string>& arguments) {
     return invoke_program(*folder_, name, arguments);
   }
-  static bool missing(const std::string& name) {
-    return program("bash", {"-c", "command -v " + name}).code != 0;
-  }
   static ScratchFolder* folder_;
 };
 ScratchFolder* ReportTest::folder_ = nullptr;
@@ -102,7 +99,7 @@ TEST_F(ReportTest, CsvIsReadByPython) {
 }
 
 TEST_F(ReportTest, JunitIsReadByXmllint) {
-  if (missing("xmllint")) GTEST_SKIP() << "xmllint is not installed (libxml2-utils)";
+  if (is_missing("xmllint")) GTEST_SKIP() << "xmllint is not installed (libxml2-utils)";
   for (const char* input : {"real.json", "comparison.json"}) {
     ASSERT_EQ(report({input, "--junit", "out.xml"}).code, 0);
     const Outcome read = program(
@@ -164,7 +161,7 @@ TEST_F(ReportTest, NcclsTableHasTheColumnsThatItsParsersCount) {
 }
 
 TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
-  if (missing("gnuplot")) GTEST_SKIP() << "gnuplot is not installed (gnuplot-nox)";
+  if (is_missing("gnuplot")) GTEST_SKIP() << "gnuplot is not installed (gnuplot-nox)";
   for (const char* picture : {"out.svg", "out.png", "out.pdf"}) {
     const Outcome outcome = report({"real.json", "sim.json", "--plot", picture});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -177,7 +174,7 @@ TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
 }
 
 TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
-  if (missing("chromium")) GTEST_SKIP() << "chromium is not installed";
+  if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
   const Outcome outcome =
       report({"comparison.json", "real.json", "sim.json", "--html", "page.html"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -208,7 +205,7 @@ TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
                   "    if series['name'].startswith('tree'):\n"
                   "        print(len(series['points']), series['changes'])\n"});
   EXPECT_EQ(data.out, "6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n") << data.err;
-  if (missing("chromium")) GTEST_SKIP() << "chromium is not installed";
+  if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
   const Outcome read = program("bash", {scripts + "read_page.sh", "page.html", "LIGHT"});
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.out, HasSubstr(" history "));

@@ -1,4 +1,6 @@
 // `collbench topo`: what it prints of machines and files, and how it refuses them.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,13 +77,35 @@ TEST_F(TopoTest, AConvertedMachineIsTheSameMachine) {
   }
 }
 
-TEST_F(TopoTest, DrawsToFilesAndToStandardOutput) {
-  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--svg", "a.svg", "--dot", "a.dot"}), "");
-  EXPECT_THAT(folder_.read("a.svg"), StartsWith("<svg"));
+TEST_F(TopoTest, WritesGraphvizToAFileAndToStandardOutput) {
+  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--dot", "a.dot"}), "");
   EXPECT_THAT(folder_.read("a.dot"), StartsWith("digraph"));
-  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--svg", "-"}), folder_.read("a.svg"));
+  EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--dot", "-"}), folder_.read("a.dot"));
+  EXPECT_EQ(out({"topo", "convert", "star:4,10GBps,1us", "--to", "dot"}), folder_.read("a.dot"));
   EXPECT_THAT(refused({"topo", "draw", "star:4,10GBps,1us"}),
               HasSubstr("--svg FILE or --dot FILE"));
+}
+
+TEST_F(TopoTest, GraphvizDrawsEveryLayout) {
+  if (is_missing("dot")) GTEST_SKIP() << "Graphviz is not installed (graphviz)";
+  for (const char* machine :
+       {"star:4,10GBps,1us", "full:20,1GBps,1us", "torus:4x3x3x2,50GBps,1us", "cluster:15xdgx-a100",
+        "torus:32x32,50GBps,1us", "cluster:40xdgx-h100", "dgx-1-v100"}) {
+    const Outcome drawn = run({"topo", "draw", machine, "--svg", "a.svg"});
+    EXPECT_EQ(drawn.code, 0) << machine;
+    EXPECT_EQ(drawn.err, "") << machine;
+    EXPECT_THAT(folder_.read("a.svg"), HasSubstr("</svg>")) << machine;
+    EXPECT_THAT(folder_.read("a.svg"), HasSubstr(" each way, ")) << machine;
+    EXPECT_EQ(out({"topo", "convert", machine, "--to", "svg"}), folder_.read("a.svg"));
+  }
+}
+
+TEST_F(TopoTest, WithoutGraphvizItSaysWhatToInstall) {
+  const Outcome drawn = invoke(folder_, {"topo", "draw", "star:4,10GBps,1us", "--svg", "a.svg"},
+                               {{"PATH", "/nonexistent"}});
+  EXPECT_EQ(drawn.code, 4);
+  EXPECT_THAT(drawn.err, HasSubstr("dot is not installed (Debian: graphviz); --dot FILE"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/a.svg"));
 }
 
 TEST_F(TopoTest, UnknownNamesGetASuggestion) {

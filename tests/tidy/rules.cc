@@ -250,6 +250,27 @@ Complaints check_output(const SourceFile& file) {
                 "libraries return or throw; only cli/ prints");
 }
 
+// How the operations of a round as written add up is read in one place, so that no two readers
+// differ; combinators move operations, and two tables show them as they are written.
+Complaints check_rounds(const SourceFile& file) {
+  if (file.path == "algorithms/resolve.cc" || lies_in(file, {"tests"})) return {};
+  const std::string code = code_of(file.text);
+  static const std::regex reads(
+      "[=!]=\\s*(\\w+::)*OpKind::recv_reduce\\b|\\bOpKind::recv_reduce\\s*[=!]=|"
+      "\\bcase\\s+OpKind::recv_reduce\\b");
+  Complaints complaints = search(file, code, {"recv_reduce"}, reads,
+                                 "only algorithms/resolve.cc reads what recv_reduce means; others "
+                                 "read the receipts of resolve()");
+  if (lies_in(file, {"algorithms", "bench/micro"}) || file.path == "cli/algos.cc")
+    return complaints;
+  static const std::regex raw("\\.ops\\(\\)");
+  for (const std::string& complaint :
+       search(file, code, {".ops()"}, raw, "reads a round raw; resolve() says what it means")) {
+    complaints.push_back(complaint);
+  }
+  return complaints;
+}
+
 // Builds that precompile these would not notice that a header lacks one (collbench_precompiled in
 // cmake/CollbenchLibrary.cmake has the same list).
 struct Precompiled {
@@ -292,7 +313,7 @@ Complaints check_includes(const SourceFile& file) {
   return complaints;
 }
 
-constexpr std::array<Rule, 10> all_rules{{
+constexpr std::array<Rule, 11> all_rules{{
     {"floors", "includes point downwards", check_floors},
     {"subfolders", "includes point downwards within a floor, too", check_subfolders},
     {"machinery", "third-party machinery stays in the sources of its folder", check_machinery},
@@ -303,6 +324,7 @@ constexpr std::array<Rule, 10> all_rules{{
     {"name", "files are named after a concept, in snake_case", check_name},
     {"unfinished", "no unfinished work", check_unfinished},
     {"output", "only cli/ prints", check_output},
+    {"rounds", "rounds are read through resolve()", check_rounds},
 }};
 
 }  // namespace

@@ -240,6 +240,23 @@ TEST(UnfinishedTest, CatchesMarksOfUnfinishedWork) {
   EXPECT_THAT(complaints("unfinished", "core/a.cc", "int " + mark + "S;\n"), IsEmpty());
 }
 
+TEST(RoundsTest, CatchesReadersOfRawRounds) {
+  for (const char* line :
+       {"if (op.kind == OpKind::recv_reduce) ++folds;", "return OpKind::recv_reduce != kind;",
+        "    case OpKind::recv_reduce:", "for (const Op& op : round.ops()) add(op);"}) {
+    EXPECT_EQ(complaints("rounds", "simulator/a.cc", line).size(), 1U) << line;
+  }
+  EXPECT_EQ(complaints("rounds", "algorithms/a.cc", "if (k == OpKind::recv_reduce)").size(), 1U);
+  for (const char* line : {"out.push({OpKind::recv_reduce, peer, chunks});",
+                           "case Step::Kind::recv_reduce:", "// of round.ops()"}) {
+    EXPECT_THAT(complaints("rounds", "simulator/a.cc", line), IsEmpty()) << line;
+  }
+  EXPECT_THAT(complaints("rounds", "algorithms/resolve.cc", "if (k == OpKind::recv_reduce)"),
+              IsEmpty());
+  EXPECT_THAT(complaints("rounds", "algorithms/a.cc", "for (const Op& op : round.ops())"),
+              IsEmpty());
+}
+
 TEST(OutputTest, CatchesPrintingOutsideTheCommand) {
   for (const char* line : {"std::cout << 1;", "printf(\"x\");", "std::fprintf(stderr, \"x\");",
                            "fmt::print(\"x\");", "std::puts(\"x\");"}) {

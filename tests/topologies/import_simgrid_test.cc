@@ -186,7 +186,8 @@ TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
                                    "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>")),
               StartsWith("p.xml:5: <link_ctn>: no link 'l'"));
   EXPECT_THAT(why(zone("Full", "<host id=\"a\"/><host id=\"a\"/>")), HasSubstr("'a' is taken"));
-  EXPECT_THAT(why(platform(cluster_element("c", "radical=\"3-1\""))), HasSubstr("'1' in radical"));
+  EXPECT_THAT(why(platform(cluster_element("c", "radical=\"3-1\""))),
+              HasSubstr("radical must be at least 3 (got 1)"));
   EXPECT_THAT(why(platform(cluster_element("c", "radical=\"0-9999999\""))), HasSubstr("radical"));
   EXPECT_THAT(why(platform(cluster_element("c",
                                            "radical=\"0-3\" topology=\"TORUS\" "

@@ -1,29 +1,22 @@
 // Pictures and other descriptions of a topology, as text.
 //
-// Pictures show hosts below the switches that join them, grids as grids and rings as rings; cables
-// are coloured by class in colours that the colour-blind can tell apart (Okabe and Ito 2008), or by
-// utilisation. Above 128 hosts neighbours are drawn as one. All pure, so safe on threads.
+// Graphviz lays pictures out: grids as grids, hosts without switches on a circle, others around the
+// switches that join them. Cables are coloured by class in colours that the colour-blind can tell
+// apart (Okabe and Ito 2008). All pure, so safe on threads.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "topologies/machine.h"
 
 namespace collbench {
 
-struct SvgOptions {
-  /// Of each link, 0 to 1; empty: colours stand for classes.
-  std::vector<double> utilisation;
-};
-
-/// A picture that needs no other program. Throws InvalidArgument unless `utilisation` is empty or
-/// has an entry per link.
-std::string to_svg(const Topology& topology, const SvgOptions& options = {});
-
 /// Graphviz; every vertex and cable. Throws InvalidArgument beyond 20,000 links, which Graphviz
 /// could not lay out.
 std::string to_dot(const Topology& topology);
+
+/// The same for looking at: above 128 hosts, alike neighbours are drawn as one.
+std::string to_grouped_dot(const Topology& topology);
 
 /// A machine file (docs/topologies.md) with the same links, routes and costs. Throws
 /// InvalidArgument where the file format cannot say it: links that serve both directions, or routes

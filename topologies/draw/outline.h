@@ -1,5 +1,5 @@
-// What a picture of a topology shows, and where: one shape per host or switch, or per group of them
-// where there are too many, and one line for all that joins two shapes in one class.
+// What a picture of a topology shows: one shape per host or switch, or per group of alike ones
+// where there are too many, and one line for all that joins two shapes by equal cables.
 #pragma once
 
 #include <string>
@@ -10,47 +10,28 @@
 namespace collbench {
 
 struct DrawnShape {
-  std::string label;
-  int hosts = 0;  // that it stands for; 0: switches
-  int members = 1;
-  int level = 0;  // row in pictures of levels, hosts at 0, what hangs on nothing else below
-  bool is_crowded = false;  // in a row with no room for names
-  double x = 0;             // in pixels
-  double y = 0;
-  double angle = 0;  // circle: where it stands, in radians
+  Vertex first = 0;  // the first vertex that it stands for
+  int members = 0;
+  bool is_host = false;
 };
 
-enum class DrawnPath { straight, arc, ends };
-
 /// a -> b, or both ways with `two_way`.
-struct Line {
+struct DrawnLine {
   int a = 0;
   int b = 0;
   int link_class = 0;
-  double capacity = 0;  // of its widest link, bytes per second
+  double lanes = 1;  // of each cable
   int cables = 0;
-  double utilisation = 0;  // the highest
   bool two_way = true;
-  DrawnPath path = DrawnPath::straight;
 };
-
-enum class Arrangement { circle, grid, levels };
 
 struct Outline {
-  std::vector<DrawnShape> shapes;
-  std::vector<Line> lines;
-  std::vector<int> blocks;  // grid: shapes along each axis, innermost first
-  Arrangement arrangement = Arrangement::levels;
-  double spacing = 40;  // between the nearest neighbours, in pixels
-  double reach = 0;     // the longest distance of neighbours in a grid
-  double width = 0;
-  double height = 0;
+  std::vector<DrawnShape> shapes;  // hosts first
+  std::vector<DrawnLine> lines;
+  std::vector<int> blocks;  // shapes of hosts along each axis of the layout, innermost first
 };
 
-/// Shapes and lines without places. `utilisation` is empty or has an entry per link.
-Outline outline(const Topology& topology, const std::vector<double>& utilisation, int most_hosts);
-
-/// Gives every shape its place, with a margin, and says which lines bend.
-void arrange(Outline& picture);
+/// At most `most_hosts` shapes of hosts; each vertex is one of its own if there are no more hosts.
+Outline outline(const Topology& topology, int most_hosts);
 
 }  // namespace collbench
