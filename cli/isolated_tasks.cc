@@ -11,8 +11,9 @@
 #include "cli/remote.h"
 #include "cli/train_options.h"
 #include "core/error.h"
+#include "core/keyed_digest.h"
 #include "core/parse.h"
-#include "transports/world/line_socket.h"
+#include "transports/descriptor.h"
 
 namespace collbench {
 namespace {
@@ -31,11 +32,11 @@ std::vector<std::string> own_command() {
 }  // namespace
 
 std::vector<int> free_ports(int count) {
-  std::vector<LineSocket> probes;  // open until all are chosen, so that they differ
+  std::vector<Descriptor> probes;  // open until all are chosen, so that they differ
   std::vector<int> ports;
   for (int i = 0; i < count; ++i) {
     probes.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int descriptor = probes.back().descriptor();
+    const int descriptor = probes.back().number();
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -49,11 +50,11 @@ std::vector<int> free_ports(int count) {
   return ports;
 }
 
-void share_new_token() { setenv("COLLBENCH_JOB_TOKEN", random_token().c_str(), 1); }
+void share_new_token() { setenv("COLLBENCH_JOB_TOKEN", random_digits().c_str(), 1); }
 
 ChildProcess isolated_child(std::vector<std::string> variables) {
   variables.emplace_back("COLLBENCH_ISOLATE=false");
-  return {own_command(), variables, false};
+  return {own_command(), variables, only_errors_shown};
 }
 
 std::optional<TrainingWorkers> launched_workers(const Settings& settings) {

@@ -12,8 +12,8 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/keyed_digest.h"
 #include "core/parse.h"
-#include "transports/world/line_socket.h"
 
 namespace collbench {
 namespace {
@@ -37,7 +37,7 @@ std::vector<std::string> words_of(const std::string& text) {
 /// The caller's secret for all its runs, else one of this job.
 std::string token_of_job() {
   const char* token = std::getenv("COLLBENCH_JOB_TOKEN");
-  const std::string text = token == nullptr || *token == '\0' ? random_token() : token;
+  const std::string text = token == nullptr || *token == '\0' ? random_digits() : token;
   require(text.find('\n') == std::string::npos, "COLLBENCH_JOB_TOKEN: must be one line");
   return text;
 }

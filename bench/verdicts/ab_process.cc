@@ -121,7 +121,7 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
   std::filesystem::remove(path);
   const int padding = std::uniform_int_distribution<int>(0, longest_padding - 1)(random_);
   ChildProcess child(words, {"AB_PADDING=" + std::string(static_cast<std::size_t>(padding), 'x')},
-                     false);
+                     only_errors_shown);
   const auto begin = std::chrono::steady_clock::now();
   while (!child.ended_within(patience)) {
     const bool stop = !stop_requested_().empty();

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include <gloo/rendezvous/file_store.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -58,7 +59,7 @@ std::string message_of(const std::exception_ptr& error) {
 }
 
 GlooOptions options_for(const std::string& algorithm, double timeout_seconds = 20) {
-  return {algorithm, Seconds{timeout_seconds}, "lo"};
+  return {algorithm, Seconds{timeout_seconds}};
 }
 
 std::string collect_errors(Communicator& communicator) {
@@ -171,10 +172,6 @@ TEST(Gloo, NamesTheRanksThatDidNotCome) {
   for (const auto& error : errors) EXPECT_THAT(message_of(error), HasSubstr("missed rank 1, 3"));
 }
 
-TEST(Gloo, RefusesAFolderThatDoesNotExist) {
-  EXPECT_THROW(make_gloo_folder_store("/nonexistent/collbench"), InvalidArgument);
-}
-
 // A folder for one test, removed at its end.
 class Folder {
  public:
@@ -219,8 +216,9 @@ std::vector<int> run_processes(int ranks, const std::function<int(Rank)>& work) 
 TEST(Gloo, ProcessesMeetInAFolder) {
   const Folder folder;
   const auto statuses = run_processes(3, [&](Rank r) {
-    const auto communicator = make_gloo_communicator(r, 3, make_gloo_folder_store(folder.path()),
-                                                     options_for("gloo:ring-chunked"));
+    const auto communicator =
+        make_gloo_communicator(r, 3, std::make_shared<gloo::rendezvous::FileStore>(folder.path()),
+                               options_for("gloo:ring-chunked"));
     const std::string error =
         all_reduce_error(*communicator, DataType::f64, ReduceOp::sum, 50000, true);
     communicator->barrier();
@@ -232,8 +230,8 @@ TEST(Gloo, ProcessesMeetInAFolder) {
 TEST(Gloo, SurvivorsNameTheRankThatWasKilled) {
   const Folder folder;
   const auto statuses = run_processes(3, [&](Rank r) {
-    const auto communicator =
-        make_gloo_communicator(r, 3, make_gloo_folder_store(folder.path()), options_for("gloo"));
+    const auto communicator = make_gloo_communicator(
+        r, 3, std::make_shared<gloo::rendezvous::FileStore>(folder.path()), options_for("gloo"));
     communicator->barrier();
     if (r == 1) raise(SIGKILL);
     // Lets every connection of the lost rank break before anyone fails because of another one.

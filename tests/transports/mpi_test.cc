@@ -58,7 +58,6 @@ std::string collect_errors(Communicator& communicator) {
 int play_rank(const std::string& algorithm, const std::string& part) {
   const auto communicator = make_mpi_communicator(algorithm);
   if (part == "die" && communicator->rank() == 0) raise(SIGKILL);
-  if (part == "abort" && communicator->rank() == 0) abort_mpi(7);
   const std::string errors = collect_errors(*communicator);
   if (part != "check") communicator->barrier();
   if (!errors.empty()) std::fprintf(stderr, "%s", errors.c_str());
@@ -103,8 +102,6 @@ INSTANTIATE_TEST_SUITE_P(ByName, MpiAlgorithms,
                          name_of);
 
 TEST(Mpi, AKilledRankEndsAll) { EXPECT_NE(run_ranks(3, "mpi", "mpi", "die"), 0); }
-
-TEST(Mpi, AbortEndsAllWithItsStatus) { EXPECT_EQ(run_ranks(3, "mpi", "mpi", "abort"), 7); }
 
 TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   try {

@@ -20,7 +20,6 @@ constexpr int peer_access_unsupported = 217;
 constexpr int not_ready = 600;
 constexpr int too_many_peers = 711;
 constexpr unsigned non_blocking_stream = 1;
-constexpr unsigned event_without_timing = 2;
 constexpr int capture_thread_local = 1;
 constexpr int attribute_memory_type = 2;
 constexpr unsigned memory_type_device = 2;
@@ -36,100 +35,68 @@ DevicePointer address(const std::byte* memory) { return reinterpret_cast<DeviceP
 struct CudaDriver::Functions {
   SharedLibrary library{environment_value("COLLBENCH_CUDA_LIBRARY", "libcuda.so.1")};
 
-  int (*init)(unsigned) = nullptr;
-  int (*driver_version)(int*) = nullptr;
-  int (*error_name)(int, const char**) = nullptr;
-  int (*error_string)(int, const char**) = nullptr;
-  int (*device_count)(int*) = nullptr;
-  int (*device_get)(int*, int) = nullptr;
-  int (*device_name)(char*, int, int) = nullptr;
-  int (*device_pci_bus_id)(char*, int, int) = nullptr;
-  int (*primary_retain)(DriverContext*, int) = nullptr;
-  int (*set_current)(DriverContext) = nullptr;
-  int (*synchronize)() = nullptr;
-  int (*stream_create)(GpuStream*, unsigned) = nullptr;
-  int (*stream_destroy)(GpuStream) = nullptr;
-  int (*stream_query)(GpuStream) = nullptr;
-  int (*event_create)(GpuEvent*, unsigned) = nullptr;
-  int (*event_destroy)(GpuEvent) = nullptr;
-  int (*event_record)(GpuEvent, GpuStream) = nullptr;
-  int (*event_query)(GpuEvent) = nullptr;
-  int (*mem_alloc)(DevicePointer*, std::size_t) = nullptr;
-  int (*mem_free)(DevicePointer) = nullptr;
-  int (*copy_up)(DevicePointer, const void*, std::size_t) = nullptr;
-  int (*copy_down)(void*, DevicePointer, std::size_t) = nullptr;
-  int (*pointer_attribute)(void*, int, DevicePointer) = nullptr;
-  int (*share)(GpuHandle*, DevicePointer) = nullptr;
-  int (*open)(DevicePointer*, GpuHandle, unsigned) = nullptr;
-  int (*close)(DevicePointer) = nullptr;
-  int (*begin_capture)(GpuStream, int) = nullptr;
-  int (*end_capture)(GpuStream, void**) = nullptr;
-  int (*instantiate)(GpuGraph*, void*, unsigned long long) = nullptr;
-  int (*graph_destroy)(void*) = nullptr;
-  int (*graph_launch)(GpuGraph, GpuStream) = nullptr;
-  int (*graph_exec_destroy)(GpuGraph) = nullptr;
+  LibraryFunction<int(unsigned)> init{library, "cuInit"};
+  LibraryFunction<int(int*)> driver_version{library, "cuDriverGetVersion"};
+  LibraryFunction<int(int, const char**)> error_name{library, "cuGetErrorName"};
+  LibraryFunction<int(int, const char**)> error_string{library, "cuGetErrorString"};
+  LibraryFunction<int(int*)> device_count{library, "cuDeviceGetCount"};
+  LibraryFunction<int(int*, int)> device_get{library, "cuDeviceGet"};
+  LibraryFunction<int(char*, int, int)> device_name{library, "cuDeviceGetName"};
+  LibraryFunction<int(char*, int, int)> device_pci_bus_id{library, "cuDeviceGetPCIBusId"};
+  LibraryFunction<int(DriverContext*, int)> primary_retain{library, "cuDevicePrimaryCtxRetain"};
+  LibraryFunction<int(DriverContext)> set_current{library, "cuCtxSetCurrent"};
+  LibraryFunction<int()> synchronize{library, "cuCtxSynchronize"};
+  LibraryFunction<int(GpuStream*, unsigned)> stream_create{library, "cuStreamCreate"};
+  LibraryFunction<int(GpuStream)> stream_destroy{library, "cuStreamDestroy_v2"};
+  LibraryFunction<int(GpuStream)> stream_query{library, "cuStreamQuery"};
+  LibraryFunction<int(DevicePointer*, std::size_t)> mem_alloc{library, "cuMemAlloc_v2"};
+  LibraryFunction<int(DevicePointer)> mem_free{library, "cuMemFree_v2"};
+  LibraryFunction<int(DevicePointer, const void*, std::size_t)> copy_up{library, "cuMemcpyHtoD_v2"};
+  LibraryFunction<int(void*, DevicePointer, std::size_t)> copy_down{library, "cuMemcpyDtoH_v2"};
+  LibraryFunction<int(void*, int, DevicePointer)> pointer_attribute{library,
+                                                                    "cuPointerGetAttribute"};
+  LibraryFunction<int(GpuHandle*, DevicePointer)> share{library, "cuIpcGetMemHandle"};
+  LibraryFunction<int(DevicePointer*, GpuHandle, unsigned)> open{library, "cuIpcOpenMemHandle_v2"};
+  LibraryFunction<int(DevicePointer)> close{library, "cuIpcCloseMemHandle"};
+  LibraryFunction<int(GpuStream, int)> begin_capture{library, "cuStreamBeginCapture_v2"};
+  LibraryFunction<int(GpuStream, void**)> end_capture{library, "cuStreamEndCapture"};
+  LibraryFunction<int(GpuGraph*, void*, unsigned long long)> instantiate{
+      library, "cuGraphInstantiateWithFlags"};
+  LibraryFunction<int(void*)> graph_destroy{library, "cuGraphDestroy"};
+  LibraryFunction<int(GpuGraph, GpuStream)> graph_launch{library, "cuGraphLaunch"};
+  LibraryFunction<int(GpuGraph)> graph_exec_destroy{library, "cuGraphExecDestroy"};
 
   std::mutex mutex;
   std::vector<DriverContext> contexts;  // by device; null until used
 
-  Functions() {
-    library.bind(init, "cuInit");
-    library.bind(driver_version, "cuDriverGetVersion");
-    library.bind(error_name, "cuGetErrorName");
-    library.bind(error_string, "cuGetErrorString");
-    library.bind(device_count, "cuDeviceGetCount");
-    library.bind(device_get, "cuDeviceGet");
-    library.bind(device_name, "cuDeviceGetName");
-    library.bind(device_pci_bus_id, "cuDeviceGetPCIBusId");
-    library.bind(primary_retain, "cuDevicePrimaryCtxRetain");
-    library.bind(set_current, "cuCtxSetCurrent");
-    library.bind(synchronize, "cuCtxSynchronize");
-    library.bind(stream_create, "cuStreamCreate");
-    library.bind(stream_destroy, "cuStreamDestroy_v2");
-    library.bind(stream_query, "cuStreamQuery");
-    library.bind(event_create, "cuEventCreate");
-    library.bind(event_destroy, "cuEventDestroy_v2");
-    library.bind(event_record, "cuEventRecord");
-    library.bind(event_query, "cuEventQuery");
-    library.bind(mem_alloc, "cuMemAlloc_v2");
-    library.bind(mem_free, "cuMemFree_v2");
-    library.bind(copy_up, "cuMemcpyHtoD_v2");
-    library.bind(copy_down, "cuMemcpyDtoH_v2");
-    library.bind(pointer_attribute, "cuPointerGetAttribute");
-    library.bind(share, "cuIpcGetMemHandle");
-    library.bind(open, "cuIpcOpenMemHandle_v2");
-    library.bind(close, "cuIpcCloseMemHandle");
-    library.bind(begin_capture, "cuStreamBeginCapture_v2");
-    library.bind(end_capture, "cuStreamEndCapture");
-    library.bind(instantiate, "cuGraphInstantiateWithFlags");
-    library.bind(graph_destroy, "cuGraphDestroy");
-    library.bind(graph_launch, "cuGraphLaunch");
-    library.bind(graph_exec_destroy, "cuGraphExecDestroy");
-  }
-
-  CudaFailure failure(int code, const char* call) const {
+  CudaFailure failure(int code, std::string_view call) const {
     const char* name = nullptr;
     const char* text = nullptr;
     error_name(code, &name);
     error_string(code, &text);
-    return {call, name != nullptr ? name : fmt::format("error {}", code),
+    return {std::string(call), name != nullptr ? name : fmt::format("error {}", code),
             text != nullptr ? text : "an error that the driver has no words for"};
   }
 
-  void check(int code, const char* call) const {
+  template <typename... Parameters>
+  void check(int code, const LibraryFunction<int(Parameters...)>& call) const {
     if (code == success) return;
-    const CudaFailure what = failure(code, call);
-    const std::string words = fmt::format("{} failed: {} ({})", call, what.text, what.name);
+    const CudaFailure what = failure(code, call.name());
+    const std::string words = fmt::format("{} failed: {} ({})", call.name(), what.text, what.name);
     if (code == out_of_memory) {
       throw Unavailable(words + "; use smaller vectors, or free the GPU's memory");
     }
     throw TransportError(words);
   }
-
-  bool is_done(int code, const char* call) const {
-    if (code == not_ready) return false;
-    check(code, call);
-    return true;
+  template <typename... Parameters, typename... Arguments>
+  void run(const LibraryFunction<int(Parameters...)>& call, Arguments... arguments) const {
+    check(call(arguments...), call);
+  }
+  /// Whether what `query` asks about is done.
+  bool is_done(const LibraryFunction<int(void*)>& query, void* asked) const {
+    const int code = query(asked);
+    if (code != not_ready) check(code, query);
+    return code != not_ready;
   }
 };
 
@@ -186,26 +153,25 @@ CudaDriverState find_cuda_driver() {
 
 int CudaDriver::version() const {
   int number = 0;
-  functions_->check(functions_->driver_version(&number), "cuDriverGetVersion");
+  functions_->run(functions_->driver_version, &number);
   return number;
 }
 
 int CudaDriver::devices() const {
   int count = 0;
-  functions_->check(functions_->device_count(&count), "cuDeviceGetCount");
+  functions_->run(functions_->device_count, &count);
   return count;
 }
 
 std::string CudaDriver::name(int device) const {
   char text[256] = {};
-  functions_->check(functions_->device_name(text, sizeof text - 1, device), "cuDeviceGetName");
+  functions_->run(functions_->device_name, text, int{sizeof text - 1}, device);
   return text;
 }
 
 std::string CudaDriver::pci_bus_id(int device) const {
   char text[32] = {};
-  functions_->check(functions_->device_pci_bus_id(text, sizeof text - 1, device),
-                    "cuDeviceGetPCIBusId");
+  functions_->run(functions_->device_pci_bus_id, text, int{sizeof text - 1}, device);
   return text;
 }
 
@@ -217,15 +183,15 @@ void CudaDriver::use(int device) const {
   DriverContext& context = functions_->contexts[static_cast<std::size_t>(device)];
   if (context == nullptr) {
     int handle = 0;
-    functions_->check(functions_->device_get(&handle, device), "cuDeviceGet");
-    functions_->check(functions_->primary_retain(&context, handle), "cuDevicePrimaryCtxRetain");
+    functions_->run(functions_->device_get, &handle, device);
+    functions_->run(functions_->primary_retain, &context, handle);
   }
-  functions_->check(functions_->set_current(context), "cuCtxSetCurrent");
+  functions_->run(functions_->set_current, context);
 }
 
 GpuStream CudaDriver::make_stream() const {
   GpuStream stream = nullptr;
-  functions_->check(functions_->stream_create(&stream, non_blocking_stream), "cuStreamCreate");
+  functions_->run(functions_->stream_create, &stream, non_blocking_stream);
   return stream;
 }
 
@@ -234,29 +200,12 @@ void CudaDriver::destroy_stream(GpuStream stream) const noexcept {
 }
 
 bool CudaDriver::finished(GpuStream stream) const {
-  return functions_->is_done(functions_->stream_query(stream), "cuStreamQuery");
-}
-
-GpuEvent CudaDriver::make_event() const {
-  GpuEvent event = nullptr;
-  functions_->check(functions_->event_create(&event, event_without_timing), "cuEventCreate");
-  return event;
-}
-
-void CudaDriver::destroy_event(GpuEvent event) const noexcept { functions_->event_destroy(event); }
-
-void CudaDriver::record(GpuEvent event, GpuStream stream) const {
-  functions_->check(functions_->event_record(event, stream), "cuEventRecord");
-}
-
-bool CudaDriver::happened(GpuEvent event) const {
-  return functions_->is_done(functions_->event_query(event), "cuEventQuery");
+  return functions_->is_done(functions_->stream_query, stream);
 }
 
 std::byte* CudaDriver::allocate(Bytes size) const {
   DevicePointer memory = 0;
-  functions_->check(functions_->mem_alloc(&memory, static_cast<std::size_t>(size.count)),
-                    "cuMemAlloc");
+  functions_->run(functions_->mem_alloc, &memory, static_cast<std::size_t>(size.count));
   return reinterpret_cast<std::byte*>(memory);
 }
 
@@ -270,7 +219,7 @@ bool CudaDriver::is_device_memory(const std::byte* memory) const {
 
 GpuHandle CudaDriver::share(const std::byte* memory) const {
   GpuHandle handle{};
-  functions_->check(functions_->share(&handle, address(memory)), "cuIpcGetMemHandle");
+  functions_->run(functions_->share, &handle, address(memory));
   return handle;
 }
 
@@ -278,7 +227,7 @@ std::byte* CudaDriver::open(const GpuHandle& handle) const {
   DevicePointer memory = 0;
   const int code = functions_->open(&memory, handle, open_enables_peer_access);
   if (code == peer_access_unsupported || code == too_many_peers) return nullptr;
-  functions_->check(code, "cuIpcOpenMemHandle");
+  functions_->check(code, functions_->open);
   return reinterpret_cast<std::byte*>(memory);
 }
 
@@ -286,33 +235,30 @@ void CudaDriver::close(std::byte* opened) const noexcept { functions_->close(add
 
 // A copy from pageable memory may return while it is still under way.
 void CudaDriver::upload(std::byte* to, const std::byte* from, Bytes size) const {
-  functions_->check(functions_->copy_up(address(to), from, static_cast<std::size_t>(size.count)),
-                    "cuMemcpyHtoD");
-  functions_->check(functions_->synchronize(), "cuCtxSynchronize");
+  functions_->run(functions_->copy_up, address(to), from, static_cast<std::size_t>(size.count));
+  functions_->run(functions_->synchronize);
 }
 
 void CudaDriver::download(std::byte* to, const std::byte* from, Bytes size) const {
-  functions_->check(functions_->copy_down(to, address(from), static_cast<std::size_t>(size.count)),
-                    "cuMemcpyDtoH");
+  functions_->run(functions_->copy_down, to, address(from), static_cast<std::size_t>(size.count));
 }
 
 void CudaDriver::begin_capture(GpuStream stream) const {
-  functions_->check(functions_->begin_capture(stream, capture_thread_local),
-                    "cuStreamBeginCapture");
+  functions_->run(functions_->begin_capture, stream, capture_thread_local);
 }
 
 GpuGraph CudaDriver::end_capture(GpuStream stream) const {
   void* graph = nullptr;
-  functions_->check(functions_->end_capture(stream, &graph), "cuStreamEndCapture");
+  functions_->run(functions_->end_capture, stream, &graph);
   GpuGraph executable = nullptr;
   const int code = functions_->instantiate(&executable, graph, 0);
   functions_->graph_destroy(graph);
-  functions_->check(code, "cuGraphInstantiate");
+  functions_->check(code, functions_->instantiate);
   return executable;
 }
 
 void CudaDriver::launch(GpuGraph graph, GpuStream stream) const {
-  functions_->check(functions_->graph_launch(graph, stream), "cuGraphLaunch");
+  functions_->run(functions_->graph_launch, graph, stream);
 }
 
 void CudaDriver::destroy_graph(GpuGraph graph) const noexcept {

@@ -17,9 +17,8 @@
 
 namespace collbench {
 
-/// A CUstream, CUevent or CUgraphExec; each is opaque.
+/// A CUstream or CUgraphExec; each is opaque.
 using GpuStream = void*;
-using GpuEvent = void*;
 using GpuGraph = void*;
 
 /// A CUipcMemHandle: by which another process of this machine opens an allocation.
@@ -59,11 +58,6 @@ class CudaDriver {
   void destroy_stream(GpuStream stream) const noexcept;
   /// Whether all work on the stream is done.
   bool finished(GpuStream stream) const;
-
-  GpuEvent make_event() const;
-  void destroy_event(GpuEvent event) const noexcept;
-  void record(GpuEvent event, GpuStream stream) const;
-  bool happened(GpuEvent event) const;
 
   std::byte* allocate(Bytes size) const;
   void free(std::byte* memory) const noexcept;

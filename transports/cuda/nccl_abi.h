@@ -58,31 +58,4 @@ struct NcclSimulation {
   float estimated_us = -1;
 };
 
-/// The functions that are called. Those of `optional` may be null: older versions lack them.
-struct NcclFunctions {
-  int (*get_version)(int*) = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  const char* (*last_error)(NcclComm) = nullptr;
-  int (*get_unique_id)(NcclUniqueId*) = nullptr;
-  int (*init_rank)(NcclComm*, int ranks, NcclUniqueId, int rank, NcclConfig*) = nullptr;
-  int (*finalize)(NcclComm) = nullptr;
-  int (*destroy)(NcclComm) = nullptr;
-  int (*abort)(NcclComm) = nullptr;
-  int (*async_error)(NcclComm, int*) = nullptr;
-  int (*all_reduce)(const void*, void*, std::size_t, int type, int op, NcclComm,
-                    void* stream) = nullptr;
-  int (*broadcast)(const void*, void*, std::size_t, int type, int root, NcclComm,
-                   void* stream) = nullptr;
-  int (*group_start)() = nullptr;
-  int (*group_end)() = nullptr;
-
-  struct Optional {
-    int (*group_simulate_end)(NcclSimulation*) = nullptr;                    // since 2.22
-    int (*register_buffer)(NcclComm, void*, std::size_t, void**) = nullptr;  // since 2.19
-    int (*deregister_buffer)(NcclComm, void*) = nullptr;
-    int (*mem_alloc)(void**, std::size_t) = nullptr;
-    int (*mem_free)(void*) = nullptr;
-  } optional;
-};
-
 }  // namespace collbench

@@ -44,73 +44,40 @@ std::vector<std::string> python_folders() {
   return folders;
 }
 
-int version_of(const NcclFunctions& call, const std::string& origin) {
+int version_of(const SharedLibrary& library, const std::string& origin) {
+  const LibraryFunction<int(int*)> get_version{library, "ncclGetVersion", Necessity::optional};
+  if (!get_version) {
+    throw Unavailable(fmt::format("{} is no NCCL: it has no ncclGetVersion", origin));
+  }
   int number = 0;
-  if (const int error = call.get_version(&number); error != nccl_success) {
+  if (const int error = get_version(&number); error != nccl_success) {
     throw Unavailable(fmt::format("ncclGetVersion of {} failed with error {}", origin, error));
   }
   return number;
 }
 
-void bind(const SharedLibrary& library, NcclFunctions& call) {
-  library.bind(call.error_string, "ncclGetErrorString");
-  library.bind(call.last_error, "ncclGetLastError");
-  library.bind(call.get_unique_id, "ncclGetUniqueId");
-  library.bind(call.init_rank, "ncclCommInitRankConfig");
-  library.bind(call.finalize, "ncclCommFinalize");
-  library.bind(call.destroy, "ncclCommDestroy");
-  library.bind(call.abort, "ncclCommAbort");
-  library.bind(call.async_error, "ncclCommGetAsyncError");
-  library.bind(call.all_reduce, "ncclAllReduce");
-  library.bind(call.broadcast, "ncclBroadcast");
-  library.bind(call.group_start, "ncclGroupStart");
-  library.bind(call.group_end, "ncclGroupEnd");
-  library.bind_optional(call.optional.group_simulate_end, "ncclGroupSimulateEnd");
-  library.bind_optional(call.optional.register_buffer, "ncclCommRegister");
-  library.bind_optional(call.optional.deregister_buffer, "ncclCommDeregister");
-  library.bind_optional(call.optional.mem_alloc, "ncclMemAlloc");
-  library.bind_optional(call.optional.mem_free, "ncclMemFree");
-}
-
-struct Opened {
-  SharedLibrary library;
-  LoadedNccl loaded;
-};
-
-Opened open(const SharedLibrary& library, const std::string& origin) {
-  Opened opened{library, {}};
-  LoadedNccl& nccl = opened.loaded;
-  library.bind_optional(nccl.call.get_version, "ncclGetVersion");
-  if (nccl.call.get_version == nullptr) {
-    throw Unavailable(fmt::format("{} is no NCCL: it has no ncclGetVersion", origin));
-  }
-  nccl.number = version_of(nccl.call, origin);
-  nccl.version = nccl_version(nccl.number);
-  nccl.path = library.path();
-  if (nccl.number < oldest || nccl.number >= first_unknown) {
+LoadedNccl open(const SharedLibrary& library, const std::string& origin) {
+  const int number = version_of(library, origin);
+  const std::string version = nccl_version(number);
+  if (number < oldest || number >= first_unknown) {
     throw Unavailable(fmt::format("{} is NCCL {}; collbench can use {} and later versions of 2",
-                                  nccl.path, nccl.version, nccl_version(oldest)));
+                                  library.path(), version, nccl_version(oldest)));
   }
-  bind(library, nccl.call);
-  return opened;
+  return {NcclFunctions(library), number, version, library.path()};
 }
 
-Opened open_named(const std::string& name) {
-  const std::string origin = fmt::format("{}={}", variable, name);
-  const auto library = [&] {
-    try {
-      return SharedLibrary(name);
-    } catch (const Unavailable& error) {
-      throw Unavailable(fmt::format("{} cannot be loaded: {}", origin, error.what()));
-    }
-  }();
-  return open(library, origin);
+SharedLibrary load_named(const std::string& name) {
+  try {
+    return SharedLibrary(name);
+  } catch (const Unavailable& error) {
+    throw Unavailable(fmt::format("{}={} cannot be loaded: {}", variable, name, error.what()));
+  }
 }
 
 // The first that can be used; if none, what was wrong with the first.
-Opened open_first() {
+LoadedNccl open_first() {
   const std::string named = environment_value(variable, "");
-  if (!named.empty()) return open_named(named);
+  if (!named.empty()) return open(load_named(named), fmt::format("{}={}", variable, named));
   std::string why;
   for (const std::string& name : nccl_candidates()) {
     try {
@@ -138,7 +105,7 @@ std::vector<std::string> nccl_candidates() {
 
 NcclLibrary find_nccl() {
   try {
-    const LoadedNccl found = open_first().loaded;
+    const LoadedNccl found = open_first();
     return {found.version, found.path, ""};
   } catch (const Error& error) {
     return {"", "", error.what()};
@@ -146,8 +113,8 @@ NcclLibrary find_nccl() {
 }
 
 const LoadedNccl& load_nccl() {
-  static const Opened* const opened = new Opened(open_first());
-  return opened->loaded;
+  static const auto* const loaded = new LoadedNccl(open_first());
+  return *loaded;
 }
 
 std::string nccl_version(int number) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "transports/cuda/nccl_abi.h"
+#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 
@@ -21,6 +22,37 @@ struct NcclLibrary {
 
 /// Loads the library, reads its version and unloads it. Never throws; starts no GPU.
 NcclLibrary find_nccl();
+
+/// The functions that are called.
+struct NcclFunctions {
+  explicit NcclFunctions(const SharedLibrary& nccl) : library(nccl) {}
+
+  SharedLibrary library;
+  LibraryFunction<const char*(int)> error_string{library, "ncclGetErrorString"};
+  LibraryFunction<const char*(NcclComm)> last_error{library, "ncclGetLastError"};
+  LibraryFunction<int(NcclUniqueId*)> get_unique_id{library, "ncclGetUniqueId"};
+  LibraryFunction<int(NcclComm*, int ranks, NcclUniqueId, int rank, NcclConfig*)> init_rank{
+      library, "ncclCommInitRankConfig"};
+  LibraryFunction<int(NcclComm)> finalize{library, "ncclCommFinalize"};
+  LibraryFunction<int(NcclComm)> destroy{library, "ncclCommDestroy"};
+  LibraryFunction<int(NcclComm)> abort{library, "ncclCommAbort"};
+  LibraryFunction<int(NcclComm, int*)> async_error{library, "ncclCommGetAsyncError"};
+  LibraryFunction<int(const void*, void*, std::size_t, int type, int op, NcclComm, void* stream)>
+      all_reduce{library, "ncclAllReduce"};
+  LibraryFunction<int(const void*, void*, std::size_t, int type, int root, NcclComm, void* stream)>
+      broadcast{library, "ncclBroadcast"};
+  LibraryFunction<int()> group_start{library, "ncclGroupStart"};
+  LibraryFunction<int()> group_end{library, "ncclGroupEnd"};
+
+  static constexpr Necessity may_lack = Necessity::optional;
+  LibraryFunction<int(NcclSimulation*)> group_simulate_end{library, "ncclGroupSimulateEnd",
+                                                           may_lack};  // since 2.22
+  LibraryFunction<int(NcclComm, void*, std::size_t, void**)> register_buffer{
+      library, "ncclCommRegister", may_lack};  // since 2.19
+  LibraryFunction<int(NcclComm, void*)> deregister_buffer{library, "ncclCommDeregister", may_lack};
+  LibraryFunction<int(void**, std::size_t)> mem_alloc{library, "ncclMemAlloc", may_lack};
+  LibraryFunction<int(void*)> mem_free{library, "ncclMemFree", may_lack};
+};
 
 /// The loaded library. It stays loaded until the process ends, because it may have started threads.
 struct LoadedNccl {

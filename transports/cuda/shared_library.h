@@ -2,8 +2,10 @@
 // start collbench: the CUDA driver, NCCL, NVML.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace collbench {
 
@@ -17,16 +19,11 @@ class SharedLibrary {
   std::string path() const;
   /// Null if the library has no such symbol.
   void* find(const char* symbol) const;
-
-  /// Points `function` at the symbol; null if there is none.
-  template <typename Function>
-  void bind_optional(Function*& function, const char* symbol) const {
-    function = reinterpret_cast<Function*>(find(symbol));
-  }
-  /// The same; throws Unavailable, naming library and symbol, if there is none.
+  /// Points `function` at the symbol. Throws Unavailable, naming library and symbol, if there is
+  /// none.
   template <typename Function>
   void bind(Function*& function, const char* symbol) const {
-    bind_optional(function, symbol);
+    function = reinterpret_cast<Function*>(find(symbol));
     if (function == nullptr) refuse_without(symbol);
   }
 
@@ -35,6 +32,38 @@ class SharedLibrary {
 
   std::string name_;
   std::shared_ptr<void> handle_;
+};
+
+/// Whether a library may lack a function, as older versions do.
+enum class Necessity : std::uint8_t { required, optional };
+
+template <typename Signature>
+class LibraryFunction;
+
+/// A function of a library, by its name there. Throws as bind() if it is required and missing.
+template <typename Result, typename... Parameters>
+class LibraryFunction<Result(Parameters...)> {
+ public:
+  LibraryFunction(const SharedLibrary& library, const char* name,
+                  Necessity necessity = Necessity::required)
+      : name_(name) {
+    if (necessity == Necessity::required) {
+      library.bind(function_, name);
+    } else {
+      function_ = reinterpret_cast<Function*>(library.find(name));
+    }
+  }
+
+  /// Whether the library has it; else it must not be called.
+  explicit operator bool() const { return function_ != nullptr; }
+  Result operator()(Parameters... parameters) const { return function_(parameters...); }
+  /// Without the version that vendors append: "cuMemAlloc" for cuMemAlloc_v2.
+  std::string_view name() const { return name_.substr(0, name_.rfind("_v")); }
+
+ private:
+  using Function = Result(Parameters...);
+  Function* function_ = nullptr;
+  std::string_view name_;
 };
 
 /// The value of an environment variable, or `otherwise` where it is not set or empty.

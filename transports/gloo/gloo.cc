@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/transport/tcp/device.h>
 
@@ -24,29 +22,12 @@
 
 namespace collbench {
 
-class GlooStore {
- public:
-  explicit GlooStore(std::unique_ptr<gloo::rendezvous::Store> store) : store_(std::move(store)) {}
-  gloo::rendezvous::Store& get() { return *store_; }
-
- private:
-  std::unique_ptr<gloo::rendezvous::Store> store_;
-};
-
-std::shared_ptr<GlooStore> make_gloo_memory_store() {
-  return std::make_shared<GlooStore>(std::make_unique<gloo::rendezvous::HashStore>());
-}
-
-std::shared_ptr<GlooStore> make_gloo_folder_store(const std::string& folder) {
-  require(std::filesystem::is_directory(folder),
-          fmt::format("Gloo's ranks meet in a folder, but '{}' is none; create it first", folder));
-  return std::make_shared<GlooStore>(std::make_unique<gloo::rendezvous::FileStore>(folder));
-}
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
+
+constexpr const char* network_interface = "lo";
 
 // Says that this rank is here and waits for the others, so that those missing can be named.
 void meet(Rank rank, int ranks, gloo::rendezvous::Store& store, Seconds timeout) {
@@ -72,7 +53,7 @@ std::shared_ptr<gloo::rendezvous::Context> connect(Rank rank, int ranks,
                                                    gloo::rendezvous::Store& store,
                                                    const GlooOptions& options) {
   gloo::transport::tcp::attr attributes;
-  attributes.iface = options.network_interface;
+  attributes.iface = network_interface;
   auto device = gloo::transport::tcp::CreateDevice(attributes);
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(std::chrono::ceil<Milliseconds>(options.timeout));
@@ -132,7 +113,7 @@ class GlooCommunicator : public Communicator {
     return fmt::format("Gloo {}.{}.{}, {} over TCP ({})", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR,
                        GLOO_VERSION_PATCH,
                        options_.algorithm == "gloo" ? "its default" : options_.algorithm.substr(5),
-                       options_.network_interface);
+                       network_interface);
   }
 
  private:
@@ -173,17 +154,21 @@ class GlooCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_gloo_communicator(Rank rank, int ranks,
-                                                     const std::shared_ptr<GlooStore>& store,
-                                                     const GlooOptions& options) {
+std::shared_ptr<gloo::rendezvous::Store> make_gloo_memory_store() {
+  return std::make_shared<gloo::rendezvous::HashStore>();
+}
+
+std::unique_ptr<Communicator> make_gloo_communicator(
+    Rank rank, int ranks, const std::shared_ptr<gloo::rendezvous::Store>& store,
+    const GlooOptions& options) {
   require(ranks >= 1 && rank >= 0 && rank < ranks,
           fmt::format("Gloo: rank {} of {} is out of range", rank, ranks));
   require(options.timeout > Seconds{0},
           fmt::format("Gloo: the timeout must be positive, not {}", to_string(options.timeout)));
   make_gloo_all_reduce(options.algorithm, nullptr, options.timeout);  // refuses an unknown name
-  meet(rank, ranks, store->get(), options.timeout);
+  meet(rank, ranks, *store, options.timeout);
   try {
-    auto context = connect(rank, ranks, store->get(), options);
+    auto context = connect(rank, ranks, *store, options);
     return std::make_unique<GlooCommunicator>(std::move(context), options);
   } catch (const Error&) {
     throw;

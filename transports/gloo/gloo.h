@@ -15,6 +15,10 @@
 #include "core/units.h"
 #include "transports/communicator.h"
 
+namespace gloo::rendezvous {
+class Store;
+}
+
 namespace collbench {
 
 /// Names that GlooOptions::algorithm accepts. "gloo" is what Gloo picks by itself: its ring.
@@ -26,26 +30,20 @@ std::vector<std::string> gloo_algorithms();
 struct GlooOptions {
   std::string algorithm = "gloo";
   Seconds timeout{60.0};  // of bootstrap, and of every operation
-  std::string network_interface = "lo";
 };
 
-/// The place where the ranks of one communicator meet. Each serves one communicator only.
-/// Thread safety: ranks of one process may share one object.
-class GlooStore;
+/// A place where the ranks of one communicator meet, for ranks that are threads of this process.
+/// Thread safety: all of them may share it.
+std::shared_ptr<gloo::rendezvous::Store> make_gloo_memory_store();
 
-/// Ranks are threads of this process: all use the same object.
-std::shared_ptr<GlooStore> make_gloo_memory_store();
-/// Ranks are processes: each makes its own object on the same, initially empty folder. The caller
-/// removes the folder afterwards. Throws InvalidArgument if there is no such folder.
-std::shared_ptr<GlooStore> make_gloo_folder_store(const std::string& folder);
-
-/// Joins rank `rank` of `ranks`; returns once every rank has joined. An operation that fails throws
-/// TransportError naming the peers whose connection broke, as far as Gloo knows them. Ranks meet
-/// once more before they let it go: a rank that leaves closes connections others may still need.
-/// Throws InvalidArgument for an unknown algorithm or a rank out of range, TransportError naming
-/// the missing ranks after the timeout.
-std::unique_ptr<Communicator> make_gloo_communicator(Rank rank, int ranks,
-                                                     const std::shared_ptr<GlooStore>& store,
-                                                     const GlooOptions& options);
+/// Joins rank `rank` of `ranks`, who all meet in one `store`, which serves no other communicator;
+/// returns once every rank has joined. An operation that fails throws TransportError naming the
+/// peers whose connection broke, as far as Gloo knows them. Ranks meet once more before they let it
+/// go: a rank that leaves closes connections others may still need. Throws InvalidArgument for an
+/// unknown algorithm or a rank out of range, TransportError naming the missing ranks after the
+/// timeout.
+std::unique_ptr<Communicator> make_gloo_communicator(
+    Rank rank, int ranks, const std::shared_ptr<gloo::rendezvous::Store>& store,
+    const GlooOptions& options);
 
 }  // namespace collbench

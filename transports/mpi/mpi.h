@@ -43,7 +43,4 @@ std::string mpi_library();
 /// Thread safety: one thread per process, the same for all communicators.
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm);
 
-/// Ends all ranks at once with `exit_code`; for a rank that cannot go on while others wait for it.
-[[noreturn]] void abort_mpi(int exit_code);
-
 }  // namespace collbench

@@ -44,59 +44,47 @@ struct NvmlMemory {
 struct Nvml {
   SharedLibrary library{environment_value("COLLBENCH_NVML_LIBRARY", "libnvidia-ml.so.1")};
 
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*count)(unsigned*) = nullptr;
-  int (*handle)(unsigned, Device*) = nullptr;
-  int (*name)(Device, char*, unsigned) = nullptr;
-  int (*pci_info)(Device, PciInfo*) = nullptr;
+  LibraryFunction<int()> init{library, "nvmlInit_v2"};
+  LibraryFunction<int()> shutdown{library, "nvmlShutdown"};
+  LibraryFunction<const char*(int)> error_string{library, "nvmlErrorString"};
+  LibraryFunction<int(char*, unsigned)> driver_version{library, "nvmlSystemGetDriverVersion"};
+  LibraryFunction<int(unsigned*)> count{library, "nvmlDeviceGetCount_v2"};
+  LibraryFunction<int(unsigned, Device*)> handle{library, "nvmlDeviceGetHandleByIndex_v2"};
+  LibraryFunction<int(Device, char*, unsigned)> name{library, "nvmlDeviceGetName"};
+  LibraryFunction<int(Device, PciInfo*)> pci_info{library, "nvmlDeviceGetPciInfo_v3"};
   // Older drivers or smaller GPUs lack some of these.
-  int (*memory)(Device, NvmlMemory*) = nullptr;
-  int (*capability)(Device, int*, int*) = nullptr;
-  int (*clock)(Device, int, unsigned*) = nullptr;
-  int (*most_clock)(Device, int, unsigned*) = nullptr;
-  int (*power_limit)(Device, unsigned*) = nullptr;
-  int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
-  int (*ecc_mode)(Device, int*, int*) = nullptr;
-  int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
-  int (*pcie_generation)(Device, unsigned*) = nullptr;
-  int (*pcie_width)(Device, unsigned*) = nullptr;
-  int (*cpu_affinity)(Device, unsigned, unsigned long*) = nullptr;
-  int (*memory_affinity)(Device, unsigned, unsigned long*, int) = nullptr;
-  int (*link_state)(Device, unsigned, int*) = nullptr;
-  int (*link_remote_type)(Device, unsigned, int*) = nullptr;
-  int (*link_remote_pci)(Device, unsigned, PciInfo*) = nullptr;
-  int (*common_ancestor)(Device, Device, int*) = nullptr;
+  static constexpr Necessity may_lack = Necessity::optional;
+  LibraryFunction<int(Device, NvmlMemory*)> memory{library, "nvmlDeviceGetMemoryInfo", may_lack};
+  LibraryFunction<int(Device, int*, int*)> capability{library, "nvmlDeviceGetCudaComputeCapability",
+                                                      may_lack};
+  LibraryFunction<int(Device, int, unsigned*)> clock{library, "nvmlDeviceGetClockInfo", may_lack};
+  LibraryFunction<int(Device, int, unsigned*)> most_clock{library, "nvmlDeviceGetMaxClockInfo",
+                                                          may_lack};
+  LibraryFunction<int(Device, unsigned*)> power_limit{library, "nvmlDeviceGetEnforcedPowerLimit",
+                                                      may_lack};
+  LibraryFunction<int(Device, unsigned long long*)> throttle_reasons{
+      library, "nvmlDeviceGetCurrentClocksThrottleReasons", may_lack};
+  LibraryFunction<int(Device, int*, int*)> ecc_mode{library, "nvmlDeviceGetEccMode", may_lack};
+  LibraryFunction<int(Device, unsigned*, unsigned*)> mig_mode{library, "nvmlDeviceGetMigMode",
+                                                              may_lack};
+  LibraryFunction<int(Device, unsigned*)> pcie_generation{
+      library, "nvmlDeviceGetMaxPcieLinkGeneration", may_lack};
+  LibraryFunction<int(Device, unsigned*)> pcie_width{library, "nvmlDeviceGetMaxPcieLinkWidth",
+                                                     may_lack};
+  LibraryFunction<int(Device, unsigned, unsigned long*)> cpu_affinity{
+      library, "nvmlDeviceGetCpuAffinity", may_lack};
+  LibraryFunction<int(Device, unsigned, unsigned long*, int)> memory_affinity{
+      library, "nvmlDeviceGetMemoryAffinity", may_lack};
+  LibraryFunction<int(Device, unsigned, int*)> link_state{library, "nvmlDeviceGetNvLinkState",
+                                                          may_lack};
+  LibraryFunction<int(Device, unsigned, int*)> link_remote_type{
+      library, "nvmlDeviceGetNvLinkRemoteDeviceType", may_lack};
+  LibraryFunction<int(Device, unsigned, PciInfo*)> link_remote_pci{
+      library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", may_lack};
+  LibraryFunction<int(Device, Device, int*)> common_ancestor{
+      library, "nvmlDeviceGetTopologyCommonAncestor", may_lack};
 
-  Nvml() {
-    library.bind(init, "nvmlInit_v2");
-    library.bind(shutdown, "nvmlShutdown");
-    library.bind(error_string, "nvmlErrorString");
-    library.bind(driver_version, "nvmlSystemGetDriverVersion");
-    library.bind(count, "nvmlDeviceGetCount_v2");
-    library.bind(handle, "nvmlDeviceGetHandleByIndex_v2");
-    library.bind(name, "nvmlDeviceGetName");
-    library.bind(pci_info, "nvmlDeviceGetPciInfo_v3");
-    library.bind_optional(memory, "nvmlDeviceGetMemoryInfo");
-    library.bind_optional(capability, "nvmlDeviceGetCudaComputeCapability");
-    library.bind_optional(clock, "nvmlDeviceGetClockInfo");
-    library.bind_optional(most_clock, "nvmlDeviceGetMaxClockInfo");
-    library.bind_optional(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-    library.bind_optional(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    library.bind_optional(ecc_mode, "nvmlDeviceGetEccMode");
-    library.bind_optional(mig_mode, "nvmlDeviceGetMigMode");
-    library.bind_optional(pcie_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
-    library.bind_optional(pcie_width, "nvmlDeviceGetMaxPcieLinkWidth");
-    library.bind_optional(cpu_affinity, "nvmlDeviceGetCpuAffinity");
-    library.bind_optional(memory_affinity, "nvmlDeviceGetMemoryAffinity");
-    library.bind_optional(link_state, "nvmlDeviceGetNvLinkState");
-    library.bind_optional(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");
-    library.bind_optional(link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
-    library.bind_optional(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
-    check(init(), "nvmlInit");
-  }
+  Nvml() { check(init(), "nvmlInit"); }
   ~Nvml() { shutdown(); }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
@@ -110,15 +98,16 @@ struct Nvml {
 
 // The result of an optional call; nothing if NVML lacks it or it fails.
 template <typename Value>
-std::optional<Value> ask(int (*call)(Device, Value*), Device device) {
+std::optional<Value> ask(const LibraryFunction<int(Device, Value*)>& call, Device device) {
   Value value{};
-  if (call == nullptr || call(device, &value) != success) return std::nullopt;
+  if (!call || call(device, &value) != success) return std::nullopt;
   return value;
 }
 template <typename Value, typename Key>
-std::optional<Value> ask(int (*call)(Device, Key, Value*), Device device, Key key) {
+std::optional<Value> ask(const LibraryFunction<int(Device, Key, Value*)>& call, Device device,
+                         Key key) {
   Value value{};
-  if (call == nullptr || call(device, key, &value) != success) return std::nullopt;
+  if (!call || call(device, key, &value) != success) return std::nullopt;
   return value;
 }
 
@@ -174,12 +163,11 @@ void read_links(const Nvml& nvml, Device device, GpuFacts& gpu) {
 
 void read_affinity(const Nvml& nvml, Device device, GpuFacts& gpu) {
   std::array<unsigned long, cpu_words> cpus{};
-  if (nvml.cpu_affinity != nullptr &&
-      nvml.cpu_affinity(device, cpu_words, cpus.data()) == success) {
+  if (nvml.cpu_affinity && nvml.cpu_affinity(device, cpu_words, cpus.data()) == success) {
     gpu.cpus = ranges(members(cpus));
   }
   std::array<unsigned long, node_words> nodes{};
-  if (nvml.memory_affinity != nullptr &&
+  if (nvml.memory_affinity &&
       nvml.memory_affinity(device, node_words, nodes.data(), 0) == success) {
     const std::vector<int> close = members(nodes);
     if (!close.empty()) gpu.numa_node = close.front();
@@ -189,10 +177,10 @@ void read_affinity(const Nvml& nvml, Device device, GpuFacts& gpu) {
 void read_modes(const Nvml& nvml, Device device, GpuFacts& gpu) {
   int now = 0;
   int later = 0;
-  if (nvml.ecc_mode != nullptr && nvml.ecc_mode(device, &now, &later) == success) gpu.ecc = now;
+  if (nvml.ecc_mode && nvml.ecc_mode(device, &now, &later) == success) gpu.ecc = now;
   unsigned mig = 0;
   unsigned mig_later = 0;
-  if (nvml.mig_mode != nullptr && nvml.mig_mode(device, &mig, &mig_later) == success) {
+  if (nvml.mig_mode && nvml.mig_mode(device, &mig, &mig_later) == success) {
     gpu.mig = static_cast<int>(mig);
   }
 }
@@ -210,7 +198,7 @@ GpuFacts read_gpu(const Nvml& nvml, Device device) {
   }
   int major = 0;
   int minor = 0;
-  if (nvml.capability != nullptr && nvml.capability(device, &major, &minor) == success) {
+  if (nvml.capability && nvml.capability(device, &major, &minor) == success) {
     gpu.sm = 10 * major + minor;
   }
   gpu.clock_sm_mhz = whole(ask(nvml.clock, device, clock_sm));

@@ -59,7 +59,7 @@ class NcclBlackBox final : public NcclCommunicator {
         call_(session_.library().call),
         settings_(session_.options().settings),
         blocks_(std::make_shared<Blocks>(Blocks{driver_, &session_, nullptr, {}, {}, 0, false})) {
-    if (settings_.registered && call_.optional.register_buffer == nullptr) {
+    if (settings_.registered && !call_.register_buffer) {
       throw Unavailable(fmt::format("NCCL {} cannot register buffers; 2.19 and later can",
                                     session_.library().version));
     }
@@ -70,7 +70,7 @@ class NcclBlackBox final : public NcclCommunicator {
   ~NcclBlackBox() override {
     blocks_->may_free();  // last chance to see whether the GPU is stuck
     for (const auto& [block, handle] : blocks_->registered) {
-      if (session_.usable()) call_.optional.deregister_buffer(session_.comm(), handle);
+      if (session_.usable()) call_.deregister_buffer(session_.comm(), handle);
     }
     drop_graphs();
     token_.reset();
@@ -124,7 +124,7 @@ class NcclBlackBox final : public NcclCommunicator {
 
   std::optional<Forecast> estimate(Region in, Region out, ReduceOp op) override {
     // NCCL runs a non-blocking group on another thread, which does not fill in the estimate.
-    if (call_.optional.group_simulate_end == nullptr || settings_.nonblocking || in.count == 0) {
+    if (!call_.group_simulate_end || settings_.nonblocking || in.count == 0) {
       return std::nullopt;
     }
     driver_.use(session_.options().device);
@@ -132,7 +132,7 @@ class NcclBlackBox final : public NcclCommunicator {
     session_.call("ncclGroupSimulateEnd", [&] {
       int result = call_.group_start();
       if (result == nccl_success) result = give_parts(in, out, op);
-      const int ended = call_.optional.group_simulate_end(&simulation);
+      const int ended = call_.group_simulate_end(&simulation);
       return result == nccl_success ? ended : result;
     });
     if (!(simulation.estimated_us > 0)) return std::nullopt;
@@ -144,13 +144,12 @@ class NcclBlackBox final : public NcclCommunicator {
     driver_.use(session_.options().device);
     if (!settings_.registered) return allocate_plain(size);
     void* memory = nullptr;
-    session_.call("ncclMemAlloc", [&] {
-      return call_.optional.mem_alloc(&memory, static_cast<std::size_t>(size.count));
-    });
+    session_.call("ncclMemAlloc",
+                  [&] { return call_.mem_alloc(&memory, static_cast<std::size_t>(size.count)); });
     auto* const block = static_cast<std::byte*>(memory);
     std::shared_ptr<std::byte> held(
-        block, [blocks = blocks_, release = call_.optional.mem_free,
-                deregister = call_.optional.deregister_buffer](std::byte* start) {
+        block, [blocks = blocks_, release = call_.mem_free,
+                deregister = call_.deregister_buffer](std::byte* start) {
           const auto found = blocks->registered.find(start);
           if (found != blocks->registered.end()) {
             if (blocks->session != nullptr && blocks->session->usable()) {
@@ -193,8 +192,8 @@ class NcclBlackBox final : public NcclCommunicator {
   void register_block(std::byte* block, Bytes size) {
     void* handle = nullptr;
     session_.call("ncclCommRegister", [&] {
-      return call_.optional.register_buffer(session_.comm(), block,
-                                            static_cast<std::size_t>(size.count), &handle);
+      return call_.register_buffer(session_.comm(), block, static_cast<std::size_t>(size.count),
+                                   &handle);
     });
     blocks_->registered.emplace(block, handle);
   }

@@ -15,7 +15,8 @@ std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext&
   options.algorithm = spec.algorithm;
   options.timeout = context.timeout;
   return make_gloo_communicator(context.rank, context.ranks,
-                                std::static_pointer_cast<GlooStore>(context.shared), options);
+                                std::static_pointer_cast<gloo::rendezvous::Store>(context.shared),
+                                options);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ class BootstrapHost {
       const std::string absent = names_of(absent_ranks());
       if (!patience_.check(absent)) continue;
       for (const Guest& guest : guests_) {
-        if (guest.socket.descriptor() >= 0) guest.socket.send("wait " + absent);
+        if (guest.socket.is_open()) guest.socket.send("wait " + absent);
       }
     }
   }
@@ -197,10 +197,8 @@ class BootstrapHost {
   void watch_guests() {
     for (std::size_t r = 1; r < guests_.size(); ++r) {
       LineSocket& guest = guests_[r].socket;
-      if (guest.descriptor() < 0 || !readable(guest.descriptor(), std::chrono::milliseconds(0))) {
-        continue;
-      }
-      const bool lost = !guest.receive() || guest.received() > longest_hello;
+      if (!guest.is_open() || !guest.readable(std::chrono::milliseconds(0))) continue;
+      const bool lost = !guest.receive() || guest.received().size() > longest_hello;
       if (guest.take_line() == gone) {
         throw TransportError(fmt::format("rank {} waited for {} at the meeting {} and has gone", r,
                                          names_of(absent_ranks()), bootstrap_.address));
@@ -210,7 +208,7 @@ class BootstrapHost {
   }
 
   void tell(const Guest& guest, const std::string& words) const {
-    if (guest.socket.descriptor() < 0) return;
+    if (!guest.socket.is_open()) return;
     guest.socket.send(proved_line(words, bootstrap_.token, guest.number));
   }
 
@@ -303,12 +301,12 @@ class Attendance {
                         bool greeting) {
     for (;;) {
       if (const std::optional<std::string> line = host.take_line()) return *line;
-      if (readable(host.descriptor(), between_looks)) {
+      if (host.readable(between_looks)) {
         if (!host.receive()) {
           throw TransportError(
               fmt::format("{} was lost at the start, before {}", greeting ? whom : "rank 0", what));
         }
-        if (greeting && host.received() > longest_hello) return "";
+        if (greeting && host.received().size() > longest_hello) return "";
       }
       try {
         patience_.check(whom);

@@ -124,11 +124,6 @@ LineSocket connect_again(const std::string& address, BackOff pauses,
   }
 }
 
-bool readable(int descriptor, std::chrono::milliseconds patience) {
-  pollfd fd{descriptor, POLLIN, 0};
-  return poll(&fd, 1, static_cast<int>(patience.count())) > 0;
-}
-
 void allow_descriptors(std::size_t count) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
@@ -145,7 +140,7 @@ void Reception::accept_all() {
     socklen_t length = sizeof from;
     LineSocket socket(
         accept4(listener_.descriptor(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC));
-    if (socket.descriptor() < 0) return;
+    if (!socket.is_open()) return;
     Caller caller{std::move(socket), random_digits(), host_of(from, length),
                   Clock::now() + time_to_speak};
     caller.socket.send(greeting_line(caller.number));
@@ -172,7 +167,7 @@ void Reception::serve(std::chrono::milliseconds patience,
     const bool more = here->socket.receive();
     const std::optional<std::string> line = here->socket.take_line();
     if (line && line->size() <= longest_hello) said(std::move(*here), *line);
-    if (!more || line || here->socket.received() > longest_hello) callers_.erase(here);
+    if (!more || line || here->socket.received().size() > longest_hello) callers_.erase(here);
   }
   if (descriptors[0].revents != 0) accept_all();
 }

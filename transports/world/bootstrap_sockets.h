@@ -36,9 +36,6 @@ class BackOff {
 LineSocket connect_again(const std::string& address, BackOff pauses,
                          const std::function<void(const std::string& why)>& check);
 
-/// Whether something can be read within `patience`.
-bool readable(int descriptor, std::chrono::milliseconds patience);
-
 /// Lets this process hold so many connections, as far as it may.
 void allow_descriptors(std::size_t count);
 

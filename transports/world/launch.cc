@@ -69,7 +69,7 @@ class Launch {
   Launch(const LaunchPlan& plan, const LaunchHooks& hooks) : plan_(plan), hooks_(hooks) {
     for (LaunchCommand& command : launch_commands(plan)) {
       PipedProcess process(command.words);
-      process.write(plan.token + "\n");
+      process.write(plan.token);
       workers_.push_back({std::move(command), std::move(process)});
     }
   }
@@ -106,7 +106,8 @@ class Launch {
 
   void look_after(WatchedWorker& worker) {
     if (worker.ended) return;
-    const std::optional<int> code = worker.process.exit_code();  // before the last of its output
+    const std::optional<int> code =
+        worker.process.process().exit_code();  // before the last of its output
     const Rank rank = worker.command.rank;
     worker.process.read([&](const std::string& line) { hooks_.on_line(rank, false, line); },
                         [&](const std::string& line) { hooks_.on_line(rank, true, line); });
@@ -138,7 +139,7 @@ class Launch {
 
   void tell(const std::string& signal) {
     for (WatchedWorker& worker : workers_) {
-      if (!worker.ended) worker.process.write(signal + "\n");
+      if (!worker.ended) worker.process.write(signal);
     }
   }
 
@@ -150,7 +151,7 @@ class Launch {
   void escalate() {
     if (!deadline_ || Clock::now() < *deadline_ || !running()) return;
     if (++stage_ <= 2) return tell_and_wait(stage_ == 1 ? "TERM" : "KILL");
-    for (WatchedWorker& worker : workers_) worker.process.kill();
+    for (WatchedWorker& worker : workers_) worker.process.process().kill();
   }
 
   void tell_and_wait(const std::string& signal) {

@@ -3,15 +3,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/keyed_digest.h"
 
 namespace collbench {
 namespace {
@@ -46,23 +45,10 @@ int make_socket() {
 
 }  // namespace
 
-LineSocket::LineSocket(LineSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), received_(std::move(other.received_)) {}
-
-LineSocket& LineSocket::operator=(LineSocket&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(received_, other.received_);
-  return *this;
-}
-
-LineSocket::~LineSocket() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 bool LineSocket::send(const std::string& line) {
   const std::string text = line + "\n";
   for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t n = ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = ::send(descriptor(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return false;
     sent += static_cast<std::size_t>(n);
@@ -70,18 +56,23 @@ bool LineSocket::send(const std::string& line) {
   return true;
 }
 
+bool LineSocket::readable(std::chrono::milliseconds patience) const {
+  pollfd waiting{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, static_cast<int>(patience.count())) > 0;
+}
+
 bool LineSocket::receive() {
   char bytes[65536];
   ssize_t n = 0;
   do {
-    n = recv(descriptor_, bytes, sizeof bytes, 0);
+    n = recv(descriptor(), bytes, sizeof bytes, 0);
   } while (n < 0 && errno == EINTR);
   if (n <= 0) return false;
   received_.append(bytes, static_cast<std::size_t>(n));
   return true;
 }
 
-void LineSocket::shut_down() { shutdown(descriptor_, SHUT_RDWR); }
+void LineSocket::shut_down() { shutdown(descriptor(), SHUT_RDWR); }
 
 std::optional<std::string> LineSocket::take_line() {
   const std::size_t end = received_.find('\n');
@@ -91,23 +82,20 @@ std::optional<std::string> LineSocket::take_line() {
   return line;
 }
 
-LineListener::LineListener() : descriptor_(make_socket()), name_("collbench-" + random_token()) {
+LineListener::LineListener() : socket_(make_socket()), name_("collbench-" + random_digits()) {
   const Address address = abstract_address(name_);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address.socket);
-  if (bind(descriptor_, generic, address.length) == 0 && listen(descriptor_, SOMAXCONN) == 0)
-    return;
-  const std::string reason = std::strerror(errno);
-  close(descriptor_);
-  throw Unavailable("cannot listen for workers: " + reason);
+  if (bind(socket_.descriptor(), generic, address.length) != 0 ||
+      listen(socket_.descriptor(), SOMAXCONN) != 0) {
+    throw Unavailable(std::string("cannot listen for workers: ") + std::strerror(errno));
+  }
 }
 
-LineListener::~LineListener() { close(descriptor_); }
-
 std::optional<LineSocket> LineListener::accept(Seconds patience) {
-  pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, static_cast<int>(patience.count() * 1000)) <= 0) return std::nullopt;
-  LineSocket socket(accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
-  if (socket.descriptor() < 0 || !is_of_this_user(socket.descriptor())) return std::nullopt;
+  const std::chrono::milliseconds longest(static_cast<int>(patience.count() * 1000));
+  if (!socket_.readable(longest)) return std::nullopt;
+  LineSocket socket(accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.is_open() || !is_of_this_user(socket.descriptor())) return std::nullopt;
   return socket;
 }
 
@@ -119,20 +107,6 @@ LineSocket connect_lines(const std::string& name) {
     throw Unavailable("cannot reach the team '" + name + "': " + std::strerror(errno));
   }
   return socket;
-}
-
-std::string random_token() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-    throw Unavailable(std::string("no random numbers: ") + std::strerror(errno));
-  }
-  constexpr const char* digits = "0123456789abcdef";
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    token += digits[byte >> 4];
-    token += digits[byte & 15];
-  }
-  return token;
 }
 
 }  // namespace collbench

@@ -3,10 +3,12 @@
 // The socket's end is how either side learns of the other's death at once, whatever killed it.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "core/units.h"
+#include "transports/descriptor.h"
 
 namespace collbench {
 
@@ -15,24 +17,24 @@ class LineSocket {
  public:
   LineSocket() = default;
   explicit LineSocket(int descriptor) : descriptor_(descriptor) {}
-  LineSocket(LineSocket&& other) noexcept;
-  LineSocket& operator=(LineSocket&& other) noexcept;
-  ~LineSocket();
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.number(); }
+  bool is_open() const { return descriptor() >= 0; }
   /// False if the other side is gone.
   bool send(const std::string& line);
+  /// Whether receive() would not wait, or comes to that within `patience`.
+  bool readable(std::chrono::milliseconds patience) const;
   /// Waits for bytes and takes them in; false at the end of the stream.
   bool receive();
   /// Ends the stream for both sides; a receive() that waits returns false.
   void shut_down();
   /// The next whole line that was received.
   std::optional<std::string> take_line();
-  /// Bytes that were received and not yet taken.
-  std::size_t received() const { return received_.size(); }
+  /// What was received and not yet taken.
+  const std::string& received() const { return received_; }
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   std::string received_;
 };
 
@@ -40,23 +42,17 @@ class LineSocket {
 class LineListener {
  public:
   LineListener();
-  ~LineListener();
-  LineListener(const LineListener&) = delete;
-  LineListener& operator=(const LineListener&) = delete;
 
   const std::string& name() const { return name_; }
   /// A connection from a process of this user, or nothing within `patience`.
   std::optional<LineSocket> accept(Seconds patience);
 
  private:
-  int descriptor_ = -1;
+  LineSocket socket_;
   std::string name_;
 };
 
 /// Connects to a listener. Throws Unavailable if there is none.
 LineSocket connect_lines(const std::string& name);
-
-/// 128 random bits in hexadecimal, from the system.
-std::string random_token();
 
 }  // namespace collbench

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "core/error.h"
+#include "core/keyed_digest.h"
 
 namespace collbench {
 namespace {
@@ -22,7 +23,7 @@ ProcessWorld::ProcessWorld(const WorldSpec& spec, Seconds timeout)
     : backend_(find_backend(spec.backend)),
       ranks_(spec.ranks),
       kind_(backend_.kind(spec)),
-      token_(random_token()),
+      token_(random_digits()),
       control_memory_(SharedMemory::create(Control::bytes(spec.ranks))),
       control_(Control::create(control_memory_.data(), spec.ranks)),
       workers_(static_cast<std::size_t>(spec.ranks)) {
@@ -32,12 +33,12 @@ ProcessWorld::ProcessWorld(const WorldSpec& spec, Seconds timeout)
     if (kind_ == RankKind::launched) {
       std::vector<std::string> command = backend_.launcher(spec);
       command.insert(command.end(), {own_executable(), "worker", listener.name(), "-"});
-      children_.emplace_back(command, secret, true);
+      children_.emplace_back(command, secret, ChildStreams());
     }
     for (Rank rank = 0; kind_ == RankKind::processes && rank < ranks_; ++rank) {
       const std::vector<std::string> command = {own_executable(), "worker", listener.name(),
                                                 std::to_string(rank)};
-      children_.emplace_back(command, secret, false);
+      children_.emplace_back(command, secret, only_errors_shown);
     }
     welcome_all(listener, timeout);
   } catch (...) {
@@ -64,7 +65,7 @@ void ProcessWorld::welcome_all(LineListener& listener, Seconds timeout) {
   for (;;) {
     std::vector<Rank> missing;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      if (workers_[static_cast<std::size_t>(rank)].socket.descriptor() < 0) missing.push_back(rank);
+      if (!workers_[static_cast<std::size_t>(rank)].socket.is_open()) missing.push_back(rank);
     }
     if (missing.empty()) return;
     if (auto socket = listener.accept(Seconds{0.05})) {

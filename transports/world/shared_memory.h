@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "core/units.h"
+#include "transports/descriptor.h"
 
 namespace collbench {
 
@@ -19,20 +21,15 @@ class SharedMemory {
   /// Maps memory that another process made, by its path(). Throws Unavailable naming it.
   static SharedMemory open(const std::string& path, Bytes size);
 
-  SharedMemory(SharedMemory&& other) noexcept;
-  SharedMemory& operator=(SharedMemory&& other) noexcept;
-  ~SharedMemory();
-
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return data_.get(); }
   /// "/proc/PID/fd/N": by which other processes of this user open it while this object lives.
   std::string path() const;
 
  private:
-  SharedMemory(int descriptor, Bytes size);
-  void release();
-  int descriptor_ = -1;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  SharedMemory(Descriptor descriptor, Bytes size);
+
+  Descriptor descriptor_;
+  std::shared_ptr<std::byte> data_;
 };
 
 }  // namespace collbench

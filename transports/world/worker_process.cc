@@ -1,5 +1,6 @@
 #include "transports/world/worker_process.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -36,15 +37,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // The settings of posix_spawn, released on every way out.
 struct SpawnSettings {
-  explicit SpawnSettings(bool quiet) {
+  explicit SpawnSettings(const ChildStreams& streams) {
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (quiet) {
-      posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    }
-    // Ctrl-C at the terminal is for the team, which then ends its workers in order.
+    give(STDIN_FILENO, streams.in, O_RDONLY);
+    give(STDOUT_FILENO, streams.out, O_WRONLY);
+    give(STDERR_FILENO, streams.err, O_WRONLY);
+    // Ctrl-C at the terminal is for us, who then end the children in order.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   }
   ~SpawnSettings() {
@@ -53,6 +52,15 @@ struct SpawnSettings {
   }
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  void give(int number, int descriptor, int mode) {
+    if (descriptor >= 0) {
+      posix_spawn_file_actions_adddup2(&files, descriptor, number);
+    } else {
+      posix_spawn_file_actions_addopen(&files, number, "/dev/null", mode, 0);
+    }
+  }
+
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
 };
@@ -60,13 +68,13 @@ struct SpawnSettings {
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
-                           const std::vector<std::string>& variables, bool quiet) {
+                           const std::vector<std::string>& variables, ChildStreams streams) {
   std::vector<std::string> words = command;
   std::vector<std::string> environment = variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     environment.emplace_back(*variable);
   }
-  const SpawnSettings settings(quiet);
+  const SpawnSettings settings(streams);
   const int failure = posix_spawnp(&pid_, words[0].c_str(), &settings.files, &settings.attributes,
                                    pointers(words).data(), pointers(environment).data());
   if (failure != 0) {
@@ -76,58 +84,56 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)) {}
+    : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   std::swap(pid_, other.pid_);
-  std::swap(end_, other.end_);
+  std::swap(status_, other.status_);
   return *this;
 }
 
 ChildProcess::~ChildProcess() {
   if (pid_ < 0 || ended()) return;
-  ::kill(pid_, SIGKILL);
+  kill();
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
 }
 
-const std::optional<std::string>& ChildProcess::ended() {
-  if (pid_ < 0 || end_) return end_;
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) == pid_) end_ = describe_end(status);
-  return end_;
+std::optional<std::string> ChildProcess::ended() {
+  if (!exit_code()) return std::nullopt;
+  return describe_end(*status_);
 }
 
-const std::optional<std::string>& ChildProcess::ended_within(Seconds patience) {
+std::optional<std::string> ChildProcess::ended_within(Seconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!ended() && std::chrono::steady_clock::now() < deadline) {
+  while (!exit_code() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return end_;
+  return ended();
+}
+
+std::optional<int> ChildProcess::exit_code() {
+  int status = 0;
+  if (pid_ >= 0 && !status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  if (!status_) return std::nullopt;
+  return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_);
 }
 
 void ChildProcess::signal(int number) {
-  if (pid_ >= 0 && !ended()) ::kill(pid_, number);
+  if (pid_ >= 0 && !exit_code()) ::kill(pid_, number);
+}
+
+void ChildProcess::kill() {
+  if (pid_ >= 0 && !exit_code()) ::kill(-pid_, SIGKILL);
 }
 
 ProcessHandle::ProcessHandle(pid_t pid)
     : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
-ProcessHandle::ProcessHandle(ProcessHandle&& other) noexcept
-    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
-  std::swap(pid_, other.pid_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-ProcessHandle::~ProcessHandle() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 void ProcessHandle::kill() const {
-  if (descriptor_ >= 0) syscall(SYS_pidfd_send_signal, descriptor_, SIGKILL, nullptr, 0);
+  if (descriptor_.number() >= 0) {
+    syscall(SYS_pidfd_send_signal, descriptor_.number(), SIGKILL, nullptr, 0);
+  }
 }
 
 bool ProcessHandle::stopped() const {

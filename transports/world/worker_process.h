@@ -8,18 +8,28 @@
 #include <sys/types.h>
 
 #include "core/units.h"
+#include "transports/descriptor.h"
 
 namespace collbench {
+
+/// What a child has as its standard input, output and error: descriptors of this process; none:
+/// /dev/null.
+struct ChildStreams {
+  int in = -1;
+  int out = -1;
+  int err = -1;
+};
+constexpr ChildStreams only_errors_shown{.err = 2};
 
 /// A child process; the destructor kills and reaps it if it still runs. Move only.
 class ChildProcess {
  public:
   ChildProcess() = default;
-  /// Starts `command` in a process group of its own, with `variables` ("NAME=VALUE") added to the
-  /// environment, stdin and stdout at /dev/null, and stderr there too if `quiet`.
-  /// Throws Unavailable naming the program if it cannot be started.
+  /// Starts `command`, found in PATH, in a process group of its own, with `variables`
+  /// ("NAME=VALUE") added to the environment. Throws Unavailable naming the program if it cannot
+  /// be started.
   ChildProcess(const std::vector<std::string>& command, const std::vector<std::string>& variables,
-               bool quiet);
+               ChildStreams streams);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();
@@ -27,14 +37,18 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   /// How it ended, "was killed by signal 9 (Killed)" or "exited with code 1"; nothing while it
   /// runs.
-  const std::optional<std::string>& ended();
+  std::optional<std::string> ended();
   /// The same after waiting up to `patience`.
-  const std::optional<std::string>& ended_within(Seconds patience);
+  std::optional<std::string> ended_within(Seconds patience);
+  /// Its exit code, or 128 + N if signal N ended it; nothing while it runs.
+  std::optional<int> exit_code();
   void signal(int number);
+  /// Ends its whole process group.
+  void kill();
 
  private:
   pid_t pid_ = -1;
-  std::optional<std::string> end_;
+  std::optional<int> status_;  // of wait(2)
 };
 
 /// Any process of this user by a handle that is never reused. Move only.
@@ -42,9 +56,6 @@ class ProcessHandle {
  public:
   ProcessHandle() = default;
   explicit ProcessHandle(pid_t pid);
-  ProcessHandle(ProcessHandle&& other) noexcept;
-  ProcessHandle& operator=(ProcessHandle&& other) noexcept;
-  ~ProcessHandle();
 
   pid_t pid() const { return pid_; }
   void kill() const;
@@ -53,7 +64,7 @@ class ProcessHandle {
 
  private:
   pid_t pid_ = -1;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 }  // namespace collbench

@@ -1,4 +1,4 @@
-// The part of the CUDA driver: devices, copies, streams, events, graphs.
+// The part of the CUDA driver: devices, copies, streams, graphs.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -178,24 +178,6 @@ int cuStreamQuery(void* stream) {
   const StreamHandle& queried = stream_of(stream);
   const std::lock_guard lock(queried->mutex);
   return queried->done == queried->given ? success : not_ready;
-}
-
-int cuEventCreate(void** event, unsigned) {
-  *event = new std::shared_ptr<std::atomic<bool>>(std::make_shared<std::atomic<bool>>(true));
-  return success;
-}
-int cuEventDestroy_v2(void* event) {
-  delete static_cast<std::shared_ptr<std::atomic<bool>>*>(event);
-  return success;
-}
-int cuEventRecord(void* event, void* stream) {
-  const auto flag = *static_cast<std::shared_ptr<std::atomic<bool>>*>(event);
-  *flag = false;
-  enqueue(stream, [flag] { *flag = true; });
-  return success;
-}
-int cuEventQuery(void* event) {
-  return **static_cast<std::shared_ptr<std::atomic<bool>>*>(event) ? success : not_ready;
 }
 
 int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
