@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "heuristics/calibration/dense.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/calibration/time_curve.h"
 #include "heuristics/policies/regret.h"
@@ -57,18 +56,6 @@ std::string refusal_of(const std::vector<MeasuredTime>& rows) {
     return e.what();
   }
   return "";
-}
-
-TEST(CholeskyTest, SolvesWhatItIsGiven) {
-  Matrix a(2);
-  a(0, 0) = 4;
-  a(1, 0) = 2;
-  a(1, 1) = 3;
-  const std::vector<double> x = Cholesky(a).solve({10, 8});
-  EXPECT_NEAR(x[0], 1.75, 1e-12);
-  EXPECT_NEAR(x[1], 1.5, 1e-12);
-  a(1, 1) = 0.5;
-  EXPECT_THROW(Cholesky{a}, InvalidArgument);
 }
 
 TEST(MethodModelTest, GivesMeasuredPointsBackWithinItsNoise) {
