@@ -38,7 +38,11 @@ struct MeasuredTime {
   Seconds high{0};
   int samples = 0;    // 0: not known
   bool mean = false;  // `time` is a mean
-  std::string note;   // "wrong result", why the row is doubtful; empty: nothing to say
+  std::string note;   // wrong_result, why the row is doubtful; empty: nothing to say
+  bool is_wrong() const { return note == wrong_result; }
+
+  /// The note of a time whose reduction was not exact. It counts nowhere.
+  static constexpr const char* wrong_result = "wrong result";
 };
 
 /// One file or part of one, with where it comes from.
@@ -66,6 +70,8 @@ struct MethodKey {
   auto operator<=>(const MethodKey&) const = default;
 };
 MethodKey method_of(const MeasuredTime& time);
+/// "ring/LL", or "ring" without a protocol.
+std::string full_name(const std::string& algorithm, const std::string& protocol);
 /// "abci-v100 nccl auto".
 std::string to_string(const MethodKey& key);
 /// "16 ranks on 4 nodes".

@@ -1,12 +1,14 @@
 #include "heuristics/policies/regret.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/policies/policy.h"
 
@@ -14,10 +16,6 @@ namespace collbench {
 namespace {
 
 constexpr double worth_leaving_default = 0.02;
-
-std::string candidate_name(const MeasuredTime& row) {
-  return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
-}
 
 /// What is compared: rows that differ in algorithm and protocol only.
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
@@ -31,10 +29,11 @@ struct Points {
 Points gather(std::span<const MeasuredTime> rows) {
   Points points;
   for (const MeasuredTime& row : rows) {
-    if (row.note == "wrong result") continue;
+    if (row.is_wrong()) continue;
     const PointKey key = {row.system, row.library,  row.scale, row.type,
                           row.op,     row.in_place, row.bytes};
-    const auto [at, fresh] = points.candidates[key].try_emplace(candidate_name(row), row);
+    const auto [at, fresh] =
+        points.candidates[key].try_emplace(full_name(row.algorithm, row.protocol), row);
     if (!fresh && row.time < at->second.time) at->second = row;
     points.by_library[{row.system, row.library}].push_back(row);
   }
@@ -98,8 +97,7 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   question.measured = known;
   for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
   const Answer answer = ask(find_policy(policy), question);
-  const std::string chosen =
-      answer.protocol.empty() ? answer.algorithm : answer.algorithm + "/" + answer.protocol;
+  const std::string chosen = full_name(answer.algorithm, answer.protocol);
   for (const auto& [name, row] : candidates) {
     if (spelled(name) == chosen) return name;
   }
@@ -173,16 +171,10 @@ RegretSummary summarize_regret(std::span<const RegretPoint> points) {
     }
   }
   if (regrets.empty()) return summary;
-  std::sort(regrets.begin(), regrets.end());
   summary.points = static_cast<int>(regrets.size());
-  for (const double regret : regrets) summary.mean += regret;
-  summary.mean /= summary.points;
-  const double at = 0.95 * (summary.points - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, regrets.size() - 1);
-  summary.p95 =
-      regrets[below] + (at - static_cast<double>(below)) * (regrets[above] - regrets[below]);
-  summary.worst = regrets.back();
+  summary.mean = std::accumulate(regrets.begin(), regrets.end(), 0.0) / summary.points;
+  summary.p95 = quantile(regrets, 0.95);
+  summary.worst = quantile(std::move(regrets), 1);
   return summary;
 }
 

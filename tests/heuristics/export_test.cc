@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "tests/heuristics/ompi_rules_reader.h"
+
 #include "core/error.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/exports/nccl_plugin/tuner_rules.h"

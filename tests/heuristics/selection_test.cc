@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/heuristics/ompi_rules_reader.h"
+
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/random.h"
