@@ -6,6 +6,8 @@
 // or equal to their neighbour, never guessed.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,19 @@ struct MeasuredTable {
 /// Whether the name stands for what the library takes by itself: "auto", "default",
 /// "default_mpich", "default-default". Fujitsu's "default-ring" is an algorithm, not a choice.
 bool is_library_default(const std::string& algorithm);
+
+/// Ranges of sizes that reports tell apart, ascending.
+struct SizeBand {
+  const char* name;  // "to 32 KiB"
+  Bytes least;
+  Bytes most;
+};
+inline constexpr std::array<SizeBand, 4> size_bands = {{
+    {"to 32 KiB", {0}, {(32 << 10) - 1}},
+    {"to 1 MiB", {32 << 10}, {(1 << 20) - 1}},
+    {"to 32 MiB", {1 << 20}, {(32 << 20) - 1}},
+    {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
+}};
 
 /// What one method did: measurements of one system, library, algorithm, protocol, type, operator
 /// and place differ in scale and size only.

@@ -25,7 +25,7 @@ MeasuredTime time_of(std::string line) {
   time.scale.nodes = 1;
   time.low = Seconds{low * 1e-6};
   time.high = Seconds{high * 1e-6};
-  time.time = Seconds{(low + 2 * median + high) / 4 * 1e-6};
+  time.time = (time.low + Seconds{2 * median * 1e-6} + time.high) / 4;
   time.in_place = true;
   return time;
 }

@@ -151,11 +151,10 @@ RegretPoint judge(const Candidates& candidates, Chooser& chooser) {
   return point;
 }
 
-std::string region_of(Bytes bytes) {
-  if (bytes.count < 32 << 10) return "1 to 32 KiB";
-  if (bytes.count < 1 << 20) return "2 to 1 MiB";
-  if (bytes.count < 32 << 20) return "3 to 32 MiB";
-  return "4 beyond";
+std::size_t band_of(Bytes bytes) {
+  const auto band = std::find_if(size_bands.begin(), std::prev(size_bands.end()),
+                                 [&](const SizeBand& b) { return bytes <= b.most; });
+  return static_cast<std::size_t>(band - size_bands.begin());
 }
 
 }  // namespace
@@ -178,17 +177,16 @@ RegretSummary summarize_regret(std::span<const RegretPoint> points) {
   return summary;
 }
 
-std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
-    std::span<const RegretPoint> points) {
-  std::map<std::pair<std::string, int>, std::vector<RegretPoint>> regions;
+std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points) {
+  std::map<std::pair<std::size_t, int>, std::vector<RegretPoint>> regions;
   for (const RegretPoint& point : points) {
-    regions[{region_of(point.best.bytes), point.best.scale.ranks}].push_back(point);
+    regions[{band_of(point.best.bytes), point.best.scale.ranks}].push_back(point);
   }
-  std::map<std::pair<std::string, int>, RegretSummary> summaries;
+  std::vector<RegionRegret> found;
   for (const auto& [region, own] : regions) {
-    summaries[{region.first.substr(2), region.second}] = summarize_regret(own);
+    found.push_back({size_bands[region.first].name, region.second, summarize_regret(own)});
   }
-  return summaries;
+  return found;
 }
 
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
