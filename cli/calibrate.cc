@@ -1,5 +1,4 @@
 // `collbench calibrate`: a machine description from measured times.
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -14,7 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/measured_files.h"
-#include "cli/terminal.h"
+#include "cli/output_file.h"
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
 
@@ -55,7 +54,6 @@ MeasuredTable measure_here(const std::string& backend) {
   plan.sampling.max_time = Seconds{0.1};
   plan.sampling.check = true;
   plan.stop_requested = interrupted_by;
-  ProgressLine progress(false);
   const Environment environment = collect_environment();
   RunResult result = run_cases(plan, environment, {});
   if (result.error) std::rethrow_exception(result.error);
@@ -108,18 +106,18 @@ void print_models(const Calibration& calibration) {
 
 /// Share of the network's (or node's) rate that a size reaches at the largest scale.
 void print_efficiency(const Calibration& calibration, const FittedMachine& machine) {
-  const MethodModel* model = nullptr;
-  for (const MethodModel& each : calibration.models()) {
-    if (model == nullptr || each.points().size() > model->points().size()) model = &each;
-  }
-  const Scale scale = model->points().back().scale;
+  const auto& models = calibration.models();
+  const MethodModel& model = *std::max_element(
+      models.begin(), models.end(),
+      [](const auto& a, const auto& b) { return a.points().size() < b.points().size(); });
+  const Scale scale = model.points().back().scale;
   const double rate = scale.nodes > 1 ? machine.network_rate.value : machine.node_rate.value;
   if (rate <= 0) return;
   std::cout << fmt::format("\nreached share of the {} rate by '{}' on {}\n ",
-                           scale.nodes > 1 ? "network" : "node", to_string(model->method()),
+                           scale.nodes > 1 ? "network" : "node", to_string(model.method()),
                            to_string(scale));
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 16) {
-    const double time = model->estimate(scale, Bytes{bytes}).time.count();
+    const double time = model.estimate(scale, Bytes{bytes}).time.count();
     const double busbw = 2.0 * (scale.ranks - 1) / scale.ranks * static_cast<double>(bytes) / time;
     std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}), 100 * busbw / rate);
   }
@@ -142,30 +140,14 @@ void print_errors(const char* what, const std::vector<HeldOut>& held) {
   line("all, from 1 KiB", held);
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::cout << text;
-    return;
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.flush();
-  if (!file) throw Unavailable(fmt::format("cannot write '{}'", path));
-}
-
 int calibrate(const CalibrateValues& values) {
   require(values.local != !values.files.empty(),
           values.local ? "calibrate: --local measures this host; it takes no FILE"
                        : "calibrate: name files of measurements, or --local");
-  std::vector<MeasuredTable> tables;
-  if (values.local) {
-    tables.push_back(measure_here(values.backend));
-  } else {
-    tables = read_measured_files(values.files);
-  }
+  const std::vector<MeasuredTable> tables =
+      values.local ? std::vector{measure_here(values.backend)} : read_measured_files(values.files);
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
-  std::ostream& report = std::cout;
   std::vector<std::string> notes = calibration.notes();
   if (values.out != "-") {
     const FittedMachine machine = fit_machine(calibration);
@@ -174,16 +156,17 @@ int calibrate(const CalibrateValues& values) {
     print_efficiency(calibration, machine);
     print_errors("held out by scale (nodes > 1)", leave_one_scale_out(rows, false, notes));
     print_errors("held out by size", leave_one_size_out(rows));
-    for (const std::string& note : notes) report << "note: " << note << '\n';
+    for (const std::string& note : notes) std::cout << "note: " << note << '\n';
   }
   if (values.out.empty()) return exit_ok;
   std::set<std::string> sources;
   for (const MeasuredTable& table : tables) {
     sources.insert(table.source.empty() ? table.name : table.source);
   }
-  write_file(values.out,
-             to_toml(calibration, values.summary, fmt::format("{}", fmt::join(sources, "; "))));
-  if (values.out != "-") report << fmt::format("\nwrote {}\n", values.out);
+  write_output(values.out, [&](std::ostream& out) {
+    out << to_toml(calibration, values.summary, fmt::format("{}", fmt::join(sources, "; ")));
+  });
+  if (values.out != "-") std::cout << fmt::format("\nwrote {}\n", values.out);
   return exit_ok;
 }
 

@@ -55,8 +55,8 @@ int regret(const RegretValues& values) {
     require(!points.empty(), "no point was measured with at least two algorithms to compare");
     print_summary(name, summarize_regret(points), width);
     if (values.regions) {
-      for (const auto& [region, summary] : regret_by_region(points)) {
-        print_summary(fmt::format("  {}, {} ranks", region.first, region.second), summary, width);
+      for (const auto& [band, ranks, summary] : regret_by_region(points)) {
+        print_summary(fmt::format("  {}, {} ranks", band, ranks), summary, width);
       }
     }
     if (values.points) print_points(name, points);

@@ -1,5 +1,4 @@
 // `collbench validate`: measured against predicted, table by table.
-#include <array>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -28,19 +27,6 @@ struct ValidateValues {
   bool json = false;
 };
 
-struct Band {
-  const char* name;
-  Bytes least;
-  Bytes most;
-};
-
-constexpr std::array<Band, 4> bands = {{
-    {"to 32 KiB", {0}, {(32 << 10) - 1}},
-    {"to 1 MiB", {32 << 10}, {(1 << 20) - 1}},
-    {"to 32 MiB", {1 << 20}, {(32 << 20) - 1}},
-    {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
-}};
-
 using HeldOutGroups = std::map<std::string, std::vector<HeldOut>>;
 
 std::string both(const ErrorSummary& summary) {
@@ -51,7 +37,7 @@ std::string both(const ErrorSummary& summary) {
 void print_row(const std::string& name, const std::vector<HeldOut>& points, std::size_t width) {
   const ErrorSummary all = summarize_held_out(points);
   std::cout << fmt::format("{:<{}} {:>6} {:>13}", name, width, all.points, both(all));
-  for (const Band& band : bands) {
+  for (const SizeBand& band : size_bands) {
     std::cout << fmt::format(" {:>13}", both(summarize_held_out(points, band.least, band.most)));
   }
   std::cout << '\n';
@@ -61,7 +47,7 @@ void print_groups(const HeldOutGroups& groups, const std::vector<HeldOut>& all) 
   std::size_t width = 5;
   for (const auto& [name, points] : groups) width = std::max(width, name.size());
   std::cout << fmt::format("{:<{}} {:>6} {:>13}", "table", width, "points", "all sizes");
-  for (const Band& band : bands) std::cout << fmt::format(" {:>13}", band.name);
+  for (const SizeBand& band : size_bands) std::cout << fmt::format(" {:>13}", band.name);
   std::cout << "\n# |predicted / measured - 1|, median / 90th percentile, %\n";
   for (const auto& [name, points] : groups) print_row(name, points, width);
   print_row("all", all, width);

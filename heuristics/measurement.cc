@@ -9,6 +9,10 @@ MethodKey method_of(const MeasuredTime& time) {
           time.type,   time.op,      time.in_place};
 }
 
+std::string full_name(const std::string& algorithm, const std::string& protocol) {
+  return protocol.empty() ? algorithm : algorithm + "/" + protocol;
+}
+
 bool is_library_default(const std::string& algorithm) {
   return algorithm == "auto" || algorithm == "default" || algorithm == "default-default" ||
          algorithm.rfind("default_", 0) == 0;

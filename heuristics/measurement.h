@@ -6,6 +6,8 @@
 // or equal to their neighbour, never guessed.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,7 +40,11 @@ struct MeasuredTime {
   Seconds high{0};
   int samples = 0;    // 0: not known
   bool mean = false;  // `time` is a mean
-  std::string note;   // "wrong result", why the row is doubtful; empty: nothing to say
+  std::string note;   // wrong_result, why the row is doubtful; empty: nothing to say
+  bool is_wrong() const { return note == wrong_result; }
+
+  /// The note of a time whose reduction was not exact. It counts nowhere.
+  static constexpr const char* wrong_result = "wrong result";
 };
 
 /// One file or part of one, with where it comes from.
@@ -53,6 +59,19 @@ struct MeasuredTable {
 /// "default_mpich", "default-default". Fujitsu's "default-ring" is an algorithm, not a choice.
 bool is_library_default(const std::string& algorithm);
 
+/// Ranges of sizes that reports tell apart, ascending.
+struct SizeBand {
+  const char* name;  // "to 32 KiB"
+  Bytes least;
+  Bytes most;
+};
+inline constexpr std::array<SizeBand, 4> size_bands = {{
+    {"to 32 KiB", {0}, {(32 << 10) - 1}},
+    {"to 1 MiB", {32 << 10}, {(1 << 20) - 1}},
+    {"to 32 MiB", {1 << 20}, {(32 << 20) - 1}},
+    {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
+}};
+
 /// What one method did: measurements of one system, library, algorithm, protocol, type, operator
 /// and place differ in scale and size only.
 struct MethodKey {
@@ -66,6 +85,8 @@ struct MethodKey {
   auto operator<=>(const MethodKey&) const = default;
 };
 MethodKey method_of(const MeasuredTime& time);
+/// "ring/LL", or "ring" without a protocol.
+std::string full_name(const std::string& algorithm, const std::string& protocol);
 /// "abci-v100 nccl auto".
 std::string to_string(const MethodKey& key);
 /// "16 ranks on 4 nodes".

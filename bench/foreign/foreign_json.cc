@@ -60,7 +60,7 @@ void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_pl
     measured.high = Seconds{number(spread.at("max_us"), "max_us", place) * 1e-6};
   }
   if (cells.contains("nwrong") && number(cells["nwrong"], "nwrong", place) >= 1) {
-    measured.note = "wrong result";
+    measured.note = MeasuredTime::wrong_result;
   }
   table.times.push_back(std::move(measured));
 }
@@ -156,7 +156,7 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
                                 number(entry.at("inPlace"), "inPlace", place) != 0, place);
       const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";
-      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"") time.note = "wrong result";
+      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"") time.note = MeasuredTime::wrong_result;
       table.times.push_back(std::move(time));
     }
   });

@@ -46,7 +46,7 @@ RecordFile to_records(const MeasuredTable& table) {
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
         static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};
-    record.measurement.wrong = time.note == "wrong result" ? 1 : -1;
+    record.measurement.wrong = time.is_wrong() ? 1 : -1;
     record.measurement.played = time.library;
     if (time.mean) {
       record.measurement.warnings.push_back(
@@ -88,7 +88,7 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
-    if (measured.wrong > 0) row.note = "wrong result";
+    if (measured.wrong > 0) row.note = MeasuredTime::wrong_result;
     const Summary summary = summarize(measured.latency_ns);
     row.samples = summary.n;
     row.time = Seconds{summary.median_ns * 1e-9};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times training steps of PyTorch on one GPU: torch_step.py FILE.json
 
-The models, batches and optimizers of collbench_gpu_training: mnist-cnn with Adam, resnet56 with plain
+The models, batches and optimizers of bench/gpu/run: mnist-cnn with Adam, resnet56 with plain
 SGD, batches of 64 from host memory, and the loss as a number after every step. PyTorch's own defaults
 (TF32 in convolutions), plainly and with channels last; the better of the two is the one to beat.
 """

@@ -29,43 +29,17 @@ std::uint64_t mix(std::uint64_t seed, Rank rank, std::int64_t position) {
   return mix(mix(seed, position) + static_cast<std::uint64_t>(rank));
 }
 
-// All whole numbers up to this one are exact in the type.
-std::int64_t exact_limit(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return 1 << 11;
-    case DataType::bf16:
-      return 1 << 8;
-    case DataType::u8:
-      return 255;
-    case DataType::f32:
-      return 1 << 24;
-    case DataType::f64:
-    case DataType::i32:
-    case DataType::i64:
-      return (std::int64_t{1} << 31) - 1;
-  }
-  return 0;
-}
+/// What a type holds exactly: all whole numbers up to one, and 2 to a power.
+struct Exactness {
+  std::int64_t limit;
+  int power;
+};
 
-// 2 to this power is in range.
-int largest_power(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return 15;
-    case DataType::bf16:
-    case DataType::f32:
-      return 127;
-    case DataType::f64:
-      return 1000;
-    case DataType::i32:
-      return 30;
-    case DataType::i64:
-      return 62;
-    case DataType::u8:
-      return 7;
-  }
-  return 0;
+Exactness exactness(DataType type) {
+  constexpr std::int64_t of_i32 = (std::int64_t{1} << 31) - 1;
+  constexpr Exactness all[] = {{1 << 11, 15}, {1 << 8, 127}, {1 << 24, 127}, {of_i32, 1000},
+                               {of_i32, 30},  {of_i32, 62},  {255, 7}};  // f16 to u8
+  return all[static_cast<std::size_t>(type)];
 }
 
 // Whether `rank` is one of `chosen` ranks, which move with the position.
@@ -134,14 +108,14 @@ double exact_input(DataType type, ReduceOp op, int ranks, Rank rank, std::int64_
   const std::uint64_t bits = mix(seed, rank, position);
   const double sign = is_signed(type) && (bits >> 63) != 0 ? -1 : 1;
   if (op == ReduceOp::prod) {
-    const int twos = largest_power(type);
+    const int twos = exactness(type).power;
     return sign * (is_chosen(twos, ranks, rank, mix(seed, position)) ? 2 : 1);
   }
   const bool adds = op == ReduceOp::sum || op == ReduceOp::avg;
-  const std::int64_t limit = adds ? exact_limit(type) / ranks : exact_limit(type);
+  const std::int64_t limit = adds ? exactness(type).limit / ranks : exactness(type).limit;
   const std::int64_t largest = std::min<std::int64_t>(limit, 1 << 16);
   if (largest == 0) {  // more ranks than the type can count: some contribute one, the others none
-    return is_chosen(exact_limit(type), ranks, rank, mix(seed, position)) ? sign : 0.0;
+    return is_chosen(exactness(type).limit, ranks, rank, mix(seed, position)) ? sign : 0.0;
   }
   const auto size = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(largest + 1));
   return size == 0 ? 0.0 : sign * static_cast<double>(size);

@@ -1,11 +1,11 @@
 #include "bench/measure/load_watch.h"
 
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "bench/records/environment.h"
@@ -69,10 +69,6 @@ LoadReading read_load(const std::vector<pid_t>& processes) {
   return reading;
 }
 
-std::string percent(double share) {
-  return std::to_string(static_cast<int>(std::lround(100 * share))) + " %";
-}
-
 }  // namespace
 
 std::vector<std::string> load_warnings(const LoadReading& before, const LoadReading& after,
@@ -84,17 +80,18 @@ std::vector<std::string> load_warnings(const LoadReading& before, const LoadRead
   const double tick = 0.01 * (cores + workers);  // what counting in ticks may be wrong by
   const double foreign = (after.busy - before.busy) - (after.ours - before.ours);
   if (foreign > 0.1 * all && foreign > tick) {
-    warnings.push_back("foreign load: " + percent(foreign / all) +
-                       " of the CPU time went to other processes");
+    warnings.push_back(fmt::format("foreign load: {:.0f} % of the CPU time went to other processes",
+                                   100 * foreign / all));
   }
   const double stolen = after.stolen - before.stolen;
   if (stolen > 0.02 * all && stolen > 0.01 * cores) {
-    warnings.push_back("steal: the hypervisor took " + percent(stolen / all) + " of the CPU time");
+    warnings.push_back(
+        fmt::format("steal: the hypervisor took {:.0f} % of the CPU time", 100 * stolen / all));
   }
   const auto switches = after.involuntary_switches - before.involuntary_switches;
   if (workers <= cores && static_cast<double>(switches) > 50 * wall * workers && switches > 10) {
-    warnings.push_back("preempted: " + std::to_string(switches) +
-                       " involuntary context switches of ranks that have a core each");
+    warnings.push_back(fmt::format(
+        "preempted: {} involuntary context switches of ranks that have a core each", switches));
   }
   return warnings;
 }

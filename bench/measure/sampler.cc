@@ -4,11 +4,13 @@
 #include <cassert>
 #include <ctime>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
-#include "core/error.h"
-#include "transports/world/agreement.h"
+#include "bench/records/case_fields.h"
 
 namespace collbench {
 namespace {
@@ -19,26 +21,16 @@ constexpr int back_to_back_batches = 5;
 constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
 
-std::vector<NamedValue> agreed_values(const Case& point, const Sampling& sampling) {
-  const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
-  return {{"algorithm", point.algorithm},
-          {"back end", point.backend},
-          {"workers", std::to_string(point.workers)},
-          {"size", to_string(point.bytes)},
-          {"data type", std::string(to_string(point.type))},
-          {"operator", std::string(to_string(point.op))},
-          {"in place", yes_no(point.in_place)},
-          {"buffers", std::string(to_string(point.buffers))},
-          {"transport", point.transport},
-          {"devices", point.devices},
-          {"checksum", yes_no(point.checksum)},
-          {"injected faults", point.inject},
-          {"iterations", std::to_string(sampling.iterations)},
-          {"warm-up", std::to_string(sampling.warmup)},
-          {"interval", std::to_string(sampling.target_interval)},
-          {"time", to_string(sampling.max_time)},
-          {"check", yes_no(sampling.check)},
-          {"seed", std::to_string(sampling.seed)}};
+/// The different values of a field of cases, in their order: "f32" or "1 KiB, 4 KiB".
+std::string values_of(std::span<const Case> cases, const CaseField<Case>& field) {
+  constexpr std::size_t most_told = 8;
+  std::vector<std::string> values;
+  for (const Case& point : cases) {
+    const std::string value = text_of(point, field);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  if (values.size() <= most_told) return fmt::format("{}", fmt::join(values, ", "));
+  return fmt::format("{} to {} ({} of them)", values.front(), values.back(), values.size());
 }
 
 class Sampler {
@@ -56,7 +48,7 @@ class Sampler {
         visible_(buffers, inputs_) {}
 
   Measurement run() {
-    require_same(agreed_values(point_, sampling_), rendezvous_);
+    require_same(agreed_values({&point_, 1}, sampling_), rendezvous_);
     if (sampling_.check) {
       check();
       compare_replicas();
@@ -218,6 +210,21 @@ class Sampler {
 };
 
 }  // namespace
+
+std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling) {
+  std::vector<NamedValue> values;
+  for (const CaseField<Case>& field : case_fields()) {
+    const bool many = field.name == "algorithm" || field.name == "size";
+    values.emplace_back(std::string(field.name) + (many ? "s" : ""), values_of(cases, field));
+  }
+  values.insert(values.end(), {{"iterations", std::to_string(sampling.iterations)},
+                               {"warm-up", std::to_string(sampling.warmup)},
+                               {"target interval", std::to_string(sampling.target_interval)},
+                               {"time per case", to_string(sampling.max_time)},
+                               {"check", sampling.check ? "yes" : "no"},
+                               {"seed", std::to_string(sampling.seed)}});
+  return values;
+}
 
 std::int64_t monotonic_ns() {
   timespec now{};

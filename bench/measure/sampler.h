@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "bench/measure/user_buffers.h"
 #include "bench/records/case.h"
 #include "bench/records/record.h"
 #include "transports/communicator.h"
+#include "transports/world/agreement.h"
 #include "transports/world/rendezvous.h"
 
 namespace collbench {
@@ -29,6 +31,9 @@ std::int64_t monotonic_ns();
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,
                    Rendezvous& rendezvous, const UserBuffers& buffers,
                    const NanosecondClock& clock = monotonic_ns);
+
+/// What ranks must agree about before they measure cases: their fields, and how they are sampled.
+std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling);
 
 /// One rank's time stamps of one iteration.
 struct Stamp {

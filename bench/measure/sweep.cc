@@ -16,26 +16,6 @@ namespace {
 
 constexpr std::size_t most_sizes = 100'000;
 
-/// "all" as the schedules that can be made for `workers`; other names as they are.
-std::vector<std::string> expand_names(const std::vector<std::string>& names, int workers) {
-  std::vector<std::string> expanded;
-  for (const std::string& name : names) {
-    if (name != "all") {
-      expanded.push_back(name);
-      continue;
-    }
-    for (const AlgorithmInfo& info : algorithms()) {
-      try {
-        info.make(workers, AlgorithmSpec{std::string(info.name), {}});
-        expanded.emplace_back(info.name);
-      } catch (const InvalidArgument&) {
-        continue;  // "all" means all that fit
-      }
-    }
-  }
-  return expanded;
-}
-
 const Backend& resolve_backend(const std::string& wanted, const std::string& algorithm) {
   if (const Backend* library = black_box(algorithm)) {
     if (library->on_gpus) parse_nccl_settings(algorithm);
@@ -81,6 +61,19 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
 
 }  // namespace
 
+std::vector<std::string> names_that_fit(const std::function<void(const AlgorithmSpec&)>& make) {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : algorithms()) {
+    try {
+      make({std::string(info.name), {}});
+      names.emplace_back(info.name);
+    } catch (const InvalidArgument&) {
+      continue;
+    }
+  }
+  return names;
+}
+
 std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
   require(sweep.first.count >= 0 && sweep.first <= sweep.last,
           fmt::format("the smallest size ({}) is above the largest ({})", to_string(sweep.first),
@@ -112,9 +105,12 @@ std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
 std::vector<Case> sweep_cases(const Sweep& sweep) {
   std::vector<Case> columns;
   for (const int workers : sweep.workers) {
-    for (const std::string& algorithm : expand_names(sweep.algorithms, workers)) {
-      for (const std::string& backend : sweep.backends) {
-        columns.push_back(resolve(sweep, algorithm, backend, workers));
+    for (const std::string& name : sweep.algorithms) {
+      const auto make = [&](const AlgorithmSpec& spec) { make_schedule(spec, workers); };
+      for (const auto& algorithm : name == "all" ? names_that_fit(make) : std::vector{name}) {
+        for (const std::string& backend : sweep.backends) {
+          columns.push_back(resolve(sweep, algorithm, backend, workers));
+        }
       }
     }
   }

@@ -1,9 +1,11 @@
 // A sweep says which cases to run: algorithms x back ends x workers x sizes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "algorithms/registry.h"
 #include "bench/records/case.h"
 
 namespace collbench {
@@ -23,6 +25,9 @@ struct Sweep {
   std::string executor;       // of cases on cuda
   Case common;                // everything that does not vary
 };
+
+/// The schedules for which `make` throws no InvalidArgument: what "all" stands for.
+std::vector<std::string> names_that_fit(const std::function<void(const AlgorithmSpec&)>& make);
 
 /// The sizes of a sweep, each rounded down to whole elements, ascending, without repetition.
 /// Throws InvalidArgument for an empty range, a factor not above 1, or more than 100,000 sizes.

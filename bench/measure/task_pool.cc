@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include <poll.h>
@@ -51,7 +51,7 @@ std::string in_one_line(std::string text) {
   _exit(0);
 }
 
-/// One child process; killed and reaped with the object. Not movable: it is kept where it is made.
+/// One child process; killed and reaped with the object.
 class PoolWorker {
  public:
   explicit PoolWorker(const std::function<std::string(int)>& work) {
@@ -68,16 +68,8 @@ class PoolWorker {
     socket_ = LineSocket(ends[0]);
     if (pid_ < 0) throw Unavailable(std::string("cannot start a process: ") + std::strerror(errno));
   }
-  PoolWorker(PoolWorker&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)),
-        socket_(std::move(other.socket_)),
-        task_(other.task_) {}
-  PoolWorker& operator=(PoolWorker&& other) noexcept {
-    std::swap(pid_, other.pid_);
-    std::swap(socket_, other.socket_);
-    std::swap(task_, other.task_);
-    return *this;
-  }
+  PoolWorker(const PoolWorker&) = delete;
+  PoolWorker& operator=(const PoolWorker&) = delete;
   ~PoolWorker() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
@@ -130,24 +122,26 @@ class PoolWorker {
 void run_tasks(int tasks, int jobs, const std::function<std::string(int task)>& work,
                const std::function<void(const TaskResult&)>& done,
                const std::function<bool()>& stop) {
-  std::vector<PoolWorker> workers;
-  for (int j = 0; j < std::min(jobs, tasks); ++j) workers.emplace_back(work);
+  std::vector<std::unique_ptr<PoolWorker>> workers;
+  for (int j = 0; j < std::min(jobs, tasks); ++j) {
+    workers.push_back(std::make_unique<PoolWorker>(work));
+  }
   int next = 0;
   int open = tasks;
-  for (PoolWorker& worker : workers) worker.give(next++);
+  for (const auto& worker : workers) worker->give(next++);
   while (open > 0 && !stop()) {
     std::vector<pollfd> waiting;
-    for (const PoolWorker& worker : workers) {
-      waiting.push_back({worker.task() == idle ? -1 : worker.descriptor(), POLLIN, 0});
+    for (const auto& worker : workers) {
+      waiting.push_back({worker->task() == idle ? -1 : worker->descriptor(), POLLIN, 0});
     }
     if (poll(waiting.data(), waiting.size(), stop_poll_ms) <= 0) continue;
     for (std::size_t w = 0; w < workers.size(); ++w) {
       if (waiting[w].revents == 0) continue;
       TaskResult result;
       bool alive = true;
-      if (!workers[w].take(result, alive)) continue;
-      if (!alive && next < tasks) workers[w] = PoolWorker(work);
-      if (next < tasks) workers[w].give(next++);
+      if (!workers[w]->take(result, alive)) continue;
+      if (!alive && next < tasks) workers[w] = std::make_unique<PoolWorker>(work);
+      if (next < tasks) workers[w]->give(next++);
       --open;
       done(result);
     }

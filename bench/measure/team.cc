@@ -1,6 +1,5 @@
 #include "bench/measure/team.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -9,52 +8,13 @@
 
 #include "bench/measure/load_watch.h"
 #include "bench/measure/measure_case.h"
+#include "bench/measure/sampler.h"
 #include "core/available_memory.h"
 #include "core/version.h"
 #include "transports/world/agreement.h"
 
 namespace collbench {
 namespace {
-
-/// The different values of a property of cases, in their order: "f32" or "1 KiB, 4 KiB".
-template <typename Property>
-std::string values_of(std::span<const Case> cases, Property property) {
-  constexpr std::size_t most_told = 8;
-  std::vector<std::string> values;
-  for (const Case& point : cases) {
-    const std::string value(property(point));
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-  }
-  if (values.size() <= most_told) return fmt::format("{}", fmt::join(values, ", "));
-  return fmt::format("{} to {} ({} of them)", values.front(), values.back(), values.size());
-}
-
-std::string yes_no(bool value) { return value ? "yes" : "no"; }
-
-std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling& sampling,
-                                    int cycles) {
-  return {
-      {"version", std::string(collbench_version())},
-      {"algorithms", values_of(cases, [](const Case& c) { return c.algorithm; })},
-      {"sizes", values_of(cases, [](const Case& c) { return to_string(c.bytes); })},
-      {"data type", values_of(cases, [](const Case& c) { return to_string(c.type); })},
-      {"operator", values_of(cases, [](const Case& c) { return to_string(c.op); })},
-      {"in place", values_of(cases, [](const Case& c) { return yes_no(c.in_place); })},
-      {"buffers", values_of(cases, [](const Case& c) { return to_string(c.buffers); })},
-      {"transport", values_of(cases, [](const Case& c) { return c.transport; })},
-      {"checksum", values_of(cases, [](const Case& c) { return yes_no(c.checksum); })},
-      {"injected faults", values_of(cases, [](const Case& c) { return c.inject; })},
-      {"iterations", std::to_string(sampling.iterations)},
-      {"warm-up", std::to_string(sampling.warmup)},
-      {"target interval", std::to_string(sampling.target_interval)},
-      {"time per case", to_string(sampling.max_time)},
-      {"trial of auto", to_string(sampling.trial)},
-      {"check", yes_no(sampling.check)},
-      {"seed", std::to_string(sampling.seed)},
-      {"cycles", std::to_string(cycles)},
-      {"number of cases", std::to_string(cases.size())},
-  };
-}
 
 /// Teams of a back end whose ranks are bound to an algorithm: one for each.
 class TeamPerAlgorithm final : public Team {
@@ -106,7 +66,12 @@ Measurement StartedTeam::measure_each(std::span<const Case> cases, const Samplin
 }
 
 void JoinedTeam::compare_plans(std::span<const Case> cases, const Sampling& sampling, int cycles) {
-  require_same(plan_values(cases, sampling, cycles), world_.rendezvous());
+  std::vector<NamedValue> values = agreed_values(cases, sampling);
+  values.insert(values.begin(), {"version", std::string(collbench_version())});
+  values.insert(values.end(), {{"trial of auto", to_string(sampling.trial)},
+                               {"cycles", std::to_string(cycles)},
+                               {"number of cases", std::to_string(cases.size())}});
+  require_same(values, world_.rendezvous());
 }
 
 Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {

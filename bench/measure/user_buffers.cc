@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -39,19 +40,19 @@ Bytes user_buffer_bytes(const Case& point) {
 void require_memory(const Case& point, Bytes available) {
   const std::int64_t width = size_of(point.type);
   require(point.bytes.count >= 0,
-          "a vector of " + std::to_string(point.bytes.count) + " bytes is impossible");
-  require(point.bytes.count % width == 0, to_string(point.bytes) + " is not a whole number of " +
-                                              std::string(to_string(point.type)) + " elements of " +
-                                              std::to_string(width) + " B");
-  const double needed = static_cast<double>(point.workers) * buffers_per_set(point) *
-                        set_count(point) * static_cast<double>(padded(point.bytes.count));
+          fmt::format("a vector of {} bytes is impossible", point.bytes.count));
+  require(point.bytes.count % width == 0,
+          fmt::format("{} is not a whole number of {} elements of {} B", to_string(point.bytes),
+                      to_string(point.type), width));
+  const int buffers = buffers_per_set(point) * set_count(point);
+  const double needed =
+      static_cast<double>(point.workers) * buffers * static_cast<double>(padded(point.bytes.count));
   if (needed <= static_cast<double>(available.count)) return;
-  const std::string total =
-      needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB";
-  throw InvalidArgument(std::to_string(point.workers) + " workers with " +
-                        std::to_string(buffers_per_set(point) * set_count(point)) + " buffers of " +
-                        to_string(point.bytes) + " each need " + total + " of memory; " +
-                        to_string(available) + " are available");
+  throw InvalidArgument(fmt::format(
+      "{} workers with {} buffers of {} each need {} of memory; {} are available", point.workers,
+      buffers, to_string(point.bytes),
+      needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB",
+      to_string(available)));
 }
 
 UserBuffers::UserBuffers(const Case& point, std::shared_ptr<std::byte> memory, MemoryCopies copies)

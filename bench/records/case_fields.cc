@@ -1,6 +1,25 @@
 #include "bench/records/case_fields.h"
 
+#include <type_traits>
+
 namespace collbench {
+
+std::string text_of(const Case& point, const CaseField<Case>& field) {
+  const auto text = [&](auto member) {
+    const auto& value = point.*member;
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, bool>) {
+      return std::string(value ? "yes" : "no");
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      return std::to_string(value);
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      return value;
+    } else {
+      return std::string(to_string(value));
+    }
+  };
+  return std::visit(text, field.member);
+}
 
 std::span<const CaseField<Case>> case_fields() {
   static const CaseField<Case> fields[] = {

@@ -26,30 +26,25 @@ struct Fits {
 std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
                                       int workers, Fits& fits) {
   const Topology& topology = machine.topology;
+  const auto make = [&](const AlgorithmSpec& spec) {
+    make_schedule(fit_to(spec, topology, workers), workers);
+  };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
     if (name == "auto" || is_in_network(name, machine)) {
       expanded.push_back(name);
-    } else if (name != "all") {
-      const AlgorithmSpec spec = fit_to(parse_algorithm_spec(name), topology, workers);
+    } else if (name == "all") {
+      const std::vector<std::string> fitting = names_that_fit(make);
+      expanded.insert(expanded.end(), fitting.begin(), fitting.end());
+    } else {
       try {
-        make_schedule(spec, workers);
+        make(parse_algorithm_spec(name));
+        fits.fitting.insert(name);
+        expanded.push_back(name);
       } catch (const InvalidArgument& error) {
         fits.refused.emplace(name, error.what());
         fits.lines.push_back(
             fmt::format("{} on {} hosts of {}: {}", name, workers, topology.name(), error.what()));
-        continue;
-      }
-      fits.fitting.insert(name);
-      expanded.push_back(name);
-    } else {
-      for (const AlgorithmInfo& info : algorithms()) {
-        try {
-          make_schedule(fit_to({std::string(info.name), {}}, topology, workers), workers);
-          expanded.emplace_back(info.name);
-        } catch (const InvalidArgument&) {
-          continue;  // "all" means all that fit
-        }
       }
     }
   }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "bench/records/report.h"
-#include "bench/verdicts/statistics_ranks.h"
 #include "bench/verdicts/verdict_rules.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -17,15 +16,6 @@ namespace {
 
 constexpr double screening_share = 0.6;  // of the budget, at most
 constexpr int fewest_rounds = 8;
-
-std::vector<double> quartiles(const std::vector<Record>& rounds) {
-  std::vector<double> values;
-  for (const Record& record : rounds) {
-    const auto& latency = record.measurement.latency_ns;
-    if (!latency.empty()) values.push_back(quantile({latency.begin(), latency.end()}, 0.25));
-  }
-  return values;
-}
 
 /// A case whose screening rounds differ.
 struct Suspect {
@@ -63,32 +53,34 @@ class AbRun {
     return true;
   }
 
-  /// One process; its records go to the arm once all of a round are there.
-  std::optional<RecordFile> measure(const AbTask& task) {
-    std::optional<RecordFile> file = plan_.measure(task);
-    if (!file) {
-      stopped_by_ = plan_.stop_requested();
-      if (stopped_by_.empty()) stopped_by_ = "a signal to its process";
+  /// One process for each arm, in that order, whose records are kept once all have ended. False if
+  /// one did not; then the round is left out.
+  template <typename Order>
+  bool measure(const Order& order, const Case* only, std::array<RecordFile, 3>& files) {
+    for (const AbArm arm : order) {
+      std::optional<RecordFile> file = plan_.measure({arm, only, only != nullptr});
+      if (!file) {
+        stopped_by_ = plan_.stop_requested();
+        if (stopped_by_.empty()) stopped_by_ = "a signal to its process";
+        return false;
+      }
+      files[static_cast<std::size_t>(arm)] = std::move(*file);
     }
-    return file;
+    return true;
   }
 
   static void add(ArmRecords& arm, const RecordFile& file) {
     for (const Record& record : file.records) arm.add(record);
   }
 
-  /// Base, head and base again in random order. False if the round did not end; it is left out.
+  /// Base, head and base again in random order.
   bool screening_round(int round) {
     std::vector<AbArm> order = {AbArm::base, AbArm::head};
     if (plan_.noise_arm) order.push_back(AbArm::again);
     RandomEngine random = random_engine(plan_.seed, "ab", static_cast<std::uint64_t>(round));
     std::shuffle(order.begin(), order.end(), random);
     std::array<RecordFile, 3> files;
-    for (const AbArm arm : order) {
-      std::optional<RecordFile> file = measure({arm, nullptr, false});
-      if (!file) return false;
-      files[static_cast<std::size_t>(arm)] = std::move(*file);
-    }
+    if (!measure(order, nullptr, files)) return false;
     if (comparison_.base.empty()) comparison_.base = files[0].environment;
     if (comparison_.head.empty()) comparison_.head = files[1].environment;
     add(arms_.base, files[0]);
@@ -113,9 +105,9 @@ class AbRun {
 
   void find_suspects() {
     for (const std::string& key : arms_.base.keys()) {
-      std::vector<double> base = quartiles(arms_.base.of(key));
-      const std::vector<double> again = quartiles(arms_.again.of(key));
-      const std::vector<double> head = quartiles(arms_.head.of(key));
+      std::vector<double> base = lower_quartiles(arms_.base.of(key));
+      const std::vector<double> again = lower_quartiles(arms_.again.of(key));
+      const std::vector<double> head = lower_quartiles(arms_.head.of(key));
       base.insert(base.end(), again.begin(), again.end());
       if (base.empty() || head.empty() || arms_.base.of(key).front().measurement.exact) continue;
       if (!is_suspect(base, head, plan_.rule.threshold, Order::in_turn)) continue;
@@ -129,12 +121,8 @@ class AbRun {
   bool confirming_round(Suspect& suspect) {
     std::array<AbArm, 2> order = {AbArm::base, AbArm::head};
     if (std::bernoulli_distribution()(order_)) std::swap(order[0], order[1]);
-    std::array<RecordFile, 2> files;
-    for (const AbArm arm : order) {
-      std::optional<RecordFile> file = measure({arm, &suspect.point, true});
-      if (!file) return false;
-      files[static_cast<std::size_t>(arm)] = std::move(*file);
-    }
+    std::array<RecordFile, 3> files;
+    if (!measure(order, &suspect.point, files)) return false;
     add(arms_.fresh_base, files[0]);
     add(arms_.fresh_head, files[1]);
     ++suspect.rounds;
@@ -166,8 +154,8 @@ class AbRun {
   void look(int looks) {
     std::vector<RatioEstimate> fresh;
     for (Suspect& suspect : suspects_) {
-      const std::vector<double> base = quartiles(arms_.fresh_base.of(suspect.key));
-      const std::vector<double> head = quartiles(arms_.fresh_head.of(suspect.key));
+      const std::vector<double> base = lower_quartiles(arms_.fresh_base.of(suspect.key));
+      const std::vector<double> head = lower_quartiles(arms_.fresh_head.of(suspect.key));
       if (!base.empty() && !head.empty() && !suspect.over) {
         suspect.fresh = estimate_ratio(base, head, plan_.rule.threshold, Order::in_turn);
       }
@@ -231,15 +219,8 @@ class AbRun {
 }  // namespace
 
 std::string_view to_string(AbArm arm) {
-  switch (arm) {
-    case AbArm::base:
-      return "base";
-    case AbArm::head:
-      return "head";
-    case AbArm::again:
-      return "again";
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> names{"base", "head", "again"};
+  return names[static_cast<std::size_t>(arm)];
 }
 
 Comparison run_ab(const AbPlan& plan) {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "bench/records/report.h"
-#include "bench/verdicts/statistics_ranks.h"
 #include "core/error.h"
+#include "core/quantile.h"
 
 namespace collbench {
 namespace {
@@ -19,15 +19,6 @@ constexpr int fewest_compared_rounds = 8;  // below, a change is hardly ever sho
 bool has_figures(const Record& record) {
   return record.skipped.empty() &&
          (record.measurement.exact || !record.measurement.latency_ns.empty());
-}
-
-std::vector<double> quartiles_of(const std::vector<Record>& rounds) {
-  std::vector<double> quartiles;
-  for (const Record& round : rounds) {
-    const auto& latency = round.measurement.latency_ns;
-    if (has_figures(round)) quartiles.push_back(quantile({latency.begin(), latency.end()}, 0.25));
-  }
-  return quartiles;
 }
 
 bool any_exact(const std::vector<Record>& rounds) {
@@ -48,7 +39,7 @@ Arm timed_arm(const std::vector<Record>& rounds, const std::vector<Record>& fres
   Arm arm;
   std::vector<double> samples;
   for (const auto* part : {&rounds, &fresh}) {
-    for (const double quartile : quartiles_of(*part)) arm.rounds_ns.push_back(quartile);
+    for (const double quartile : lower_quartiles(*part)) arm.rounds_ns.push_back(quartile);
     for (const Record& record : *part) {
       const auto& latency = record.measurement.latency_ns;
       samples.insert(samples.end(), latency.begin(), latency.end());
@@ -105,8 +96,8 @@ void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
 std::optional<RatioEstimate> estimate(const std::vector<Record>& base,
                                       const std::vector<Record>& head, const GateRule& rule,
                                       Order order) {
-  const std::vector<double> base_ns = quartiles_of(base);
-  const std::vector<double> head_ns = quartiles_of(head);
+  const std::vector<double> base_ns = lower_quartiles(base);
+  const std::vector<double> head_ns = lower_quartiles(head);
   if (base_ns.empty() || head_ns.empty()) return std::nullopt;
   return estimate_ratio(base_ns, head_ns, rule.threshold, order);
 }
@@ -196,6 +187,15 @@ void warn(Comparison& comparison, bool in_turn) {
 }
 
 }  // namespace
+
+std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
+  std::vector<double> quartiles;
+  for (const Record& round : rounds) {
+    const auto& latency = round.measurement.latency_ns;
+    if (!latency.empty()) quartiles.push_back(quantile({latency.begin(), latency.end()}, 0.25));
+  }
+  return quartiles;
+}
 
 void ArmRecords::add(const Record& record) {
   const std::string key = to_json(record.point);

@@ -40,6 +40,9 @@ struct Arms {
   ArmRecords fresh_head;
 };
 
+/// The lower quartile of each round that was timed: what rounds are compared by.
+std::vector<double> lower_quartiles(const std::vector<Record>& rounds);
+
 /// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
 /// with rounds on both sides are `inconclusive` until a rule of bench/verdicts/verdict_rules.h
 /// decides.

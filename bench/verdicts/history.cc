@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <SQLiteCpp/VariadicBind.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -47,102 +49,54 @@ std::optional<StoredPoint> point_of(const Verdict& verdict) {
   return point;
 }
 
-}  // namespace
-
-/// A prepared statement; values are bound and read by position, from 0.
-class History::Statement {
- public:
-  Statement(const History& history, const std::string& sql) : history_(history) {
-    check(sqlite3_prepare_v2(history.database_, sql.c_str(), -1, &statement_, nullptr));
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(int place, const std::string& text) {
-    check(sqlite3_bind_text(statement_, place + 1, text.data(), static_cast<int>(text.size()),
-                            SQLITE_TRANSIENT));
-    return *this;
-  }
-  Statement& bind(int place, double value) {
-    check(sqlite3_bind_double(statement_, place + 1, value));
-    return *this;
-  }
-  Statement& bind(int place, std::int64_t value) {
-    check(sqlite3_bind_int64(statement_, place + 1, value));
-    return *this;
-  }
-  /// Whether there is a row.
-  bool step() {
-    const int code = sqlite3_step(statement_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) check(code);
-    return code == SQLITE_ROW;
-  }
-  std::string text(int column) const {
-    const auto* bytes = sqlite3_column_text(statement_, column);
-    return bytes == nullptr ? "" : reinterpret_cast<const char*>(bytes);
-  }
-  double number(int column) const { return sqlite3_column_double(statement_, column); }
-  std::int64_t whole(int column) const { return sqlite3_column_int64(statement_, column); }
-
- private:
-  void check(int code) const {
-    if (code == SQLITE_OK) return;
-    const std::string text =
-        fmt::format("history '{}': {}", history_.path_, sqlite3_errmsg(history_.database_));
+/// Runs what asks the database; its errors become ours.
+template <typename Action>
+auto guarded(const std::string& path, Action action) {
+  try {
+    return action();
+  } catch (const SQLite::Exception& error) {
+    const std::string text = fmt::format("history '{}': {}", path, error.what());
+    const int code = error.getErrorCode();
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) throw InvalidArgument(text);
     throw Unavailable(text);
   }
+}
 
-  const History& history_;
-  sqlite3_stmt* statement_ = nullptr;
-};
+int version_of(SQLite::Database& database) {
+  return database.execAndGet("pragma user_version").getInt();
+}
+
+/// The columns id, happened, revision, reference and machine.
+HistoryJob job_of(SQLite::Statement& row) {
+  return {row.getColumn(0).getInt64(),  row.getColumn(1).getString(), row.getColumn(2).getString(),
+          row.getColumn(3).getString(), row.getColumn(4).getString(), 0};
+}
+
+}  // namespace
 
 History::History(const std::string& path) : path_(path) {
-  if (sqlite3_open(path.c_str(), &database_) != SQLITE_OK) {
-    const std::string reason = sqlite3_errmsg(database_);
-    sqlite3_close(database_);
-    throw Unavailable(fmt::format("cannot open history '{}': {}", path, reason));
-  }
-  try {
-    sqlite3_busy_timeout(database_, patience_ms);
-    check_version();
-  } catch (...) {
-    sqlite3_close(database_);
-    throw;
-  }
-}
-
-History::~History() { sqlite3_close(database_); }
-
-void History::run(const std::string& sql) {
-  char* message = nullptr;
-  if (sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, &message) == SQLITE_OK) return;
-  const std::string reason = message == nullptr ? "unknown reason" : message;
-  sqlite3_free(message);
-  throw Unavailable(fmt::format("history '{}': {}", path_, reason));
-}
-
-void History::check_version() {
-  const auto version = [&] {
-    Statement statement(*this, "pragma user_version");
-    return statement.step() ? statement.whole(0) : 0;
-  };
-  if (version() == 0) {
-    run("begin immediate");  // two processes may make it at once
-    if (version() == 0) {
-      Statement tables(*this, "select count(*) from sqlite_master");
-      tables.step();
-      require(tables.whole(0) == 0, fmt::format("'{}' is no history of collbench", path_));
-      run(fmt::format("{}; pragma user_version = {}", schema, schema_version));
+  guarded(path_, [&] {
+    database_ = std::make_unique<SQLite::Database>(
+        path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
+    if (version_of(*database_) == 0) {
+      // Two processes may make it at once.
+      SQLite::Transaction making(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+      if (version_of(*database_) == 0) {
+        require(database_->execAndGet("select count(*) from sqlite_master").getInt() == 0,
+                fmt::format("'{}' is no history of collbench", path_));
+        database_->exec(fmt::format("{}; pragma user_version = {}", schema, schema_version));
+      }
+      making.commit();
     }
-    run("commit");
-  }
-  require(version() == schema_version,
-          fmt::format("history '{}' has schema version {}; this collbench reads {}", path_,
-                      version(), schema_version));
-  run("pragma foreign_keys = on");
+    const int version = version_of(*database_);
+    require(version == schema_version,
+            fmt::format("history '{}' has schema version {}; this collbench reads {}", path_,
+                        version, schema_version));
+    database_->exec("pragma foreign_keys = on");
+  });
 }
+
+History::~History() = default;
 
 HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   std::vector<std::pair<std::string, StoredPoint>> points;
@@ -161,75 +115,70 @@ HistoryJob History::add(const Comparison& comparison, const std::string& when) {
             fmt::format("history '{}' is pinned to reference {}, not {}", path_, known.reference,
                         job.reference));
   }
-  run("begin immediate");
-  try {
-    Statement(*this, "insert into job (happened, revision, reference, machine) values (?, ?, ?, ?)")
-        .bind(0, job.when)
-        .bind(1, job.revision)
-        .bind(2, job.reference)
-        .bind(3, job.machine)
-        .step();
-    job.id = sqlite3_last_insert_rowid(database_);
+  return guarded(path_, [&] {
+    SQLite::Transaction adding(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement new_job(
+        *database_, "insert into job (happened, revision, reference, machine) values (?, ?, ?, ?)");
+    SQLite::bind(new_job, job.when, job.revision, job.reference, job.machine);
+    new_job.exec();
+    job.id = database_->getLastInsertRowid();
     for (const auto& [name, point] : points) {
-      Statement(*this, "insert into point values (?, ?, ?, ?, ?, ?, ?)")
-          .bind(0, job.id)
-          .bind(1, name)
-          .bind(2, static_cast<std::int64_t>(point.exact))
-          .bind(3, point.value)
-          .bind(4, point.low)
-          .bind(5, point.high)
-          .bind(6, static_cast<std::int64_t>(point.rounds))
-          .step();
+      SQLite::Statement row(*database_, "insert into point values (?, ?, ?, ?, ?, ?, ?)");
+      SQLite::bind(row, job.id, name, static_cast<int>(point.exact), point.value, point.low,
+                   point.high, point.rounds);
+      row.exec();
     }
-    run("commit");
-  } catch (...) {
-    sqlite3_exec(database_, "rollback", nullptr, nullptr, nullptr);
-    throw;
-  }
-  return job;
+    adding.commit();
+    return job;
+  });
 }
 
 std::vector<HistoryJob> History::jobs() const {
-  Statement statement(*this,
-                      "select id, happened, revision, reference, machine, "
-                      "(select count(*) from point where point.job = job.id) "
-                      "from job order by happened, id");
-  std::vector<HistoryJob> jobs;
-  while (statement.step()) {
-    jobs.push_back({statement.whole(0), statement.text(1), statement.text(2), statement.text(3),
-                    statement.text(4), static_cast<int>(statement.whole(5))});
-  }
-  return jobs;
+  return guarded(path_, [&] {
+    SQLite::Statement rows(*database_,
+                           "select id, happened, revision, reference, machine, "
+                           "(select count(*) from point where point.job = job.id) "
+                           "from job order by happened, id");
+    std::vector<HistoryJob> jobs;
+    while (rows.executeStep()) {
+      jobs.push_back(job_of(rows));
+      jobs.back().cases = rows.getColumn(5).getInt();
+    }
+    return jobs;
+  });
 }
 
 std::vector<std::string> History::cases() const {
-  Statement statement(*this, "select distinct name from point order by name");
-  std::vector<std::string> names;
-  while (statement.step()) names.push_back(statement.text(0));
-  return names;
+  return guarded(path_, [&] {
+    SQLite::Statement rows(*database_, "select distinct name from point order by name");
+    std::vector<std::string> names;
+    while (rows.executeStep()) names.push_back(rows.getColumn(0).getString());
+    return names;
+  });
 }
 
 StoredSeries History::series(const std::string& name, const ChangeRule& rule) const {
-  Statement statement(*this,
-                      "select id, happened, revision, reference, machine, exact, value, low, high, "
-                      "rounds from point join job on job.id = point.job where name = ? "
-                      "order by happened, id");
-  statement.bind(0, name);
   StoredSeries series;
   series.name = name;
   std::vector<double> values;
-  while (statement.step()) {
-    StoredPoint point;
-    point.job = {statement.whole(0), statement.text(1), statement.text(2),
-                 statement.text(3),  statement.text(4), 0};
-    point.exact = statement.whole(5) != 0;
-    point.value = statement.number(6);
-    point.low = statement.number(7);
-    point.high = statement.number(8);
-    point.rounds = static_cast<int>(statement.whole(9));
-    values.push_back(point.value);
-    series.points.push_back(std::move(point));
-  }
+  guarded(path_, [&] {
+    SQLite::Statement rows(
+        *database_,
+        "select id, happened, revision, reference, machine, exact, value, low, high, "
+        "rounds from point join job on job.id = point.job where name = ? order by happened, id");
+    rows.bind(1, name);
+    while (rows.executeStep()) {
+      StoredPoint point;
+      point.job = job_of(rows);
+      point.exact = rows.getColumn(5).getInt() != 0;
+      point.value = rows.getColumn(6).getDouble();
+      point.low = rows.getColumn(7).getDouble();
+      point.high = rows.getColumn(8).getDouble();
+      point.rounds = rows.getColumn(9).getInt();
+      values.push_back(point.value);
+      series.points.push_back(std::move(point));
+    }
+  });
   require(!values.empty(), fmt::format("history '{}' has no case '{}'.{}", path_, name,
                                        did_you_mean(name, cases())));
   if (!series.points.front().exact) {
@@ -244,11 +193,13 @@ StoredSeries History::series(const std::string& name, const ChangeRule& rule) co
 
 int History::prune(int keep) {
   require(keep >= 0, fmt::format("a history keeps 0 jobs or more, not {}", keep));
-  Statement statement(*this,
-                      "delete from job where id not in "
-                      "(select id from job order by happened desc, id desc limit ?)");
-  statement.bind(0, static_cast<std::int64_t>(keep)).step();
-  return sqlite3_changes(database_);
+  return guarded(path_, [&] {
+    SQLite::Statement rows(*database_,
+                           "delete from job where id not in "
+                           "(select id from job order by happened desc, id desc limit ?)");
+    rows.bind(1, keep);
+    return rows.exec();
+  });
 }
 
 }  // namespace collbench

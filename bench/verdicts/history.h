@@ -14,7 +14,9 @@
 #include "bench/verdicts/statistics_changes.h"
 #include "bench/verdicts/verdict.h"
 
-struct sqlite3;
+namespace SQLite {
+class Database;
+}
 
 namespace collbench {
 
@@ -69,12 +71,8 @@ class History {
   int prune(int keep);
 
  private:
-  class Statement;
-  void run(const std::string& sql);
-  void check_version();
-
   std::string path_;
-  sqlite3* database_ = nullptr;
+  std::unique_ptr<SQLite::Database> database_;
 };
 
 }  // namespace collbench

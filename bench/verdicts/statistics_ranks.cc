@@ -8,7 +8,10 @@
 #include <mutex>
 #include <numeric>
 
+#include <boost/math/special_functions/erf.hpp>
+
 #include "core/error.h"
+#include "core/quantile.h"
 
 namespace collbench {
 namespace {
@@ -129,16 +132,12 @@ std::size_t interval_rank(double mean, double variance, double tail) {
   return rank < 1 ? 0 : static_cast<std::size_t>(rank);
 }
 
-double median_of_sorted(const std::vector<double>& sorted) {
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
 Shift shift_of(std::vector<double> candidates, std::size_t k) {
   std::sort(candidates.begin(), candidates.end());
   constexpr double infinite = std::numeric_limits<double>::infinity();
-  if (k == 0) return {median_of_sorted(candidates), -infinite, infinite};
-  return {median_of_sorted(candidates), candidates[k - 1], candidates[candidates.size() - k]};
+  const double median = quantile(candidates, 0.5);
+  if (k == 0) return {median, -infinite, infinite};
+  return {median, candidates[k - 1], candidates[candidates.size() - k]};
 }
 
 }  // namespace
@@ -240,26 +239,11 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
-double quantile(std::vector<double> values, double part) {
-  require(!values.empty() && part >= 0 && part <= 1, "a quantile needs values and a part of 0..1");
-  std::sort(values.begin(), values.end());
-  const double place = part * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
-}
-
 double normal_cdf(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
 
 double normal_quantile(double p) {
   require(p > 0 && p < 1, "a normal quantile needs a chance between 0 and 1");
-  double low = -40;
-  double high = 40;
-  while (true) {  // halves until neighbouring numbers
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) return middle;
-    (normal_cdf(middle) < p ? low : high) = middle;
-  }
+  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * p);
 }
 
 }  // namespace collbench

@@ -50,9 +50,6 @@ double equivalence_p(std::span<const double> first, std::span<const double> seco
 /// alpha that any of them is a false one. In the order given.
 std::vector<double> holm(std::span<const double> p);
 
-/// By linear interpolation, as NumPy's default. Requires values and 0 <= part <= 1.
-double quantile(std::vector<double> values, double part);
-
 /// Of the normal distribution: P(Z <= z), and z for a chance in (0, 1).
 double normal_cdf(double z);
 double normal_quantile(double p);

@@ -1,6 +1,7 @@
 #include "bench/verdicts/verdict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -10,46 +11,35 @@
 
 namespace collbench {
 
+namespace {
+
+/// In the order of the enumeration: worst first.
+constexpr std::array<std::string_view, 9> outcome_names{"wrong",   "slower",       "missing",
+                                                        "changed", "env-mismatch", "inconclusive",
+                                                        "faster",  "new",          "same"};
+
+}  // namespace
+
 const std::vector<VerdictOutcome>& all_outcomes() {
-  static const std::vector<VerdictOutcome> outcomes = {
-      VerdictOutcome::wrong,   VerdictOutcome::slower,       VerdictOutcome::missing,
-      VerdictOutcome::changed, VerdictOutcome::env_mismatch, VerdictOutcome::inconclusive,
-      VerdictOutcome::faster,  VerdictOutcome::added,        VerdictOutcome::same};
+  static const std::vector<VerdictOutcome> outcomes = [] {
+    std::vector<VerdictOutcome> all;
+    for (std::uint8_t i = 0; i < outcome_names.size(); ++i) all.push_back(VerdictOutcome{i});
+    return all;
+  }();
   return outcomes;
 }
 
 std::string_view to_string(VerdictOutcome outcome) {
-  switch (outcome) {
-    case VerdictOutcome::wrong:
-      return "wrong";
-    case VerdictOutcome::slower:
-      return "slower";
-    case VerdictOutcome::missing:
-      return "missing";
-    case VerdictOutcome::changed:
-      return "changed";
-    case VerdictOutcome::env_mismatch:
-      return "env-mismatch";
-    case VerdictOutcome::inconclusive:
-      return "inconclusive";
-    case VerdictOutcome::faster:
-      return "faster";
-    case VerdictOutcome::added:
-      return "new";
-    case VerdictOutcome::same:
-      return "same";
-  }
-  return "";
+  return outcome_names[static_cast<std::size_t>(outcome)];
 }
 
 VerdictOutcome parse_outcome(std::string_view name) {
-  std::vector<std::string> names;
   for (const VerdictOutcome outcome : all_outcomes()) {
     if (to_string(outcome) == name) return outcome;
-    names.emplace_back(to_string(outcome));
   }
+  const std::vector<std::string> known(outcome_names.begin(), outcome_names.end());
   throw InvalidArgument(fmt::format("unknown outcome '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+                                    did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 int count(const Comparison& comparison, VerdictOutcome outcome) {

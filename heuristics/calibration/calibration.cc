@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/quantile.h"
 
 namespace collbench {
 namespace {
@@ -17,47 +18,37 @@ constexpr std::size_t least_points = 4;
 constexpr double least_span = 16;      // of sizes, largest over smallest
 constexpr double contradiction = 1.5;  // median factor between rows of the same point
 
-using TimesByMethod = std::map<MethodKey, std::vector<MeasuredTime>>;
-
-TimesByMethod by_method(std::span<const MeasuredTime> rows) {
-  TimesByMethod groups;
+/// Rows by a property of theirs, without those whose results are wrong.
+template <typename Key>
+auto grouped(std::span<const MeasuredTime> rows, Key key) {
+  std::map<decltype(key(rows[0])), std::vector<MeasuredTime>> groups;
   for (const MeasuredTime& row : rows) {
-    if (row.note == "wrong result") continue;
-    groups[method_of(row)].push_back(row);
+    if (!row.is_wrong()) groups[key(row)].push_back(row);
   }
   return groups;
 }
 
 /// Two rows of one method, scale and size should agree; if most do not, two things are mixed up.
 void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
-  std::map<std::pair<Scale, Bytes>, std::pair<double, double>> range;
+  std::map<std::pair<Scale, Bytes>, std::pair<Seconds, Seconds>> range;
   for (const MeasuredTime& row : rows) {
-    const double time = row.time.count();
-    const auto [at, fresh] = range.try_emplace({row.scale, row.bytes}, time, time);
-    at->second.first = std::min(at->second.first, time);
-    at->second.second = std::max(at->second.second, time);
+    auto& [least, most] =
+        range.try_emplace({row.scale, row.bytes}, row.time, row.time).first->second;
+    least = std::min(least, row.time);
+    most = std::max(most, row.time);
   }
-  std::vector<double> factors;
-  const std::pair<Scale, Bytes>* worst = nullptr;
-  double most = 0;
-  for (const auto& [point, both] : range) {
-    if (both.first == both.second) continue;
-    factors.push_back(both.second / both.first);
-    if (factors.back() > most) {
-      most = factors.back();
-      worst = &point;
-    }
-  }
-  if (factors.size() < 3) return;
-  std::sort(factors.begin(), factors.end());
-  if (factors[factors.size() / 2] <= contradiction) return;
-  const auto& [least, greatest] = range.at(*worst);
+  std::erase_if(range, [](const auto& entry) { return entry.second.first == entry.second.second; });
+  if (range.size() < 3) return;
+  std::multimap<double, const decltype(range)::value_type*> factors;
+  for (const auto& entry : range) factors.emplace(entry.second.second / entry.second.first, &entry);
+  if (std::next(factors.begin(), std::ssize(factors) / 2)->first <= contradiction) return;
+  const auto& [point, times] = *factors.rbegin()->second;
   throw InvalidArgument(fmt::format(
       "the tables of '{}' contradict each other at {} points, half of them by more than {:.2g} "
       "times; {} with {}: {} and {}. If they are different systems, give each a name: "
       "FILE,system=NAME",
-      to_string(method), factors.size(), contradiction, to_string(worst->second),
-      to_string(worst->first), to_string(Seconds{least}), to_string(Seconds{greatest})));
+      to_string(method), factors.size(), contradiction, to_string(point.second),
+      to_string(point.first), to_string(times.first), to_string(times.second)));
 }
 
 /// Why a method cannot be fitted; empty if it can.
@@ -77,13 +68,6 @@ std::string lacking(const std::vector<MeasuredTime>& rows) {
   return {};
 }
 
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return sorted[below] + (at - std::floor(at)) * (sorted[below + 1] - sorted[below]);
-}
-
 bool matches(const std::string& asked, const std::string& own) {
   return asked.empty() || asked == own;
 }
@@ -93,11 +77,15 @@ bool stands_for(const std::string& own, const std::string& asked) {
   return own == asked || own == "auto" || asked == "auto";
 }
 
-/// Predicts `left_out` from `rest`; what cannot be fitted or found is said.
-void predict_rows(std::span<const MeasuredTime> left_out, std::vector<MeasuredTime> rest,
-                  const std::string& what, std::vector<HeldOut>& held,
-                  std::vector<std::string>& notes) {
+/// Predicts the rows of a group that are left out from the others; what cannot be fitted is said.
+template <typename LeftOut>
+void hold_out(const std::vector<MeasuredTime>& group, LeftOut is_left_out, const std::string& what,
+              std::vector<HeldOut>& held, std::vector<std::string>& notes) {
+  std::vector<MeasuredTime> rest;
+  std::vector<MeasuredTime> left_out;
+  for (const MeasuredTime& row : group) (is_left_out(row) ? left_out : rest).push_back(row);
   try {
+    require(!rest.empty(), "no other scale is measured");
     const Calibration calibration(std::move(rest));
     for (const MeasuredTime& row : left_out) {
       const MethodModel* model = calibration.find(method_of(row));
@@ -109,16 +97,6 @@ void predict_rows(std::span<const MeasuredTime> left_out, std::vector<MeasuredTi
   }
 }
 
-/// Rows of one system and library, which may stand in for each other.
-std::map<std::pair<std::string, std::string>, std::vector<MeasuredTime>> by_library(
-    std::span<const MeasuredTime> rows) {
-  std::map<std::pair<std::string, std::string>, std::vector<MeasuredTime>> groups;
-  for (const MeasuredTime& row : rows) {
-    if (row.note != "wrong result") groups[{row.system, row.library}].push_back(row);
-  }
-  return groups;
-}
-
 }  // namespace
 
 ErrorSummary summarize_errors(std::vector<double> errors) {
@@ -126,17 +104,16 @@ ErrorSummary summarize_errors(std::vector<double> errors) {
   summary.within = -1;
   if (errors.empty()) return summary;
   for (double& error : errors) error = std::abs(error);
-  std::sort(errors.begin(), errors.end());
   summary.points = static_cast<int>(errors.size());
   summary.median = quantile(errors, 0.5);
   summary.p90 = quantile(errors, 0.9);
-  summary.worst = errors.back();
+  summary.worst = quantile(std::move(errors), 1);
   return summary;
 }
 
 Calibration::Calibration(std::vector<MeasuredTime> rows) {
   std::string first_lack;
-  for (auto& [method, own] : by_method(rows)) {
+  for (auto& [method, own] : grouped(rows, method_of)) {
     refuse_contradiction(method, own);
     const std::string lack = lacking(own);
     if (!lack.empty()) {
@@ -176,21 +153,19 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes) {
   std::vector<HeldOut> held;
-  for (const auto& [library, own] : by_library(rows)) {
+  const auto library_of = [](const MeasuredTime& row) {
+    return std::pair(row.system, row.library);
+  };
+  // Rows of one system and library may stand in for each other.
+  for (const auto& [library, own] : grouped(rows, library_of)) {
     std::set<Scale> scales;
     for (const MeasuredTime& row : own) scales.insert(row.scale);
     for (const Scale& scale : scales) {
       if (scale.nodes == 1 && !single_nodes && scales.rbegin()->nodes > 1) continue;
-      std::vector<MeasuredTime> rest;
-      std::vector<MeasuredTime> left_out;
-      for (const MeasuredTime& row : own) (row.scale == scale ? left_out : rest).push_back(row);
       const std::string what = fmt::format("{} of {}{}{}", to_string(scale), library.first,
                                            library.first.empty() ? "" : " ", library.second);
-      if (rest.empty()) {
-        notes.push_back(what + " is not held out: no other scale is measured");
-        continue;
-      }
-      predict_rows(left_out, std::move(rest), what, held, notes);
+      hold_out(
+          own, [&](const MeasuredTime& row) { return row.scale == scale; }, what, held, notes);
     }
   }
   return held;
@@ -199,14 +174,12 @@ std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, boo
 std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
   std::vector<HeldOut> held;
   std::vector<std::string> notes;
-  for (const auto& [method, own] : by_method(rows)) {
+  for (const auto& [method, own] : grouped(rows, method_of)) {
     std::set<Bytes> sizes;
     for (const MeasuredTime& row : own) sizes.insert(row.bytes);
     for (const Bytes size : sizes) {
-      std::vector<MeasuredTime> rest;
-      std::vector<MeasuredTime> left_out;
-      for (const MeasuredTime& row : own) (row.bytes == size ? left_out : rest).push_back(row);
-      predict_rows(left_out, std::move(rest), to_string(size), held, notes);
+      hold_out(
+          own, [&](const MeasuredTime& row) { return row.bytes == size; }, "", held, notes);
     }
   }
   return held;

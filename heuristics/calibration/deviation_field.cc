@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
+
+#include <Eigen/Cholesky>
+
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -30,18 +35,6 @@ double covariance(const FieldPlace& a, double own_a, const FieldPlace& b, double
   const double shared = spread * spread * correlation(a, b);
   if (!a.is_scale_of(b)) return shared;
   return shared + std::sqrt(own_a * own_b) * std::exp(-std::abs(a.size - b.size) / own_length);
-}
-
-Cholesky factorized(const std::vector<FieldPlace>& places, const std::vector<double>& own,
-                    double spread) {
-  Matrix matrix(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      matrix(i, j) = covariance(places[i], own[i], places[j], own[j], spread);
-    }
-    matrix(i, i) += std::pow(noise * spread, 2);
-  }
-  return Cholesky(std::move(matrix));
 }
 
 /// Scales of several nodes, each by one of its places.
@@ -78,40 +71,54 @@ FieldPlace place_of(const Scale& scale, Bytes bytes) {
           std::log2(scale.ranks / nodes)};
 }
 
+struct DeviationField::Data {
+  std::vector<FieldPlace> places;
+  std::vector<double> own;
+  double spread;
+  Eigen::LLT<Eigen::MatrixXd> solver;  // of the covariances of all places
+  Eigen::VectorXd weights;
+};
+
 DeviationField::DeviationField(std::vector<FieldPlace> places,
                                const std::vector<double>& deviations, std::vector<double> own,
-                               double spread)
-    : places_(std::move(places)),
-      own_(std::move(own)),
-      spread_(spread),
-      solver_(factorized(places_, own_, spread_)) {
-  weights_ = solver_.solve(deviations);
+                               double spread) {
+  const auto n = static_cast<Eigen::Index>(places.size());
+  Eigen::MatrixXd matrix(n, n);  // of which LLT reads the lower half
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          covariance(places[i], own[i], places[j], own[j], spread);
+    }
+  }
+  matrix.diagonal().array() += std::pow(noise * spread, 2);
+  Eigen::LLT<Eigen::MatrixXd> solver(matrix);
+  Eigen::VectorXd weights = solver.solve(Eigen::Map<const Eigen::VectorXd>(deviations.data(), n));
+  // A number that is none passes through the factorisation.
+  require(solver.info() == Eigen::Success && weights.allFinite(),
+          "the deviations of times have no finite covariance");
+  data_ = std::make_shared<const Data>(
+      Data{std::move(places), std::move(own), spread, std::move(solver), std::move(weights)});
 }
 
 DeviationField::Value DeviationField::at(const FieldPlace& place) const {
+  const auto& [places, all_own, spread, solver, weights] = *data_;
   // The scale's own variance at a size that was not measured is that of the nearest one.
   double own = 0;
-  double away = 0;
-  bool found = false;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (!place.is_scale_of(places_[i])) continue;
-    const double distance = std::abs(place.size - places_[i].size);
-    if (found && distance >= away) continue;
-    own = own_[i];
+  double away = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const double distance = std::abs(place.size - places[i].size);
+    if (!place.is_scale_of(places[i]) || distance >= away) continue;
+    own = all_own[i];
     away = distance;
-    found = true;
   }
-  std::vector<double> reach(places_.size());
-  Value value;
-  for (std::size_t i = 0; i < reach.size(); ++i) {
-    reach[i] = covariance(place, own, places_[i], own_[i], spread_);
-    value.mean += reach[i] * weights_[i];
+  Eigen::VectorXd reach(weights.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    reach[static_cast<Eigen::Index>(i)] = covariance(place, own, places[i], all_own[i], spread);
   }
-  double known = 0;
-  for (const double y : solver_.half_solve(std::move(reach))) known += y * y;
-  const double all = spread_ * spread_ + own;
-  value.deviation = std::sqrt(std::max(all - known, 0.0) + std::pow(noise * spread_, 2));
-  return value;
+  const double known = solver.matrixL().solve(reach).squaredNorm();
+  const double all = spread * spread + own;
+  return {.mean = reach.dot(weights),
+          .deviation = std::sqrt(std::max(all - known, 0.0) + std::pow(noise * spread, 2))};
 }
 
 std::vector<double> variance_of_scales(const std::vector<FieldPlace>& places,
@@ -121,13 +128,15 @@ std::vector<double> variance_of_scales(const std::vector<FieldPlace>& places,
   const std::vector<FieldPlace> scales = scales_of(places);
   if (scales.size() < least_scales) return variance;
   for (const FieldPlace& scale : scales) {
-    std::vector<std::size_t> held;
     std::vector<FieldPlace> rest;
     std::vector<double> rest_deviations;
     std::vector<double> rest_own;
+    std::vector<std::size_t> held;
+    std::vector<FieldPlace> held_places;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (scale.is_scale_of(places[i])) {
         held.push_back(i);
+        held_places.push_back(places[i]);
         continue;
       }
       rest.push_back(places[i]);
@@ -135,12 +144,10 @@ std::vector<double> variance_of_scales(const std::vector<FieldPlace>& places,
       rest_own.push_back(own[i]);
     }
     const DeviationField others(std::move(rest), rest_deviations, std::move(rest_own), spread);
-    std::vector<FieldPlace> held_places;
     std::vector<double> errors;
     std::vector<double> unknown;
     for (const std::size_t i : held) {
       const DeviationField::Value value = others.at(places[i]);
-      held_places.push_back(places[i]);
       errors.push_back(deviations[i] - value.mean);
       unknown.push_back(value.deviation * value.deviation - std::pow(noise * spread, 2));
     }

@@ -12,9 +12,9 @@
 // Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "heuristics/calibration/dense.h"
 #include "heuristics/measurement.h"
 
 namespace collbench {
@@ -46,11 +46,8 @@ class DeviationField {
   Value at(const FieldPlace& place) const;
 
  private:
-  std::vector<FieldPlace> places_;
-  std::vector<double> own_;
-  double spread_;
-  std::vector<double> weights_;
-  Cholesky solver_;
+  struct Data;
+  std::shared_ptr<const Data> data_;
 };
 
 /// The variance that every scale of several nodes has for itself, by predicting it from the others:

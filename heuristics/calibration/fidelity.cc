@@ -85,7 +85,7 @@ std::vector<HeldOut> Predictor::predict_all(std::span<const MeasuredTime> rows,
     if (!note.empty() && told.insert(note).second) notes.push_back(note);
   };
   for (const MeasuredTime& row : rows) {
-    if (row.note == "wrong result") continue;
+    if (row.is_wrong()) continue;
     std::string note;
     try {
       predicted.push_back({row, predict_row(row, note)});

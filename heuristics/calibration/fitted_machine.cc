@@ -9,7 +9,6 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "heuristics/calibration/dense.h"
 #include "heuristics/predict.h"
 #include "topologies/networks/networks.h"
 

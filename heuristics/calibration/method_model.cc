@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/quantile.h"
 #include "heuristics/calibration/deviation_field.h"
 
 namespace collbench {
@@ -17,17 +18,6 @@ namespace {
 
 constexpr std::size_t most_points = 700;
 constexpr int rounds_of_trust = 2;
-
-double median(std::vector<double> values) {
-  const std::size_t half = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
-                   values.end());
-  const double upper = values[half];
-  if (values.size() % 2 == 1) return upper;
-  return (upper +
-          *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) /
-         2;
-}
 
 /// One row for every scale and size; of more than most_points sizes, evenly many.
 std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
@@ -38,7 +28,7 @@ std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
     std::vector<double> times;
     for (const MeasuredTime* row : group) times.push_back(row->time.count());
     points.push_back(*group.front());
-    points.back().time = Seconds{median(std::move(times))};
+    points.back().time = Seconds{quantile(std::move(times), 0.5)};
   }
   if (points.size() <= most_points) return points;
   std::vector<MeasuredTime> fewer;
@@ -47,10 +37,6 @@ std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
   }
   return fewer;
 }
-
-}  // namespace
-
-namespace {
 
 /// A trend, and what the points deviate from it.
 struct Fitted {

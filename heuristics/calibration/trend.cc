@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <vector>
 
-#include "heuristics/calibration/dense.h"
+#include <Eigen/Cholesky>
+
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -36,36 +37,52 @@ std::string lower(std::string text) {
   return text;
 }
 
-Prior from_values(const TermValues& microseconds, const TermValues& deviation) {
-  Prior prior;
-  for (std::size_t k = 0; k < trend_terms; ++k) prior.mean[k] = std::log(microseconds[k]);
-  prior.deviation = deviation;
-  return prior;
+using Terms = Eigen::Array<double, trend_terms, 1>;
+using TermColumn = Eigen::Matrix<double, trend_terms, 1>;
+using TermMatrix = Eigen::Matrix<double, trend_terms, trend_terms>;
+using TermRows = Eigen::Array<double, Eigen::Dynamic, trend_terms>;  // one for each measured time
+
+Eigen::Map<const Terms> terms_of(const TermValues& values) {
+  return Eigen::Map<const Terms>(values.data());
 }
 
-/// One row as the fit sees it.
-struct TrendRow {
-  TermValues basis{};
-  double log_microseconds = 0;
-  double trust = 1;
-};
+TermValues values_of(const Terms& terms) {
+  TermValues values;
+  Eigen::Map<Terms>(values.data()) = terms;
+  return values;
+}
+
+Prior from_values(const TermValues& microseconds, const TermValues& deviation) {
+  return {values_of(terms_of(microseconds).log()), deviation};
+}
 
 class Fit {
  public:
-  Fit(std::vector<TrendRow> points, const Prior& prior, double stiffness)
-      : points_(std::move(points)), prior_(prior), costs_(prior.mean) {
-    for (std::size_t k = 0; k < trend_terms; ++k) {
-      stiffness_[k] = std::pow(stiffness / prior.deviation[k], 2);
+  Fit(std::span<const MeasuredTime> rows, const Prior& prior, std::span<const double> trust,
+      double stiffness)
+      : basis_(rows.size(), trend_terms),
+        measured_(rows.size()),
+        trust_(Eigen::ArrayXd::Ones(measured_.size())),
+        mean_(terms_of(prior.mean)),
+        deviation_(terms_of(prior.deviation)),
+        stiffness_((stiffness / deviation_).square()),
+        costs_(mean_) {
+    for (Eigen::Index i = 0; i < measured_.size(); ++i) {
+      const MeasuredTime& row = rows[static_cast<std::size_t>(i)];
+      const auto bytes = static_cast<double>(row.bytes.count);
+      basis_.row(i) = terms_of(trend_basis(row.scale, bytes)).transpose();
+      measured_[i] = std::log(row.time.count() * 1e6);
     }
+    if (!trust.empty()) trust_ = Eigen::Map<const Eigen::ArrayXd>(trust.data(), trust_.size());
   }
 
   /// Levenberg-Marquardt with iterative reweighting: the damping shrinks after a step that lowers
   /// the cost and grows after one that does not. Returns the logarithms of the costs.
-  const TermValues& solve() {
+  const Terms& solve() {
     double damping = 1e-3;
     double now = cost(costs_);
     for (int i = 0; i < 200 && damping < 1e9; ++i) {
-      const TermValues next = step(damping);
+      const Terms next = step(damping);
       const double then = cost(next);
       const bool better = then < now;
       const bool done = better && now - then < 1e-10 * now;
@@ -79,93 +96,71 @@ class Fit {
   }
 
   /// Standard deviations of the logarithms.
-  TermValues deviations() const {
-    TermValues gradient{};
-    Matrix curvature = normal(gradient);
-    double sum = 0;
-    for (const TrendRow& point : points_)
-      sum += weight(residual(point, costs_)) * std::pow(residual(point, costs_), 2);
-    const double variance = std::max(sum / static_cast<double>(points_.size()), 1e-4);
+  Terms deviations() const {
+    const Eigen::ArrayXd r = residuals(costs_);
+    const double variance = std::max((weights(r) * r.square()).mean(), 1e-4);
     // Errors of neighbouring sizes are correlated: four rows count as one independent observation.
     // A term that no row depends on stays as uncertain as its prior.
     const double of_a_row = 4 * variance;
-    for (std::size_t k = 0; k < trend_terms; ++k) {
-      curvature(k, k) += of_a_row / std::pow(prior_.deviation[k], 2) - stiffness_[k];
-    }
-    const Cholesky solver(curvature);
-    TermValues deviation{};
-    for (std::size_t k = 0; k < trend_terms; ++k) {
-      std::vector<double> unit(trend_terms, 0.0);
-      unit[k] = 1;
-      deviation[k] = std::sqrt(of_a_row * solver.solve(unit)[k]);
-    }
-    return deviation;
+    TermMatrix curvature = shares().transpose() * weighted(r).matrix().asDiagonal() * shares();
+    curvature.diagonal() += (of_a_row / deviation_.square()).matrix();
+    const TermMatrix unit = TermMatrix::Identity();
+    return (of_a_row * solution(curvature, unit).diagonal()).array().sqrt();
   }
 
  private:
-  static double value(const TrendRow& point, const TermValues& logs) {
-    double sum = 0;
-    for (std::size_t k = 0; k < trend_terms; ++k) sum += point.basis[k] * std::exp(logs[k]);
-    return sum;
+  template <typename Right>
+  static Right solution(const TermMatrix& matrix, const Right& right) {
+    const Eigen::LLT<TermMatrix> solver(matrix);
+    const Right found = solver.solve(right);
+    require(solver.info() == Eigen::Success && found.allFinite(),
+            "times that are no numbers above 0 have no trend");
+    return found;
   }
-  static double residual(const TrendRow& point, const TermValues& logs) {
-    return std::log(value(point, logs)) - point.log_microseconds;
+
+  Eigen::ArrayXd residuals(const Terms& logs) const {
+    return (basis_.matrix() * logs.exp().matrix()).array().log() - measured_;
   }
   // The derivative of the soft L1 loss in cost(), over that of r^2.
-  static double weight(double r) { return 1 / std::sqrt(1 + std::pow(r / robust_beyond, 2)); }
+  static Eigen::ArrayXd weights(const Eigen::ArrayXd& r) {
+    return (1 + (r / robust_beyond).square()).rsqrt();
+  }
+  Eigen::ArrayXd weighted(const Eigen::ArrayXd& r) const { return trust_ * weights(r); }
 
-  double cost(const TermValues& logs) const {
-    double sum = 0;
-    for (const TrendRow& point : points_) {
-      const double z = std::pow(residual(point, logs) / robust_beyond, 2);
-      sum += point.trust * 2 * robust_beyond * robust_beyond * (std::sqrt(1 + z) - 1);
-    }
-    for (std::size_t k = 0; k < trend_terms; ++k) {
-      sum += stiffness_[k] * std::pow(logs[k] - prior_.mean[k], 2);
-    }
-    return sum;
+  double cost(const Terms& logs) const {
+    const Eigen::ArrayXd z = (residuals(logs) / robust_beyond).square();
+    return 2 * robust_beyond * robust_beyond * (trust_ * ((1 + z).sqrt() - 1)).sum() +
+           (stiffness_ * (logs - mean_).square()).sum();
   }
 
-  // The Gauss-Newton matrix and half the gradient of cost(). The derivative of a residual by the
-  // logarithm of a cost is the share of that term in the whole time.
-  Matrix normal(TermValues& gradient) const {
-    Matrix matrix(trend_terms);
-    for (const TrendRow& point : points_) {
-      const double all = value(point, costs_);
-      const double r = std::log(all) - point.log_microseconds;
-      const double trusted = point.trust * weight(r);
-      TermValues share{};
-      for (std::size_t k = 0; k < trend_terms; ++k) {
-        share[k] = point.basis[k] * std::exp(costs_[k]) / all;
-      }
-      for (std::size_t k = 0; k < trend_terms; ++k) {
-        gradient[k] += trusted * r * share[k];
-        for (std::size_t j = 0; j <= k; ++j) matrix(k, j) += trusted * share[k] * share[j];
-      }
-    }
-    for (std::size_t k = 0; k < trend_terms; ++k) {
-      matrix(k, k) += stiffness_[k];
-      gradient[k] += stiffness_[k] * (costs_[k] - prior_.mean[k]);
-    }
-    return matrix;
+  // The derivative of a residual by the logarithm of a cost: the share of that term in the whole
+  // time.
+  Eigen::Matrix<double, Eigen::Dynamic, trend_terms> shares() const {
+    const TermRows times = basis_.rowwise() * costs_.exp().transpose();
+    return (times.colwise() / times.rowwise().sum()).matrix();
   }
 
-  TermValues step(double damping) const {
-    TermValues gradient{};
-    Matrix matrix = normal(gradient);
-    for (std::size_t k = 0; k < trend_terms; ++k) matrix(k, k) *= 1 + damping;
-    const std::vector<double> move =
-        Cholesky(matrix).solve(std::vector<double>(gradient.begin(), gradient.end()));
+  // From the Gauss-Newton matrix and half the gradient of cost().
+  Terms step(double damping) const {
+    const Eigen::ArrayXd r = residuals(costs_);
+    const auto share = shares();
+    const Eigen::VectorXd trusted = weighted(r).matrix();
+    TermMatrix matrix = share.transpose() * trusted.asDiagonal() * share;
+    matrix.diagonal() += stiffness_.matrix();
+    matrix.diagonal() *= 1 + damping;
+    const TermColumn gradient = share.transpose() * trusted.cwiseProduct(r.matrix()) +
+                                (stiffness_ * (costs_ - mean_)).matrix();
     // Steps are limited to a factor of e^2, beyond which the linearisation means nothing.
-    TermValues next = costs_;
-    for (std::size_t k = 0; k < trend_terms; ++k) next[k] -= std::clamp(move[k], -2.0, 2.0);
-    return next;
+    return costs_ - solution(matrix, gradient).array().max(-2.0).min(2.0);
   }
 
-  std::vector<TrendRow> points_;
-  const Prior& prior_;
-  TermValues costs_;
-  TermValues stiffness_{};
+  TermRows basis_;
+  Eigen::ArrayXd measured_;  // logarithms of microseconds
+  Eigen::ArrayXd trust_;
+  Terms mean_;
+  Terms deviation_;
+  Terms stiffness_;
+  Terms costs_;  // logarithms
 };
 
 }  // namespace
@@ -228,34 +223,21 @@ Prior prior_for(const MethodKey& method) {
 
 Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior,
              std::span<const double> trust) {
-  std::vector<TrendRow> points;
   std::set<Scale> scales;
-  for (const MeasuredTime& row : rows) {
-    points.push_back({trend_basis(row.scale, static_cast<double>(row.bytes.count)),
-                      std::log(row.time.count() * 1e6), trust.empty() ? 1 : trust[points.size()]});
-    scales.insert(row.scale);
-  }
+  for (const MeasuredTime& row : rows) scales.insert(row.scale);
   const double curve = static_cast<double>(rows.size()) /
                        static_cast<double>(std::max<std::size_t>(1, scales.size()));
-  Fit fit(std::move(points), prior, prior_weight * std::sqrt(curve));
-  const TermValues logs = fit.solve();
-  const TermValues deviations = fit.deviations();
-  for (std::size_t k = 0; k < trend_terms; ++k) {
-    costs_[k] = std::exp(logs[k]);
-    factors_[k] = std::exp(deviations[k]);
-  }
+  Fit fit(rows, prior, trust, prior_weight * std::sqrt(curve));
+  costs_ = values_of(fit.solve().exp());
+  factors_ = values_of(fit.deviations().exp());
 }
 
 TermValues Trend::terms(const Scale& scale, double bytes) const {
-  TermValues terms = trend_basis(scale, bytes);
-  for (std::size_t k = 0; k < trend_terms; ++k) terms[k] *= costs_[k] * 1e-6;
-  return terms;
+  return values_of(terms_of(trend_basis(scale, bytes)) * terms_of(costs_) * 1e-6);
 }
 
 double Trend::log_time(const Scale& scale, double bytes) const {
-  double sum = 0;
-  for (const double term : terms(scale, bytes)) sum += term;
-  return std::log(sum);
+  return std::log(terms_of(terms(scale, bytes)).sum());
 }
 
 }  // namespace collbench

@@ -11,10 +11,13 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "heuristics/exports/nccl_plugin/tuner_rules.h"
+#include "heuristics/exports/ompi_rules.h"
 #include "heuristics/nccl/nccl_model.h"
 
 namespace collbench {
 namespace {
+
+constexpr std::int64_t ompi_segment = 131072;  // bytes, of its segmented ring
 
 struct ExportedName {
   std::string_view ours;
@@ -30,35 +33,41 @@ constexpr std::array<ExportedName, 4> ucc_words{{{"recursive-doubling", "knomial
 // src/smpi/colls/smpi_intel_mpi_selector.cpp.
 constexpr std::array<ExportedName, 4> intel_words{
     {{"recursive-doubling", "1"}, {"halving-doubling", "2"}, {"tree", "3"}, {"ring", "8"}}};
-constexpr std::array<ExportedName, 7> nccl_words{{{"ring", "ring"},
-                                                  {"tf-ring", "ring"},
-                                                  {"double-tree", "tree"},
-                                                  {"nvls", "nvls"},
-                                                  {"nvls-tree", "nvls_tree"},
-                                                  {"collnet-direct", "collnet_direct"},
-                                                  {"collnet-chain", "collnet_chain"}}};
 
-[[noreturn]] void refuse(const ScaleRules& scale, const SizeRule& rule, std::string_view form,
-                         std::string_view why) {
-  throw InvalidArgument(fmt::format("{}: cannot say '{}' ({} workers, from {} bytes): {}", form,
+/// What a library has for one of our algorithms, in words of the table.
+template <std::size_t size>
+auto among(const std::array<ExportedName, size>& words) {
+  return [&words](const std::string& algorithm) -> std::optional<std::string_view> {
+    const std::string name = parse_algorithm_spec(algorithm).name;
+    for (const ExportedName& word : words) {
+      if (word.ours == name) return word.theirs;
+    }
+    return {};
+  };
+}
+
+std::optional<NcclAlgorithm> nccl_kernel(const std::string& algorithm) {
+  const std::string name = parse_algorithm_spec(algorithm).name;
+  return nccl_algorithm(name == "tf-ring" ? "ring" : name);
+}
+
+[[noreturn]] void refuse(const ScaleRules& scale, const SizeRule& rule, std::string_view why) {
+  throw InvalidArgument(fmt::format("cannot say '{}' ({} workers, from {} bytes): {}",
                                     rule.algorithm, scale.workers, rule.from.count, why));
 }
 
-std::optional<std::string_view> word_for(std::span<const ExportedName> words,
-                                         const SizeRule& rule) {
-  const AlgorithmSpec spec = parse_algorithm_spec(rule.algorithm);
-  for (const ExportedName& word : words) {
-    if (word.ours == spec.name) return word.theirs;
+/// Calls `take` with every rule of a table without gaps, and with what `find` has for its
+/// algorithm.
+template <typename Find, typename Take>
+void for_each_rule(const SelectionTable& table, Find find, std::string_view lacking, Take take) {
+  for (const ScaleRules& scale : table.scales) {
+    check_rules(scale);
+    for (const SizeRule& rule : scale.rules) {
+      const auto found = find(rule.algorithm);
+      if (!found) refuse(scale, rule, lacking);
+      take(scale, rule, *found);
+    }
   }
-  return {};
-}
-
-int nccl_protocol(const ScaleRules& scale, const SizeRule& rule) {
-  if (rule.protocol == "LL") return 0;
-  if (rule.protocol == "LL128") return 1;
-  if (rule.protocol == "Simple" || rule.algorithm.starts_with("nvls")) return 2;
-  refuse(scale, rule, "nccl-tuner",
-         fmt::format("'{}' is no protocol of NCCL; it has LL, LL128 and Simple", rule.protocol));
 }
 
 }  // namespace
@@ -101,56 +110,80 @@ std::string export_nccl_tuner(const SelectionTable& table) {
       "# all-reduce rules of collbench, policy {}, {}\n"
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nodes,ranks,pipe_ops,buffers\n",
       table.policy, table.machine);
-  for (const ScaleRules& scale : table.scales) {
-    check_rules(scale);
-    for (const SizeRule& rule : scale.rules) {
-      const auto word = word_for(nccl_words, rule);
-      if (!word) refuse(scale, rule, "nccl-tuner", "NCCL has no such algorithm");
-      TunerRule line;
-      line.collective = 4;
-      line.min_bytes = static_cast<std::uint64_t>(rule.from.count);
-      line.max_bytes = rule.to == no_end ? std::numeric_limits<std::uint64_t>::max()
-                                         : static_cast<std::uint64_t>(rule.to.count);
-      line.algorithm = static_cast<int>(parse_nccl_algorithm(*word));
-      line.protocol = nccl_protocol(scale, rule);
-      line.nodes = scale.nodes;
-      line.ranks = scale.workers;
-      text += to_string(line) + '\n';
-    }
-  }
+  for_each_rule(table, nccl_kernel, "NCCL has no such algorithm",
+                [&](const ScaleRules& scale, const SizeRule& rule, NcclAlgorithm kernel) {
+                  const bool nvls = rule.algorithm.starts_with("nvls");
+                  const auto protocol = nccl_protocol(nvls ? "Simple" : rule.protocol);
+                  if (!protocol) {
+                    refuse(scale, rule,
+                           fmt::format("'{}' is no protocol of NCCL; it has LL, LL128 and Simple",
+                                       rule.protocol));
+                  }
+                  TunerRule line;
+                  line.collective = 4;
+                  line.min_bytes = static_cast<std::uint64_t>(rule.from.count);
+                  line.max_bytes = rule.to == no_end ? std::numeric_limits<std::uint64_t>::max()
+                                                     : static_cast<std::uint64_t>(rule.to.count);
+                  line.algorithm = static_cast<int>(kernel);
+                  line.protocol = static_cast<int>(*protocol);
+                  line.nodes = scale.nodes;
+                  line.ranks = scale.workers;
+                  text += to_string(line) + '\n';
+                });
+  return text;
+}
+
+// Numbers separated by blanks, '#' to the end of a line is a comment. Collectives, then for each
+// its number (2 is all-reduce), how many numbers of ranks, and for each of those the ranks, how
+// many sizes, and for each size: bytes from which on, algorithm, topology or fan-out, segment size.
+std::string export_ompi(const SelectionTable& table) {
+  std::string text = fmt::format(
+      "# all-reduce rules of collbench for Open MPI 4.1, policy {}, {}\n"
+      "# mpirun --mca coll_tuned_use_dynamic_rules 1 "
+      "--mca coll_tuned_dynamic_rules_filename THIS_FILE\n"
+      "1 # collective\n2 # all-reduce\n{} # numbers of ranks\n",
+      table.policy, table.machine, table.scales.size());
+  int before = 0;
+  for_each_rule(
+      table, ompi_algorithm_of, "Open MPI has no all-reduce like it",
+      [&](const ScaleRules& scale, const SizeRule& rule, OmpiAlgorithm number) {
+        if (&rule == &scale.rules.front()) {
+          require(scale.workers > before,
+                  "ompi: numbers of workers must ascend, and be given once");
+          before = scale.workers;
+          text += fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
+        }
+        text += fmt::format("{} {} 0 {} # {}\n", rule.from.count, static_cast<int>(number),
+                            number == OmpiAlgorithm::segmented_ring ? ompi_segment : 0,
+                            to_string(number));
+      });
   return text;
 }
 
 std::string export_ucc(const SelectionTable& table) {
-  std::string text;
-  for (const ScaleRules& scale : table.scales) {
-    check_rules(scale);
-    for (const SizeRule& rule : scale.rules) {
-      const auto word = word_for(ucc_words, rule);
-      if (!word) refuse(scale, rule, "ucc", "UCC's UCP layer has no such all-reduce");
-      const std::string end =
-          rule.to == no_end ? "inf" : std::to_string(rule.to.count + 1);  // UCC excludes the end
-      text += fmt::format("{}allreduce:{}-{}:[{}-{}]:inf:@{}", text.empty() ? "" : "#",
-                          rule.from.count, end, scale.workers, scale.workers, *word);
-    }
-  }
-  return text + '\n';
+  std::vector<std::string> parts;
+  for_each_rule(
+      table, among(ucc_words), "UCC's UCP layer has no such all-reduce",
+      [&](const ScaleRules& scale, const SizeRule& rule, std::string_view word) {
+        // UCC excludes the end.
+        parts.push_back(fmt::format("allreduce:{}-{}:[{}-{}]:inf:@{}", rule.from.count,
+                                    rule.to == no_end ? "inf" : std::to_string(rule.to.count + 1),
+                                    scale.workers, scale.workers, word));
+      });
+  return fmt::format("{}\n", fmt::join(parts, "#"));
 }
 
 std::string export_intel_mpi(const SelectionTable& table) {
   constexpr std::int64_t largest = 2'147'483'647;  // that its conditions can name
-  std::string text;
-  for (const ScaleRules& scale : table.scales) {
-    check_rules(scale);
-    for (const SizeRule& rule : scale.rules) {
-      const auto word = word_for(intel_words, rule);
-      if (!word) refuse(scale, rule, "intel-mpi", "Intel MPI has no such all-reduce");
-      if (rule.from.count > largest) continue;
-      text += fmt::format("{}{}:{}-{}@{}-{}", text.empty() ? "" : ";", *word, rule.from.count,
-                          std::min(rule.to.count, largest), scale.workers, scale.workers);
-    }
-  }
-  return text + '\n';
+  std::vector<std::string> parts;
+  for_each_rule(table, among(intel_words), "Intel MPI has no such all-reduce",
+                [&](const ScaleRules& scale, const SizeRule& rule, std::string_view word) {
+                  if (rule.from.count > largest) return;
+                  parts.push_back(fmt::format("{}:{}-{}@{}-{}", word, rule.from.count,
+                                              std::min(rule.to.count, largest), scale.workers,
+                                              scale.workers));
+                });
+  return fmt::format("{}\n", fmt::join(parts, ";"));
 }
 
 }  // namespace collbench

@@ -34,9 +34,6 @@ std::string export_nccl_tuner(const SelectionTable& table);
 /// A file for coll_tuned_dynamic_rules_filename of Open MPI 4.1. Open MPI takes the rules of the
 /// largest number of ranks that is not above its own.
 std::string export_ompi(const SelectionTable& table);
-/// Reads such a file with all-reduce alone, strictly: Open MPI passes over a broken one in silence
-/// and ends the job at an unknown algorithm. Nodes are 1. Throws InvalidArgument as FILE:LINE:.
-SelectionTable read_ompi_rules(std::string_view text, const std::string& file);
 
 /// The value of UCC_TL_UCP_TUNE, and of I_MPI_ADJUST_ALLREDUCE.
 std::string export_ucc(const SelectionTable& table);

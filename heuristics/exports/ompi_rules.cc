@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,8 +13,6 @@
 
 namespace collbench {
 namespace {
-
-using namespace std::string_view_literals;
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 constexpr int any_ranks = std::numeric_limits<int>::max();
@@ -44,32 +41,27 @@ constexpr std::array<RankRow, 11> fixed_rules{{
     {any_ranks, {{{2048, 2}, {16384, 5}, {32768, 3}, {any_size, 6}}}},
 }};
 
-constexpr std::array names{""sv,     "linear"sv,         "nonoverlapping"sv, "recursive doubling"sv,
-                           "ring"sv, "segmented ring"sv, "Rabenseifner"sv};
+/// One of its algorithms: its name there, and ours for it, the nearest first.
+struct OmpiInfo {
+  std::string_view theirs;
+  std::array<std::string_view, 4> ours;
+};
+constexpr std::array<OmpiInfo, 7> infos{
+    {{},
+     {"linear", {"reduce-broadcast", "default-basic_linear"}},
+     {"nonoverlapping", {"nonoverlapping", "tree", "double-tree", "recursive-doubling"}},
+     {"recursive doubling", {"recursive-doubling"}},
+     {"ring", {"ring"}},
+     {"segmented ring", {"segmented-ring", "ring"}},
+     {"Rabenseifner", {"halving-doubling"}}}};
 
-std::vector<std::string_view> ours(OmpiAlgorithm algorithm) {
-  switch (algorithm) {
-    case OmpiAlgorithm::linear:
-      return {"reduce-broadcast", "default-basic_linear"};
-    case OmpiAlgorithm::nonoverlapping:
-      return {"nonoverlapping", "tree", "double-tree", "recursive-doubling"};
-    case OmpiAlgorithm::recursive_doubling:
-      return {"recursive-doubling"};
-    case OmpiAlgorithm::ring:
-      return {"ring"};
-    case OmpiAlgorithm::segmented_ring:
-      return {"segmented-ring", "ring"};
-    case OmpiAlgorithm::rabenseifner:
-      return {"halving-doubling"};
-  }
-  return {};
+const OmpiInfo& info_of(OmpiAlgorithm algorithm) {
+  return infos[static_cast<std::size_t>(algorithm)];
 }
 
 }  // namespace
 
-std::string_view to_string(OmpiAlgorithm algorithm) {
-  return names[static_cast<std::size_t>(algorithm)];
-}
+std::string_view to_string(OmpiAlgorithm algorithm) { return info_of(algorithm).theirs; }
 
 OmpiAlgorithm ompi_fixed_rule(int ranks, Bytes bytes) {
   const auto row = std::find_if(fixed_rules.begin(), fixed_rules.end(),
@@ -109,7 +101,9 @@ Answer ask_ompi(const Question& question) {
   if (played != chosen) {
     reason += fmt::format(", which plays {} for so few elements", to_string(played));
   }
-  return take_first(question, ours(played), std::move(reason));
+  const auto& ours = info_of(played).ours;
+  const auto end = std::find(ours.begin(), ours.end(), std::string_view());
+  return take_first(question, {ours.begin(), end}, std::move(reason));
 }
 
 }  // namespace collbench

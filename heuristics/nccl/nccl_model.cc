@@ -4,33 +4,29 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "core/suggest.h"
+#include "heuristics/exports/nccl_plugin/tuner_rules.h"
 #include "heuristics/nccl/nccl_constants.h"
 
 namespace collbench {
 namespace {
 
+/// What policies call the algorithms and protocols, in the order of the enumerations.
 constexpr std::array<std::string_view, 7> algorithm_names{
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-constexpr std::array<std::string_view, 3> protocol_names{"ll", "ll128", "simple"};
+    "double-tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "nccl:pat"};
+constexpr std::array<std::string_view, 3> protocol_names{"LL", "LL128", "Simple"};
 
 constexpr std::size_t index(NcclAlgorithm a) { return static_cast<std::size_t>(a); }
 constexpr std::size_t index(NcclProtocol p) { return static_cast<std::size_t>(p); }
 
 template <typename Enum, std::size_t size>
-Enum parse(std::string_view name, const std::array<std::string_view, size>& names,
-           const char* what) {
+std::optional<Enum> named(std::string_view name, const std::array<std::string_view, size>& names) {
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  const std::vector<std::string> known(names.begin(), names.end());
-  throw InvalidArgument(fmt::format("unknown {} '{}'.{} Known are {}", what, name,
-                                    did_you_mean(name, known), fmt::join(known, ", ")));
+  if (found == names.end()) return {};
+  return static_cast<Enum>(found - names.begin());
 }
 
 bool is_collnet(NcclAlgorithm a) {
@@ -222,14 +218,20 @@ class Tuner {
 
 }  // namespace
 
-std::string_view to_string(NcclAlgorithm algorithm) { return algorithm_names[index(algorithm)]; }
-std::string_view to_string(NcclProtocol protocol) { return protocol_names[index(protocol)]; }
-
-NcclAlgorithm parse_nccl_algorithm(std::string_view name) {
-  return parse<NcclAlgorithm>(name, algorithm_names, "algorithm of NCCL");
+std::string_view to_string(NcclAlgorithm algorithm) {
+  return tuner_algorithm_name(static_cast<int>(algorithm));
 }
-NcclProtocol parse_nccl_protocol(std::string_view name) {
-  return parse<NcclProtocol>(name, protocol_names, "protocol of NCCL");
+std::string_view to_string(NcclProtocol protocol) {
+  return tuner_protocol_name(static_cast<int>(protocol));
+}
+std::string_view policy_name(NcclAlgorithm algorithm) { return algorithm_names[index(algorithm)]; }
+std::string_view policy_name(NcclProtocol protocol) { return protocol_names[index(protocol)]; }
+
+std::optional<NcclAlgorithm> nccl_algorithm(std::string_view name) {
+  return named<NcclAlgorithm>(name, algorithm_names);
+}
+std::optional<NcclProtocol> nccl_protocol(std::string_view name) {
+  return named<NcclProtocol>(name, protocol_names);
 }
 
 std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +37,12 @@ enum class NcclProtocol : std::uint8_t { ll, ll128, simple };
 /// As files of tuner plugins write them: "nvls_tree", "ll128".
 std::string_view to_string(NcclAlgorithm algorithm);
 std::string_view to_string(NcclProtocol protocol);
-/// Throw InvalidArgument with a suggestion.
-NcclAlgorithm parse_nccl_algorithm(std::string_view name);
-NcclProtocol parse_nccl_protocol(std::string_view name);
+/// As policies write them: "double-tree", "nvls-tree"; "LL", "LL128", "Simple".
+std::string_view policy_name(NcclAlgorithm algorithm);
+std::string_view policy_name(NcclProtocol protocol);
+/// The one that policies call so; none for another name.
+std::optional<NcclAlgorithm> nccl_algorithm(std::string_view name);
+std::optional<NcclProtocol> nccl_protocol(std::string_view name);
 
 /// How two devices reach each other, best first.
 enum class NcclPath : std::uint8_t { loc, nvl, nvb, c2c, pix, pxb, pxn, p2c, phb, sys, net, dis };

@@ -76,14 +76,26 @@ std::vector<std::string> rivals_of(const Answer& answer) {
   return rivals;
 }
 
-/// By the times that were measured with so many workers on so many cores, if any were.
-std::optional<Choice> choose_measured(std::string_view backend, int workers, Bytes bytes,
-                                      DataType type, ReduceOp op, int cores) {
-  const std::vector<MeasuredTime> times = local_times(backend, cores);
-  const bool measured = std::any_of(times.begin(), times.end(), [&](const MeasuredTime& time) {
-    return time.scale.ranks == workers;
-  });
-  if (!measured) return {};
+bool is_measured(const Question& question) {
+  return std::any_of(question.measured.begin(), question.measured.end(),
+                     [&](const MeasuredTime& row) {
+                       return row.algorithm != "auto" && row.scale.ranks == question.workers &&
+                              (row.scale.nodes == 0 || row.scale.nodes == question.nodes) &&
+                              (question.backend.empty() || row.library == question.backend);
+                     });
+}
+
+/// By the built-in times, if they have so many workers on so many cores.
+std::optional<Answer> ask_built_in(Question question) {
+  const std::vector<MeasuredTime> times = local_times(question.backend, question.cores);
+  question.measured = times;
+  return is_measured(question) ? std::optional(ask_measured(question)) : std::nullopt;
+}
+
+}  // namespace
+
+Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
+              int cores) {
   Question question;
   question.bytes = bytes;
   question.type = type;
@@ -91,20 +103,11 @@ std::optional<Choice> choose_measured(std::string_view backend, int workers, Byt
   question.workers = workers;
   question.backend = backend;
   question.cores = cores;
-  question.measured = times;
-  const Answer answer = ask_measured(question);
-  return Choice{answer.algorithm,
-                fmt::format("{}; {} workers on {} cores, by the built-in measurements",
-                            answer.reason, workers, cores),
-                rivals_of(answer)};
-}
-
-}  // namespace
-
-Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
-              int cores) {
-  if (workers > 1) {
-    if (auto measured = choose_measured(backend, workers, bytes, type, op, cores)) return *measured;
+  if (const auto answer = workers > 1 ? ask_built_in(question) : std::nullopt) {
+    return {answer->algorithm,
+            fmt::format("{}; {} workers on {} cores, by the built-in measurements", answer->reason,
+                        workers, cores),
+            rivals_of(*answer)};
   }
   if (backend == "shm") {
     return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
@@ -121,6 +124,33 @@ Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type,
   throw InvalidArgument(fmt::format(
       "no rule chooses for the back end '{}'; known are shm, grpc, cuda, gloo, mpi, nccl",
       backend));
+}
+
+Answer ask_auto(const Question& question) {
+  if (is_measured(question)) return ask_measured(question);
+  if (question.machine != nullptr) {
+    Answer answer = ask_model(question);
+    answer.reason = "predicted: " + answer.reason;
+    if (!question.measured.empty()) {
+      answer.warnings.push_back(fmt::format(
+          "{} workers were not measured; the choice is by the model", question.workers));
+    }
+    return answer;
+  }
+  if (auto answer = ask_built_in(question)) return *std::move(answer);
+  require(!question.backend.empty(),
+          "the network is unknown: name a machine (--topo), measurements (--measured) or "
+          "a back end of this host (--backend)");
+  const Choice choice = choose(question.backend, question.workers, question.bytes, question.type,
+                               question.op, question.cores > 0 ? question.cores : question.workers);
+  const std::string refused = refusal(question, choice.algorithm);
+  require(refused.empty(),
+          fmt::format("the rule chooses {}, which is refused: {}", choice.algorithm, refused));
+  return {choice.algorithm,
+          "",
+          choice.reason,
+          {{choice.algorithm, "", {}, "", ""}},
+          {"a rule of thumb: this many workers on this many cores are not measured"}};
 }
 
 }  // namespace collbench

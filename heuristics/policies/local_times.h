@@ -11,7 +11,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,9 +22,6 @@ namespace collbench {
 /// The rows for a back end on so many cores; none if that was not measured. The system is "N
 /// cores".
 std::vector<MeasuredTime> local_times(std::string_view backend, int cores);
-
-/// Reads the text of such a file. Throws InvalidArgument as FILE:LINE:.
-std::vector<MeasuredTime> parse_local_times(std::string_view text, const std::string& file);
 
 /// local_times.csv, as part of the library.
 std::span<const ShippedFile> local_times_files();

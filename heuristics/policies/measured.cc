@@ -34,16 +34,25 @@ bool is_at(const MeasuredTime& row, int workers, int nodes) {
   return row.scale.ranks == workers && (row.scale.nodes == 0 || row.scale.nodes == nodes);
 }
 
-std::string curve_name(const MeasuredTime& row) {
-  return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
-}
-
-/// Curves by algorithm and protocol. Rows of the asked type and operator count where there are any.
-struct CurveTable {
-  std::map<std::string, TimeCurve> curves;
-  std::map<std::string, std::pair<std::string, std::string>> names;
-  std::vector<std::string> warnings;
+struct MeasuredCurve {
+  std::string algorithm;
+  std::string protocol;
+  TimeCurve times;
 };
+
+/// By full name. Rows of the asked type and operator count where there are any.
+struct CurveTable {
+  std::map<std::string, MeasuredCurve> curves;
+  std::vector<std::string> warnings;
+
+  const TimeCurve& of(const Candidate& c) const {
+    return curves.at(full_name(c.algorithm, c.protocol)).times;
+  }
+};
+
+double size_in(const Question& question) {
+  return static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
+}
 
 CurveTable table_at(const Question& question, int workers) {
   const auto fits = [&](const MeasuredTime& row, bool exactly) {
@@ -56,10 +65,13 @@ CurveTable table_at(const Question& question, int workers) {
   CurveTable table;
   for (const MeasuredTime& row : rows) {
     if (!fits(row, exactly)) continue;
-    const std::string name = curve_name(row);
-    double& time = table.curves[name][row.bytes.count];
-    time = time > 0 ? std::min(time, row.time.count()) : row.time.count();
-    table.names[name] = {row.algorithm, row.protocol};
+    MeasuredCurve& curve = table.curves
+                               .try_emplace(full_name(row.algorithm, row.protocol),
+                                            MeasuredCurve{row.algorithm, row.protocol, {}})
+                               .first->second;
+    const double time = row.time.count();
+    const auto [at, is_new] = curve.times.try_emplace(row.bytes.count, time);
+    if (!is_new) at->second = std::min(at->second, time);
   }
   if (!exactly && !table.curves.empty()) {
     table.warnings.push_back(fmt::format("measured with another type or operator than {} {}",
@@ -84,78 +96,69 @@ int nearest_workers(const Question& question) {
 }
 
 /// Says how far a size is from those measured of all algorithms together.
-void warn_of_size(const CurveTable& table, Bytes bytes, Answer& answer) {
-  std::int64_t least = 0;
-  std::int64_t most = 0;
-  for (const auto& [name, curve] : table.curves) {
-    least = least == 0 ? curve.begin()->first : std::min(least, curve.begin()->first);
-    most = std::max(most, curve.rbegin()->first);
-  }
-  if (bytes.count >= least && bytes.count <= most) return;
-  const double factor =
-      bytes.count < least
-          ? static_cast<double>(least) / static_cast<double>(std::max<std::int64_t>(1, bytes.count))
-          : static_cast<double>(bytes.count) / static_cast<double>(most);
+void warn_of_size(const CurveTable& table, const Question& question, Answer& answer) {
+  TimeCurve all;
+  for (const auto& [name, curve] : table.curves) all.insert(curve.times.begin(), curve.times.end());
+  const double outside = doublings_outside(all, size_in(question));
+  if (outside == 0) return;
   answer.warnings.push_back(fmt::format("{} is {:.3g} times beyond the sizes measured, {} to {}",
-                                        to_string(bytes), factor, to_string(Bytes{least}),
-                                        to_string(Bytes{most})));
+                                        to_string(question.bytes), std::exp2(outside),
+                                        to_string(Bytes{all.begin()->first}),
+                                        to_string(Bytes{all.rbegin()->first})));
 }
 
-const TimeCurve& curve_of(const CurveTable& table, const Candidate& c) {
-  return table.curves.at(c.protocol.empty() ? c.algorithm : c.algorithm + "/" + c.protocol);
+void take(const Candidate& candidate, std::string reason, Answer& answer) {
+  answer.algorithm = candidate.algorithm;
+  answer.protocol = candidate.protocol;
+  answer.reason = std::move(reason);
 }
 
 /// Among the candidates within the noise of the fastest, the one with the least time over half and
 /// twice the size as well.
-void settle(const CurveTable& table, Bytes bytes, Answer& answer) {
+void settle(const CurveTable& table, double size, Answer& answer) {
   const auto& candidates = answer.candidates;
-  const double best = candidates.front().time->count();
+  const Seconds best = *candidates.front().time;
   const auto around = [&](const Candidate& c) {
-    const TimeCurve& curve = curve_of(table, c);
-    const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
+    const TimeCurve& curve = table.of(c);
     return std::log(time_at(curve, size / 2)) + 2 * std::log(time_at(curve, size)) +
            std::log(time_at(curve, size * 2));
   };
   const Candidate* chosen = &candidates.front();
   for (const Candidate& c : candidates) {
-    if (!c.refused.empty() || !c.time || c.time->count() > best * (1 + repeat_noise)) continue;
+    if (!c.refused.empty() || *c.time > best * (1 + repeat_noise)) continue;
     if (around(c) < around(*chosen)) chosen = &c;
   }
   if (chosen == &candidates.front()) return;
-  answer.reason = fmt::format("{} is within {:.3g} % of the fastest and ahead at sizes around",
-                              chosen->algorithm, 100 * repeat_noise);
-  answer.algorithm = chosen->algorithm;
-  answer.protocol = chosen->protocol;
+  take(*chosen,
+       fmt::format("{} is within {:.3g} % of the fastest and ahead at sizes around",
+                   chosen->algorithm, 100 * repeat_noise),
+       answer);
 }
 
 /// Keeps a library's own choice outside the sizes measured unless enough is gained.
-void keep_default(const CurveTable& table, Bytes bytes, Answer& answer) {
-  const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
-  const double best = answer.candidates.front().time->count();
+void keep_default(const CurveTable& table, double size, Answer& answer) {
+  const Seconds best = *answer.candidates.front().time;
   for (const Candidate& c : answer.candidates) {
-    if (!c.refused.empty() || !c.time || !is_library_default(c.algorithm)) continue;
-    const double outside = doublings_outside(curve_of(table, c), size);
-    if (outside == 0 || best < c.time->count() * (1 - worth_leaving * outside)) return;
-    answer.reason = fmt::format(
-        "{} is the library's own choice and {:.3g} % from the fastest, "
-        "which is too little at a size that was not measured",
-        c.algorithm, 100 * (c.time->count() / best - 1));
-    answer.algorithm = c.algorithm;
-    answer.protocol = c.protocol;
+    if (!c.refused.empty() || !is_library_default(c.algorithm)) continue;
+    const double outside = doublings_outside(table.of(c), size);
+    if (outside == 0 || best < *c.time * (1 - worth_leaving * outside)) return;
+    take(c,
+         fmt::format("{} is the library's own choice and {:.3g} % from the fastest, "
+                     "which is too little at a size that was not measured",
+                     c.algorithm, 100 * (*c.time / best - 1)),
+         answer);
     return;
   }
 }
 
 std::vector<Candidate> candidates_of(const CurveTable& table, const Question& question) {
   std::vector<Candidate> candidates;
-  const auto size = static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
   for (const auto& [name, curve] : table.curves) {
-    const auto& [algorithm, protocol] = table.names.at(name);
-    const double time = time_at(curve, size);
-    const bool exact = curve.count(question.bytes.count) > 0;
-    candidates.push_back({algorithm, protocol, Seconds{time},
+    const bool exact = curve.times.count(question.bytes.count) > 0;
+    candidates.push_back({curve.algorithm, curve.protocol,
+                          Seconds{time_at(curve.times, size_in(question))},
                           exact ? "measured" : "interpolated between measured sizes",
-                          refusal(question, algorithm)});
+                          refusal(question, curve.algorithm)});
   }
   return candidates;
 }
@@ -171,28 +174,29 @@ Answer ask_measured(const Question& question) {
                     "of {} measurements none is of {} on {} nodes", question.measured.size(),
                     question.backend.empty() ? "an algorithm" : question.backend, question.nodes));
   const CurveTable table = table_at(question, workers);
-  Answer answer = take_fastest(question, candidates_of(table, question));
-  settle(table, question.bytes, answer);
-  keep_default(table, question.bytes, answer);
+  Answer answer = take_fastest(candidates_of(table, question));
+  settle(table, size_in(question), answer);
+  keep_default(table, size_in(question), answer);
   answer.reason = "measured: " + answer.reason;
   answer.warnings.insert(answer.warnings.end(), table.warnings.begin(), table.warnings.end());
   if (workers != question.workers) {
     answer.warnings.push_back(fmt::format("{} workers were not measured; the times are those of {}",
                                           question.workers, workers));
   }
-  warn_of_size(table, question.bytes, answer);
+  warn_of_size(table, question, answer);
   return answer;
 }
 
 Answer ask_oracle(const Question& question) {
   CurveTable table = table_at(question, question.workers);
-  std::erase_if(table.curves,
-                [&](const auto& entry) { return entry.second.count(question.bytes.count) == 0; });
+  std::erase_if(table.curves, [&](const auto& entry) {
+    return entry.second.times.count(question.bytes.count) == 0;
+  });
   require(!table.curves.empty(),
           fmt::format("the oracle knows measured points only; {} with {} workers on {} nodes is "
                       "none of them",
                       to_string(question.bytes), question.workers, question.nodes));
-  Answer answer = take_fastest(question, candidates_of(table, question));
+  Answer answer = take_fastest(candidates_of(table, question));
   answer.reason = "the fastest measured: " + answer.reason;
   return answer;
 }

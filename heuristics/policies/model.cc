@@ -168,7 +168,7 @@ Answer ask_model(const Question& question) {
   const ModelPolicy model(question);
   std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
   if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
-  return take_fastest(question, std::move(candidates));
+  return take_fastest(std::move(candidates));
 }
 
 }  // namespace collbench

@@ -1,5 +1,4 @@
 // NCCL's own choice: the least time of its cost model.
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,32 +12,12 @@
 namespace collbench {
 namespace {
 
-std::string name_of(NcclAlgorithm algorithm) {
-  switch (algorithm) {
-    case NcclAlgorithm::tree:
-      return "double-tree";
-    case NcclAlgorithm::nvls_tree:
-      return "nvls-tree";
-    case NcclAlgorithm::collnet_direct:
-      return "collnet-direct";
-    case NcclAlgorithm::collnet_chain:
-      return "collnet-chain";
-    default:
-      return std::string(to_string(algorithm));
-  }
-}
-
-std::string name_of(NcclProtocol protocol) {
-  constexpr std::array<const char*, 3> names{"LL", "LL128", "Simple"};
-  return names[static_cast<std::size_t>(protocol)];
-}
-
 Candidate candidate_of(const Question& question, const NcclTime& time) {
-  const std::string name = name_of(time.algorithm);
+  const std::string name(policy_name(time.algorithm));
   Candidate found;
   const auto known = known_as(name, question.available);
   found.algorithm = known.value_or(name);
-  found.protocol = name_of(time.protocol);
+  found.protocol = policy_name(time.protocol);
   found.time = time.time();
   found.terms = fmt::format("latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
                             time.latency_us, to_string(question.bytes), time.bandwidth,
@@ -64,7 +43,7 @@ Answer ask_nccl(const Question& question) {
   for (const NcclTime& time : nccl_times(inputs, question.bytes)) {
     candidates.push_back(candidate_of(question, time));
   }
-  Answer answer = take_fastest(question, std::move(candidates));
+  Answer answer = take_fastest(std::move(candidates));
   answer.reason = fmt::format("NCCL's cost model: {} ({})", answer.reason, inputs.origin);
   if (inputs.guessed) {
     answer.warnings.push_back(

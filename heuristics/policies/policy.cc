@@ -76,11 +76,6 @@ void sort_candidates(std::vector<Candidate>& candidates) {
                    });
 }
 
-std::string full_name(const Candidate& candidate) {
-  return candidate.protocol.empty() ? candidate.algorithm
-                                    : candidate.algorithm + "/" + candidate.protocol;
-}
-
 }  // namespace
 
 std::span<const Policy> policies() { return table; }
@@ -154,24 +149,26 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
                                     fmt::join(wanted, ", "), fmt::join(question.available, ", ")));
 }
 
-Answer take_fastest(const Question& /*question*/, std::vector<Candidate> candidates) {
+Answer take_fastest(std::vector<Candidate> candidates) {
   sort_candidates(candidates);
   require(!candidates.empty() && candidates.front().refused.empty(),
           candidates.empty()
               ? "there are no candidates"
-              : fmt::format("no candidate may be taken; {}: {}", full_name(candidates.front()),
+              : fmt::format("no candidate may be taken; {}: {}",
+                            full_name(candidates.front().algorithm, candidates.front().protocol),
                             candidates.front().refused));
   Answer answer;
   const Candidate& best = candidates.front();
   answer.algorithm = best.algorithm;
   answer.protocol = best.protocol;
+  const std::string name = full_name(best.algorithm, best.protocol);
   if (candidates.size() > 1 && candidates[1].refused.empty() && best.time && candidates[1].time) {
     const double lead = candidates[1].time->count() / best.time->count() - 1;
-    answer.reason = fmt::format("{} with {} is {:.3g} % ahead of {} with {}", full_name(best),
-                                to_string(*best.time), 100 * lead, full_name(candidates[1]),
-                                to_string(*candidates[1].time));
+    answer.reason = fmt::format(
+        "{} with {} is {:.3g} % ahead of {} with {}", name, to_string(*best.time), 100 * lead,
+        full_name(candidates[1].algorithm, candidates[1].protocol), to_string(*candidates[1].time));
   } else {
-    answer.reason = fmt::format("{} is the only candidate", full_name(best));
+    answer.reason = fmt::format("{} is the only candidate", name);
   }
   answer.candidates = std::move(candidates);
   return answer;

@@ -93,7 +93,7 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
                   std::string reason);
 
 /// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
-Answer take_fastest(const Question& question, std::vector<Candidate> candidates);
+Answer take_fastest(std::vector<Candidate> candidates);
 
 // The rows of the table, one file for each kind: heuristics/policies/tensorflow.cc, ompi_rules.cc
 // and so on.

@@ -1,12 +1,14 @@
 #include "heuristics/policies/regret.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/policies/policy.h"
 
@@ -14,10 +16,6 @@ namespace collbench {
 namespace {
 
 constexpr double worth_leaving_default = 0.02;
-
-std::string candidate_name(const MeasuredTime& row) {
-  return row.protocol.empty() ? row.algorithm : row.algorithm + "/" + row.protocol;
-}
 
 /// What is compared: rows that differ in algorithm and protocol only.
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
@@ -31,10 +29,11 @@ struct Points {
 Points gather(std::span<const MeasuredTime> rows) {
   Points points;
   for (const MeasuredTime& row : rows) {
-    if (row.note == "wrong result") continue;
+    if (row.is_wrong()) continue;
     const PointKey key = {row.system, row.library,  row.scale, row.type,
                           row.op,     row.in_place, row.bytes};
-    const auto [at, fresh] = points.candidates[key].try_emplace(candidate_name(row), row);
+    const auto [at, fresh] =
+        points.candidates[key].try_emplace(full_name(row.algorithm, row.protocol), row);
     if (!fresh && row.time < at->second.time) at->second = row;
     points.by_library[{row.system, row.library}].push_back(row);
   }
@@ -98,8 +97,7 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   question.measured = known;
   for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
   const Answer answer = ask(find_policy(policy), question);
-  const std::string chosen =
-      answer.protocol.empty() ? answer.algorithm : answer.algorithm + "/" + answer.protocol;
+  const std::string chosen = full_name(answer.algorithm, answer.protocol);
   for (const auto& [name, row] : candidates) {
     if (spelled(name) == chosen) return name;
   }
@@ -153,11 +151,10 @@ RegretPoint judge(const Candidates& candidates, Chooser& chooser) {
   return point;
 }
 
-std::string region_of(Bytes bytes) {
-  if (bytes.count < 32 << 10) return "1 to 32 KiB";
-  if (bytes.count < 1 << 20) return "2 to 1 MiB";
-  if (bytes.count < 32 << 20) return "3 to 32 MiB";
-  return "4 beyond";
+std::size_t band_of(Bytes bytes) {
+  const auto band = std::find_if(size_bands.begin(), std::prev(size_bands.end()),
+                                 [&](const SizeBand& b) { return bytes <= b.most; });
+  return static_cast<std::size_t>(band - size_bands.begin());
 }
 
 }  // namespace
@@ -173,30 +170,23 @@ RegretSummary summarize_regret(std::span<const RegretPoint> points) {
     }
   }
   if (regrets.empty()) return summary;
-  std::sort(regrets.begin(), regrets.end());
   summary.points = static_cast<int>(regrets.size());
-  for (const double regret : regrets) summary.mean += regret;
-  summary.mean /= summary.points;
-  const double at = 0.95 * (summary.points - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, regrets.size() - 1);
-  summary.p95 =
-      regrets[below] + (at - static_cast<double>(below)) * (regrets[above] - regrets[below]);
-  summary.worst = regrets.back();
+  summary.mean = std::accumulate(regrets.begin(), regrets.end(), 0.0) / summary.points;
+  summary.p95 = quantile(regrets, 0.95);
+  summary.worst = quantile(std::move(regrets), 1);
   return summary;
 }
 
-std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
-    std::span<const RegretPoint> points) {
-  std::map<std::pair<std::string, int>, std::vector<RegretPoint>> regions;
+std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points) {
+  std::map<std::pair<std::size_t, int>, std::vector<RegretPoint>> regions;
   for (const RegretPoint& point : points) {
-    regions[{region_of(point.best.bytes), point.best.scale.ranks}].push_back(point);
+    regions[{band_of(point.best.bytes), point.best.scale.ranks}].push_back(point);
   }
-  std::map<std::pair<std::string, int>, RegretSummary> summaries;
+  std::vector<RegionRegret> found;
   for (const auto& [region, own] : regions) {
-    summaries[{region.first.substr(2), region.second}] = summarize_regret(own);
+    found.push_back({size_bands[region.first].name, region.second, summarize_regret(own)});
   }
-  return summaries;
+  return found;
 }
 
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,

@@ -8,7 +8,6 @@
 // the sizes of a table.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,9 +33,13 @@ struct RegretSummary {
 };
 /// Unanswered points count only as such.
 RegretSummary summarize_regret(std::span<const RegretPoint> points);
-/// The same by region of size ("to 32 KiB") and number of ranks.
-std::map<std::pair<std::string, int>, RegretSummary> regret_by_region(
-    std::span<const RegretPoint> points);
+/// The same for points of one band of sizes and number of ranks, ascending.
+struct RegionRegret {
+  std::string band;  // of size_bands: "to 32 KiB"
+  int ranks = 0;
+  RegretSummary summary;
+};
+std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points);
 
 /// Every policy of heuristics/policies/policy.h by name, and `default`: what the library itself
 /// took (is_library_default()). `model` is the fastest by the models of

@@ -12,21 +12,12 @@ namespace {
 
 constexpr double precise_enough = 1.03;  // of a crossover, as a factor
 
-struct TablePoint {
-  std::int64_t bytes = 0;
-  std::string algorithm;
-  std::string protocol;
-  bool same_as(const TablePoint& other) const {
-    return algorithm == other.algorithm && protocol == other.protocol;
-  }
-};
-
 class Asker {
  public:
   Asker(const Policy& policy, const Question& question, ScaleRules& scale)
       : policy_(policy), question_(question), scale_(scale) {}
 
-  TablePoint at(std::int64_t bytes) {
+  SizeRule at(std::int64_t bytes) {
     question_.bytes = Bytes{bytes};
     Answer answer = ask(policy_, question_);
     for (std::string& warning : answer.warnings) {
@@ -35,27 +26,38 @@ class Asker {
         known.push_back(std::move(warning));
       }
     }
-    return {bytes, std::move(answer.algorithm), std::move(answer.protocol)};
+    return {Bytes{bytes}, no_end, std::move(answer.algorithm), std::move(answer.protocol)};
   }
 
-  /// Appends what lies between two points that differ, the second included.
-  void cross(const TablePoint& low, const TablePoint& high, std::vector<TablePoint>& points) {
+  /// Appends the rules between two answers, the second included.
+  void cross(const SizeRule& low, const SizeRule& high) {
     const auto element = static_cast<std::int64_t>(size_of(question_.type));
-    const double ratio = static_cast<double>(high.bytes) / static_cast<double>(low.bytes);
-    const auto geometric =
-        std::sqrt(static_cast<double>(low.bytes) * static_cast<double>(high.bytes));
-    const std::int64_t middle = std::llround(geometric) / element * element;
-    if (low.same_as(high) || ratio <= precise_enough || middle <= low.bytes ||
-        middle >= high.bytes) {
-      points.push_back(high);
+    const auto first = static_cast<double>(low.from.count);
+    const auto last = static_cast<double>(high.from.count);
+    const Bytes middle{std::llround(std::sqrt(first * last)) / element * element};
+    if (is_same(low, high) || last / first <= precise_enough || middle <= low.from ||
+        middle >= high.from) {
+      append(high);
       return;
     }
-    const TablePoint between = at(middle);
-    cross(low, between, points);
-    cross(between, high, points);
+    const SizeRule between = at(middle.count);
+    cross(low, between);
+    cross(between, high);
+  }
+
+  /// What holds from `rule.from` on.
+  void append(const SizeRule& rule) {
+    auto& rules = scale_.rules;
+    if (!rules.empty() && is_same(rules.back(), rule)) return;
+    if (!rules.empty()) rules.back().to = Bytes{rule.from.count - 1};
+    rules.push_back(rule);
   }
 
  private:
+  static bool is_same(const SizeRule& a, const SizeRule& b) {
+    return a.algorithm == b.algorithm && a.protocol == b.protocol;
+  }
+
   const Policy& policy_;
   Question question_;
   ScaleRules& scale_;
@@ -72,30 +74,16 @@ ScaleRules size_rules(const Policy& policy, const Question& question, Bytes firs
   scale.workers = question.workers;
   scale.nodes = question.nodes;
   Asker asker(policy, question, scale);
-  std::vector<TablePoint> points{asker.at(first.count)};
-  while (points.back().bytes < last.count) {
-    const TablePoint low = points.back();
-    const std::int64_t next =
-        low.bytes > last.count / 2 ? last.count : std::min(last.count, low.bytes * 2);
-    asker.cross(low, asker.at(next), points);
+  SizeRule low = asker.at(first.count);
+  asker.append(low);
+  while (low.from < last) {
+    const std::int64_t asked = low.from.count;
+    const SizeRule high = asker.at(asked > last.count / 2 ? last.count : asked * 2);
+    asker.cross(low, high);
+    low = high;
   }
-  for (const TablePoint& point : points) {
-    auto& rules = scale.rules;
-    if (!rules.empty() && rules.back().algorithm == point.algorithm &&
-        rules.back().protocol == point.protocol) {
-      continue;
-    }
-    const Bytes from{rules.empty() ? 0 : point.bytes};
-    if (!rules.empty()) rules.back().to = Bytes{point.bytes - 1};
-    rules.push_back({from, no_end, point.algorithm, point.protocol});
-  }
+  scale.rules.front().from = Bytes{0};
   return scale;
-}
-
-const SizeRule& rule_for(const ScaleRules& scale, Bytes bytes) {
-  const auto found = std::find_if(scale.rules.begin(), scale.rules.end(),
-                                  [&](const SizeRule& rule) { return bytes <= rule.to; });
-  return found == scale.rules.end() ? scale.rules.back() : *found;
 }
 
 void check_rules(const ScaleRules& scale) {

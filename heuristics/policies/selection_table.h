@@ -48,9 +48,6 @@ struct SelectionTable {
 /// 1 <= first <= last. Throws as the policy does.
 ScaleRules size_rules(const Policy& policy, const Question& question, Bytes first, Bytes last);
 
-/// The rule for a size. Requires rules.
-const SizeRule& rule_for(const ScaleRules& scale, Bytes bytes);
-
 /// Whether the rules begin at 0, follow each other without gaps, and end with no_end. Throws
 /// InvalidArgument naming the first that does not.
 void check_rules(const ScaleRules& scale);

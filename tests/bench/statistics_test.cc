@@ -9,6 +9,7 @@
 #include "bench/verdicts/statistics_changes.h"
 #include "bench/verdicts/statistics_ranks.h"
 #include "core/error.h"
+#include "core/quantile.h"
 #include "core/random.h"
 
 namespace collbench {

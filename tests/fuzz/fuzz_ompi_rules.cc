@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tests/heuristics/ompi_rules_reader.h"
+
 #include "core/error.h"
 #include "heuristics/exports/export_rules.h"
 

@@ -9,7 +9,6 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
-#include "heuristics/calibration/dense.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/calibration/time_curve.h"
 #include "heuristics/policies/regret.h"
@@ -54,18 +53,6 @@ std::vector<MeasuredTime> curves(std::initializer_list<int> nodes) {
 
 std::string refusal_of_rows(const std::vector<MeasuredTime>& rows) {
   return refusal([&] { const Calibration calibration(rows); });
-}
-
-TEST(CholeskyTest, SolvesWhatItIsGiven) {
-  Matrix a(2);
-  a(0, 0) = 4;
-  a(1, 0) = 2;
-  a(1, 1) = 3;
-  const std::vector<double> x = Cholesky(a).solve({10, 8});
-  EXPECT_NEAR(x[0], 1.75, 1e-12);
-  EXPECT_NEAR(x[1], 1.5, 1e-12);
-  a(1, 1) = 0.5;
-  EXPECT_THROW(Cholesky{a}, InvalidArgument);
 }
 
 TEST(MethodModelTest, GivesMeasuredPointsBackWithinItsNoise) {

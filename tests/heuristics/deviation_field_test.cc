@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -202,34 +202,27 @@ TEST(VarianceOfScalesTest, OneSizeThatDiffersIsAChangeOfProtocol) {
   EXPECT_THAT(variance_of(sample), Each(testing::Lt(0.03)));
 }
 
-TEST(CholeskyTest, SolvesRandomSystemsOfAnySize) {
-  RandomEngine engine = random_engine(6, "systems");
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  for (const std::size_t n : {1, 2, 7, 40}) {
-    // A = B B^T + I is positive definite.
-    std::vector<double> b(n * n);
-    for (double& value : b) value = uniform(engine);
-    Matrix a(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) {
-        a(i, j) = i == j ? 1 : 0;
-        for (std::size_t k = 0; k < n; ++k) a(i, j) += b[i * n + k] * b[j * n + k];
-      }
-    }
-    std::vector<double> expected(n);
-    for (double& value : expected) value = uniform(engine);
-    std::vector<double> right(n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) right[i] += a(i, j) * expected[j];
-    }
-    const Cholesky solver(a);
-    const std::vector<double> x = solver.solve(right);
-    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(x[i], expected[i], 1e-9);
-    // b^T A^-1 b = |y|^2
-    const std::vector<double> y = solver.half_solve(right);
-    EXPECT_NEAR(std::inner_product(y.begin(), y.end(), y.begin(), 0.0),
-                std::inner_product(right.begin(), right.end(), x.begin(), 0.0), 1e-6);
-  }
+/// Kriging by hand: the mean of two points solves a system of two equations.
+TEST(DeviationFieldTest, MeanOfTwoPointsIsTheSolutionOfTheirSystem) {
+  const double spread = 0.3;
+  const FieldPlace a{10, 1, 2};
+  const FieldPlace b{13, 1, 2};  // one correlation length of size away
+  const FieldPlace between{11.5, 1, 2};
+  const double variance = spread * spread;
+  const double own = variance * (1 + noise);
+  const double both = variance * std::exp(-1.0);
+  const double reach = variance * std::exp(-0.5);
+  const DeviationField field({a, b}, {0.2, -0.1}, {0, 0}, spread);
+  const DeviationField::Value value = field.at(between);
+  // Both are reached alike, so that only the sum of the weights counts: (0.2 - 0.1) / (own + both).
+  EXPECT_NEAR(value.mean, reach * 0.1 / (own + both), 1e-12);
+  const double unknown = variance - reach * reach * 2 / (own + both);
+  EXPECT_NEAR(value.deviation, std::sqrt(unknown + variance * noise), 1e-12);
+}
+
+TEST(DeviationFieldTest, PlacesThatAreNoNumbersAreRefused) {
+  const double nowhere = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(DeviationField({{nowhere, 1, 2}}, {0.1}, {0}, 0.3), InvalidArgument);
 }
 
 }  // namespace

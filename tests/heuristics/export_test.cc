@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/core/refusal.h"
+#include "tests/heuristics/ompi_rules_reader.h"
 
 #include "core/error.h"
 #include "heuristics/exports/export_rules.h"

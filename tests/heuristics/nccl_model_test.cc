@@ -66,7 +66,8 @@ TEST(NcclModelTest, ConstantsAreThoseOfThePublishedTable) {
       const double published = std::stod(fields[2 + i]);
       double ours = -1;
       if (latencies.contains(fields[0])) {
-        const auto a = static_cast<std::size_t>(parse_nccl_algorithm(fields[1]));
+        std::size_t a = 0;
+        while (to_string(static_cast<NcclAlgorithm>(a)) != fields[1]) ASSERT_LT(++a, 7U) << line;
         ours = (*latencies.at(fields[0]))[a][i];
       } else {
         const auto chip = std::find(chips.begin(), chips.end(), fields[1]) - chips.begin();

@@ -1,23 +1,17 @@
-// Open MPI's files of dynamic rules: numbers separated by blanks, '#' to the end of a line is a
-// comment. Collectives, then for each its number, how many numbers of ranks, and for each of those
-// the ranks, how many sizes, and for each size: bytes from which on, algorithm, topology or
-// fan-out, segment size.
-#include <string>
-#include <vector>
+#include "tests/heuristics/ompi_rules_reader.h"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
-#include "algorithms/registry.h"
 #include "core/error.h"
 #include "core/parse.h"
-#include "heuristics/exports/export_rules.h"
 #include "heuristics/exports/ompi_rules.h"
 
 namespace collbench {
 namespace {
 
-constexpr int all_reduce = 2;             // among Open MPI's collectives
-constexpr std::int64_t segment = 131072;  // bytes, of its segmented ring
+constexpr int all_reduce = 2;  // among Open MPI's collectives
 constexpr std::int64_t most_entries = 1'000'000;
 
 class OmpiReader {
@@ -104,30 +98,10 @@ ScaleRules read_scale(OmpiReader& reader) {
 
 }  // namespace
 
-std::string export_ompi(const SelectionTable& table) {
-  std::string text = fmt::format(
-      "# all-reduce rules of collbench for Open MPI 4.1, policy {}, {}\n"
-      "# mpirun --mca coll_tuned_use_dynamic_rules 1 "
-      "--mca coll_tuned_dynamic_rules_filename THIS_FILE\n"
-      "1 # collective\n{} # all-reduce\n{} # numbers of ranks\n",
-      table.policy, table.machine, all_reduce, table.scales.size());
-  int before = 0;
-  for (const ScaleRules& scale : table.scales) {
-    check_rules(scale);
-    require(scale.workers > before, "ompi: numbers of workers must ascend, and be given once");
-    before = scale.workers;
-    text += fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
-    for (const SizeRule& rule : scale.rules) {
-      const auto number = ompi_algorithm_of(rule.algorithm);
-      require(number.has_value(),
-              fmt::format("ompi: Open MPI has no all-reduce like '{}' ({} workers, from {} bytes)",
-                          rule.algorithm, scale.workers, rule.from.count));
-      text +=
-          fmt::format("{} {} 0 {} # {}\n", rule.from.count, static_cast<int>(*number),
-                      *number == OmpiAlgorithm::segmented_ring ? segment : 0, to_string(*number));
-    }
-  }
-  return text;
+const SizeRule& rule_for(const ScaleRules& scale, Bytes bytes) {
+  const auto found = std::find_if(scale.rules.begin(), scale.rules.end(),
+                                  [&](const SizeRule& rule) { return bytes <= rule.to; });
+  return found == scale.rules.end() ? scale.rules.back() : *found;
 }
 
 SelectionTable read_ompi_rules(std::string_view text, const std::string& file) {
