@@ -1,6 +1,7 @@
 #include "cli/comparison_outputs.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "bench/reports/report_verdicts.h"
 #include "cli/declare.h"
 #include "cli/output_file.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -39,9 +41,11 @@ void write_comparison(const Comparison& comparison, const FilesByFormat& files) 
   write_annotations(std::cerr, comparison);
   // Other steps write there too, so it is appended to.
   const std::string summary = environment_variable("GITHUB_STEP_SUMMARY");
-  write_output(
-      summary, [&](std::ostream& out) { write_markdown(out, comparison, most_summary_bytes); },
-      std::ios::app);
+  if (summary.empty()) return;
+  std::ofstream out(summary, std::ios::app);
+  write_markdown(out, comparison, most_summary_bytes);
+  out.close();
+  if (!out) throw Error("could not write '" + summary + "'");
 }
 
 }  // namespace collbench

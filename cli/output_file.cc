@@ -1,26 +1,22 @@
 #include "cli/output_file.h"
 
-#include <fstream>
 #include <iostream>
 
-#include <fmt/format.h>
-
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace collbench {
 
-void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer,
-                  std::ios::openmode mode) {
+void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer) {
   if (path.empty()) return;
   if (path == "-") {
     writer(std::cout);
+    if (!std::cout.flush()) throw Error("could not write to the standard output");
     return;
   }
-  std::ofstream file(path, mode);
-  if (!file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  writer(file);
-  file.close();
-  if (!file) throw Error(fmt::format("could not write '{}'", path));
+  OutputFile file(path);
+  writer(file.stream());
+  file.commit();
 }
 
 }  // namespace collbench

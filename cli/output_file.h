@@ -2,14 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <ios>
+#include <ostream>
 #include <string>
 
 namespace collbench {
 
 /// Hands `writer` the file `path`, or standard output if that is "-"; does nothing if it is
-/// empty. Throws Unavailable if the file cannot be opened, Error if it could not be written.
-void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer,
-                  std::ios::openmode mode = std::ios::trunc);
+/// empty. Throws as OutputFile does (core/output_file.h).
+void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
 
 }  // namespace collbench

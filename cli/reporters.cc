@@ -1,7 +1,6 @@
 #include "cli/reporters.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -35,17 +34,12 @@ std::vector<Reporter*> ReporterSet::pointers() const {
 }
 
 void ReporterSet::close() {
-  for (auto& [path, file] : files_) {
-    file->close();
-    if (!*file) throw Error(fmt::format("could not write '{}'", path));
-  }
+  for (const auto& file : files_) file->commit();
 }
 
 std::ostream& ReporterSet::open(const std::string& path) {
-  auto file = std::make_unique<std::ofstream>(path);
-  if (!*file) throw Unavailable(fmt::format("cannot write the file '{}'", path));
-  files_.emplace_back(path, std::move(file));
-  return *files_.back().second;
+  files_.push_back(std::make_unique<OutputFile>(path));
+  return files_.back()->stream();
 }
 
 std::string command_line() {

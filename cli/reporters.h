@@ -1,15 +1,14 @@
 // The reporters that a command's output options ask for, and the files they write.
 #pragma once
 
-#include <fstream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/records/report.h"
 #include "cli/run_options.h"
 #include "cli/settings.h"
+#include "core/output_file.h"
 
 namespace collbench {
 
@@ -28,7 +27,7 @@ class ReporterSet {
  private:
   std::ostream& open(const std::string& path);
 
-  std::vector<std::pair<std::string, std::unique_ptr<std::ofstream>>> files_;
+  std::vector<std::unique_ptr<OutputFile>> files_;
   std::vector<std::unique_ptr<Reporter>> reporters_;
 };
 

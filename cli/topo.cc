@@ -164,8 +164,7 @@ std::string to_svg(const Topology& topology) {
 
 // The text is made before the file is, so that a refusal leaves none behind.
 void write(const std::string& path, const std::string& text) {
-  write_output(
-      path, [&](std::ostream& out) { out << text; }, std::ios::binary);
+  write_output(path, [&](std::ostream& out) { out << text; });
 }
 
 int convert_file(const std::string& name, const std::string& from, const std::string& to,

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/train_options.h"
+#include "training/replica.h"
+#include "training/step.h"
 
 namespace collbench {
 

@@ -1,13 +1,11 @@
 #include "bench/records/record_file.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <sstream>
 
-#include <unistd.h>
-
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace collbench {
 namespace {
@@ -20,17 +18,7 @@ std::string file_failure(const std::string& verb, const std::string& path) {
 }  // namespace
 
 void write_records(const std::string& path, const RecordFile& file) {
-  const std::string unfinished = path + ".unfinished." + std::to_string(getpid());
-  errno = 0;
-  std::ofstream out(unfinished, std::ios::trunc);
-  if (!out) throw Unavailable(file_failure("write", path));
-  out << to_json(file);
-  out.close();
-  if (out && std::rename(unfinished.c_str(), path.c_str()) == 0) return;
-  const int reason = errno;
-  std::remove(unfinished.c_str());
-  errno = reason;
-  throw Error(file_failure("write", path));
+  write_file(path, to_json(file));
 }
 
 RecordFile read_records(const std::string& path) {

@@ -11,7 +11,7 @@
 namespace collbench {
 namespace {
 
-constexpr int all_reduce = 2;  // among Open MPI's collectives
+constexpr int all_reduce_of_ompi = 2;  // among Open MPI's collectives
 constexpr std::int64_t most_entries = 1'000'000;
 
 class OmpiReader {
@@ -110,7 +110,7 @@ SelectionTable read_ompi_rules(std::string_view text, const std::string& file) {
   table.policy = "file";
   table.machine = file;
   reader.next("the number of collectives (1: all-reduce alone)", 1, 1);
-  reader.next("the collective (2 is all-reduce)", all_reduce, all_reduce);
+  reader.next("the collective (2 is all-reduce)", all_reduce_of_ompi, all_reduce_of_ompi);
   const std::int64_t scales = reader.next("how many numbers of ranks there are", 1, most_entries);
   for (std::int64_t i = 0; i < scales; ++i) {
     ScaleRules scale = read_scale(reader);

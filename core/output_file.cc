@@ -1,0 +1,156 @@
+#include "core/output_file.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <streambuf>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t buffer_bytes = 64 * 1024;
+
+// A link that the system keeps for a stream of a process, /dev/stdout: its own target is written.
+bool is_stream_name(const std::string& path) {
+  return path.starts_with("/dev/") || path.starts_with("/proc/");
+}
+
+// What may be replaced: a regular file, a link to one, or nothing yet.
+bool is_replaceable(const std::string& path) {
+  struct stat found {};
+  if (is_stream_name(path)) return false;
+  return stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode);
+}
+
+std::string unfinished_name(const std::string& path) {
+  static std::atomic<int> count{0};
+  return path + ".unfinished." + std::to_string(getpid()) + "." + std::to_string(count++);
+}
+
+bool is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
+
+}  // namespace
+
+/// Writes to a descriptor and keeps the reason of the first failure.
+class OutputFile::Buffer final : public std::streambuf {
+ public:
+  explicit Buffer(int descriptor) : descriptor_(descriptor) { empty(); }
+  ~Buffer() override { close_file(); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int failure() const { return failure_; }
+
+  /// Everything to the disk, where the target is on one; then closed. The reason of a failure.
+  int finish() {
+    sync();
+    // EINVAL: a pipe, a terminal or a device, which cannot be flushed.
+    if (failure_ == 0 && fsync(descriptor_) != 0 && errno != EINVAL) failure_ = errno;
+    close_file();
+    return failure_;
+  }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
+    return traits_type::not_eof(c);
+  }
+
+  int sync() override {
+    const char* next = pbase();
+    while (next != pptr() && failure_ == 0) {
+      const ssize_t n = write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) failure_ = errno;
+      if (n > 0) next += n;
+    }
+    empty();
+    return failure_ == 0 ? 0 : -1;
+  }
+
+ private:
+  void empty() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
+
+  void close_file() {
+    if (descriptor_ >= 0 && close(descriptor_) != 0 && failure_ == 0) failure_ = errno;
+    descriptor_ = -1;
+  }
+
+  int descriptor_;
+  int failure_ = 0;
+  std::array<char, buffer_bytes> bytes_;
+};
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), stream_(nullptr) {
+  require(!path_.empty(), "a file to write must have a name");
+  if (is_replaceable(path_)) {
+    open_beside();
+  } else {
+    open_in_place();
+  }
+  stream_.rdbuf(buffer_.get());
+}
+
+OutputFile::~OutputFile() {
+  if (!unfinished_.empty()) std::remove(unfinished_.c_str());
+}
+
+void OutputFile::open_in_place() {
+  const int descriptor = open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (descriptor < 0) fail(errno);
+  buffer_ = std::make_unique<Buffer>(descriptor);
+}
+
+void OutputFile::open_beside() {
+  struct stat old {};
+  const bool replaces = stat(path_.c_str(), &old) == 0;
+  if (replaces && access(path_.c_str(), W_OK) != 0) fail(errno);
+  unfinished_ = unfinished_name(path_);
+  const int descriptor =
+      open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    const int reason = errno;
+    unfinished_.clear();
+    // A file that may be written in a folder that may not.
+    if (replaces && (reason == EACCES || reason == EROFS)) return open_in_place();
+    fail(reason);
+  }
+  if (replaces) fchmod(descriptor, old.st_mode & 0777);
+  buffer_ = std::make_unique<Buffer>(descriptor);
+}
+
+void OutputFile::commit() {
+  if (const int reason = buffer_->finish(); reason != 0) {
+    throw Error("could not write '" + path_ + "': " + std::strerror(reason));
+  }
+  if (!stream_) throw Error("could not write '" + path_ + "'");
+  if (unfinished_.empty()) return;
+  if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) {
+    throw Error("could not write '" + path_ + "': " + std::strerror(errno));
+  }
+  unfinished_.clear();
+}
+
+void OutputFile::fail(int reason) const {
+  const std::string message = "cannot write '" + path_ + "': " + std::strerror(reason);
+  if (is_full(reason)) throw Error(message);
+  throw Unavailable(message);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.stream() << text;
+  file.commit();
+}
+
+}  // namespace collbench

@@ -1,0 +1,46 @@
+// The one way to write a file of results, so that none is lost in silence.
+//
+// A result is written under a name of its own beside the target, flushed to the disk, and then
+// takes the target's place: a failure leaves what stood there. What is no regular file (a pipe, a
+// terminal, a device) cannot be replaced and is written in place.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace collbench {
+
+/// Thread safety: belongs to one thread.
+class OutputFile {
+ public:
+  /// Throws Unavailable if `path` cannot be written, Error if the disk is full.
+  explicit OutputFile(std::string path);
+  /// Without commit(): the target keeps what it had.
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  std::ostream& stream() { return stream_; }
+  /// Puts the file in the target's place. Throws Error, with the path and the reason, if anything
+  /// since the beginning could not be written.
+  void commit();
+
+ private:
+  class Buffer;
+
+  void open_in_place();
+  void open_beside();
+  [[noreturn]] void fail(int reason) const;
+
+  std::string path_;
+  std::string unfinished_;  // the name beside the target; empty: written in place
+  std::unique_ptr<Buffer> buffer_;
+  std::ostream stream_;
+};
+
+/// The same for a text that is there already.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace collbench
