@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -11,7 +11,8 @@
 namespace collbench {
 namespace {
 
-constexpr std::array<std::string_view, 5> engine_names{"auto", "model", "quotient", "fluid", "simgrid"};
+constexpr std::array<std::string_view, 5> engine_names{"auto", "model", "quotient", "fluid",
+                                                       "simgrid"};
 constexpr std::array<std::string_view, 2> posting_names{"eager", "rendezvous"};
 
 void check_placement(const Scenario& scenario) {

@@ -69,9 +69,8 @@ Topology GraphParts::build(const std::string& name, const std::string& file) con
     cable.b = vertex[cable.b];
   }
   const Layout flat{Layout::Kind::flat, {hosts_}, {}};
-  const Topology made =
-      graph(name, hosts_, static_cast<int>(parts_.size()), flat, classes_, cables,
-            [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
+  const Topology made = graph(name, hosts_, static_cast<int>(parts_.size()), flat, classes_, cables,
+                              [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
   check_reachable(made, 1, file);
   return made;
 }

@@ -17,8 +17,8 @@ namespace {
 constexpr std::streamsize largest_file = 64 << 20;
 
 // In the order of TopologyFormat.
-constexpr std::array<std::string_view, 7> format_names{
-    "auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra", "hwloc"};
+constexpr std::array<std::string_view, 7> format_names{"auto",       "toml",  "simgrid", "nccl",
+                                                       "nvidia-smi", "astra", "hwloc"};
 
 // The name of the first element, past declarations, comments and the document type.
 std::string_view first_element(std::string_view text) {
