@@ -110,9 +110,12 @@ void print_report(const std::vector<Finding>& findings, const std::vector<BackEn
   }
 }
 
-int run_doctor(const std::string& format) {
-  require(format == "text" || format == "json",
-          fmt::format("--format is text or json, not '{}'", format));
+constexpr OptionRow doctor_rows[] = {
+    {options_group, "format", "", "NAME", "text", "text or json"},
+};
+
+int run_doctor(const Settings& settings) {
+  const std::string& format = settings.one_of("format", {"text", "json"});
   const Environment environment = collect_environment();
   const std::vector<Finding> findings = judge(environment, read_smt());
   const std::vector<BackEndState> states = back_end_states();
@@ -154,10 +157,8 @@ std::vector<Finding> judge(const Environment& environment, const std::string& sm
 }
 
 void add_doctor(CLI::App& app, Action& action) {
-  const auto format = std::make_shared<std::string>("text");
-  CLI::App& command = add_command(app, "doctor", "what can run here and what disturbs it", action,
-                                  [format] { return run_doctor(*format); });
-  add_option(command, *format, "--format", "NAME", "text or json [text]");
+  add_command(app, "doctor", "what can run here and what disturbs it", doctor_rows, action,
+              run_doctor);
 }
 
 }  // namespace collbench

@@ -3,7 +3,11 @@
 
 #include <functional>
 #include <ios>
+#include <iosfwd>
 #include <string>
+#include <vector>
+
+#include "cli/settings.h"
 
 namespace collbench {
 
@@ -11,5 +15,10 @@ namespace collbench {
 /// empty. Throws Unavailable if the file cannot be opened, Error if it could not be written.
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer,
                   std::ios::openmode mode = std::ios::trunc);
+
+enum class FormatsOf { records_and_comparisons, comparisons };
+
+/// An option for the file of each format, "--junit FILE"; the table for people has none.
+std::vector<OptionRow> file_rows(const char* group, FormatsOf what);
 
 }  // namespace collbench

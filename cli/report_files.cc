@@ -5,14 +5,13 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "bench/reports/formats.h"
 #include "bench/reports/plot_gnuplot.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
+#include "cli/gate_options.h"
 #include "cli/output_file.h"
-#include "cli/terminal.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -37,11 +36,6 @@ void play(Reporter& reporter, const ReportInputs& inputs) {
   reporter.end(summary);
 }
 
-TableStyle style_of(const ReportShape& shape, bool terminal) {
-  return {terminal && use_colour(shape.colour, STDOUT_FILENO), utf8_locale(), shape.quiet,
-          shape.columns, shape.sort};
-}
-
 /// Sampling is not in records: what nccl-tests' heading says of it is taken from the first one.
 Sampling sampling_of(const ReportInputs& inputs) {
   Sampling sampling;
@@ -53,10 +47,10 @@ Sampling sampling_of(const ReportInputs& inputs) {
   return sampling;
 }
 
-void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape& shape) {
+void write_page(std::ostream& out, const ReportInputs& inputs) {
   constexpr std::size_t most_replays = 6;
   HtmlReport report;
-  report.title = shape.title;
+  report.title = inputs.title;
   report.replays = inputs.replays;
   const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
   report.replays.insert(report.replays.end(), again.begin(), again.end());
@@ -67,9 +61,8 @@ void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape
 }
 
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
-                   const ReportShape& shape) {
-  const FormatOptions options{style_of(shape, &out == &std::cout && format.name == "table"),
-                              sampling_of(inputs), shape.raw_samples};
+                   FormatOptions options) {
+  options.sampling = sampling_of(inputs);
   if (format.name != "markdown") return play(*format.records(out, options), inputs);
   std::ostringstream text;  // a comment on a pull request has a limit
   play(*format.records(text, options), inputs);
@@ -77,31 +70,29 @@ void write_records(const ReportFormat& format, std::ostream& out, const ReportIn
 }
 
 void write_format(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
-                  const ReportShape& shape) {
+                  const FormatOptions& options) {
   if (format.records == nullptr) {
-    write_page(out, inputs, shape);
+    write_page(out, inputs);
   } else if (inputs.comparison && format.comparison != nullptr) {
-    format.comparison(out, *inputs.comparison, style_of(shape, &out == &std::cout));
+    format.comparison(out, *inputs.comparison, options.style);
   } else {
     require(!inputs.sources.empty(),
             fmt::format("{} is of records, and only a comparison was given", format.name));
-    write_records(format, out, inputs, shape);
+    write_records(format, out, inputs, options);
   }
   out << std::flush;
 }
 
 }  // namespace
 
-void print_report(const std::string& format, const ReportInputs& inputs, const ReportShape& shape) {
-  write_format(report_format("--format", format), std::cout, inputs, shape);
-}
-
-void write_reports(const FilesByFormat& files, const ReportInputs& inputs,
-                   const ReportShape& shape) {
-  for (const auto& [format, path] : files) {
-    const ReportFormat& row = report_format("a file's format", format);
-    write_output(path, [&](std::ostream& out) { write_format(row, out, inputs, shape); });
-  }
+void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
+  const auto write = [&](const std::string& name, const std::string& path) {
+    const ReportFormat& format = report_format("--format", name);
+    write_output(path,
+                 [&](std::ostream& out) { write_format(format, out, inputs, outputs.options); });
+  };
+  for (const auto& [name, path] : outputs.files) write(name, path);
+  if (!outputs.console.empty()) write(outputs.console, "-");
 }
 
 void annotate(const ReportInputs& inputs) {

@@ -5,20 +5,58 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include "bench/reports/formats.h"
+#include "bench/reports/columns.h"
 #include "cli/config_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/require_known.h"
 
 namespace collbench {
 
-ReporterSet::ReporterSet(const Settings& settings, const Outputs& outputs,
-                         const Sampling& sampling) {
-  const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
-                         settings.flag("quiet"), outputs.columns, outputs.sort};
-  const FormatOptions options{style, sampling, outputs.raw_samples};
-  add(report_format("--format", outputs.console).records(std::cout, options));
+namespace {
+
+/// The names of columns that an option lists, each perhaps led by "-" if they sort.
+std::vector<std::string> columns_of(const Settings& settings, std::string_view option) {
+  if (!settings.declares(option)) return {};
+  std::vector<std::string> names = settings.list(option);
+  for (const std::string& name : names) {
+    const bool descends = option == "sort" && name.starts_with('-');
+    require_known(settings.label(option), descends ? name.substr(1) : name, column_names(),
+                  "column");
+  }
+  return names;
+}
+
+}  // namespace
+
+Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats) {
+  Outputs outputs;
+  if (settings.given("format")) outputs.console = settings.one_of("format", formats);
+  for (const std::string& name : formats) {
+    if (!settings.declares(name) || settings.text(name).empty()) continue;
+    if (settings.text(name) != "-") {
+      outputs.files[name] = settings.text(name);
+      continue;
+    }
+    require(
+        outputs.console.empty(),
+        fmt::format("{}: standard output already carries another format", settings.label(name)));
+    outputs.console = name;
+  }
+  outputs.options.raw_samples = settings.flag("raw-samples");
+  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO), utf8_locale(),
+                           settings.flag("quiet"), columns_of(settings, "columns"),
+                           columns_of(settings, "sort")};
+  return outputs;
+}
+
+ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
+  FormatOptions& options = outputs.options;
+  options.sampling = sampling;
+  const std::string console = outputs.console.empty() ? "table" : outputs.console;
+  add(report_format("--format", console).records(std::cout, options));
   for (const auto& [name, path] : outputs.files) {
     // A file of JSON is there after every record, so that a run that is killed keeps what it had.
     add(name == "json" ? json_file_reporter(path)

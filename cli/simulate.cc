@@ -94,7 +94,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   Environment environment = collect_environment();
   environment["command"] = command_line();
   environment["seed"] = settings.text("seed");
-  ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
+  ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
   if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
   watch_interrupts();
   const RunResult result = run_cases(plan, environment, reporters.pointers());

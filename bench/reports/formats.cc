@@ -8,7 +8,7 @@
 #include "bench/reports/report_verdicts.h"
 #include "bench/verdicts/verdict_json.h"
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/require_known.h"
 
 namespace collbench {
 namespace {
@@ -60,6 +60,12 @@ const ReportFormat formats[] = {
 
 std::span<const ReportFormat> report_formats() { return formats; }
 
+std::vector<std::string> report_format_names() {
+  std::vector<std::string> names;
+  for (const ReportFormat& format : formats) names.emplace_back(format.name);
+  return names;
+}
+
 std::vector<std::string> record_format_names() {
   std::vector<std::string> names;
   for (const ReportFormat& format : formats) {
@@ -68,14 +74,9 @@ std::vector<std::string> record_format_names() {
   return names;
 }
 
-const ReportFormat& report_format(std::string_view label, std::string_view name) {
-  const auto found = std::find_if(std::begin(formats), std::end(formats),
-                                  [&](const ReportFormat& format) { return format.name == name; });
-  if (found != std::end(formats)) return *found;
-  std::vector<std::string> names;
-  for (const ReportFormat& known : formats) names.emplace_back(known.name);
-  throw InvalidArgument(fmt::format("{}: unknown '{}'.{} Known are {}", label, name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+const ReportFormat& report_format(const std::string& label, std::string_view name) {
+  require_known(label, name, report_format_names());
+  return *std::ranges::find(formats, name, &ReportFormat::name);
 }
 
 }  // namespace collbench

@@ -35,11 +35,12 @@ struct ReportFormat {
 /// All formats, in the order in which help lists them.
 std::span<const ReportFormat> report_formats();
 
-/// The names of the formats that show records one by one: what `run --format` takes.
+/// The names of all formats, and of those that show records one by one: what `run --format` takes.
+std::vector<std::string> report_format_names();
 std::vector<std::string> record_format_names();
 
 /// Throws InvalidArgument, naming the nearest, for a name that is of no format. `label` is the
 /// option that gave it.
-const ReportFormat& report_format(std::string_view label, std::string_view name);
+const ReportFormat& report_format(const std::string& label, std::string_view name);
 
 }  // namespace collbench
