@@ -62,11 +62,6 @@ Seconds since_start() {
   return std::chrono::steady_clock::now() - begin;
 }
 
-std::string revision_of(const Environment& environment) {
-  const auto found = environment.find("git_revision");
-  return found == environment.end() ? "unknown" : found->second;
-}
-
 int ab(const Settings& settings) {
   AbPlan plan;
   plan.rule = gate_rule_of(settings);
@@ -91,8 +86,8 @@ int ab(const Settings& settings) {
   watch_interrupts();
   Comparison comparison = run_ab(plan);
   progress.clear();
-  comparison.title =
-      fmt::format("{} against {}", revision_of(comparison.head), revision_of(comparison.base));
+  comparison.title = fmt::format("{} against {}", value_of(comparison.head, "git_revision"),
+                                 value_of(comparison.base, "git_revision"));
   return show_comparison(std::move(comparison), settings);
 }
 

@@ -16,7 +16,6 @@ namespace {
 /// One command for the script: the words that reach it, and what may follow them.
 struct Node {
   std::string path;  // "" for the root, "algos show"
-  std::string help;
   std::vector<const CLI::App*> commands;
   std::vector<const CLI::Option*> options;
 };
@@ -24,7 +23,7 @@ struct Node {
 void walk(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   const auto commands =
       app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-  nodes.push_back({path, app.get_description(), commands, app.get_options()});
+  nodes.push_back({path, commands, app.get_options()});
   for (const CLI::App* command : commands) {
     walk(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), nodes);
   }

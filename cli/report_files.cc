@@ -17,25 +17,6 @@
 namespace collbench {
 namespace {
 
-/// Every record through a reporter, as a run would have shown them.
-void play(Reporter& reporter, const ReportInputs& inputs) {
-  const std::vector<Record> records = inputs.records();
-  Environment environment;
-  if (!inputs.sources.empty()) environment = inputs.sources.front().file.environment;
-  std::vector<Case> cases;
-  RunSummary summary;
-  for (const Record& record : records) {
-    cases.push_back(record.point);
-    ++summary.planned;
-    ++(record.skipped.empty() ? summary.measured : summary.skipped);
-    summary.wrong += is_right(record) ? 0 : 1;
-  }
-  require(!cases.empty(), "there are no records to show");
-  reporter.begin(environment, cases);
-  for (const Record& record : records) reporter.record(record);
-  reporter.end(summary);
-}
-
 /// Sampling is not in records: what nccl-tests' heading says of it is taken from the first one.
 Sampling sampling_of(const ReportInputs& inputs) {
   Sampling sampling;
@@ -63,10 +44,11 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
                    FormatOptions options) {
   options.sampling = sampling_of(inputs);
-  if (format.name != "markdown") return play(*format.records(out, options), inputs);
-  std::ostringstream text;  // a comment on a pull request has a limit
-  play(*format.records(text, options), inputs);
-  out << fitted_markdown(text.str(), most_comment_bytes);
+  std::ostringstream text;
+  const std::unique_ptr<Reporter> reporter = format.records(text, options);
+  show_records({reporter.get()}, inputs.sources.front().file.environment, inputs.records());
+  // A comment on a pull request has a limit.
+  out << (format.name == "markdown" ? fitted_markdown(text.str(), most_comment_bytes) : text.str());
 }
 
 void write_format(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
@@ -104,12 +86,11 @@ void annotate(const ReportInputs& inputs) {
 void write_plot(const std::string& path, const std::vector<Record>& records) {
   if (path.ends_with(".gp")) {
     const std::string picture = path.substr(0, path.size() - 3) + ".svg";
-    write_output(
-        path, [&](std::ostream& out) { write_gnuplot(out, records, PlotTerminal::svg, picture); });
+    write_output(path, [&](std::ostream& out) { write_gnuplot(out, records, picture); });
     return;
   }
   std::ostringstream script;
-  write_gnuplot(script, records, plot_terminal(path), path);
+  write_gnuplot(script, records, path);
   std::cout.flush();
   std::FILE* gnuplot = popen("command -v gnuplot >/dev/null || exit 127; exec gnuplot", "w");
   if (gnuplot == nullptr) throw Error("could not start a shell for gnuplot");

@@ -10,8 +10,8 @@
 #include "bench/reports/replay_files.h"
 #include "bench/verdicts/history.h"
 #include "bench/verdicts/verdict_json.h"
-#include "cli/config_file.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -43,20 +43,6 @@ void add_links(const Replay& links, std::vector<Replay>& replays) {
   } else {
     replays.push_back(links);
   }
-}
-
-HistorySeries series_of(const StoredSeries& stored) {
-  HistorySeries series{stored.name, {}, {}};
-  const bool exact = !stored.points.empty() && stored.points.front().exact;
-  const double scale = exact ? 1 / stored.points.front().value : 1;
-  for (const StoredPoint& point : stored.points) {
-    series.points.push_back({point.job.revision, point.job.when, point.value * scale,
-                             point.low * scale, point.high * scale});
-  }
-  for (const ChangePoint& change : stored.changes) {
-    series.changes.push_back({change.at, percent_text(change.after / change.before)});
-  }
-  return series;
 }
 
 }  // namespace
@@ -98,13 +84,13 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
   return inputs;
 }
 
-std::vector<HistorySeries> read_history(const std::string& path) {
+std::vector<StoredSeries> read_history(const std::string& path) {
   // Opening makes a file that is not there; a report only reads.
   if (!std::filesystem::exists(path)) throw Unavailable(fmt::format("cannot read '{}'", path));
   const History history(path);
-  std::vector<HistorySeries> all;
+  std::vector<StoredSeries> all;
   for (const std::string& name : history.cases()) {
-    all.push_back(series_of(history.series(name, ChangeRule{})));
+    all.push_back(history.series(name, ChangeRule{}));
   }
   return all;
 }

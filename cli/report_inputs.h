@@ -15,7 +15,7 @@ struct ReportInputs {
   std::string title = "collbench report";
   std::vector<ReportSource> sources;
   std::optional<Comparison> comparison;
-  std::vector<HistorySeries> history;
+  std::vector<StoredSeries> history;
   std::vector<Replay> replays;
 
   /// The records of all files, in their order.
@@ -27,9 +27,9 @@ struct ReportInputs {
 /// comparison.
 ReportInputs read_report_inputs(const std::vector<std::string>& files);
 
-/// Every case of a history that `collbench history` keeps, with its change points. Exact cases are
-/// shown as ratios to their first point. Throws as History does.
-std::vector<HistorySeries> read_history(const std::string& path);
+/// Every case of a history that `collbench history` keeps, with its change points. Throws as
+/// History does.
+std::vector<StoredSeries> read_history(const std::string& path);
 
 /// Keeps the records whose cases match a filter of bench/measure/case_filter.h.
 void keep_matching(ReportInputs& inputs, const std::string& filter);

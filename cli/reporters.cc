@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "bench/reports/columns.h"
-#include "cli/config_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/require_known.h"
+#include "core/text_file.h"
 
 namespace collbench {
 
@@ -86,11 +86,32 @@ std::ostream& ReporterSet::open(const std::string& path) {
   return *files_.back().second;
 }
 
-std::string command_line() {
-  std::string text = read_text_file("/proc/self/cmdline");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
+void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
+                  const std::vector<Record>& records) {
+  require(!records.empty(), "there are no records to show");
+  std::vector<Case> cases;
+  RunSummary summary;
+  for (const Record& record : records) {
+    cases.push_back(record.point);
+    ++summary.planned;
+    ++(record.skipped.empty() ? summary.measured : summary.skipped);
+    summary.wrong += is_right(record) ? 0 : 1;
+  }
+  for (Reporter* reporter : reporters) {
+    reporter->begin(environment, cases);
+    for (const Record& record : records) reporter->record(record);
+    reporter->end(summary);
+  }
+}
+
+Environment run_environment(const Settings& settings) {
+  Environment environment = collect_environment();
+  std::string command = read_text_file("/proc/self/cmdline");
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  environment["command"] = command;
+  environment["seed"] = settings.text("seed");
+  return environment;
 }
 
 }  // namespace collbench

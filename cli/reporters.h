@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/records/environment.h"
 #include "bench/reports/formats.h"
 #include "cli/settings.h"
 
@@ -43,7 +44,12 @@ class ReporterSet {
   std::vector<std::unique_ptr<Reporter>> reporters_;
 };
 
-/// The command line as it was typed, words separated by blanks.
-std::string command_line();
+/// Shows records that are there already, as the run that made them would have. Throws
+/// InvalidArgument if there are none.
+void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
+                  const std::vector<Record>& records);
+
+/// The environment of this process with the command line as it was typed and the seed.
+Environment run_environment(const Settings& settings);
 
 }  // namespace collbench

@@ -141,9 +141,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   RunPlan plan = plan_of(settings, std::move(cases), progress);
   if (settings.flag("dry-run")) return prove_runnable(plan);
   if (!worker) require_back_ends(plan);  // else its team says so to all workers
-  Environment environment = collect_environment();
-  environment["command"] = command_line();
-  environment["seed"] = settings.text("seed");
+  Environment environment = run_environment(settings);
   const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& point) {
     return find_backend(point.backend).on_gpus;
   });

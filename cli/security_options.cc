@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/config_file.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {

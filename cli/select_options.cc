@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/require_known.h"
+#include "core/text_file.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"

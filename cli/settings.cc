@@ -15,6 +15,7 @@
 #include "core/parse.h"
 #include "core/require_known.h"
 #include "core/suggest.h"
+#include "core/text_file.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {

@@ -117,7 +117,6 @@ class Settings {
   std::vector<std::string> provenance() const;
 
  private:
-  void take_flags(const CLI::App& app);
   void take_environment();
   void take_files(const std::vector<ConfigLayer>& layers);
   void take(std::string_view name, const std::string& value, std::string source, int priority);

@@ -94,18 +94,15 @@ void show(const Settings& settings, const Environment& environment, const std::v
           const std::vector<Record>& records) {
   const Outputs outputs = outputs_of(settings, record_format_names());
   if (outputs.console.empty() && outputs.files.empty()) return;
-  ReporterSet reporters(outputs, Sampling{});
-  RunSummary summary;
-  summary.planned = static_cast<int>(cases.size());
-  for (Reporter* reporter : reporters.pointers()) reporter->begin(environment, cases);
+  std::vector<Record> ordered;
   for (const Case& point : cases) {
     for (const Record& record : records) {
-      if (to_json(record.point) != to_json(point)) continue;
-      ++summary.measured;
-      for (Reporter* reporter : reporters.pointers()) reporter->record(record);
+      if (to_json(record.point) == to_json(point)) ordered.push_back(record);
     }
   }
-  for (Reporter* reporter : reporters.pointers()) reporter->end(summary);
+  if (ordered.empty()) return;
+  ReporterSet reporters(outputs, Sampling{});
+  show_records(reporters.pointers(), environment, ordered);
   reporters.close();
 }
 
@@ -189,8 +186,7 @@ int sweep(const Settings& settings) {
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("out"), shard);
   const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
-  Environment environment = collect_environment();
-  environment["command"] = command_line();
+  const Environment environment = run_environment(settings);
   SweepFile file(path, environment, settings.flag("fresh"));
   std::vector<Case> missing;
   for (const Case& point : cases) {

@@ -7,8 +7,8 @@
 #include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
+#include "bench/records/case_fields.h"
 #include "core/error.h"
-#include "transports/world/agreement.h"
 
 namespace collbench {
 namespace {
@@ -20,25 +20,12 @@ constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
 
 std::vector<NamedValue> agreed_values(const Case& point, const Sampling& sampling) {
-  const auto yes_no = [](bool value) { return std::string(value ? "yes" : "no"); };
-  return {{"algorithm", point.algorithm},
-          {"back end", point.backend},
-          {"workers", std::to_string(point.workers)},
-          {"size", to_string(point.bytes)},
-          {"data type", std::string(to_string(point.type))},
-          {"operator", std::string(to_string(point.op))},
-          {"in place", yes_no(point.in_place)},
-          {"buffers", std::string(to_string(point.buffers))},
-          {"transport", point.transport},
-          {"devices", point.devices},
-          {"checksum", yes_no(point.checksum)},
-          {"injected faults", point.inject},
-          {"iterations", std::to_string(sampling.iterations)},
-          {"warm-up", std::to_string(sampling.warmup)},
-          {"interval", std::to_string(sampling.target_interval)},
-          {"time", to_string(sampling.max_time)},
-          {"check", yes_no(sampling.check)},
-          {"seed", std::to_string(sampling.seed)}};
+  std::vector<NamedValue> values;
+  for (const CaseField<Case>& field : case_fields()) {
+    values.emplace_back(field.name, field_text(field, point));
+  }
+  for (const NamedValue& value : named_values(sampling)) values.push_back(value);
+  return values;
 }
 
 class Sampler {
@@ -243,6 +230,15 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
     measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
     measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
   }
+}
+
+std::vector<NamedValue> named_values(const Sampling& sampling) {
+  return {{"iterations", std::to_string(sampling.iterations)},
+          {"warm-up", std::to_string(sampling.warmup)},
+          {"target interval", std::to_string(sampling.target_interval)},
+          {"time per case", to_string(sampling.max_time)},
+          {"check", sampling.check ? "yes" : "no"},
+          {"seed", std::to_string(sampling.seed)}};
 }
 
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "bench/measure/user_buffers.h"
 #include "bench/records/case.h"
 #include "bench/records/record.h"
 #include "transports/communicator.h"
+#include "transports/world/agreement.h"
 #include "transports/world/rendezvous.h"
 
 namespace collbench {
@@ -22,6 +24,9 @@ namespace collbench {
 using NanosecondClock = std::function<std::int64_t()>;
 /// CLOCK_MONOTONIC, which all threads and processes of a machine share.
 std::int64_t monotonic_ns();
+
+/// What ranks have to agree on before they measure.
+std::vector<NamedValue> named_values(const Sampling& sampling);
 
 /// Runs this rank's part and returns the same measurement on every rank, except `played`, which is
 /// this rank's description, and without load warnings. Every rank calls it with equal arguments.

@@ -9,6 +9,8 @@
 
 #include "bench/measure/load_watch.h"
 #include "bench/measure/measure_case.h"
+#include "bench/measure/sampler.h"
+#include "bench/records/case_fields.h"
 #include "core/available_memory.h"
 #include "core/version.h"
 #include "transports/world/agreement.h"
@@ -16,44 +18,29 @@
 namespace collbench {
 namespace {
 
-/// The different values of a property of cases, in their order: "f32" or "1 KiB, 4 KiB".
-template <typename Property>
-std::string values_of(std::span<const Case> cases, Property property) {
+/// The different values of a field, in the order of the cases: "f32" or "1 KiB, 4 KiB".
+std::string values_of(std::span<const Case> cases, const CaseField<Case>& field) {
   constexpr std::size_t most_told = 8;
   std::vector<std::string> values;
   for (const Case& point : cases) {
-    const std::string value(property(point));
+    const std::string value = field_text(field, point);
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   if (values.size() <= most_told) return fmt::format("{}", fmt::join(values, ", "));
   return fmt::format("{} to {} ({} of them)", values.front(), values.back(), values.size());
 }
 
-std::string yes_no(bool value) { return value ? "yes" : "no"; }
-
 std::vector<NamedValue> plan_values(std::span<const Case> cases, const Sampling& sampling,
                                     int cycles) {
-  return {
-      {"version", std::string(collbench_version())},
-      {"algorithms", values_of(cases, [](const Case& c) { return c.algorithm; })},
-      {"sizes", values_of(cases, [](const Case& c) { return to_string(c.bytes); })},
-      {"data type", values_of(cases, [](const Case& c) { return to_string(c.type); })},
-      {"operator", values_of(cases, [](const Case& c) { return to_string(c.op); })},
-      {"in place", values_of(cases, [](const Case& c) { return yes_no(c.in_place); })},
-      {"buffers", values_of(cases, [](const Case& c) { return to_string(c.buffers); })},
-      {"transport", values_of(cases, [](const Case& c) { return c.transport; })},
-      {"checksum", values_of(cases, [](const Case& c) { return yes_no(c.checksum); })},
-      {"injected faults", values_of(cases, [](const Case& c) { return c.inject; })},
-      {"iterations", std::to_string(sampling.iterations)},
-      {"warm-up", std::to_string(sampling.warmup)},
-      {"target interval", std::to_string(sampling.target_interval)},
-      {"time per case", to_string(sampling.max_time)},
-      {"trial of auto", to_string(sampling.trial)},
-      {"check", yes_no(sampling.check)},
-      {"seed", std::to_string(sampling.seed)},
-      {"cycles", std::to_string(cycles)},
-      {"number of cases", std::to_string(cases.size())},
-  };
+  std::vector<NamedValue> values = {{"version", std::string(collbench_version())}};
+  for (const CaseField<Case>& field : case_fields()) {
+    values.emplace_back(field.name, values_of(cases, field));
+  }
+  for (const NamedValue& value : named_values(sampling)) values.push_back(value);
+  values.emplace_back("trial of auto", to_string(sampling.trial));
+  values.emplace_back("cycles", std::to_string(cycles));
+  values.emplace_back("number of cases", std::to_string(cases.size()));
+  return values;
 }
 
 /// Teams of a back end whose ranks are bound to an algorithm: one for each.

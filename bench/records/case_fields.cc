@@ -1,6 +1,24 @@
 #include "bench/records/case_fields.h"
 
 namespace collbench {
+namespace {
+
+std::string in_words(bool value) { return value ? "yes" : "no"; }
+std::string in_words(const std::string& value) { return value; }
+template <class Number>
+requires std::is_integral_v<Number> std::string in_words(Number value) {
+  return std::to_string(value);
+}
+template <class Named>
+std::string in_words(Named value) {
+  return std::string(to_string(value));
+}
+
+}  // namespace
+
+std::string field_text(const CaseField<Case>& field, const Case& point) {
+  return std::visit([&](auto member) { return in_words(point.*member); }, field.member);
+}
 
 std::span<const CaseField<Case>> case_fields() {
   static const CaseField<Case> fields[] = {

@@ -30,4 +30,7 @@ struct CaseField {
 std::span<const CaseField<Case>> case_fields();
 std::span<const CaseField<Simulated>> simulated_fields();
 
+/// A value in words: "yes", "1 MiB", "shm".
+std::string field_text(const CaseField<Case>& field, const Case& point);
+
 }  // namespace collbench

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
