@@ -1,6 +1,7 @@
 // `collbench ab --base BIN --head BIN -- ARGS`: two versions measured in turn, and the verdict.
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,23 +13,25 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
-struct AbOptions {
-  std::string base;
-  std::string head;
-  std::vector<std::string> arguments;
-  std::string rounds = "10";
-  std::string confirm_rounds = "40";
-  std::string budget = "10min";
-  std::string seed = "1";
-  std::string progress = "auto";
-  std::string keep;
-  bool no_noise_arm = false;
-  GateOptions gate;
+constexpr const char* ab_group = "Measuring";
+
+constexpr OptionRow ab_rows[] = {
+    {arguments_group, "ARGS", "", "-- ARGS", "",
+     "after --: what to measure, as `run` takes it; 50 ms per case unless it says"},
+    {ab_group, "base", "", "BIN", "", "the collbench to compare with", Presence::required},
+    {ab_group, "head", "", "BIN", "", "the collbench to judge", Presence::required},
+    {ab_group, "rounds", "", "N", "10", "screening rounds, each of fresh processes"},
+    {ab_group, "confirm-rounds", "", "N", "40",
+     "fresh rounds of a suspect at most; 0: screening decides"},
+    {ab_group, "budget", "", "TIME", "10min", "all in all; a round that would end later is left"},
+    {ab_group, "seed", "", "N", "1", "of the order of arms and cases"},
+    {ab_group, "keep", "", "DIR", "", "keep the records of all rounds there"},
+    {ab_group, "progress", "", "WHEN", "auto", "auto, on, off"},
+    {ab_group, "no-self-check", "", "", "", "leave out base against itself"},
 };
 
 /// The records of all rounds as files, so that `compare` can look at them again.
@@ -59,27 +62,21 @@ Seconds since_start() {
   return std::chrono::steady_clock::now() - begin;
 }
 
-std::string revision_of(const Environment& environment) {
-  const auto found = environment.find("git_revision");
-  return found == environment.end() ? "unknown" : found->second;
-}
-
-int ab(const AbOptions& options) {
+int ab(const Settings& settings) {
   AbPlan plan;
-  plan.rule = gate_rule_of(options.gate);
-  plan.rounds = static_cast<int>(parse_count("--rounds", options.rounds, 1, 10'000));
-  plan.confirm_rounds =
-      static_cast<int>(parse_count("--confirm-rounds", options.confirm_rounds, 0, 10'000));
-  plan.budget = parse_positive_duration("--budget", options.budget);
-  plan.seed = static_cast<std::uint64_t>(
-      parse_count("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()));
-  plan.noise_arm = !options.no_noise_arm;
+  plan.rule = gate_rule_of(settings);
+  plan.rounds = settings.count("rounds", 1, 10'000);
+  plan.confirm_rounds = settings.count("confirm-rounds", 0, 10'000);
+  plan.budget = settings.duration("budget");
+  plan.seed = settings.seed();
+  plan.noise_arm = !settings.flag("no-self-check");
   plan.now = since_start;
   plan.stop_requested = interrupted_by;
-  ProgressLine progress(use_progress(options.progress));
+  ProgressLine progress(use_progress(settings.text("progress")));
   plan.on_progress = [&](const std::string& text) { progress.show(text); };
-  KeptRecords kept(options.keep);
-  AbRunner runner({options.base, options.head, options.arguments, Seconds{600}, plan.seed},
+  KeptRecords kept(settings.text("keep"));
+  AbRunner runner({settings.text("base"), settings.text("head"), settings.words("ARGS"),
+                   Seconds{600}, plan.seed},
                   interrupted_by);
   plan.measure = [&](const AbTask& task) {
     std::optional<RecordFile> file = runner.measure(task);
@@ -89,44 +86,21 @@ int ab(const AbOptions& options) {
   watch_interrupts();
   Comparison comparison = run_ab(plan);
   progress.clear();
-  comparison.title =
-      options.gate.title.empty()
-          ? fmt::format("{} against {}", revision_of(comparison.head), revision_of(comparison.base))
-          : options.gate.title;
-  return show_comparison(comparison, options.gate);
+  comparison.title = fmt::format("{} against {}", value_of(comparison.head, "git_revision"),
+                                 value_of(comparison.base, "git_revision"));
+  return show_comparison(std::move(comparison), settings);
 }
 
-void declare_measuring(CLI::App& command, AbOptions& options) {
-  const auto add = [&](const char* name, std::string& value, const char* metavar, const char* help,
-                       Presence presence = Presence::optional) {
-    add_option(command, value, name, metavar, help, "Measuring", presence);
-  };
-  add("--base", options.base, "BIN", "the collbench to compare with", Presence::required);
-  add("--head", options.head, "BIN", "the collbench to judge", Presence::required);
-  add("--rounds", options.rounds, "N", "screening rounds, each of fresh processes (10)");
-  add("--confirm-rounds", options.confirm_rounds, "N",
-      "fresh rounds of a suspect at most (40); 0: screening decides");
-  add("--budget", options.budget, "TIME",
-      "all in all; a round that would end later is left (10min)");
-  add("--seed", options.seed, "N", "of the order of arms and cases (1)");
-  add("--keep", options.keep, "DIR", "keep the records of all rounds there");
-  add("--progress", options.progress, "WHEN", "auto, on, off");
-  add_switch(command, options.no_noise_arm, "--no-self-check", "leave out base against itself",
-             "Measuring");
+std::span<const OptionRow> ab_option_rows() {
+  static const std::vector<OptionRow> rows = concatenated({ab_rows, gate_option_rows()});
+  return rows;
 }
 
 }  // namespace
 
 void add_ab(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<AbOptions>();
-  CLI::App& command =
-      add_command(app, "ab", "measure two builds in turn and say whether one is slower", action,
-                  [options] { return ab(*options); });
-  add_argument(command, options->arguments, "-- ARGS",
-               "after --: what to measure, as `run` takes it; 50 ms per case unless it says",
-               Presence::optional);
-  declare_measuring(command, *options);
-  declare_gate_options(command, options->gate);
+  add_command(app, "ab", "measure two builds in turn and say whether one is slower",
+              ab_option_rows(), action, ab);
 }
 
 }  // namespace collbench

@@ -1,6 +1,5 @@
 // `collbench algos`: what the algorithms are, what they do step by step, and the proof that they
 // work.
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -14,13 +13,11 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
-#include "core/parse.h"
-#include "core/suggest.h"
 
 namespace collbench {
 namespace {
 
-int list_algorithms() {
+int list_algorithms(const Settings& /*settings*/) {
   std::size_t width = 0;
   for (const AlgorithmInfo& info : algorithms()) width = std::max(width, info.name.size());
   for (const AlgorithmInfo& info : algorithms()) {
@@ -92,18 +89,14 @@ void print_markdown(const Schedule& schedule) {
   }
 }
 
-int show_algorithm(const std::string& text, const std::string& workers, const std::string& format,
-                   const std::string& bytes) {
-  const std::vector<std::string> formats = {"table", "msccl", "goal", "markdown"};
-  require(std::find(formats.begin(), formats.end(), format) != formats.end(),
-          fmt::format("--format: unknown '{}'.{} Known are {}", format,
-                      did_you_mean(format, formats), fmt::join(formats, ", ")));
-  const int ranks = static_cast<int>(parse_count("--workers", workers, 1, 65'536));
-  const AlgorithmSpec spec = parse_algorithm_spec(text);
+int show_algorithm(const Settings& settings) {
+  const std::string& format = settings.one_of("format", {"table", "msccl", "goal", "markdown"});
+  const int ranks = settings.count("workers", 1, 65'536);
+  const AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
   const AlgorithmInfo& info = find_algorithm(spec.name);
   const Schedule schedule = make_schedule(spec, ranks);
   if (format == "msccl") std::cout << to_msccl_xml(schedule);
-  if (format == "goal") std::cout << to_goal(schedule, parse_size_option("--bytes", bytes));
+  if (format == "goal") std::cout << to_goal(schedule, settings.size("bytes"));
   if (format == "markdown") print_markdown(schedule);
   if (format != "table") return exit_ok;
   print_description(info, spec, schedule);
@@ -142,8 +135,9 @@ Proof prove(const AlgorithmSpec& spec, const std::vector<int>& counts) {
   return proof;
 }
 
-int verify_algorithms(const std::string& name, const std::string& workers) {
-  const std::vector<int> counts = parse_worker_counts("--workers", workers);
+int verify_algorithms(const Settings& settings) {
+  const std::string& name = settings.text("NAME");
+  const std::vector<int> counts = settings.worker_counts("workers");
   std::vector<AlgorithmSpec> specs;
   if (name.empty()) {
     for (const AlgorithmInfo& info : algorithms()) specs.push_back({std::string(info.name), {}});
@@ -172,38 +166,29 @@ int verify_algorithms(const std::string& name, const std::string& workers) {
   return exit_ok;
 }
 
+constexpr OptionRow show_algorithm_rows[] = {
+    {arguments_group, "NAME", "", "NAME", "", "the algorithm, with options as in ring:segments=2",
+     Presence::required},
+    {options_group, "workers", "W", "N", "4", "number of workers"},
+    {options_group, "format", "", "NAME", "table", "table, msccl, goal or markdown"},
+    {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},
+};
+
+constexpr OptionRow verify_rows[] = {
+    {arguments_group, "NAME", "", "NAME", "", "one algorithm; all by default"},
+    {options_group, "workers", "W", "N[,..]", "1:64", "worker counts"},
+};
+
 }  // namespace
 
 void add_algos(CLI::App& app, Action& action) {
-  struct Values {
-    std::string name;
-    std::string workers = "4";
-    std::string format = "table";
-    std::string bytes = "1M";
-    std::string verify_name;
-    std::string verify_workers = "1:64";
-  };
-  const auto values = std::make_shared<Values>();
   CLI::App& algos =
-      add_command(app, "algos", "list, show and prove the algorithms", action, list_algorithms);
-  add_command(algos, "list", "name, constraints and cost of each", action, list_algorithms);
-
-  CLI::App& show =
-      add_command(algos, "show", "what every rank does in every round", action, [values] {
-        return show_algorithm(values->name, values->workers, values->format, values->bytes);
-      });
-  add_argument(show, values->name, "NAME", "the algorithm, with options as in ring:segments=2",
-               Presence::required);
-  add_option(show, values->workers, "-W,--workers", "N", "number of workers [4]");
-  add_option(show, values->format, "--format", "NAME", "table, msccl, goal or markdown [table]");
-  add_option(show, values->bytes, "--bytes", "SIZE", "goal: size of the vector [1M]");
-
-  CLI::App& verify = add_command(
-      algos, "verify", "prove that they are all-reduces", action,
-      [values] { return verify_algorithms(values->verify_name, values->verify_workers); });
-  add_argument(verify, values->verify_name, "NAME", "one algorithm; all by default",
-               Presence::optional);
-  add_option(verify, values->verify_workers, "-W,--workers", "N[,..]", "worker counts [1:64]");
+      add_command(app, "algos", "list, show and prove the algorithms", {}, action, list_algorithms);
+  add_command(algos, "list", "name, constraints and cost of each", {}, action, list_algorithms);
+  add_command(algos, "show", "what every rank does in every round", show_algorithm_rows, action,
+              show_algorithm);
+  add_command(algos, "verify", "prove that they are all-reduces", verify_rows, action,
+              verify_algorithms);
 }
 
 }  // namespace collbench

@@ -1,7 +1,6 @@
 // `collbench calibrate`: a machine description from measured times.
 #include <iostream>
 #include <map>
-#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,18 +13,24 @@
 #include "cli/interrupt.h"
 #include "cli/measured_files.h"
 #include "cli/output_file.h"
+#include "cli/terminal.h"
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
 
 namespace collbench {
 namespace {
 
-struct CalibrateValues {
-  std::vector<std::string> files;
-  std::string out;
-  std::string summary = "fitted to measurements";
-  std::string backend = "shm";
-  bool local = false;
+constexpr OptionRow calibrate_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "",
+     "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
+     "JSON, CSV, records of collbench; or folders of them. What a table does not say "
+     "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi"},
+    {options_group, "out", "o", "FILE", "",
+     "write the description here ('-': standard output); simulate, select and validate read it"},
+    {options_group, "summary", "", "TEXT", "fitted to measurements", "its summary line"},
+    {options_group, "local", "", "", "",
+     "measure this host (less than a minute) instead of reading files"},
+    {options_group, "backend", "", "NAME", "shm", "of --local: shm or grpc"},
 };
 
 /// Cases of every algorithm that runs anywhere, over sizes from latency to bandwidth; about ten
@@ -140,16 +145,19 @@ void print_errors(const char* what, const std::vector<HeldOut>& held) {
   line("all, from 1 KiB", held);
 }
 
-int calibrate(const CalibrateValues& values) {
-  require(values.local != !values.files.empty(),
-          values.local ? "calibrate: --local measures this host; it takes no FILE"
-                       : "calibrate: name files of measurements, or --local");
-  const std::vector<MeasuredTable> tables =
-      values.local ? std::vector{measure_here(values.backend)} : read_measured_files(values.files);
+int calibrate(const Settings& settings) {
+  const bool local = settings.flag("local");
+  const std::string& out = settings.text("out");
+  require(local != settings.given("FILE"),
+          local ? "calibrate: --local measures this host; it takes no FILE"
+                : "calibrate: name files of measurements, or --local");
+  const std::vector<MeasuredTable> tables = local
+                                                ? std::vector{measure_here(settings.text("backend"))}
+                                                : read_measured_files(settings.words("FILE"));
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
   std::vector<std::string> notes = calibration.notes();
-  if (values.out != "-") {
+  if (out != "-") {
     const FittedMachine machine = fit_machine(calibration);
     print_machine(machine);
     print_models(calibration);
@@ -158,37 +166,24 @@ int calibrate(const CalibrateValues& values) {
     print_errors("held out by size", leave_one_size_out(rows));
     for (const std::string& note : notes) std::cout << "note: " << note << '\n';
   }
-  if (values.out.empty()) return exit_ok;
+  if (out.empty()) return exit_ok;
   std::set<std::string> sources;
   for (const MeasuredTable& table : tables) {
     sources.insert(table.source.empty() ? table.name : table.source);
   }
-  write_output(values.out, [&](std::ostream& out) {
-    out << to_toml(calibration, values.summary, fmt::format("{}", fmt::join(sources, "; ")));
+  write_output(out, [&](std::ostream& file) {
+    file << to_toml(calibration, settings.text("summary"),
+                    fmt::format("{}", fmt::join(sources, "; ")));
   });
-  if (values.out != "-") std::cout << fmt::format("\nwrote {}\n", values.out);
+  if (out != "-") std::cout << fmt::format("\nwrote {}\n", out);
   return exit_ok;
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<CalibrateValues>();
-  CLI::App& command =
-      add_command(app, "calibrate", "fit a machine to measured times, and say how well it predicts",
-                  action, [values] { return calibrate(*values); });
-  add_argument(command, values->files, "FILE...",
-               "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
-               "JSON, CSV, records of collbench; or folders of them. What a table does not say "
-               "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi",
-               Presence::optional);
-  add_option(command, values->out, "-o,--out", "FILE",
-             "write the description here ('-': standard output); simulate, select and validate "
-             "read it");
-  add_option(command, values->summary, "--summary", "TEXT", "its summary line");
-  add_switch(command, values->local, "--local",
-             "measure this host (less than a minute) instead of reading files");
-  add_option(command, values->backend, "--backend", "NAME", "of --local: shm or grpc [shm]");
+  add_command(app, "calibrate", "fit a machine to measured times, and say how well it predicts",
+              calibrate_rows, action, calibrate);
 }
 
 }  // namespace collbench

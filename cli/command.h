@@ -19,26 +19,10 @@ using Action = std::function<int()>;
 /// Declare one command each below `app` and set `action` when it is chosen. add_run also declares
 /// the options of `run` on `app` itself, because a bare `collbench` runs, and sets `action` at
 /// once.
-void add_run(CLI::App& app, Action& action);
-void add_simulate(CLI::App& app, Action& action);
-void add_sweep(CLI::App& app, Action& action);
-void add_train(CLI::App& app, Action& action);
-void add_select(CLI::App& app, Action& action);
-void add_merge(CLI::App& app, Action& action);
-void add_ab(CLI::App& app, Action& action);
-void add_compare(CLI::App& app, Action& action);
-void add_history(CLI::App& app, Action& action);
-void add_report(CLI::App& app, Action& action);
-void add_launch(CLI::App& app, Action& action);
-void add_calibrate(CLI::App& app, Action& action);
-void add_regret(CLI::App& app, Action& action);
-void add_validate(CLI::App& app, Action& action);
-void add_algos(CLI::App& app, Action& action);
-void add_topo(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_completion(CLI::App& app, Action& action);
-void add_help(CLI::App& app, Action& action);
-void add_version(CLI::App& app, Action& action);
+using AddCommand = void(CLI::App& app, Action& action);
+AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, add_ab, add_compare,
+    add_history, add_report, add_launch, add_calibrate, add_regret, add_validate, add_algos,
+    add_topo, add_doctor, add_completion, add_help, add_version;
 
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
 std::string help_text(const CLI::App& app);

@@ -1,52 +1,47 @@
 // `collbench compare BASE HEAD`: verdicts on stored records.
 #include "bench/verdicts/compare.h"
 
-#include <memory>
-
 #include <fmt/format.h>
 
 #include "bench/records/record_file.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
-#include "core/error.h"
 
 namespace collbench {
 namespace {
 
-struct CompareOptions {
-  std::string base;
-  std::string head;
-  bool any_machine = false;
-  GateOptions gate;
+constexpr OptionRow compare_rows[] = {
+    {arguments_group, "BASE", "", "BASE", "", "records of the version to compare with",
+     Presence::required},
+    {arguments_group, "HEAD", "", "HEAD", "", "records of the version to judge",
+     Presence::required},
+    {verdicts_group, "allow-env-mismatch", "", "", "",
+     "verdicts on times of different machines too"},
 };
 
-int compare(const CompareOptions& options) {
-  const GateRule rule = gate_rule_of(options.gate);
-  const RecordFile base = read_records(options.base);
-  const RecordFile head = read_records(options.head);
-  require_sound(base, options.base);
-  require_sound(head, options.head);
-  Comparison comparison = compare_files(base, head, rule, options.any_machine);
-  comparison.title = options.gate.title.empty()
-                         ? fmt::format("{} against {}", options.head, options.base)
-                         : options.gate.title;
-  return show_comparison(comparison, options.gate);
+int compare(const Settings& settings) {
+  const GateRule rule = gate_rule_of(settings);
+  const std::string& base_file = settings.text("BASE");
+  const std::string& head_file = settings.text("HEAD");
+  const RecordFile base = read_records(base_file);
+  const RecordFile head = read_records(head_file);
+  require_sound(base, base_file);
+  require_sound(head, head_file);
+  Comparison comparison = compare_files(base, head, rule, settings.flag("allow-env-mismatch"));
+  comparison.title = fmt::format("{} against {}", head_file, base_file);
+  return show_comparison(std::move(comparison), settings);
+}
+
+std::span<const OptionRow> compare_option_rows() {
+  static const std::vector<OptionRow> rows = concatenated({compare_rows, gate_option_rows()});
+  return rows;
 }
 
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<CompareOptions>();
-  CLI::App& command =
-      add_command(app, "compare", "verdicts on two files of records: what is slower, faster",
-                  action, [options] { return compare(*options); });
-  add_argument(command, options->base, "BASE", "records of the version to compare with",
-               Presence::required);
-  add_argument(command, options->head, "HEAD", "records of the version to judge",
-               Presence::required);
-  add_switch(command, options->any_machine, "--allow-env-mismatch",
-             "verdicts on times of different machines too", "Verdicts");
-  declare_gate_options(command, options->gate);
+  add_command(app, "compare", "verdicts on two files of records: what is slower, faster",
+              compare_option_rows(), action, compare);
 }
 
 }  // namespace collbench

@@ -1,19 +1,14 @@
 // `collbench completion SHELL`: a script made by walking the tree of commands and options.
-#include <algorithm>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "algorithms/registry.h"
-#include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "core/data_type.h"
-#include "core/error.h"
-#include "core/suggest.h"
-#include "transports/world/backend.h"
+#include "cli/option_words.h"
+#include "core/require_known.h"
 
 namespace collbench {
 namespace {
@@ -21,7 +16,6 @@ namespace {
 /// One command for the script: the words that reach it, and what may follow them.
 struct Node {
   std::string path;  // "" for the root, "algos show"
-  std::string help;
   std::vector<const CLI::App*> commands;
   std::vector<const CLI::Option*> options;
 };
@@ -29,7 +23,7 @@ struct Node {
 void walk(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   const auto commands =
       app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-  nodes.push_back({path, app.get_description(), commands, app.get_options()});
+  nodes.push_back({path, commands, app.get_options()});
   for (const CLI::App* command : commands) {
     walk(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), nodes);
   }
@@ -44,39 +38,9 @@ std::vector<std::string> words_of(const Node& node) {
   return words;
 }
 
-std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names{"auto", "all"};
-  for (const Backend& backend : backends()) {
-    if (backend.is_black_box) names.push_back(backend.name);
-  }
-  for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
-  return names;
-}
-
 /// The words an option of a command takes, where they are known; the path of the root is empty.
 std::vector<std::string> values_of(const std::string& path, const std::string& option) {
-  std::vector<std::string> values;
-  if (option == "format" && path.empty()) return record_format_names();
-  if (option == "columns" || option == "sort") return column_names();
-  if (option == "pin") return {"compact", "scatter", "none"};
-  if (option == "algo") return algorithm_names();
-  if (option == "backend") {
-    values = backend_names();
-    values.insert(values.begin(), "auto");
-    return values;
-  }
-  if (option == "transport") return {"raw", "tf-recvbuf"};
-  if (option == "executor") return {"auto", "graph", "persistent"};
-  if (option == "buffers") return {"hot", "produced", "cold"};
-  if (option == "color") return {"auto", "always", "never"};
-  if (option == "progress") return {"auto", "on", "off"};
-  if (option == "datatype") {
-    for (const DataType type : all_data_types()) values.emplace_back(to_string(type));
-  }
-  if (option == "op") {
-    for (const ReduceOp op : all_reduce_ops()) values.emplace_back(to_string(op));
-  }
-  return values;
+  return option == "format" && path.empty() ? record_format_names() : option_words(option);
 }
 
 std::string quoted_for_shell(const std::string& text) {
@@ -167,10 +131,7 @@ std::string fish_script(const std::vector<Node>& nodes) {
 }
 
 int print_script(const CLI::App& app, const std::string& shell) {
-  const std::vector<std::string> shells = {"bash", "zsh", "fish"};
-  require(std::find(shells.begin(), shells.end(), shell) != shells.end(),
-          fmt::format("no completion for the shell '{}'.{} Known are bash, zsh and fish", shell,
-                      did_you_mean(shell, shells)));
+  require_known("completion", shell, {"bash", "zsh", "fish"}, "shell");
   std::vector<Node> nodes;
   walk(app, "", nodes);
   std::cout << (shell == "fish" ? fish_script(nodes)
@@ -181,10 +142,12 @@ int print_script(const CLI::App& app, const std::string& shell) {
 }  // namespace
 
 void add_completion(CLI::App& app, Action& action) {
-  const auto shell = std::make_shared<std::string>();
-  CLI::App& command = add_command(app, "completion", "print a completion script for a shell",
-                                  action, [&app, shell] { return print_script(app, *shell); });
-  add_argument(command, *shell, "SHELL", "bash, zsh or fish", Presence::required);
+  static constexpr OptionRow rows[] = {
+      {arguments_group, "SHELL", "", "SHELL", "", "bash, zsh or fish", Presence::required}};
+  add_command(app, "completion", "print a completion script for a shell", rows, action,
+              [&app](const CLI::App& parsed) {
+                return print_script(app, parsed["SHELL"]->as<std::string>());
+              });
 }
 
 }  // namespace collbench

@@ -1,9 +1,6 @@
 #include "cli/config_file.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -22,17 +19,6 @@ std::vector<TomlSetting> parse_config(std::string_view text, const std::string& 
     all.push_back(std::move(setting));
   }
   return all;
-}
-
-std::string read_text_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  // A folder can be opened, but not read.
-  if (!in || std::filesystem::is_directory(path)) {
-    throw Unavailable(fmt::format("cannot read the file '{}'", path));
-  }
-  text << in.rdbuf();
-  return text.str();
 }
 
 }  // namespace collbench

@@ -16,7 +16,4 @@ namespace collbench {
 /// not of the form above and for a key given twice.
 std::vector<TomlSetting> parse_config(std::string_view text, const std::string& file);
 
-/// Reads a whole file. Throws Unavailable if it cannot be read.
-std::string read_text_file(const std::string& path);
-
 }  // namespace collbench

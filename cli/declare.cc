@@ -5,30 +5,6 @@
 #include <CLI/CLI.hpp>
 
 namespace collbench {
-namespace {
-
-/// What CLI11 calls an argument: "ARGS" for "-- ARGS", "FILE" for "FILE...".
-std::string name_of(const std::string& shown) {
-  const std::string::size_type first = shown.find_first_not_of("- ");
-  return shown.substr(first, shown.find_last_not_of('.') - first + 1);
-}
-
-template <typename Value>
-void declare_argument(CLI::App& command, Value& value, const std::string& shown,
-                      const std::string& help, Presence presence) {
-  command.add_option(name_of(shown), value, help)
-      ->option_text(shown)
-      ->group("Arguments")
-      ->required(presence == Presence::required);
-}
-
-}  // namespace
-
-CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      Action& action, Action run) {
-  return add_command(parent, name, help, {}, action,
-                     [run = std::move(run)](const CLI::App&) { return run(); });
-}
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
@@ -43,6 +19,13 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
   return *command;
 }
 
+CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
+                      std::span<const OptionRow> rows, Action& action,
+                      int (*run)(const Settings& settings)) {
+  return add_command(parent, name, help, rows, action,
+                     [rows, run](const CLI::App& command) { return run(Settings(command, rows)); });
+}
+
 CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std::string& help) {
   CLI::App* command = parent.add_subcommand(name, help);
   command->require_subcommand(1);
@@ -50,7 +33,8 @@ CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std
 }
 
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
-                         Action& action, Action run) {
+                         std::span<const OptionRow> rows, Action& action, Action run) {
+  declare_options(app, rows);
   app.require_subcommand(0, 1);
   app.allow_extras();
   app.set_version_flag("--version,-V", std::string(), "print the version");
@@ -59,30 +43,6 @@ void add_default_command(CLI::App& app, const std::string& name, const std::stri
   command->set_help_flag();
   command->allow_extras();
   action = std::move(run);
-}
-
-void add_option(CLI::App& command, std::string& value, const std::string& names,
-                const std::string& metavar, const std::string& help, const std::string& group,
-                Presence presence) {
-  command.add_option(names, value, help)
-      ->option_text(metavar)
-      ->group(group)
-      ->required(presence == Presence::required);
-}
-
-void add_switch(CLI::App& command, bool& value, const std::string& names, const std::string& help,
-                const std::string& group) {
-  command.add_flag(names, value, help)->group(group);
-}
-
-void add_argument(CLI::App& command, std::string& value, const std::string& shown,
-                  const std::string& help, Presence presence) {
-  declare_argument(command, value, shown, help, presence);
-}
-
-void add_argument(CLI::App& command, std::vector<std::string>& values, const std::string& shown,
-                  const std::string& help, Presence presence) {
-  declare_argument(command, values, shown, help, presence);
 }
 
 void set_footer(CLI::App& command, const std::string& text) { command.footer(text); }

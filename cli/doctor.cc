@@ -18,37 +18,11 @@
 namespace collbench {
 namespace {
 
-std::string value_of(const Environment& environment, const std::string& key) {
-  const auto found = environment.find(key);
-  return found == environment.end() ? "unknown" : found->second;
-}
-
 std::string read_smt() {
   std::ifstream file("/sys/devices/system/cpu/smt/active");
   std::string active;
   if (!(file >> active)) return "unknown";
   return active == "1" ? "on" : "off";
-}
-
-Finding judge_governor(const std::string& governor) {
-  const bool slow = governor == "powersave" || governor == "ondemand" || governor == "conservative";
-  if (!slow) return {"governor", governor, Health::good, ""};
-  return {"governor", governor, Health::bad,
-          "the clock changes while measuring: cpupower frequency-set -g performance"};
-}
-
-Finding judge_load(const std::string& load, double cores) {
-  const double one_minute = number_in(load.substr(0, load.find(' '))).value_or(0);
-  if (one_minute <= 0.2 * cores) return {"load", load, Health::good, ""};
-  return {"load", load, one_minute > cores ? Health::bad : Health::note,
-          "others use this machine: wait, or trust only rows that are not marked"};
-}
-
-Finding judge_steal(const std::string& steal) {
-  if (number_in(steal.substr(0, steal.find_first_of(" %"))).value_or(0) < 1)
-    return {"steal", steal, Health::good, ""};
-  return {"steal", steal, Health::note,
-          "the hypervisor takes time away: compare only within a run"};
 }
 
 /// A row of backends(), asked once: finding out may start a GPU.
@@ -110,9 +84,12 @@ void print_report(const std::vector<Finding>& findings, const std::vector<BackEn
   }
 }
 
-int run_doctor(const std::string& format) {
-  require(format == "text" || format == "json",
-          fmt::format("--format is text or json, not '{}'", format));
+constexpr OptionRow doctor_rows[] = {
+    {options_group, "format", "", "NAME", "text", "text or json"},
+};
+
+int run_doctor(const Settings& settings) {
+  const std::string& format = settings.one_of("format", {"text", "json"});
   const Environment environment = collect_environment();
   const std::vector<Finding> findings = judge(environment, read_smt());
   const std::vector<BackEndState> states = back_end_states();
@@ -129,35 +106,44 @@ int run_doctor(const std::string& format) {
 
 std::vector<Finding> judge(const Environment& environment, const std::string& smt) {
   std::vector<Finding> findings;
+  const auto add = [&](const char* what, const std::string& value, Health health,
+                       const char* advice) {
+    findings.push_back({what, value, health, health == Health::good ? "" : advice});
+  };
+  const auto good_unless = [](bool disturbs, Health health) {
+    return disturbs ? health : Health::good;
+  };
+  const std::string governor = value_of(environment, "governor");
+  const bool slow = governor == "powersave" || governor == "ondemand" || governor == "conservative";
+  add("governor", governor, good_unless(slow, Health::bad),
+      "the clock changes while measuring: cpupower frequency-set -g performance");
+  const std::string load = value_of(environment, "load");
   const double cores = std::max(1.0, number_in(value_of(environment, "cores")).value_or(1));
-  findings.push_back(judge_governor(value_of(environment, "governor")));
-  findings.push_back(judge_load(value_of(environment, "load"), cores));
-  findings.push_back(judge_steal(value_of(environment, "steal")));
+  const double minute = number_in(load.substr(0, load.find(' '))).value_or(0);
+  add("load", load, good_unless(minute > 0.2 * cores, minute > cores ? Health::bad : Health::note),
+      "others use this machine: wait, or trust only rows that are not marked");
+  const std::string steal = value_of(environment, "steal");
+  const double stolen = number_in(steal.substr(0, steal.find_first_of(" %"))).value_or(0);
+  add("steal", steal, good_unless(stolen >= 1, Health::note),
+      "the hypervisor takes time away: compare only within a run");
   const std::string quota = value_of(environment, "cgroup_quota");
-  const bool limited = quota != "none" && quota != "unknown";
-  findings.push_back(
-      {"CPU quota", quota, limited ? Health::bad : Health::good,
-       limited ? "the container is paused when it is used up: raise its CPU limit" : ""});
-  findings.push_back(
-      {"SMT", smt, smt == "on" ? Health::note : Health::good,
-       smt == "on" ? "siblings share a core: half of the processors are cores" : ""});
+  add("CPU quota", quota, good_unless(quota != "none" && quota != "unknown", Health::bad),
+      "the container is paused when it is used up: raise its CPU limit");
+  add("SMT", smt, good_unless(smt == "on", Health::note),
+      "siblings share a core: half of the processors are cores");
   const std::string thp = value_of(environment, "thp");
-  const bool never = thp == "never";
-  findings.push_back({"huge pages", thp, never ? Health::note : Health::good,
-                      never ? "large vectors gain 10 to 15 %: echo madvise > "
-                              "/sys/kernel/mm/transparent_hugepage/enabled"
-                            : ""});
+  add("huge pages", thp, good_unless(thp == "never", Health::note),
+      "large vectors gain 10 to 15 %: echo madvise > "
+      "/sys/kernel/mm/transparent_hugepage/enabled");
   if (value_of(environment, "build_flags").find("Debug") != std::string::npos) {
-    findings.push_back({"build", "Debug", Health::bad, "figures mean nothing: build for release"});
+    add("build", "Debug", Health::bad, "figures mean nothing: build for release");
   }
   return findings;
 }
 
 void add_doctor(CLI::App& app, Action& action) {
-  const auto format = std::make_shared<std::string>("text");
-  CLI::App& command = add_command(app, "doctor", "what can run here and what disturbs it", action,
-                                  [format] { return run_doctor(*format); });
-  add_option(command, *format, "--format", "NAME", "text or json [text]");
+  add_command(app, "doctor", "what can run here and what disturbs it", doctor_rows, action,
+              run_doctor);
 }
 
 }  // namespace collbench

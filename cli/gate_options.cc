@@ -1,51 +1,71 @@
 #include "cli/gate_options.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 
+#include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
-#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
-constexpr const char* group = "Verdicts";
 constexpr std::size_t most_failures_told = 20;  // worst first; the table has all
+
+constexpr OptionRow gate_rows[] = {
+    {verdicts_group, "threshold", "", "PERCENT", "5%", "changes within it are none"},
+    {verdicts_group, "alpha", "", "PERCENT", "1%", "chance of any false alarm in the comparison"},
+    {verdicts_group, "fail-on", "", "OUTCOME[,..]", "wrong,slower,missing,changed,exact",
+     "exit 1 on these; none"},
+    {verdicts_group, "title", "", "TEXT", "", "of the reports"},
+    {verdicts_group, "color", "", "WHEN", "auto", "auto, always, never"},
+    {verdicts_group, "quiet", "q", "", "", "no table, only what fails"},
+};
+
+void write_comparison(const Comparison& comparison, const Settings& settings) {
+  for (const ReportFormat& format : report_formats()) {
+    if (!settings.declares(format.name)) continue;
+    write_output(settings.text(format.name),
+                 [&](std::ostream& out) { format.comparison(out, comparison, {}); });
+  }
+  if (!under_github_actions()) return;
+  write_annotations(std::cerr, comparison);
+  // Other steps write there too, so it is appended to.
+  const std::string summary = environment_variable("GITHUB_STEP_SUMMARY");
+  if (summary.empty()) return;
+  std::ofstream out(summary, std::ios::app);
+  write_markdown(out, comparison, most_summary_bytes);
+  out.close();
+  if (!out) throw Error(fmt::format("could not write '{}'", summary));
+}
 
 }  // namespace
 
-void declare_gate_options(CLI::App& command, GateOptions& options) {
-  const auto add = [&](const char* name, std::string& value, const char* metavar,
-                       const char* help) {
-    add_option(command, value, name, metavar, help, group);
-  };
-  add("--threshold", options.threshold, "PERCENT", "changes within it are none (5%)");
-  add("--alpha", options.alpha, "PERCENT", "chance of any false alarm in the comparison (1%)");
-  add("--fail-on", options.fail_on, "OUTCOME[,..]",
-      "exit 1 on these (wrong,slower,missing,changed,exact); none");
-  add("--title", options.title, "TEXT", "of the reports");
-  add("--color", options.colour, "WHEN", "auto, always, never");
-  add_switch(command, options.quiet, "-q,--quiet", "no table, only what fails", group);
-  declare_comparison_outputs(command, options.files);
+std::span<const OptionRow> gate_option_rows() {
+  static const std::vector<OptionRow> rows =
+      concatenated({gate_rows, file_rows(output_group, FormatsOf::comparisons)});
+  return rows;
 }
 
-GateRule gate_rule_of(const GateOptions& options) {
+bool under_github_actions() { return environment_variable("GITHUB_ACTIONS") == "true"; }
+
+GateRule gate_rule_of(const Settings& settings) {
   GateRule rule;
-  rule.threshold = parse_fraction("--threshold", options.threshold);
-  rule.alpha = parse_fraction("--alpha", options.alpha);
+  rule.threshold = settings.fraction("threshold");
+  rule.alpha = settings.fraction("alpha");
   require(rule.threshold < 10, "--threshold must be below 1000%");
   require(rule.alpha < 0.5, "--alpha must be below 50%");
   rule.fail_on.clear();
   rule.fail_on_exact = false;
-  if (options.fail_on == "none") return rule;
-  for (const std::string& name : parse_list("--fail-on", options.fail_on)) {
+  if (settings.text("fail-on") == "none") return rule;
+  for (const std::string& name : settings.list("fail-on")) {
     if (name == "exact") {
       rule.fail_on_exact = true;
     } else {
@@ -55,12 +75,13 @@ GateRule gate_rule_of(const GateOptions& options) {
   return rule;
 }
 
-int show_comparison(const Comparison& comparison, const GateOptions& options) {
-  if (!options.quiet) {
-    const bool colour = use_colour(options.colour, STDOUT_FILENO);
+int show_comparison(Comparison comparison, const Settings& settings) {
+  if (settings.given("title")) comparison.title = settings.text("title");
+  if (!settings.flag("quiet")) {
+    const bool colour = use_colour(settings.text("color"), STDOUT_FILENO);
     std::cout << comparison_text(comparison, {.colour = colour, .unicode = utf8_locale()});
   }
-  write_comparison(comparison, options.files);
+  write_comparison(comparison, settings);
   const std::vector<const Verdict*> failing = failures(comparison);
   for (std::size_t i = 0; i < std::min(failing.size(), most_failures_told); ++i) {
     std::cerr << fmt::format("collbench: gate failed: {}: {}: {}\n", failing[i]->name,

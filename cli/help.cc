@@ -154,10 +154,10 @@ void refuse_leftovers(const CLI::App& app) {
 }
 
 void add_help(CLI::App& app, Action& action) {
-  const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App& command = add_command(app, "help", "show the help of a command", action,
-                                  [&app, words] { return show_help(app, *words); });
-  add_argument(command, *words, "COMMAND", "the command, as in 'algos show'", Presence::optional);
+  static constexpr OptionRow rows[] = {
+      {arguments_group, "COMMAND", "", "COMMAND...", "", "the command, as in 'algos show'"}};
+  add_command(app, "help", "show the help of a command", rows, action,
+              [&app](const CLI::App& help) { return show_help(app, help["COMMAND"]->results()); });
 }
 
 }  // namespace collbench

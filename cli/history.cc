@@ -3,7 +3,6 @@
 
 #include <ctime>
 #include <iostream>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -13,21 +12,9 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
-#include "core/parse.h"
 
 namespace collbench {
 namespace {
-
-struct HistoryOptions {
-  std::string database = "collbench-history.sqlite";
-  std::string reference;
-  std::string head;
-  std::string when;
-  std::string name;
-  std::string keep;
-  std::string p = "0.01%";
-  std::string least = "3%";
-};
 
 /// ISO 8601 in UTC, so that text sorts as time does.
 void check_when(const std::string& when) {
@@ -37,35 +24,36 @@ void check_when(const std::string& when) {
           fmt::format("--when: '{}' is no time; write 2026-11-21T14:30:00Z", when));
 }
 
-ChangeRule rule_of(const HistoryOptions& options) {
+ChangeRule rule_of(const Settings& settings) {
   ChangeRule rule;
-  rule.p = parse_fraction("--p", options.p);
-  rule.least_change = parse_fraction("--least", options.least);
+  rule.p = settings.fraction("p");
+  rule.least_change = settings.fraction("least");
   return rule;
 }
 
-int add_job(const HistoryOptions& options) {
-  const RecordFile reference = read_records(options.reference);
-  const RecordFile head = read_records(options.head);
-  require_sound(reference, options.reference);
-  require_sound(head, options.head);
+int add_job(const Settings& settings) {
+  const RecordFile reference = read_records(settings.text("REFERENCE"));
+  const RecordFile head = read_records(settings.text("HEAD"));
+  require_sound(reference, settings.text("REFERENCE"));
+  require_sound(head, settings.text("HEAD"));
   const Comparison comparison = compare_files(reference, head, GateRule{}, false);
   require(comparison.mismatches.empty(),
           fmt::format("reference and head were not measured on one machine: {}",
                       fmt::join(comparison.mismatches, ", ")));
-  if (!options.when.empty()) check_when(options.when);
-  History history(options.database);
-  const HistoryJob job = history.add(comparison, options.when.empty() ? now_utc() : options.when);
+  const std::string& when = settings.text("when");
+  if (!when.empty()) check_when(when);
+  History history(settings.text("db"));
+  const HistoryJob job = history.add(comparison, when.empty() ? now_utc() : when);
   std::cerr << fmt::format("collbench: job {} with {} cases in '{}'\n", job.id, job.cases,
-                           options.database);
+                           settings.text("db"));
   for (const std::string& warning : comparison.warnings) {
     std::cerr << "collbench: warning: " << warning << '\n';
   }
   return exit_ok;
 }
 
-int list_jobs(const HistoryOptions& options) {
-  const History history(options.database);
+int list_jobs(const Settings& settings) {
+  const History history(settings.text("db"));
   std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {:<14}  {:>5}  {}\n", "job", "when", "revision",
                            "reference", "cases", "machine");
   for (const HistoryJob& job : history.jobs()) {
@@ -87,8 +75,9 @@ const ChangePoint* change_at(const StoredSeries& series, std::size_t place) {
   return nullptr;
 }
 
-int show_case(const HistoryOptions& options) {
-  const StoredSeries series = History(options.database).series(options.name, rule_of(options));
+int show_case(const Settings& settings) {
+  const StoredSeries series =
+      History(settings.text("db")).series(settings.text("CASE"), rule_of(settings));
   std::cout << series.name << '\n';
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const StoredPoint& point = series.points[i];
@@ -102,13 +91,14 @@ int show_case(const HistoryOptions& options) {
   return exit_ok;
 }
 
-int show_changes(const HistoryOptions& options) {
-  const History history(options.database);
-  const std::vector<std::string> names =
-      options.name.empty() ? history.cases() : std::vector<std::string>{options.name};
+int show_changes(const Settings& settings) {
+  const History history(settings.text("db"));
+  const std::vector<std::string> names = settings.text("CASE").empty()
+                                             ? history.cases()
+                                             : std::vector<std::string>{settings.text("CASE")};
   int found = 0;
   for (const std::string& name : names) {
-    const StoredSeries series = history.series(name, rule_of(options));
+    const StoredSeries series = history.series(name, rule_of(settings));
     for (const ChangePoint& change : series.changes) {
       const HistoryJob& job = series.points[change.at].job;
       std::cout << fmt::format("{}  {}  since {} (job {})  {}\n", job.when,
@@ -121,58 +111,59 @@ int show_changes(const HistoryOptions& options) {
   return exit_ok;
 }
 
-int prune_jobs(const HistoryOptions& options) {
-  const int keep = static_cast<int>(parse_count("--keep", options.keep, 0, 1'000'000'000));
-  const int gone = History(options.database).prune(keep);
+int prune_jobs(const Settings& settings) {
+  const int keep = settings.count("keep", 0, 1'000'000'000);
+  const int gone = History(settings.text("db")).prune(keep);
   std::cerr << fmt::format("collbench: {} jobs removed\n", gone);
   return exit_ok;
 }
 
-using SharedOptions = std::shared_ptr<HistoryOptions>;
+constexpr const char* where_group = "Where";
+constexpr const char* changes_group = "Changes";
 
-CLI::App& add_verb(CLI::App& parent, const char* name, const char* help,
-                   const SharedOptions& options, Action& action,
-                   int (*run)(const HistoryOptions&)) {
-  CLI::App& verb =
-      add_command(parent, name, help, action, [options, run] { return run(*options); });
-  add_option(verb, options->database, "--db", "FILE", "the history (collbench-history.sqlite)",
-             "Where");
-  return verb;
-}
+constexpr OptionRow database{where_group,  "db", "", "FILE", "collbench-history.sqlite",
+                             "the history"};
+constexpr OptionRow chance{changes_group, "p",     "",
+                           "PERCENT",     "0.01%", "largest chance of a change that is none"};
+constexpr OptionRow least_change{changes_group, "least", "",
+                                 "PERCENT",     "3%",    "smaller changes are none"};
 
-void declare_rule(CLI::App& verb, HistoryOptions& options) {
-  add_option(verb, options.p, "--p", "PERCENT", "largest chance of a change that is none (0.01%)",
-             "Changes");
-  add_option(verb, options.least, "--least", "PERCENT", "smaller changes are none (3%)", "Changes");
-}
+constexpr OptionRow add_rows[] = {
+    {arguments_group, "REFERENCE", "", "REFERENCE", "", "records of the pinned reference",
+     Presence::required},
+    {arguments_group, "HEAD", "", "HEAD", "", "records of the version, of the same job",
+     Presence::required},
+    database,
+    {where_group, "when", "", "TIME", "", "time of the job, UTC; now if not given"},
+};
+constexpr OptionRow list_rows[] = {database};
+constexpr OptionRow show_rows[] = {
+    {arguments_group, "CASE", "", "CASE", "", "its name, as `history changes` shows it",
+     Presence::required},
+    database,
+    chance,
+    least_change,
+};
+constexpr OptionRow changes_rows[] = {
+    {arguments_group, "CASE", "", "CASE", "", "only this case"}, database, chance, least_change};
+constexpr OptionRow prune_rows[] = {
+    database,
+    {arguments_group, "keep", "", "N", "", "the latest jobs to keep", Presence::required},
+};
 
 }  // namespace
 
 void add_history(CLI::App& app, Action& action) {
-  CLI::App& command = add_command_group(
+  CLI::App& history = add_command_group(
       app, "history", "ratios to a pinned reference over time, and their changes");
-  const auto options = std::make_shared<HistoryOptions>();
-  CLI::App& add = add_verb(command, "add", "add one job: records of the reference and of a version",
-                           options, action, add_job);
-  add_argument(add, options->reference, "REFERENCE", "records of the pinned reference",
-               Presence::required);
-  add_argument(add, options->head, "HEAD", "records of the version, of the same job",
-               Presence::required);
-  add_option(add, options->when, "--when", "TIME", "time of the job, UTC; now if not given",
-             "Where");
-  add_verb(command, "list", "the jobs in the history", options, action, list_jobs);
-  CLI::App& show = add_verb(command, "show", "the series of a case, with its changes", options,
-                            action, show_case);
-  add_argument(show, options->name, "CASE", "its name, as `history changes` shows it",
-               Presence::required);
-  declare_rule(show, *options);
-  CLI::App& changes = add_verb(command, "changes", "where the level of a case moved", options,
-                               action, show_changes);
-  add_argument(changes, options->name, "CASE", "only this case", Presence::optional);
-  declare_rule(changes, *options);
-  CLI::App& prune = add_verb(command, "prune", "remove old jobs", options, action, prune_jobs);
-  add_option(prune, options->keep, "--keep", "N", "the latest jobs to keep", "Arguments",
-             Presence::required);
+  add_command(history, "add", "add one job: records of the reference and of a version", add_rows,
+              action, add_job);
+  add_command(history, "list", "the jobs in the history", list_rows, action, list_jobs);
+  add_command(history, "show", "the series of a case, with its changes", show_rows, action,
+              show_case);
+  add_command(history, "changes", "where the level of a case moved", changes_rows, action,
+              show_changes);
+  add_command(history, "prune", "remove old jobs", prune_rows, action, prune_jobs);
 }
 
 }  // namespace collbench

@@ -1,7 +1,6 @@
 // `collbench launch --hosts A,B -- run ...`: the same command on several machines, through ssh.
 #include "transports/world/launch.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
@@ -18,12 +17,18 @@
 namespace collbench {
 namespace {
 
-struct LaunchOptions {
-  std::string hosts;
-  std::string port = "7101";
-  std::string ssh = "ssh -o BatchMode=yes";
-  std::string program;
-  std::vector<std::string> arguments;
+constexpr const char* launch_group = "Where and how";
+
+constexpr OptionRow launch_rows[] = {
+    {arguments_group, "ARGS", "", "-- ARGS", "",
+     "after --: run or train and its options, the same for all workers", Presence::required},
+    {launch_group, "hosts", "", "HOST[:SLOTS][,..]", "",
+     "one worker on each, or SLOTS; ranks in this order", Presence::required},
+    {launch_group, "port", "", "N", "7101",
+     "where a host's first worker listens, the next one above"},
+    {launch_group, "program", "", "PATH", "", "collbench on the hosts (the path of this one)"},
+    {launch_group, "ssh", "", "CMD", "ssh -o BatchMode=yes",
+     "called with a host and a command line"},
 };
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -36,8 +41,8 @@ std::vector<std::string> words_of(const std::string& text) {
 
 /// The caller's secret for all its runs, else one of this job.
 std::string token_of_job() {
-  const char* token = std::getenv("COLLBENCH_JOB_TOKEN");
-  const std::string text = token == nullptr || *token == '\0' ? random_digits() : token;
+  std::string text = environment_variable("COLLBENCH_JOB_TOKEN");
+  if (text.empty()) text = random_digits();
   require(text.find('\n') == std::string::npos, "COLLBENCH_JOB_TOKEN: must be one line");
   return text;
 }
@@ -50,14 +55,15 @@ void show_line(Rank rank, bool is_error, const std::string& line) {
   (is_error ? std::cerr : std::cout) << (bare ? "" : prefix) << line << std::endl;
 }
 
-int launch_workers(const LaunchOptions& options) {
+int launch_workers(const Settings& settings) {
   LaunchPlan plan;
-  plan.hosts = parse_launch_hosts(options.hosts);
-  plan.first_port = static_cast<int>(parse_count("--port", options.port, 1, 65'535));
-  plan.ssh = words_of(options.ssh);
-  plan.program = options.program.empty() ? std::filesystem::read_symlink("/proc/self/exe").string()
-                                         : options.program;
-  plan.arguments = options.arguments;
+  plan.hosts = parse_launch_hosts(settings.text("hosts"));
+  plan.first_port = settings.count("port", 1, 65'535);
+  plan.ssh = words_of(settings.text("ssh"));
+  plan.program = settings.given("program")
+                     ? settings.text("program")
+                     : std::filesystem::read_symlink("/proc/self/exe").string();
+  plan.arguments = settings.words("ARGS");
   plan.token = token_of_job();
   watch_interrupts();
   const LaunchEnd end = launch(plan, {show_line, interrupted_by});
@@ -68,22 +74,9 @@ int launch_workers(const LaunchOptions& options) {
 }  // namespace
 
 void add_launch(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<LaunchOptions>();
   CLI::App& command =
       add_command(app, "launch", "start the workers of a run on several machines, through ssh",
-                  action, [options] { return launch_workers(*options); });
-  add_argument(command, options->arguments, "-- ARGS",
-               "after --: run or train and its options, the same for all workers",
-               Presence::required);
-  const std::string group = "Where and how";
-  add_option(command, options->hosts, "--hosts", "HOST[:SLOTS][,..]",
-             "one worker on each, or SLOTS; ranks in this order", group, Presence::required);
-  add_option(command, options->port, "--port", "N",
-             "where a host's first worker listens, the next one above (7101)", group);
-  add_option(command, options->program, "--program", "PATH",
-             "collbench on the hosts (the path of this one)", group);
-  add_option(command, options->ssh, "--ssh", "CMD",
-             "called with a host and a command line (ssh -o BatchMode=yes)", group);
+                  launch_rows, action, launch_workers);
   set_footer(
       command,
       "\nThe first host has rank 0: its table and messages come as they are, the others' lines "

@@ -20,26 +20,12 @@ namespace {
 
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
-  add_run(app, action);
-  add_simulate(app, action);
-  add_sweep(app, action);
-  add_train(app, action);
-  add_select(app, action);
-  add_merge(app, action);
-  add_ab(app, action);
-  add_compare(app, action);
-  add_history(app, action);
-  add_report(app, action);
-  add_launch(app, action);
-  add_calibrate(app, action);
-  add_regret(app, action);
-  add_validate(app, action);
-  add_algos(app, action);
-  add_topo(app, action);
-  add_doctor(app, action);
-  add_completion(app, action);
-  add_help(app, action);
-  add_version(app, action);
+  for (AddCommand* add : {add_run,    add_simulate,  add_sweep,      add_train,    add_select,
+                          add_merge,  add_ab,        add_compare,    add_history,  add_report,
+                          add_launch, add_calibrate, add_regret,     add_validate, add_algos,
+                          add_topo,   add_doctor,    add_completion, add_help,     add_version}) {
+    add(app, action);
+  }
   app.parse(argc, argv);
   refuse_leftovers(app);
   return action();

@@ -2,6 +2,9 @@
 
 #include <iostream>
 
+#include <fmt/format.h>
+
+#include "bench/reports/formats.h"
 #include "core/error.h"
 #include "core/output_file.h"
 
@@ -17,6 +20,15 @@ void write_output(const std::string& path, const std::function<void(std::ostream
   OutputFile file(path);
   writer(file.stream());
   file.commit();
+}
+
+std::vector<OptionRow> file_rows(const char* group, FormatsOf what) {
+  std::vector<OptionRow> rows;
+  for (const ReportFormat& format : report_formats()) {
+    if (what == FormatsOf::comparisons && format.comparison == nullptr) continue;
+    if (format.name != "table") rows.push_back({group, format.name, "", "FILE", "", format.help});
+  }
+  return rows;
 }
 
 }  // namespace collbench

@@ -2,13 +2,21 @@
 #pragma once
 
 #include <functional>
-#include <ostream>
+#include <iosfwd>
 #include <string>
+#include <vector>
+
+#include "cli/settings.h"
 
 namespace collbench {
 
 /// Hands `writer` the file `path`, or standard output if that is "-"; does nothing if it is
 /// empty. Throws as OutputFile does (core/output_file.h).
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
+
+enum class FormatsOf { records_and_comparisons, comparisons };
+
+/// An option for the file of each format, "--junit FILE"; the table for people has none.
+std::vector<OptionRow> file_rows(const char* group, FormatsOf what);
 
 }  // namespace collbench

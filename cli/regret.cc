@@ -2,7 +2,6 @@
 #include "heuristics/policies/regret.h"
 
 #include <iostream>
-#include <memory>
 #include <set>
 #include <sstream>
 
@@ -16,12 +15,16 @@
 namespace collbench {
 namespace {
 
-struct RegretValues {
-  std::vector<std::string> files;
-  std::string policies = "default,oracle,measured,model";
-  bool held_out = false;
-  bool regions = false;
-  bool points = false;
+constexpr OptionRow regret_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "",
+     "tables of several algorithms, or folders of them, as for calibrate", Presence::required},
+    {options_group, "policy", "p", "NAMES", "default,oracle,measured,model",
+     "comma-separated: default (the library's own choice), oracle, measured, "
+     "model (fitted to the tables), and those of select"},
+    {options_group, "held-out", "", "", "",
+     "the policy does not know the measurements of the size that it is asked for"},
+    {options_group, "regions", "", "", "", "also by size and number of ranks"},
+    {options_group, "points", "", "", "", "print every point"},
 };
 
 void print_summary(const std::string& name, const RegretSummary& summary, std::size_t width) {
@@ -43,23 +46,23 @@ void print_points(const std::string& policy, const std::vector<RegretPoint>& poi
   }
 }
 
-int regret(const RegretValues& values) {
-  const std::vector<MeasuredTime> rows = all_rows(read_measured_files(values.files));
+int regret(const Settings& settings) {
+  const std::vector<MeasuredTime> rows = all_rows(read_measured_files(settings.words("FILE")));
   std::set<std::string> reasons;
-  std::istringstream names(values.policies);
+  std::istringstream names(settings.text("policy"));
   constexpr std::size_t width = 30;
   std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
                            "mean", "p95", "worst", "no answer");
   for (std::string name; std::getline(names, name, ',');) {
-    const std::vector<RegretPoint> points = regret_of(name, rows, values.held_out);
+    const std::vector<RegretPoint> points = regret_of(name, rows, settings.flag("held-out"));
     require(!points.empty(), "no point was measured with at least two algorithms to compare");
     print_summary(name, summarize_regret(points), width);
-    if (values.regions) {
+    if (settings.flag("regions")) {
       for (const auto& [band, ranks, summary] : regret_by_region(points)) {
         print_summary(fmt::format("  {}, {} ranks", band, ranks), summary, width);
       }
     }
-    if (values.points) print_points(name, points);
+    if (settings.flag("points")) print_points(name, points);
     for (const RegretPoint& point : points) {
       if (!point.why_not.empty()) reasons.insert(name + ": " + point.why_not);
     }
@@ -74,20 +77,8 @@ int regret(const RegretValues& values) {
 }  // namespace
 
 void add_regret(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<RegretValues>();
-  CLI::App& command = add_command(
-      app, "regret", "how much slower a policy's choice is than the best that was measured", action,
-      [values] { return regret(*values); });
-  add_argument(command, values->files, "FILE...",
-               "tables of several algorithms, or folders of them, as for calibrate",
-               Presence::required);
-  add_option(command, values->policies, "-p,--policy", "NAMES",
-             "comma-separated: default (the library's own choice), oracle, measured, "
-             "model (fitted to the tables), and those of select [default,oracle,measured,model]");
-  add_switch(command, values->held_out, "--held-out",
-             "the policy does not know the measurements of the size that it is asked for");
-  add_switch(command, values->regions, "--regions", "also by size and number of ranks");
-  add_switch(command, values->points, "--points", "print every point");
+  add_command(app, "regret", "how much slower a policy's choice is than the best that was measured",
+              regret_rows, action, regret);
 }
 
 }  // namespace collbench

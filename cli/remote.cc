@@ -44,9 +44,8 @@ constexpr OptionRow worker_rows[] = {
 };
 
 std::vector<std::string> hosts_of(const Settings& settings) {
-  if (!settings.given("hosts")) return {};
   const std::string label = settings.label("hosts");
-  std::vector<std::string> hosts = parse_list(label, settings.text("hosts"));
+  std::vector<std::string> hosts = settings.list("hosts");
   for (auto host = hosts.begin(); host != hosts.end(); ++host) {
     parse_host_port(label, *host);
     require(std::find(hosts.begin(), host, *host) == host,
@@ -64,11 +63,10 @@ LaunchFacts facts_of(const Settings& settings) {
   facts.hosts = hosts_of(settings);
   if (settings.given("rank")) {
     const std::int64_t last = facts.hosts.empty() ? 1 << 20 : std::ssize(facts.hosts) - 1;
-    facts.rank =
-        static_cast<int>(parse_count(settings.label("rank"), settings.text("rank"), 0, last));
+    facts.rank = settings.count("rank", 0, last);
   }
   if (settings.given("workers")) {
-    const auto counts = parse_worker_counts(settings.label("workers"), settings.text("workers"));
+    const auto counts = settings.worker_counts("workers");
     if (counts.size() == 1) facts.workers = counts.front();
   }
   if (settings.given("meet")) {
@@ -113,8 +111,7 @@ std::optional<LaunchedWorker> launched_here(const Settings& settings) {
     return worker;
   }
   if (worker->evaluator || !settings.given("workers")) return worker;
-  const auto counts = parse_worker_counts(settings.label("workers"), settings.text("workers"));
-  require(counts == std::vector<int>{worker->ranks},
+  require(settings.worker_counts("workers") == std::vector<int>{worker->ranks},
           fmt::format("{} is {}, but {} names {} workers; it can be left out",
                       settings.label("workers"), settings.text("workers"), worker->source,
                       worker->ranks));
@@ -158,7 +155,7 @@ JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   const JobSecurity security = security_of(settings);
   job.token = security.token;
   job.tls = security.tls;
-  job.timeout = parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
+  job.timeout = settings.duration("timeout");
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };

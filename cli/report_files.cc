@@ -4,43 +4,18 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "bench/reports/formats.h"
 #include "bench/reports/plot_gnuplot.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
 #include "cli/external_program.h"
+#include "cli/gate_options.h"
 #include "cli/output_file.h"
-#include "cli/terminal.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
-
-/// Every record through a reporter, as a run would have shown them.
-void play(Reporter& reporter, const ReportInputs& inputs) {
-  const std::vector<Record> records = inputs.records();
-  Environment environment;
-  if (!inputs.sources.empty()) environment = inputs.sources.front().file.environment;
-  std::vector<Case> cases;
-  RunSummary summary;
-  for (const Record& record : records) {
-    cases.push_back(record.point);
-    ++summary.planned;
-    ++(record.skipped.empty() ? summary.measured : summary.skipped);
-    summary.wrong += is_right(record) ? 0 : 1;
-  }
-  require(!cases.empty(), "there are no records to show");
-  reporter.begin(environment, cases);
-  for (const Record& record : records) reporter.record(record);
-  reporter.end(summary);
-}
-
-TableStyle style_of(const ReportShape& shape, bool terminal) {
-  return {terminal && use_colour(shape.colour, STDOUT_FILENO), utf8_locale(), shape.quiet,
-          shape.columns, shape.sort};
-}
 
 /// Sampling is not in records: what nccl-tests' heading says of it is taken from the first one.
 Sampling sampling_of(const ReportInputs& inputs) {
@@ -53,10 +28,10 @@ Sampling sampling_of(const ReportInputs& inputs) {
   return sampling;
 }
 
-void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape& shape) {
+void write_page(std::ostream& out, const ReportInputs& inputs) {
   constexpr std::size_t most_replays = 6;
   HtmlReport report;
-  report.title = shape.title;
+  report.title = inputs.title;
   report.replays = inputs.replays;
   const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
   report.replays.insert(report.replays.end(), again.begin(), again.end());
@@ -67,41 +42,39 @@ void write_page(std::ostream& out, const ReportInputs& inputs, const ReportShape
 }
 
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
-                   const ReportShape& shape) {
-  const FormatOptions options{style_of(shape, &out == &std::cout && format.name == "table"),
-                              sampling_of(inputs), shape.raw_samples};
-  if (format.name != "markdown") return play(*format.records(out, options), inputs);
-  std::ostringstream text;  // a comment on a pull request has a limit
-  play(*format.records(text, options), inputs);
-  out << fitted_markdown(text.str(), most_comment_bytes);
+                   FormatOptions options) {
+  options.sampling = sampling_of(inputs);
+  std::ostringstream text;
+  const std::unique_ptr<Reporter> reporter = format.records(text, options);
+  show_records({reporter.get()}, inputs.sources.front().file.environment, inputs.records());
+  // A comment on a pull request has a limit.
+  out << (format.name == "markdown" ? fitted_markdown(text.str(), most_comment_bytes) : text.str());
 }
 
 void write_format(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
-                  const ReportShape& shape) {
+                  const FormatOptions& options) {
   if (format.records == nullptr) {
-    write_page(out, inputs, shape);
+    write_page(out, inputs);
   } else if (inputs.comparison && format.comparison != nullptr) {
-    format.comparison(out, *inputs.comparison, style_of(shape, &out == &std::cout));
+    format.comparison(out, *inputs.comparison, options.style);
   } else {
     require(!inputs.sources.empty(),
             fmt::format("{} is of records, and only a comparison was given", format.name));
-    write_records(format, out, inputs, shape);
+    write_records(format, out, inputs, options);
   }
   out << std::flush;
 }
 
 }  // namespace
 
-void print_report(const std::string& format, const ReportInputs& inputs, const ReportShape& shape) {
-  write_format(report_format("--format", format), std::cout, inputs, shape);
-}
-
-void write_reports(const FilesByFormat& files, const ReportInputs& inputs,
-                   const ReportShape& shape) {
-  for (const auto& [format, path] : files) {
-    const ReportFormat& row = report_format("a file's format", format);
-    write_output(path, [&](std::ostream& out) { write_format(row, out, inputs, shape); });
-  }
+void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
+  const auto write = [&](const std::string& name, const std::string& path) {
+    const ReportFormat& format = report_format("--format", name);
+    write_output(path,
+                 [&](std::ostream& out) { write_format(format, out, inputs, outputs.options); });
+  };
+  for (const auto& [name, path] : outputs.files) write(name, path);
+  if (!outputs.console.empty()) write(outputs.console, "-");
 }
 
 void annotate(const ReportInputs& inputs) {
@@ -113,12 +86,11 @@ void annotate(const ReportInputs& inputs) {
 void write_plot(const std::string& path, const std::vector<Record>& records) {
   if (path.ends_with(".gp")) {
     const std::string picture = path.substr(0, path.size() - 3) + ".svg";
-    write_output(
-        path, [&](std::ostream& out) { write_gnuplot(out, records, PlotTerminal::svg, picture); });
+    write_output(path, [&](std::ostream& out) { write_gnuplot(out, records, picture); });
     return;
   }
   std::ostringstream script;
-  write_gnuplot(script, records, plot_terminal(path), path);
+  write_gnuplot(script, records, path);
   std::cout << run_external({"gnuplot", "gnuplot-nox", "--plot FILE.gp writes what it would read"},
                             script.str());
 }

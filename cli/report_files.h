@@ -4,28 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/comparison_outputs.h"
 #include "cli/report_inputs.h"
+#include "cli/reporters.h"
 
 namespace collbench {
 
-/// What shapes the output beside its format.
-struct ReportShape {
-  std::string title = "collbench report";
-  std::vector<std::string> columns;
-  std::vector<std::string> sort;
-  std::string colour = "auto";
-  bool quiet = false;
-  bool raw_samples = false;
-};
-
-/// Writes one format to standard output. Throws InvalidArgument for an unknown name, and if there
-/// is nothing to show in it.
-void print_report(const std::string& format, const ReportInputs& inputs, const ReportShape& shape);
-
-/// Writes the files, by the names of their formats. Throws Unavailable or Error naming the file.
-void write_reports(const FilesByFormat& files, const ReportInputs& inputs,
-                   const ReportShape& shape);
+/// Writes the files, then standard output. Throws Unavailable or Error naming the file, and
+/// InvalidArgument if there is nothing to show in a format.
+void write_reports(const Outputs& outputs, const ReportInputs& inputs);
 
 /// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.
 void annotate(const ReportInputs& inputs);

@@ -8,9 +8,10 @@
 #include "bench/foreign/foreign_tables.h"
 #include "bench/measure/case_filter.h"
 #include "bench/reports/replay_files.h"
+#include "bench/verdicts/history.h"
 #include "bench/verdicts/verdict_json.h"
-#include "cli/config_file.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -81,6 +82,17 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
     }
   }
   return inputs;
+}
+
+std::vector<StoredSeries> read_history(const std::string& path) {
+  // Opening makes a file that is not there; a report only reads.
+  if (!std::filesystem::exists(path)) throw Unavailable(fmt::format("cannot read '{}'", path));
+  const History history(path);
+  std::vector<StoredSeries> all;
+  for (const std::string& name : history.cases()) {
+    all.push_back(history.series(name, ChangeRule{}));
+  }
+  return all;
 }
 
 void keep_matching(ReportInputs& inputs, const std::string& filter) {

@@ -12,9 +12,10 @@
 namespace collbench {
 
 struct ReportInputs {
+  std::string title = "collbench report";
   std::vector<ReportSource> sources;
   std::optional<Comparison> comparison;
-  std::vector<HistorySeries> history;
+  std::vector<StoredSeries> history;
   std::vector<Replay> replays;
 
   /// The records of all files, in their order.
@@ -25,6 +26,10 @@ struct ReportInputs {
 /// InvalidArgument, naming the file, for one that is nothing of all that, and for a second
 /// comparison.
 ReportInputs read_report_inputs(const std::vector<std::string>& files);
+
+/// Every case of a history that `collbench history` keeps, with its change points. Throws as
+/// History does.
+std::vector<StoredSeries> read_history(const std::string& path);
 
 /// Keeps the records whose cases match a filter of bench/measure/case_filter.h.
 void keep_matching(ReportInputs& inputs, const std::string& filter);

@@ -4,20 +4,58 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include "bench/reports/formats.h"
-#include "cli/config_file.h"
+#include "bench/reports/columns.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/require_known.h"
+#include "core/text_file.h"
 
 namespace collbench {
 
-ReporterSet::ReporterSet(const Settings& settings, const Outputs& outputs,
-                         const Sampling& sampling) {
-  const TableStyle style{use_colour(settings.text("color"), 1), utf8_locale(),
-                         settings.flag("quiet"), outputs.columns, outputs.sort};
-  const FormatOptions options{style, sampling, outputs.raw_samples};
-  add(report_format("--format", outputs.console).records(std::cout, options));
+namespace {
+
+/// The names of columns that an option lists, each perhaps led by "-" if they sort.
+std::vector<std::string> columns_of(const Settings& settings, std::string_view option) {
+  if (!settings.declares(option)) return {};
+  std::vector<std::string> names = settings.list(option);
+  for (const std::string& name : names) {
+    const bool descends = option == "sort" && name.starts_with('-');
+    require_known(settings.label(option), descends ? name.substr(1) : name, column_names(),
+                  "column");
+  }
+  return names;
+}
+
+}  // namespace
+
+Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats) {
+  Outputs outputs;
+  if (settings.given("format")) outputs.console = settings.one_of("format", formats);
+  for (const std::string& name : formats) {
+    if (!settings.declares(name) || settings.text(name).empty()) continue;
+    if (settings.text(name) != "-") {
+      outputs.files[name] = settings.text(name);
+      continue;
+    }
+    require(
+        outputs.console.empty(),
+        fmt::format("{}: standard output already carries another format", settings.label(name)));
+    outputs.console = name;
+  }
+  outputs.options.raw_samples = settings.flag("raw-samples");
+  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO), utf8_locale(),
+                           settings.flag("quiet"), columns_of(settings, "columns"),
+                           columns_of(settings, "sort")};
+  return outputs;
+}
+
+ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
+  FormatOptions& options = outputs.options;
+  options.sampling = sampling;
+  const std::string console = outputs.console.empty() ? "table" : outputs.console;
+  add(report_format("--format", console).records(std::cout, options));
   for (const auto& [name, path] : outputs.files) {
     // A file of JSON is there after every record, so that a run that is killed keeps what it had.
     add(name == "json" ? json_file_reporter(path)
@@ -42,11 +80,32 @@ std::ostream& ReporterSet::open(const std::string& path) {
   return files_.back()->stream();
 }
 
-std::string command_line() {
-  std::string text = read_text_file("/proc/self/cmdline");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
+void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
+                  const std::vector<Record>& records) {
+  require(!records.empty(), "there are no records to show");
+  std::vector<Case> cases;
+  RunSummary summary;
+  for (const Record& record : records) {
+    cases.push_back(record.point);
+    ++summary.planned;
+    ++(record.skipped.empty() ? summary.measured : summary.skipped);
+    summary.wrong += is_right(record) ? 0 : 1;
+  }
+  for (Reporter* reporter : reporters) {
+    reporter->begin(environment, cases);
+    for (const Record& record : records) reporter->record(record);
+    reporter->end(summary);
+  }
+}
+
+Environment run_environment(const Settings& settings) {
+  Environment environment = collect_environment();
+  std::string command = read_text_file("/proc/self/cmdline");
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  environment["command"] = command;
+  environment["seed"] = settings.text("seed");
+  return environment;
 }
 
 }  // namespace collbench

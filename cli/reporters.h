@@ -1,22 +1,34 @@
-// The reporters that a command's output options ask for, and the files they write.
+// What a command's output options ask for: formats, files, and the reporters that write them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/records/report.h"
-#include "cli/run_options.h"
+#include "bench/records/environment.h"
+#include "bench/reports/formats.h"
 #include "cli/settings.h"
 #include "core/output_file.h"
 
 namespace collbench {
 
+/// Where records go. A file "-" is standard output.
+struct Outputs {
+  std::string console;  // the format that was asked for on standard output; "" if none was
+  std::map<std::string, std::string> files;  // by the names of their formats
+  FormatOptions options;
+};
+/// Of the `formats` that the command has. Throws InvalidArgument if two want standard output, and
+/// for unknown formats and columns.
+Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats);
+
 /// Thread safety: belongs to one thread.
 class ReporterSet {
  public:
-  /// Throws Unavailable, naming the file, for one that cannot be written.
-  ReporterSet(const Settings& settings, const Outputs& outputs, const Sampling& sampling);
+  /// The table is shown if no other format is. Throws Unavailable, naming the file, for one that
+  /// cannot be written.
+  ReporterSet(Outputs outputs, const Sampling& sampling);
   ~ReporterSet();
 
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
@@ -31,7 +43,12 @@ class ReporterSet {
   std::vector<std::unique_ptr<Reporter>> reporters_;
 };
 
-/// The command line as it was typed, words separated by blanks.
-std::string command_line();
+/// Shows records that are there already, as the run that made them would have. Throws
+/// InvalidArgument if there are none.
+void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
+                  const std::vector<Record>& records);
+
+/// The environment of this process with the command line as it was typed and the seed.
+Environment run_environment(const Settings& settings);
 
 }  // namespace collbench

@@ -95,8 +95,7 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   RunPlan plan;
   plan.cases = std::move(cases);
   plan.sampling = sampling_of(settings);
-  plan.cycles = static_cast<int>(
-      parse_count(settings.label("run-cycles"), settings.text("run-cycles"), 1, 1'000'000));
+  plan.cycles = settings.count("run-cycles", 1, 1'000'000);
   plan.skip_unavailable = settings.flag("skip-unavailable");
   plan.stop_requested = interrupted_by;
   plan.on_start = [&progress](const Case& point, int place, int total) {
@@ -114,7 +113,7 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
 int measure_remotely(const LaunchedWorker& worker, const Settings& settings, RunPlan plan,
                      Environment environment, ProgressLine& progress) {
   const std::vector<BandwidthGate> gates = gates_of(settings);
-  const Outputs outputs = outputs_of(settings);
+  const Outputs outputs = outputs_of(settings, record_format_names());
   JoinSpec job = join_spec_of(worker, settings);
   job.backend = plan.cases.front().backend;
   job.pin = plan.sampling.pin;
@@ -123,7 +122,7 @@ int measure_remotely(const LaunchedWorker& worker, const Settings& settings, Run
   watch_interrupts();
   const std::shared_ptr<JoinedTeam> team = join(job, plan, environment);
   std::optional<ReporterSet> reporters;
-  if (reports) reporters.emplace(settings, outputs, plan.sampling);
+  if (reports) reporters.emplace(outputs, plan.sampling);
   const RunResult result =
       run_cases(plan, environment, reports ? reporters->pointers() : std::vector<Reporter*>());
   progress.clear();
@@ -142,9 +141,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   RunPlan plan = plan_of(settings, std::move(cases), progress);
   if (settings.flag("dry-run")) return prove_runnable(plan);
   if (!worker) require_back_ends(plan);  // else its team says so to all workers
-  Environment environment = collect_environment();
-  environment["command"] = command_line();
-  environment["seed"] = settings.text("seed");
+  Environment environment = run_environment(settings);
   const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& point) {
     return find_backend(point.backend).on_gpus;
   });
@@ -153,7 +150,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
     return measure_remotely(*worker, settings, std::move(plan), std::move(environment), progress);
   }
   const std::vector<BandwidthGate> gates = gates_of(settings);
-  ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
+  ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
   watch_interrupts();
   const RunResult result = run_cases(plan, environment, reporters.pointers());
   progress.clear();
@@ -180,8 +177,7 @@ int run(const CLI::App& app) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  declare_options(app, run_option_rows());
-  add_default_command(app, "run", "measure for real (the default)", action,
+  add_default_command(app, "run", "measure for real (the default)", run_option_rows(), action,
                       [&app] { return run(app); });
 }
 

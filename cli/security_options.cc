@@ -1,11 +1,9 @@
 #include "cli/security_options.h"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 
-#include "cli/config_file.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -18,10 +16,7 @@ std::string text_of_file(const Settings& settings, const char* option) {
 }
 
 std::string token_of(const Settings& settings) {
-  if (!settings.given("token-file")) {
-    const char* token = std::getenv("COLLBENCH_JOB_TOKEN");
-    return token == nullptr ? "" : token;
-  }
+  if (!settings.given("token-file")) return environment_variable("COLLBENCH_JOB_TOKEN");
   std::string token = text_of_file(settings, "token-file");
   token.erase(token.find_last_not_of("\r\n") + 1);
   require(!token.empty(), fmt::format("{}: the file '{}' holds no token",
@@ -40,13 +35,6 @@ std::string pem_of(const Settings& settings, const char* option, const char* wha
   return text;
 }
 
-bool are_callers_checked(const Settings& settings) {
-  const std::string& callers = settings.text("tls-callers");
-  require(callers == "certified" || callers == "any",
-          fmt::format("{}: certified or any, not '{}'", settings.label("tls-callers"), callers));
-  return callers == "certified";
-}
-
 }  // namespace
 
 JobSecurity security_of(const Settings& settings) {
@@ -57,7 +45,7 @@ JobSecurity security_of(const Settings& settings) {
   tls.certificate = pem_of(settings, "tls-cert", "CERTIFICATE");
   tls.key = pem_of(settings, "tls-key", "PRIVATE KEY");
   tls.name = settings.text("tls-name");
-  tls.mutual = are_callers_checked(settings);
+  tls.mutual = settings.one_of("tls-callers", {"certified", "any"}) == "certified";
   require(tls.used() || (!settings.given("tls-name") && !settings.given("tls-callers")),
           "--tls-name and --tls-callers need --tls-ca, --tls-cert and --tls-key");
   return security;

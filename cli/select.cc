@@ -11,7 +11,7 @@
 #include "cli/output_file.h"
 #include "cli/select_options.h"
 #include "core/error.h"
-#include "core/parse.h"
+#include "core/require_known.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/policies/selection_table.h"
 
@@ -130,8 +130,8 @@ void for_each_answer(const Inquiry& inquiry, const Show& show) {
 }
 
 void print_tables(const Settings& settings, const Inquiry& inquiry) {
-  const Bytes first = parse_size_option(settings.label("minbytes"), settings.text("minbytes"));
-  const Bytes last = parse_size_option(settings.label("maxbytes"), settings.text("maxbytes"));
+  const Bytes first = settings.size("minbytes");
+  const Bytes last = settings.size("maxbytes");
   for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
     print_rules(policy, size_rules(policy, question, first, last), inquiry.network);
   });
@@ -146,8 +146,8 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
   table.machine = inquiry.network;
   table.type = inquiry.questions.front().type;
   table.op = inquiry.questions.front().op;
-  table.first = parse_size_option(settings.label("minbytes"), settings.text("minbytes"));
-  table.last = parse_size_option(settings.label("maxbytes"), settings.text("maxbytes"));
+  table.first = settings.size("minbytes");
+  table.last = settings.size("maxbytes");
   for (Question question : inquiry.questions) {
     if (question.available.empty()) question.available = format.offered;
     table.scales.push_back(
@@ -174,9 +174,7 @@ int select_command(const CLI::App& app) {
   shows_settings(settings);
   const Inquiry inquiry = inquiry_of(settings);
   const std::string& format = settings.text("format");
-  require(format == "text" || format == "json",
-          fmt::format("{}: unknown format '{}'; known are text and json", settings.label("format"),
-                      format));
+  require_known(settings.label("format"), format, {"text", "json"}, "format");
   for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
   if (!settings.text("export").empty()) {
     write_export(settings, inquiry);

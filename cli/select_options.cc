@@ -7,7 +7,8 @@
 #include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
 #include "core/parse.h"
-#include "core/suggest.h"
+#include "core/require_known.h"
+#include "core/text_file.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
@@ -65,12 +66,9 @@ Devices devices_of(const Settings& settings, const Machine* machine) {
     });
     return gpus ? Devices::gpus : Devices::cpus;
   }
-  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed"};
-  const auto found = std::find(names.begin(), names.end(), text);
-  require(found != names.end(),
-          fmt::format("{}: unknown devices '{}'.{} Known are auto, cpus, gpus, virtual-gpus, mixed",
-                      settings.label("devices"), text, did_you_mean(text, names)));
-  return static_cast<Devices>(found - names.begin());
+  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed", "auto"};
+  require_known(settings.label("devices"), text, names, "devices");
+  return static_cast<Devices>(std::ranges::find(names, text) - names.begin());
 }
 
 void read_measured(const Settings& settings, Inquiry& inquiry) {
@@ -108,29 +106,25 @@ std::vector<const Policy*> policies_of(const Settings& settings) {
     for (const Policy& policy : policies()) found.push_back(&policy);
     return found;
   }
-  for (const std::string& name : parse_list(settings.label("policy"), settings.text("policy"))) {
+  for (const std::string& name : settings.list("policy")) {
     found.push_back(&find_policy(name));
   }
   return found;
 }
 
 int count_of(const Settings& settings, const char* name, int automatic) {
-  const std::string& text = settings.text(name);
-  if (text == "auto") return automatic;
-  return static_cast<int>(parse_count(settings.label(name), text, 1, 1 << 24));
+  return settings.text(name) == "auto" ? automatic : settings.count(name, 1, 1 << 24);
 }
 
 Question common_question(const Settings& settings) {
   Question question;
-  question.bytes = parse_size_option(settings.label("bytes"), settings.text("bytes"));
+  question.bytes = settings.size("bytes");
   question.type = parse_data_type(settings.text("datatype"));
   question.op = parse_reduce_op(settings.text("op"));
   question.replicas_may_differ = settings.flag("replicas-may-differ");
   question.backend = settings.text("backend");
   question.cores = count_of(settings, "cores", usable_cores());
-  if (!settings.text("available").empty()) {
-    question.available = parse_list(settings.label("available"), settings.text("available"));
-  }
+  if (settings.given("available")) question.available = settings.list("available");
   require(question.backend.empty() || settings.text("topo").empty(),
           "choose one of --backend (this host) and --topo (a machine)");
   return question;
@@ -144,8 +138,7 @@ Inquiry inquiry_of(const Settings& settings) {
   Inquiry inquiry;
   inquiry.policies = policies_of(settings);
   const Question common = common_question(settings);
-  const std::vector<int> workers =
-      parse_worker_counts(settings.label("workers"), settings.text("workers"));
+  const std::vector<int> workers = settings.worker_counts("workers");
   inquiry.machines.reserve(workers.size());
   for (const int count : workers) {
     Question question = common;

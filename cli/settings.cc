@@ -6,12 +6,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
+#include "core/require_known.h"
 #include "core/suggest.h"
+#include "core/text_file.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -36,38 +40,63 @@ std::string flag_value(const OptionRow& row, const std::string& text, const std:
       fmt::format("{}: '{}' is a switch: true or false, not '{}'", source, row.name, text));
 }
 
+bool is_argument(const OptionRow& row) {
+  return row.name.front() >= 'A' && row.name.front() <= 'Z';
+}
+
+bool takes_several(const OptionRow& row) {
+  return row.metavar.ends_with("...") || row.metavar.starts_with("-- ");
+}
+
+/// As CLI11 takes it: "-o,--out", "--out", "FILE".
+std::string spelling(const OptionRow& row) {
+  if (is_argument(row)) return std::string(row.name);
+  return fmt::format("{}--{}", row.letter.empty() ? "" : fmt::format("-{},", row.letter), row.name);
+}
+
+/// Options about settings themselves cannot be set from a file or the environment.
+bool is_configurable(const OptionRow& row) {
+  constexpr std::string_view direct[] = {"config", "dump-config", "list", "dry-run"};
+  return !is_argument(row) && std::ranges::find(direct, row.name) == std::end(direct);
+}
+
 std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
   std::vector<std::string> names;
   for (const OptionRow& row : rows) {
-    if (is_configurable(row.name)) names.emplace_back(row.name);
+    if (is_configurable(row)) names.emplace_back(row.name);
   }
   return names;
 }
 
 }  // namespace
 
-bool is_configurable(std::string_view name) {
-  return name != "config" && name != "dump-config" && name != "list" && name != "dry-run";
+std::vector<OptionRow> concatenated(std::initializer_list<std::span<const OptionRow>> tables) {
+  std::vector<OptionRow> rows;
+  for (const auto table : tables) rows.insert(rows.end(), table.begin(), table.end());
+  return rows;
 }
 
 void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
   for (const OptionRow& row : rows) {
-    std::string names = row.letter.empty() ? "" : fmt::format("-{},", row.letter);
-    names += fmt::format("--{}", row.name);
     // CLI11 takes a mutable string for a variable to fill, hence const.
     const std::string help = row.default_value.empty()
                                  ? std::string(row.help)
                                  : fmt::format("{} [{}]", row.help, row.default_value);
+    CLI::Option* option = nullptr;
     if (row.metavar.empty()) {
-      app.add_flag(names, help)->group(std::string(row.group));
-      continue;
+      option = app.add_flag(spelling(row), help);
+    } else {
+      option = app.add_option(spelling(row), help)->option_text(std::string(row.metavar));
+      option->expected(takes_several(row) ? CLI::detail::expected_max_vector_size : 1);
+      if (!is_argument(row)) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
-    app.add_option(names, help)
-        ->group(std::string(row.group))
-        ->option_text(std::string(row.metavar))
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    option->group(std::string(row.group))->required(row.presence == Presence::required);
   }
+}
+
+std::string environment_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before threads
+  return value == nullptr ? "" : value;
 }
 
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
@@ -75,8 +104,8 @@ std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
   return {{explicit_file, parse_config(read_text_file(explicit_file), explicit_file)}};
 }
 
-std::string config_file_of(const CLI::App& app) {
-  const CLI::Option* option = app.get_option("--config");
+std::string config_file_of(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option(name);
   return option->count() > 0 ? option->as<std::string>() : std::string();
 }
 
@@ -86,47 +115,52 @@ std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
     layers.push_back({file, parse_config(read_text_file(file), file)});
   };
   if (std::filesystem::exists("collbench.toml")) add("./collbench.toml");
-  const char* config_home = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  std::string folder;
-  if (config_home != nullptr && *config_home != '\0') {
-    folder = config_home;
-  } else if (home != nullptr && *home != '\0') {
-    folder = std::string(home) + "/.config";
-  }
+  std::string folder = environment_variable("XDG_CONFIG_HOME");
+  const std::string home = environment_variable("HOME");
+  if (folder.empty() && !home.empty()) folder = home + "/.config";
   const std::string own = folder + "/collbench/config.toml";
   if (!folder.empty() && std::filesystem::exists(own)) add(own);
   return layers;
 }
 
-Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
-                   const std::vector<ConfigLayer>& layers)
-    : rows_(rows) {
+Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_(rows) {
   for (const OptionRow& row : rows) {
     const std::string fallback(row.metavar.empty() ? "false" : row.default_value);
     values_.emplace(row.name, Setting{fallback, "default", 0});
-    const CLI::Option* option = app.get_option("--" + std::string(row.name));
-    if (option->count() > 0) {
-      const std::string text = row.metavar.empty() ? "true" : option->as<std::string>();
-      take(row.name, text, "flag", flag_priority);
-    }
-    if (!is_configurable(row.name)) continue;
-    const std::string variable = environment_name(row.name);
-    const char* set = std::getenv(variable.c_str());
-    if (set != nullptr && *set != '\0') {
-      take(row.name, flag_value(row, set, variable), variable, environment_priority);
-    }
+    const CLI::Option* option =
+        app.get_option(is_argument(row) ? std::string(row.name) : fmt::format("--{}", row.name));
+    if (option->count() == 0) continue;
+    take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
+    values_.find(row.name)->second.words = option->results();
   }
+}
+
+Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
+                   const std::vector<ConfigLayer>& layers)
+    : Settings(app, rows) {
+  take_environment();
+  take_files(layers);
+}
+
+void Settings::take_environment() {
+  for (const OptionRow& row : rows_) {
+    if (!is_configurable(row)) continue;
+    const std::string variable = environment_name(row.name);
+    const std::string set = environment_variable(variable);
+    if (set.empty()) continue;
+    take(row.name, flag_value(row, set, variable), variable, environment_priority);
+  }
+}
+
+void Settings::take_files(const std::vector<ConfigLayer>& layers) {
   int priority = environment_priority - 1;
   for (const ConfigLayer& layer : layers) {
     for (const TomlSetting& entry : layer.entries) {
       const std::string source = fmt::format("{}:{}", layer.file, entry.line);
-      const auto row = std::find_if(rows.begin(), rows.end(),
-                                    [&](const auto& r) { return r.name == entry.key; });
-      if (row == rows.end() || !is_configurable(row->name)) {
-        const auto known = configurable_names(rows);
+      const auto row = std::ranges::find(rows_, entry.key, &OptionRow::name);
+      if (row == rows_.end() || !is_configurable(*row)) {
         throw InvalidArgument(fmt::format("{}: unknown key '{}'.{}", source, entry.key,
-                                          did_you_mean(entry.key, known)));
+                                          did_you_mean(entry.key, configurable_names(rows_))));
       }
       take(row->name, flag_value(*row, entry.value, source), source, priority);
     }
@@ -144,6 +178,42 @@ const Setting& Settings::at(std::string_view name) const {
   const auto found = values_.find(name);
   assert(found != values_.end());
   return found->second;
+}
+
+int Settings::count(std::string_view name, std::int64_t least, std::int64_t most) const {
+  return static_cast<int>(parse_count(label(name), text(name), least, most));
+}
+
+double Settings::fraction(std::string_view name) const {
+  return parse_fraction(label(name), text(name));
+}
+
+Seconds Settings::duration(std::string_view name) const {
+  return parse_positive_duration(label(name), text(name));
+}
+
+Bytes Settings::size(std::string_view name) const {
+  return parse_size_option(label(name), text(name));
+}
+
+std::vector<std::string> Settings::list(std::string_view name) const {
+  if (text(name).empty() && !given(name)) return {};
+  return parse_list(label(name), text(name));
+}
+
+std::vector<int> Settings::worker_counts(std::string_view name) const {
+  return parse_worker_counts(label(name), text(name));
+}
+
+std::uint64_t Settings::seed() const {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::uint64_t>(parse_count(label("seed"), text("seed"), 0, most));
+}
+
+const std::string& Settings::one_of(std::string_view name,
+                                    const std::vector<std::string>& known) const {
+  require_known(label(name), text(name), known);
+  return text(name);
 }
 
 std::string Settings::label(std::string_view name) const {
@@ -166,7 +236,7 @@ std::string_view Settings::pick(std::string_view one, std::string_view other) co
 std::string Settings::to_config() const {
   std::string out = "# the settings in force; save as collbench.toml to keep them\n";
   for (const OptionRow& row : rows_) {
-    if (!is_configurable(row.name)) continue;
+    if (!is_configurable(row)) continue;
     const Setting& setting = at(row.name);
     if (setting.value.empty() || (setting.value == "false" && setting.priority == 0)) continue;
     const std::string value = row.metavar.empty() ? setting.value : toml_quoted(setting.value);

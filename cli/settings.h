@@ -1,10 +1,13 @@
 // Settings: the value of every option of a command, and where each value came from.
 //
-// An option is one row of a table. Its value is taken from the first of: the flag, the environment
-// variable COLLBENCH_<NAME>, the file given by --config, ./collbench.toml,
-// ~/.config/collbench/config.toml, the default.
+// An option is one row of a table, which help, completion, files and parsing read. Its value is
+// taken from the first of: the flag, the environment variable COLLBENCH_<NAME>, the file given by
+// --config, ./collbench.toml, ~/.config/collbench/config.toml, the default. Commands that nobody
+// would configure take flags alone.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "cli/config_file.h"
+#include "core/units.h"
 
 namespace CLI {
 class App;
@@ -20,11 +24,16 @@ class App;
 namespace collbench {
 
 /// Headings that several commands have.
+inline constexpr const char* arguments_group = "Arguments";
+inline constexpr const char* options_group = "Options";
 inline constexpr const char* sizes_group = "Sizes";
 inline constexpr const char* output_group = "Output";
 inline constexpr const char* settings_group = "Settings";
 
-/// One option: a flag if it has no metavar.
+enum class Presence { optional, required };
+
+/// One option: a flag if it has no metavar. A name in capitals is that of an argument, a word
+/// without a name; a metavar "FILE..." or "-- ARGS" takes several.
 struct OptionRow {
   std::string_view group;          // heading in the help text
   std::string_view name;           // long name without dashes
@@ -32,19 +41,24 @@ struct OptionRow {
   std::string_view metavar;        // "SIZE"; "" for a flag
   std::string_view default_value;  // "" if there is none
   std::string_view help;
+  Presence presence = Presence::optional;
 };
 
-/// Options that are about settings themselves and so cannot be set from a file or the environment.
-bool is_configurable(std::string_view name);
+/// The rows of several tables in this order.
+std::vector<OptionRow> concatenated(std::initializer_list<std::span<const OptionRow>> tables);
 
 struct Setting {
   std::string value;   // "true" or "false" for a flag
   std::string source;  // "flag", "COLLBENCH_WORKERS", "./collbench.toml:3"; "default"
   int priority = 0;    // larger wins; 0 is the default
+  std::vector<std::string> words = {};  // of an argument that takes several
 };
 
 /// Declares the rows on `app` in their groups.
 void declare_options(CLI::App& app, std::span<const OptionRow> rows);
+
+/// The value of an environment variable, or "" if it is not set.
+std::string environment_variable(const std::string& name);
 
 /// A file of settings with its text.
 struct ConfigLayer {
@@ -59,8 +73,8 @@ std::vector<ConfigLayer> config_layers(const std::string& explicit_file);
 /// files found by themselves hold. Throws as config_layers().
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file);
 
-/// The value of --config, or "".
-std::string config_file_of(const CLI::App& app);
+/// The value that the flag --config or the argument `name` has, or "".
+std::string config_file_of(const CLI::App& app, const std::string& name = "--config");
 
 /// The values of all rows. Thread safety: const members may run on any number of threads.
 class Settings {
@@ -69,6 +83,8 @@ class Settings {
   /// is no option, with the nearest name, and for a flag's value that is not true or false.
   Settings(const CLI::App& app, std::span<const OptionRow> rows,
            const std::vector<ConfigLayer>& layers);
+  /// Takes flags alone.
+  Settings(const CLI::App& app, std::span<const OptionRow> rows);
 
   /// Whether the command has this option.
   bool declares(std::string_view name) const { return values_.find(name) != values_.end(); }
@@ -76,6 +92,19 @@ class Settings {
   const std::string& text(std::string_view name) const { return at(name).value; }
   bool flag(std::string_view name) const { return at(name).value == "true"; }
   bool given(std::string_view name) const { return at(name).priority > 0; }
+  const std::vector<std::string>& words(std::string_view name) const { return at(name).words; }
+
+  // Values by what they are, as core/parse.h reads them. Each throws InvalidArgument that names the
+  // option, and where it was set.
+  int count(std::string_view name, std::int64_t least, std::int64_t most) const;
+  double fraction(std::string_view name) const;
+  Seconds duration(std::string_view name) const;
+  Bytes size(std::string_view name) const;
+  std::vector<std::string> list(std::string_view name) const;  // empty where the value is
+  std::vector<int> worker_counts(std::string_view name) const;
+  std::uint64_t seed() const;
+  const std::string& one_of(std::string_view name, const std::vector<std::string>& known) const;
+
   /// "--workers", or "--workers (from ./collbench.toml:3)" if it was not given as a flag.
   std::string label(std::string_view name) const;
   /// Of two options that exclude each other, the one that holds: the one of higher priority, or ""
@@ -88,6 +117,8 @@ class Settings {
   std::vector<std::string> provenance() const;
 
  private:
+  void take_environment();
+  void take_files(const std::vector<ConfigLayer>& layers);
   void take(std::string_view name, const std::string& value, std::string source, int priority);
 
   std::span<const OptionRow> rows_;

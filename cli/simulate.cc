@@ -7,7 +7,7 @@
 #include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
 #include "bench/reports/chrome_trace.h"
-#include "bench/reports/explain.h"
+#include "bench/reports/formats.h"
 #include "bench/simulated/files.h"
 #include "bench/simulated/team.h"
 #include "cli/declare.h"
@@ -91,10 +91,8 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   }
   const auto binder = std::make_shared<CaseBinder>(shows_messages);
   const RunPlan plan = plan_of(std::move(cases), binder, progress);
-  Environment environment = collect_environment();
-  environment["command"] = command_line();
-  environment["seed"] = settings.text("seed");
-  ReporterSet reporters(settings, outputs_of(settings), plan.sampling);
+  Environment environment = run_environment(settings);
+  ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
   if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
   watch_interrupts();
   const RunResult result = run_cases(plan, environment, reporters.pointers());

@@ -19,15 +19,16 @@ constexpr const char* network = "Network";
 constexpr const char* disturbance = "Disturbances";
 constexpr const char* spread = "Spreading and keeping";
 
-// The rows of sweep come first, so that those of simulate are the end of the same table.
-constexpr OptionRow simulate_rows[] = {
+constexpr OptionRow spread_rows[] = {
     {spread, "out", "o", "FILE", "",
      "JSON Lines, one record as each case ends; goes on if it exists"},
     {spread, "jobs", "j", "N", "auto", "processes; auto is one per core"},
     {spread, "shard", "", "I/N", "auto",
      "only every N-th case, from I = 0; auto asks Slurm, Kubernetes or MPI"},
     {spread, "fresh", "", "", "", "forget what FILE holds and start anew"},
+};
 
+constexpr OptionRow network_rows[] = {
     {what_to_simulate, "algo", "A", "NAME[,..]", "auto",
      "ring, torus:pincer, ...; auto (by prediction), all"},
     {what_to_simulate, "workers", "W", "N[,..]", "",
@@ -52,12 +53,9 @@ constexpr OptionRow simulate_rows[] = {
     {network, "protocol", "", "NAME[,..]", "auto",
      "of the machine's ladder: auto, LL, Simple, ..."},
     {network, "equal-chunks", "", "", "", "chunks are real shares instead of whole elements"},
+};
 
-    {sizes_group, "minbytes", "b", "SIZE", "1K", "smallest vector; K, M, G are binary"},
-    {sizes_group, "maxbytes", "e", "SIZE", "64M", "largest vector"},
-    {sizes_group, "stepfactor", "f", "X", "4", "each size is X times the one before"},
-    {sizes_group, "stepbytes", "i", "SIZE", "", "each size is SIZE more than the one before"},
-
+constexpr OptionRow output_rows[] = {
     {disturbance, "jitter", "", "TIME", "0", "mean of the exponential delay of each rank's start"},
     {disturbance, "stragglers", "", "R:TIME,..", "", "these ranks start later"},
     {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
@@ -87,7 +85,6 @@ constexpr OptionRow simulate_rows[] = {
     {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
     {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
 };
-constexpr std::size_t sweep_rows = 4;
 
 /// Words separated by ';', so that specifications may hold commas.
 std::vector<std::string> topologies_of(const Settings& settings) {
@@ -111,11 +108,9 @@ std::vector<std::string> topologies_of(const Settings& settings) {
 
 Sweep axes_of(const Settings& settings) {
   Sweep axes;
-  axes.algorithms = parse_list(settings.label("algo"), settings.text("algo"));
+  axes.algorithms = settings.list("algo");
   axes.workers.clear();
-  if (!settings.text("workers").empty()) {
-    axes.workers = parse_worker_counts(settings.label("workers"), settings.text("workers"));
-  }
+  if (!settings.text("workers").empty()) axes.workers = settings.worker_counts("workers");
   read_sizes(settings, axes);
   axes.common.type = parse_data_type(settings.text("datatype"));
   axes.common.op = parse_reduce_op(settings.text("op"));
@@ -129,41 +124,36 @@ Simulated simulated_of(const Settings& settings) {
   simulated.collective = settings.text("collective");
   simulated.equal_chunks = settings.flag("equal-chunks");
   simulated.real_data = settings.flag("real-data");
-  if (settings.text("jitter") != "0") {
-    simulated.jitter = parse_positive_duration(settings.label("jitter"), settings.text("jitter"));
-  }
+  if (settings.text("jitter") != "0") simulated.jitter = settings.duration("jitter");
   simulated.stragglers = settings.text("stragglers");
   simulated.slow_hosts = settings.text("slow-hosts");
-  simulated.seed = static_cast<std::uint64_t>(parse_count(
-      settings.label("seed"), settings.text("seed"), 0, std::numeric_limits<std::int64_t>::max()));
+  simulated.seed = settings.seed();
   return simulated;
 }
 
 }  // namespace
 
 std::span<const OptionRow> simulate_option_rows() {
-  return std::span<const OptionRow>(simulate_rows).subspan(sweep_rows);
+  static const std::vector<OptionRow> rows =
+      concatenated({network_rows, size_option_rows(), output_rows});
+  return rows;
 }
 
-std::span<const OptionRow> sweep_option_rows() { return simulate_rows; }
+std::span<const OptionRow> sweep_option_rows() {
+  static const std::vector<OptionRow> rows = concatenated({spread_rows, simulate_option_rows()});
+  return rows;
+}
 
 std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::string>* left_out) {
-  const auto list = [&](const char* name) {
-    return parse_list(settings.label(name), settings.text(name));
-  };
   SimulatedSweep sweep;
   sweep.topologies = topologies_of(settings);
-  sweep.mappings = list("mapping");
-  sweep.postings = list("posting");
-  sweep.protocols = list("protocol");
+  sweep.mappings = settings.list("mapping");
+  sweep.postings = settings.list("posting");
+  sweep.protocols = settings.list("protocol");
   sweep.axes = axes_of(settings);
   sweep.axes.common.simulated = simulated_of(settings);
   for (const std::string& posting : sweep.postings) parse_posting(posting);
-  const auto filter = parse_filter(settings.text("filter"));
-  std::vector<Case> cases = simulated_cases(sweep, left_out);
-  std::erase_if(cases, [&](const Case& point) { return !matches(filter, point); });
-  require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
-  return cases;
+  return filtered(settings, simulated_cases(sweep, left_out));
 }
 
 }  // namespace collbench

@@ -92,22 +92,17 @@ std::vector<Case> cases_of_shard(std::vector<Case> cases, const Shard& shard) {
 /// Shows all records in the order of the cases once the sweep is done, if a format was asked for.
 void show(const Settings& settings, const Environment& environment, const std::vector<Case>& cases,
           const std::vector<Record>& records) {
-  const Outputs outputs = outputs_of(settings);
-  if (!settings.given("format") && outputs.files.empty() && outputs.console == "table") {
-    return;
-  }
-  ReporterSet reporters(settings, outputs, Sampling{});
-  RunSummary summary;
-  summary.planned = static_cast<int>(cases.size());
-  for (Reporter* reporter : reporters.pointers()) reporter->begin(environment, cases);
+  const Outputs outputs = outputs_of(settings, record_format_names());
+  if (outputs.console.empty() && outputs.files.empty()) return;
+  std::vector<Record> ordered;
   for (const Case& point : cases) {
     for (const Record& record : records) {
-      if (to_json(record.point) != to_json(point)) continue;
-      ++summary.measured;
-      for (Reporter* reporter : reporters.pointers()) reporter->record(record);
+      if (to_json(record.point) == to_json(point)) ordered.push_back(record);
     }
   }
-  for (Reporter* reporter : reporters.pointers()) reporter->end(summary);
+  if (ordered.empty()) return;
+  ReporterSet reporters(outputs, Sampling{});
+  show_records(reporters.pointers(), environment, ordered);
   reporters.close();
 }
 
@@ -120,9 +115,7 @@ struct SweepResult {
 SweepResult run_missing(const Settings& settings, const std::vector<Case>& missing,
                         SweepFile& file) {
   const int jobs =
-      settings.text("jobs") == "auto"
-          ? usable_cores()
-          : static_cast<int>(parse_count(settings.label("jobs"), settings.text("jobs"), 1, 4096));
+      settings.text("jobs") == "auto" ? usable_cores() : settings.count("jobs", 1, 4096);
   SweepProgress progress(use_progress(settings.text("progress")), missing);
   SweepResult result;
   const auto case_at = [&](int task) -> const Case& {
@@ -193,8 +186,7 @@ int sweep(const Settings& settings) {
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("out"), shard);
   const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
-  Environment environment = collect_environment();
-  environment["command"] = command_line();
+  const Environment environment = run_environment(settings);
   SweepFile file(path, environment, settings.flag("fresh"));
   std::vector<Case> missing;
   for (const Case& point : cases) {
@@ -209,46 +201,47 @@ int sweep(const Settings& settings) {
   return interrupted_by().empty() ? exit_ok : interrupt_exit_code();
 }
 
-int sweep_command(const CLI::App& app, const std::string& file) {
-  std::vector<ConfigLayer> layers = explicit_layer(file);
+std::span<const OptionRow> sweep_rows() {
+  static constexpr OptionRow file[] = {
+      {arguments_group, "FILE", "", "FILE", "", "settings as a file, keys as the long options"}};
+  static const std::vector<OptionRow> rows = concatenated({sweep_option_rows(), file});
+  return rows;
+}
+
+int sweep_command(const CLI::App& app) {
+  std::vector<ConfigLayer> layers = explicit_layer(config_file_of(app, "FILE"));
   std::ranges::copy(explicit_layer(config_file_of(app)), std::back_inserter(layers));
-  const Settings settings(app, sweep_option_rows(), layers);
+  const Settings settings(app, sweep_rows(), layers);
   if (shows_settings(settings)) return exit_ok;
   if (!settings.flag("list")) return sweep(settings);
   for (const Case& point : possible_cases(settings)) std::cout << case_name(point) << '\n';
   return exit_ok;
 }
 
-int merge(const std::vector<std::string>& files, const std::string& out) {
+constexpr OptionRow merge_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "", "files of records", Presence::required},
+    {options_group, "out", "o", "FILE", "", "the joined file", Presence::required},
+};
+
+int merge(const Settings& settings) {
+  const std::vector<std::string>& files = settings.words("FILE");
   const RecordFile merged = merge_records(files);
-  write_records(out, merged);
+  write_records(settings.text("out"), merged);
   std::cerr << fmt::format("collbench: {} records of {} files in '{}'\n", merged.records.size(),
-                           files.size(), out);
+                           files.size(), settings.text("out"));
   return exit_ok;
 }
 
 }  // namespace
 
 void add_sweep(CLI::App& app, Action& action) {
-  const auto file = std::make_shared<std::string>();
-  CLI::App& command = add_command(
-      app, "sweep", "simulate many cases in parallel, resumable, into a file", sweep_option_rows(),
-      action, [file](const CLI::App& parsed) { return sweep_command(parsed, *file); });
-  add_argument(command, *file, "FILE", "settings as a file, keys as the long options",
-               Presence::optional);
+  add_command(app, "sweep", "simulate many cases in parallel, resumable, into a file", sweep_rows(),
+              action, sweep_command);
 }
 
 void add_merge(CLI::App& app, Action& action) {
-  struct Values {
-    std::vector<std::string> files;
-    std::string out;
-  };
-  const auto values = std::make_shared<Values>();
-  CLI::App& command = add_command(app, "merge", "join files of records, such as parts of a sweep",
-                                  action, [values] { return merge(values->files, values->out); });
-  add_argument(command, values->files, "FILE...", "files of records", Presence::required);
-  add_option(command, values->out, "-o,--out", "FILE", "the joined file", "Options",
-             Presence::required);
+  add_command(app, "merge", "join files of records, such as parts of a sweep", merge_rows, action,
+              merge);
 }
 
 }  // namespace collbench

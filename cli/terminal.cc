@@ -1,32 +1,28 @@
 #include "cli/terminal.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "cli/option_words.h"
+#include "cli/settings.h"
+#include "core/require_known.h"
 
 namespace collbench {
 namespace {
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
+bool is_set(const char* variable) { return !environment_variable(variable).empty(); }
 
 bool is_dumb_terminal() {
-  const char* term = std::getenv("TERM");
-  return term == nullptr || std::strcmp(term, "dumb") == 0;
+  const std::string term = environment_variable("TERM");
+  return term.empty() || term == "dumb";
 }
 
 bool automatic_colour(int descriptor) {
   if (is_set("NO_COLOR")) return false;
-  if (is_set("CLICOLOR_FORCE") && std::strcmp(std::getenv("CLICOLOR_FORCE"), "0") != 0) return true;
+  if (is_set("CLICOLOR_FORCE") && environment_variable("CLICOLOR_FORCE") != "0") return true;
   return isatty(descriptor) == 1 && !is_dumb_terminal();
 }
 
@@ -57,14 +53,14 @@ std::string error_prefix() {
 bool use_colour(const std::string& when, int descriptor) {
   if (when == "always") return true;
   if (when == "never") return false;
-  require(when == "auto", fmt::format("--color is auto, always or never, not '{}'", when));
+  require_known("--color", when, option_words("color"));
   return automatic_colour(descriptor);
 }
 
 bool utf8_locale() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (!is_set(variable)) continue;
-    const std::string_view value = std::getenv(variable);
+    const std::string value = environment_variable(variable);
     return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
   }
   return false;
@@ -73,7 +69,7 @@ bool utf8_locale() {
 bool use_progress(const std::string& when) {
   if (when == "on") return true;
   if (when == "off") return false;
-  require(when == "auto", fmt::format("--progress is auto, on or off, not '{}'", when));
+  require_known("--progress", when, option_words("progress"));
   return isatty(STDERR_FILENO) == 1 && !is_dumb_terminal() && !is_set("CI");
 }
 

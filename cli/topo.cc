@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -13,8 +12,6 @@
 #include "cli/external_program.h"
 #include "cli/output_file.h"
 #include "core/error.h"
-#include "core/parse.h"
-#include "core/suggest.h"
 #include "topologies/bounds.h"
 #include "topologies/draw/draw.h"
 #include "topologies/import/import_topology.h"
@@ -25,8 +22,9 @@ namespace collbench {
 namespace {
 
 /// A file in any format that is known, otherwise a specification as --topo takes.
-Machine load(const std::string& name, const std::string& from, int workers = 0) {
-  const TopologyFormat format = topology_format(from);
+Machine load(const Settings& settings, int workers = 0) {
+  const std::string& name = settings.text(settings.declares("NAME") ? "NAME" : "FILE");
+  const TopologyFormat format = topology_format(settings.text("from"));
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(name, ignored);
   if (is_file && !name.ends_with(".toml")) return import_topology_file(name, format);
@@ -35,7 +33,7 @@ Machine load(const std::string& name, const std::string& from, int workers = 0) 
   return machine(name, workers);
 }
 
-int list_machines() {
+int list_machines(const Settings& /*settings*/) {
   std::size_t width = 0;
   for (const ShippedMachine& m : shipped_machines()) width = std::max(width, m.name.size());
   for (const ShippedMachine& m : shipped_machines()) {
@@ -134,9 +132,9 @@ void print_bounds(const Topology& topology) {
   }
 }
 
-int show_machine(const std::string& name, const std::string& from, const std::string& workers) {
-  const auto seats = static_cast<int>(parse_count("--workers", workers, 0, 1 << 20));
-  const Machine shown = load(name, from, seats);
+int show_machine(const Settings& settings) {
+  const int seats = settings.given("workers") ? settings.count("workers", 0, 1 << 20) : 0;
+  const Machine shown = load(settings, seats);
   const Topology& topology = shown.topology;
   std::cout << fmt::format("{}: {}\n", topology.name(), shown.summary);
   std::cout << fmt::format("hosts      {}; switches {}, links {}\n", topology.hosts(),
@@ -149,11 +147,12 @@ int show_machine(const std::string& name, const std::string& from, const std::st
   return exit_ok;
 }
 
-int validate_file(const std::string& path, const std::string& from) {
-  const Machine valid = load(path, from);
+int validate_file(const Settings& settings) {
+  const Machine valid = load(settings);
   const Topology& topology = valid.topology;
-  std::cout << fmt::format("{}: valid; hosts {}, links {}, classes of links {}\n", path,
-                           topology.hosts(), topology.links().size(), topology.classes().size());
+  std::cout << fmt::format("{}: valid; hosts {}, links {}, classes of links {}\n",
+                           settings.text("FILE"), topology.hosts(), topology.links().size(),
+                           topology.classes().size());
   return exit_ok;
 }
 
@@ -162,98 +161,79 @@ std::string to_svg(const Topology& topology) {
                       to_grouped_dot(topology));
 }
 
-// The text is made before the file is, so that a refusal leaves none behind.
-void write(const std::string& path, const std::string& text) {
-  write_output(path, [&](std::ostream& out) { out << text; });
-}
-
-int convert_file(const std::string& name, const std::string& from, const std::string& to,
-                 const std::string& out) {
-  const std::vector<std::string> known = {"toml", "simgrid", "dot", "svg"};
-  require(std::find(known.begin(), known.end(), to) != known.end(),
-          fmt::format("--to: unknown format '{}'.{} Known are {}", to, did_you_mean(to, known),
-                      fmt::join(known, ", ")));
-  const Machine read = load(name, from);
-  if (to == "toml") write(out, to_toml(read));
-  if (to == "simgrid") write(out, to_simgrid_xml(read.topology));
-  if (to == "dot") write(out, to_dot(read.topology));
-  if (to == "svg") write(out, to_svg(read.topology));
+int convert_file(const Settings& settings) {
+  const std::string& to = settings.one_of("to", {"toml", "simgrid", "dot", "svg"});
+  const Machine read = load(settings);
+  write_output(settings.text("output"), [&](std::ostream& out) {
+    if (to == "toml") out << to_toml(read);
+    if (to == "simgrid") out << to_simgrid_xml(read.topology);
+    if (to == "dot") out << to_dot(read.topology);
+    if (to == "svg") out << to_svg(read.topology);
+  });
   return exit_ok;
 }
 
-int draw_machine(const std::string& name, const std::string& from, const std::string& svg,
-                 const std::string& dot) {
-  require(!svg.empty() || !dot.empty(), "topo draw needs --svg FILE or --dot FILE ('-': stdout)");
-  const Machine drawn = load(name, from);
-  if (!svg.empty()) write(svg, to_svg(drawn.topology));
-  if (!dot.empty()) write(dot, to_dot(drawn.topology));
+int draw_machine(const Settings& settings) {
+  require(settings.given("svg") || settings.given("dot"),
+          "topo draw needs --svg FILE or --dot FILE ('-': stdout)");
+  const Machine drawn = load(settings);
+  write_output(settings.text("svg"), [&](std::ostream& out) { out << to_svg(drawn.topology); });
+  write_output(settings.text("dot"), [&](std::ostream& out) { out << to_dot(drawn.topology); });
   return exit_ok;
 }
 
-int write_this_machine(const std::string& out) {
+int write_this_machine(const Settings& settings) {
   LocalMachine local = read_local_machine();
   local.gpus = local_gpus(survey_gpus());
-  write(out, to_toml(from_local_machine(local)));
+  write_output(settings.text("output"),
+               [&](std::ostream& out) { out << to_toml(from_local_machine(local)); });
   return exit_ok;
 }
 
-struct TopoValues {
-  std::string name;
-  std::string from = "auto";
-  std::string to;
-  std::string out = "-";
-  std::string svg;
-  std::string dot;
-  std::string workers = "0";
+constexpr OptionRow file_format{
+    options_group, "from", "",
+    "NAME",        "auto", "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc"};
+constexpr OptionRow output_file{options_group, "output", "o",
+                                "FILE",        "-",      "where to write; - is standard output"};
+
+constexpr OptionRow show_machine_rows[] = {
+    {arguments_group, "NAME", "", "NAME", "",
+     "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file", Presence::required},
+    file_format,
+    {options_group, "workers", "W", "N", "", "number of ranks, where NAME leaves out the size"},
 };
-
-void add_name(CLI::App& command, TopoValues& values, const char* word, const char* help) {
-  add_argument(command, values.name, word, help, Presence::required);
-  add_option(command, values.from, "--from", "NAME",
-             "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc [auto]");
-}
-
-void add_files(CLI::App& topo, Action& action, const std::shared_ptr<TopoValues>& values) {
-  CLI::App& convert = add_command(topo, "convert", "translate a topology file", action, [values] {
-    return convert_file(values->name, values->from, values->to, values->out);
-  });
-  add_name(convert, *values, "FILE", "a topology file, or a machine as for show");
-  add_option(convert, values->to, "--to", "NAME", "toml, simgrid, dot or svg", "Options",
-             Presence::required);
-  add_option(convert, values->out, "-o,--output", "FILE", "where to write [standard output]");
-
-  CLI::App& here =
-      add_command(topo, "from-machine", "write the file of this machine: CPUs, GPUs, NVLinks",
-                  action, [values] { return write_this_machine(values->out); });
-  add_option(here, values->out, "-o,--output", "FILE", "where to write [standard output]");
-
-  CLI::App& draw = add_command(topo, "draw", "draw a picture of a machine", action, [values] {
-    return draw_machine(values->name, values->from, values->svg, values->dot);
-  });
-  add_name(draw, *values, "NAME", "a machine as for show");
-  add_option(draw, values->svg, "--svg", "FILE", "write a picture");
-  add_option(draw, values->dot, "--dot", "FILE", "write Graphviz");
-}
+constexpr OptionRow validate_file_rows[] = {
+    {arguments_group, "FILE", "", "FILE", "", "a topology file in any format", Presence::required},
+    file_format,
+};
+constexpr OptionRow convert_rows[] = {
+    {arguments_group, "FILE", "", "FILE", "", "a topology file, or a machine as for show",
+     Presence::required},
+    file_format,
+    {options_group, "to", "", "NAME", "", "toml, simgrid, dot or svg", Presence::required},
+    output_file,
+};
+constexpr OptionRow from_machine_rows[] = {output_file};
+constexpr OptionRow draw_rows[] = {
+    {arguments_group, "NAME", "", "NAME", "", "a machine as for show", Presence::required},
+    file_format,
+    {options_group, "svg", "", "FILE", "", "write a picture"},
+    {options_group, "dot", "", "FILE", "", "write Graphviz"},
+};
 
 }  // namespace
 
 void add_topo(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<TopoValues>();
-  CLI::App& topo = add_command(app, "topo", "list, show, check, translate and draw networks",
+  CLI::App& topo = add_command(app, "topo", "list, show, check, translate and draw networks", {},
                                action, list_machines);
-  add_command(topo, "list", "the shipped machines and the compositions", action, list_machines);
-
-  CLI::App& show =
-      add_command(topo, "show", "what a machine is made of and can do at best", action,
-                  [values] { return show_machine(values->name, values->from, values->workers); });
-  add_name(show, *values, "NAME", "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file");
-  add_option(show, values->workers, "-W,--workers", "N",
-             "number of ranks, where NAME leaves out the size");
-
-  CLI::App& validate = add_command(topo, "validate", "check a topology file", action,
-                                   [values] { return validate_file(values->name, values->from); });
-  add_name(validate, *values, "FILE", "a topology file in any format");
-  add_files(topo, action, values);
+  add_command(topo, "list", "the shipped machines and the compositions", {}, action, list_machines);
+  add_command(topo, "show", "what a machine is made of and can do at best", show_machine_rows,
+              action, show_machine);
+  add_command(topo, "validate", "check a topology file", validate_file_rows, action, validate_file);
+  add_command(topo, "convert", "translate a topology file", convert_rows, action, convert_file);
+  add_command(topo, "from-machine", "write the file of this machine: CPUs, GPUs, NVLinks",
+              from_machine_rows, action, write_this_machine);
+  add_command(topo, "draw", "draw a picture of a machine", draw_rows, action, draw_machine);
 }
 
 }  // namespace collbench

@@ -1,7 +1,6 @@
 // `collbench validate`: measured against predicted, table by table.
 #include <iostream>
 #include <map>
-#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,21 +9,26 @@
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
-#include "core/parse.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
 
 namespace collbench {
 namespace {
 
-struct ValidateValues {
-  std::vector<std::string> files;
-  std::string machine;
-  std::string from = "1K";
-  bool held_out = false;
-  bool single_nodes = false;
-  bool points = false;
-  bool json = false;
+constexpr OptionRow validate_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "",
+     "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a table does "
+     "not say",
+     Presence::required},
+    {options_group, "machine", "m", "NAME", "",
+     "what to predict with: a file of calibrate, or any machine as for --topo"},
+    {options_group, "held-out", "", "", "",
+     "instead of a machine: predict every scale from a fit to all others"},
+    {options_group, "single-nodes", "", "", "",
+     "of --held-out: single nodes too, though nothing else measures their inside"},
+    {options_group, "from", "", "SIZE", "1K", "leave smaller vectors out"},
+    {options_group, "points", "", "", "", "print every point"},
+    {options_group, "json", "", "", "", "print JSON"},
 };
 
 using HeldOutGroups = std::map<std::string, std::vector<HeldOut>>;
@@ -84,13 +88,14 @@ void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
 /// Names of tables without the folder that they share.
 std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-int validate(const ValidateValues& values) {
-  require(values.held_out != !values.machine.empty(),
-          values.held_out ? "validate: --held-out predicts each scale from the others; it takes no "
-                            "--machine"
-                          : "validate: name a machine to predict with (--machine), or --held-out");
-  const Bytes least = parse_size_option("--from", values.from);
-  std::vector<MeasuredTable> tables = read_measured_files(values.files);
+int validate(const Settings& settings) {
+  const bool held_out = settings.flag("held-out");
+  require(held_out != settings.given("machine"),
+          held_out
+              ? "validate: --held-out predicts each scale from the others; it takes no --machine"
+              : "validate: name a machine to predict with (--machine), or --held-out");
+  const Bytes least = settings.size("from");
+  std::vector<MeasuredTable> tables = read_measured_files(settings.words("FILE"));
   std::vector<std::string> notes;
   std::vector<HeldOut> all;
   HeldOutGroups groups;
@@ -99,14 +104,15 @@ int validate(const ValidateValues& values) {
     groups[name].push_back(point);
     all.push_back(std::move(point));
   };
-  if (values.held_out) {
-    for (HeldOut& point : leave_one_scale_out(all_rows(tables), values.single_nodes, notes)) {
+  if (held_out) {
+    for (HeldOut& point :
+         leave_one_scale_out(all_rows(tables), settings.flag("single-nodes"), notes)) {
       const std::string name = fmt::format("{}, {}", to_string(method_of(point.measured)),
                                            to_string(point.measured.scale));
       add(name, std::move(point));
     }
   } else {
-    const Predictor predictor(values.machine);
+    const Predictor predictor(settings.text("machine"));
     for (const MeasuredTable& table : tables) {
       for (HeldOut& point : predictor.predict_all(table.times, notes)) {
         const std::string suffix = tables.size() > 1 && table.times.size() < 200
@@ -119,11 +125,11 @@ int validate(const ValidateValues& values) {
   }
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require(!all.empty(), "nothing could be predicted; the notes say why");
-  if (values.json) {
+  if (settings.flag("json")) {
     print_json(groups, all);
     return exit_ok;
   }
-  if (values.points) print_points(all);
+  if (settings.flag("points")) print_points(all);
   print_groups(groups, all);
   return exit_ok;
 }
@@ -131,23 +137,8 @@ int validate(const ValidateValues& values) {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
-  const auto values = std::make_shared<ValidateValues>();
-  CLI::App& command =
-      add_command(app, "validate", "predict measured tables from a machine, and show the errors",
-                  action, [values] { return validate(*values); });
-  add_argument(command, values->files, "FILE...",
-               "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a "
-               "table does not say",
-               Presence::required);
-  add_option(command, values->machine, "-m,--machine", "NAME",
-             "what to predict with: a file of calibrate, or any machine as for --topo");
-  add_switch(command, values->held_out, "--held-out",
-             "instead of a machine: predict every scale from a fit to all others");
-  add_switch(command, values->single_nodes, "--single-nodes",
-             "of --held-out: single nodes too, though nothing else measures their inside");
-  add_option(command, values->from, "--from", "SIZE", "leave smaller vectors out [1K]");
-  add_switch(command, values->points, "--points", "print every point");
-  add_switch(command, values->json, "--json", "print JSON");
+  add_command(app, "validate", "predict measured tables from a machine, and show the errors",
+              validate_rows, action, validate);
 }
 
 }  // namespace collbench

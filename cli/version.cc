@@ -17,7 +17,7 @@ std::string version_text() {
 }
 
 void add_version(CLI::App& app, Action& action) {
-  add_command(app, "version", "print version, revision and compiler", action, [] {
+  add_command(app, "version", "print version, revision and compiler", {}, action, [](auto&) {
     std::cout << version_text() << '\n';
     return exit_ok;
   });

@@ -158,20 +158,16 @@ class CsvReader {
                         row.scale.nodes));
   }
 
-  void read_names(const Cells& cells, MeasuredTime& row) const {
+  void read_method(const Cells& cells, MeasuredTime& row) const {
     row.system = cell(cells, "system");
     row.library = cell(cells, "library");
     row.algorithm = cell(cells, "algorithm");
     row.protocol = cell(cells, "protocol");
     if (row.algorithm.empty()) row.algorithm = "auto";
-    try {
-      if (const std::string type = cell(cells, "type"); !type.empty()) {
-        row.type = parse_data_type(type);
-      }
-      if (const std::string op = cell(cells, "op"); !op.empty()) row.op = parse_reduce_op(op);
-    } catch (const InvalidArgument& e) {
-      throw InvalidArgument(fmt::format("{}: {}", place_, e.what()));
-    }
+    const std::string type = cell(cells, "type");
+    const std::string op = cell(cells, "op");
+    read_names(row, type.empty() ? to_string(row.type) : type, op.empty() ? to_string(row.op) : op,
+               place_);
   }
 
   void read_row(const Cells& cells) {
@@ -181,7 +177,7 @@ class CsvReader {
     MeasuredTime row;
     row.mean = mean_;
     read_scale(cells, row);
-    read_names(cells, row);
+    read_method(cells, row);
     row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};
     if (row.bytes.count == 0) return;
     if (const std::string n = cell(cells, "samples"); !n.empty()) {

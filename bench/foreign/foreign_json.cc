@@ -36,12 +36,7 @@ double number(const SortedJson& value, const std::string& what, const std::strin
 }
 
 void set_type(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
-  try {
-    row.type = parse_data_type(entry.at("type").get<std::string>());
-    row.op = parse_reduce_op(entry.at("redop").get<std::string>());
-  } catch (const InvalidArgument& e) {
-    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
-  }
+  read_names(row, entry.at("type").get<std::string>(), entry.at("redop").get<std::string>(), place);
 }
 
 void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_place,
@@ -120,10 +115,7 @@ double microseconds_of(const SortedJson& entry, const std::string& place) {
 
 MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
   return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
-    MeasuredTime row;
-    row.library = "nccl";
-    row.algorithm = "auto";
-    row.mean = true;
+    MeasuredTime row = mean_of("nccl");
     row.scale = scale_of_devices(document);
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
@@ -145,10 +137,7 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
         table.notes.push_back(fmt::format("{} is {}, no all-reduce", place, entry["name"].dump()));
         continue;
       }
-      MeasuredTime row;
-      row.library = "rccl";
-      row.algorithm = "auto";
-      row.mean = true;
+      MeasuredTime row = mean_of("rccl");
       set_type(row, entry, place);
       row.scale = {entry.at("ranks").get<int>(), entry.value("nodes", 0)};
       row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};

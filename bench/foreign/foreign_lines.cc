@@ -52,6 +52,24 @@ std::int64_t table_integer(std::string_view word, const std::string& what,
   return *value;
 }
 
+MeasuredTime mean_of(const std::string& library) {
+  MeasuredTime row;
+  row.library = library;
+  row.algorithm = "auto";
+  row.mean = true;
+  return row;
+}
+
+void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
+                const std::string& place) {
+  try {
+    row.type = parse_data_type(type);
+    row.op = parse_reduce_op(op);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
+  }
+}
+
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
                    const std::string& place) {
   require(microseconds > 0, fmt::format("{}: a time of 0 us for {}; the clock that took it did "

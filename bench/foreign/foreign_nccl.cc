@@ -11,27 +11,22 @@
 namespace collbench {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr std::string_view digits = "0123456789";
 
 /// "8   2   float   sum ..." with at least one whole half behind it.
 bool is_row(const std::vector<std::string_view>& words) {
   if (words.size() < 8) return false;
-  for (int i : {0, 1}) {
-    for (const char c : words[static_cast<std::size_t>(i)]) {
-      if (!is_digit(c)) return false;
-    }
-  }
-  return !is_digit(words[2].front()) && !is_digit(words[3].front());
+  const auto is_number = [](std::string_view word) {
+    return word.find_first_not_of(digits) == word.npos;
+  };
+  const auto begins_as_one = [](std::string_view word) { return word.find_first_of(digits) == 0; };
+  return is_number(words[0]) && is_number(words[1]) && !begins_as_one(words[2]) &&
+         !begins_as_one(words[3]);
 }
 
 class NcclText {
  public:
-  explicit NcclText(const std::string& file) : file_(file) {
-    table_.name = file;
-    row_.library = "nccl";
-    row_.algorithm = "auto";
-    row_.mean = true;
-  }
+  explicit NcclText(const std::string& file) : file_(file) { table_.name = file; }
 
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
@@ -66,12 +61,7 @@ class NcclText {
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
-    try {
-      row.type = parse_data_type(words[2]);
-      row.op = parse_reduce_op(words[3]);
-    } catch (const InvalidArgument& e) {
-      throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
-    }
+    read_names(row, words[2], words[3], place);
     // The columns behind the operator are the root, where there is one, and halves of four.
     std::size_t at = 4 + (words.size() - 4) % 4;
     if (row.bytes.count == 0) return;
@@ -98,7 +88,7 @@ class NcclText {
 
   const std::string& file_;
   MeasuredTable table_;
-  MeasuredTime row_;
+  MeasuredTime row_ = mean_of("nccl");
   int ranks_ = 0;
   std::set<std::string> hosts_;
 };

@@ -58,10 +58,7 @@ MeasuredTable read_osu(std::string_view text, const std::string& file) {
     const auto value = [&](int column, const char* what) {
       return table_number(words[static_cast<std::size_t>(column)], what, place);
     };
-    MeasuredTime row;
-    row.library = "mpi";
-    row.algorithm = "auto";
-    row.mean = true;
+    MeasuredTime row = mean_of("mpi");
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
     if (row.bytes.count == 0) continue;
     row = timed(row, value(1, "the average"), false, place);

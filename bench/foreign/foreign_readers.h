@@ -30,6 +30,13 @@ double table_number(std::string_view word, const std::string& what, const std::s
 std::int64_t table_integer(std::string_view word, const std::string& what,
                            const std::string& place);
 
+/// A row of a library's benchmark, which prints means and does not say what the library chose.
+MeasuredTime mean_of(const std::string& library);
+
+/// Reads the names of type and operator. Throws InvalidArgument led by the place.
+void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
+                const std::string& place);
+
 /// A copy of `row` with the time of one place. Throws if it is 0: a time that was not resolved.
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
                    const std::string& place);

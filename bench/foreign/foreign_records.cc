@@ -63,10 +63,7 @@ RecordFile to_records(const MeasuredTable& table) {
 MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
   MeasuredTable table;
   table.name = name;
-  const auto stated = [&](const char* key) {
-    const auto found = file.environment.find(key);
-    return found == file.environment.end() ? std::string() : found->second;
-  };
+  const auto stated = [&](const char* key) { return value_of(file.environment, key, ""); };
   table.source = stated("source").empty() ? stated("host") : stated("source");
   for (const Record& record : file.records) {
     MeasuredTime row = row_of(record);

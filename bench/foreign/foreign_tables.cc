@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/require_known.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -57,16 +58,6 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
   }
 }
 
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || std::filesystem::is_directory(path)) {
-    throw Unavailable(fmt::format("cannot read '{}'", path));
-  }
-  return std::move(text).str();
-}
-
 /// Splits "job.txt,ranks=16,nodes=2" into the path and its hints.
 TableHints split_hints(std::string& path) {
   TableHints hints;
@@ -81,20 +72,16 @@ TableHints split_hints(std::string& path) {
     const std::string key = part.substr(0, part.find('='));
     const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
     const std::string place = fmt::format("'{}'", part);
-    if (key == "ranks") {
-      hints.ranks = static_cast<int>(table_integer(value, "ranks", place));
-    } else if (key == "nodes") {
-      hints.nodes = static_cast<int>(table_integer(value, "nodes", place));
-    } else if (key == "system") {
-      hints.system = value;
-    } else if (key == "library") {
-      hints.library = value;
-    } else if (key == "algorithm") {
-      hints.algorithm = value;
+    const std::map<std::string, std::string*> texts = {
+        {"system", &hints.system}, {"library", &hints.library}, {"algorithm", &hints.algorithm}};
+    const std::map<std::string, int*> counts = {{"ranks", &hints.ranks}, {"nodes", &hints.nodes}};
+    if (const auto text = texts.find(key); text != texts.end()) {
+      *text->second = value;
+    } else if (const auto count = counts.find(key); count != counts.end()) {
+      *count->second = static_cast<int>(table_integer(value, key, place));
     } else {
       const std::vector<std::string> known = {"ranks", "nodes", "system", "library", "algorithm"};
-      throw InvalidArgument(fmt::format("'{}' behind '{}': unknown.{} Known are {}", part, path,
-                                        did_you_mean(key, known), fmt::join(known, ", ")));
+      require_known(fmt::format("{} behind '{}'", place, path), key, known);
     }
   }
   return hints;
@@ -124,27 +111,26 @@ std::string foreign_format(std::string_view text) {
 
 MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
-  const std::string format = foreign_format(text);
-  MeasuredTable table;
-  if (format == "nccl-tests") {
-    table = read_nccl_text(text, file);
-  } else if (format == "nccl-tests json") {
-    table = read_nccl_json(text, file);
-  } else if (format == "rccl-tests json") {
-    table = read_rccl_json(text, file);
-  } else if (format == "google-benchmark") {
-    table = read_google_benchmark(text, file);
-  } else if (format == "osu") {
-    table = read_osu(text, file);
-  } else if (format == "csv" || format == "pico") {
-    table = read_csv(text, file);
-  } else if (format == "collbench") {
-    table = to_measurements(records_from_json(std::string(text)), file);
-  } else {
-    throw InvalidArgument(fmt::format(
-        "{}: no table of nccl-tests, rccl-tests, OSU, Google Benchmark or collbench, and no CSV",
-        file));
-  }
+  using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
+  static const std::map<std::string_view, Reader> readers = {
+      {"nccl-tests", read_nccl_text},
+      {"nccl-tests json", read_nccl_json},
+      {"rccl-tests json", read_rccl_json},
+      {"google-benchmark", read_google_benchmark},
+      {"osu", read_osu},
+      {"csv", read_csv},
+      {"pico", read_csv},
+      {"collbench",
+       [](std::string_view records, const std::string& name) {
+         return to_measurements(records_from_json(std::string(records)), name);
+       }},
+  };
+  const auto reader = readers.find(foreign_format(text));
+  require(reader != readers.end(),
+          fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, Google "
+                      "Benchmark or collbench, and no CSV",
+                      file));
+  MeasuredTable table = reader->second(text, file);
   apply(hints, file, table);
   return table;
 }
@@ -153,7 +139,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   namespace fs = std::filesystem;
   std::string file = path;
   const TableHints hints = split_hints(file);
-  if (!fs::is_directory(file)) return {read_foreign(content(file), file, hints)};
+  if (!fs::is_directory(file)) return {read_foreign(read_text_file(file), file, hints)};
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(file)) {
     if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
@@ -162,7 +148,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   std::vector<MeasuredTable> tables;
   for (const std::string& each : files) {
     try {
-      tables.push_back(read_foreign(content(each), each, hints));
+      tables.push_back(read_foreign(read_text_file(each), each, hints));
     } catch (const InvalidArgument& e) {
       skipped.push_back(e.what());
     }

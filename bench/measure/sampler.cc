@@ -11,6 +11,7 @@
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
 #include "bench/records/case_fields.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -26,7 +27,7 @@ std::string values_of(std::span<const Case> cases, const CaseField<Case>& field)
   constexpr std::size_t most_told = 8;
   std::vector<std::string> values;
   for (const Case& point : cases) {
-    const std::string value = text_of(point, field);
+    const std::string value = field_text(field, point);
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   if (values.size() <= most_told) return fmt::format("{}", fmt::join(values, ", "));
@@ -250,6 +251,15 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
     measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
     measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
   }
+}
+
+std::vector<NamedValue> named_values(const Sampling& sampling) {
+  return {{"iterations", std::to_string(sampling.iterations)},
+          {"warm-up", std::to_string(sampling.warmup)},
+          {"target interval", std::to_string(sampling.target_interval)},
+          {"time per case", to_string(sampling.max_time)},
+          {"check", sampling.check ? "yes" : "no"},
+          {"seed", std::to_string(sampling.seed)}};
 }
 
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,

@@ -3,22 +3,23 @@
 #include <type_traits>
 
 namespace collbench {
+namespace {
 
-std::string text_of(const Case& point, const CaseField<Case>& field) {
-  const auto text = [&](auto member) {
-    const auto& value = point.*member;
-    using Value = std::remove_cvref_t<decltype(value)>;
-    if constexpr (std::is_same_v<Value, bool>) {
-      return std::string(value ? "yes" : "no");
-    } else if constexpr (std::is_arithmetic_v<Value>) {
-      return std::to_string(value);
-    } else if constexpr (std::is_same_v<Value, std::string>) {
-      return value;
-    } else {
-      return std::string(to_string(value));
-    }
-  };
-  return std::visit(text, field.member);
+std::string in_words(bool value) { return value ? "yes" : "no"; }
+std::string in_words(const std::string& value) { return value; }
+template <class Number>
+requires std::is_integral_v<Number> std::string in_words(Number value) {
+  return std::to_string(value);
+}
+template <class Named>
+std::string in_words(Named value) {
+  return std::string(to_string(value));
+}
+
+}  // namespace
+
+std::string field_text(const CaseField<Case>& field, const Case& point) {
+  return std::visit([&](auto member) { return in_words(point.*member); }, field.member);
 }
 
 std::span<const CaseField<Case>> case_fields() {

@@ -26,11 +26,11 @@ struct CaseField {
   bool optional = false;  // left out of JSON where it has its usual value
 };
 
-/// The value of a field in words: "4 KiB", "yes".
-std::string text_of(const Case& point, const CaseField<Case>& field);
-
 /// In the order in which JSON has them. `simulated` itself is not among the fields of a case.
 std::span<const CaseField<Case>> case_fields();
 std::span<const CaseField<Simulated>> simulated_fields();
+
+/// A value in words: "yes", "1 MiB", "shm".
+std::string field_text(const CaseField<Case>& field, const Case& point);
 
 }  // namespace collbench

@@ -40,6 +40,12 @@ std::size_t interval_rank(std::size_t n) {
 
 }  // namespace
 
+std::string value_of(const Environment& environment, const std::string& key,
+                     const std::string& otherwise) {
+  const auto found = environment.find(key);
+  return found == environment.end() ? otherwise : found->second;
+}
+
 Summary summarize(const std::vector<std::int64_t>& samples_ns) {
   require(!samples_ns.empty(), "a summary needs at least one sample");
   std::vector<std::int64_t> sorted = samples_ns;

@@ -56,6 +56,9 @@ struct Measurement {
 /// isa, thp, load, git_revision, version, command, seed, and the version of each back end in the
 /// record.
 using Environment = std::map<std::string, std::string>;
+/// The value of a key, or `otherwise` if it is not there.
+std::string value_of(const Environment& environment, const std::string& key,
+                     const std::string& otherwise = "unknown");
 
 struct Record {
   Case point;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -36,96 +36,69 @@ const Exact& exact_of(const Row& row) {
   return row.record.measurement.exact ? *row.record.measurement.exact : none;
 }
 
-/// A property of a simulated case; a dash for a real one.
-std::string simulated_text(const Row& row, const std::string& text) {
-  return row.record.point.simulated.topology.empty() || text.empty() ? "-" : text;
-}
-
 /// What a number shows, and a dash if there is none.
 std::string or_dash(double value, const std::string& text) { return value > 0 ? text : "-"; }
 
-const Column catalogue[] = {
-    {"algorithm", "algorithm", "", 9, true, false, algorithm_text},
-    {"backend", "backend", "", 7, true, false,
-     [](const Row& row) { return backend_text(row.record.point); }},
-    {"workers", "workers", "", 7, false, false,
-     [](const Row& row) { return std::to_string(row.record.point.workers); },
-     [](const Row& row) { return static_cast<double>(row.record.point.workers); }},
-    {"place", "place", "", 5, true, false,
-     [](const Row& row) { return std::string(row.record.point.in_place ? "in" : "out"); }},
-    {"type", "type", "", 4, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.point.type)); }},
-    {"op", "op", "", 4, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.point.op)); }},
-    {"buffers", "buffers", "", 8, true, false,
-     [](const Row& row) { return std::string(to_string(row.record.point.buffers)); }},
-    {"size", "size", "", 9, false, false,
-     [](const Row& row) { return to_string(row.record.point.bytes); },
-     [](const Row& row) { return static_cast<double>(row.record.point.bytes.count); }},
-    {"count", "count", "", 10, false, false,
-     [](const Row& row) { return std::to_string(element_count(row.record.point)); },
-     [](const Row& row) { return static_cast<double>(element_count(row.record.point)); }},
-    {"n", "n", "", 5, false, true,
-     [](const Row& row) { return std::to_string(row.figures.latency.n); },
-     [](const Row& row) { return static_cast<double>(row.figures.latency.n); }},
-    {"min", "min", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.latency.min_ns / 1e3); },
-     [](const Row& row) { return row.figures.latency.min_ns; }},
-    {"p25", "p25", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.latency.p25_ns / 1e3); },
-     [](const Row& row) { return row.figures.latency.p25_ns; }},
-    {"p50", "p50", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.median_us); },
-     [](const Row& row) { return row.figures.median_us; }},
-    {"ci", "+-95%", "(%)", 5, false, true,
-     [](const Row& row) { return fmt::format("{:.1f}", row.figures.interval_percent); },
-     [](const Row& row) { return row.figures.interval_percent; }},
-    {"p75", "p75", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.latency.p75_ns / 1e3); },
-     [](const Row& row) { return row.figures.latency.p75_ns; }},
-    {"p95", "p95", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.p95_us); },
-     [](const Row& row) { return row.figures.p95_us; }},
-    {"p99", "p99", "(us)", 9, false, true,
-     [](const Row& row) { return significant(row.figures.latency.p99_ns / 1e3); },
-     [](const Row& row) { return row.figures.latency.p99_ns; }},
-    {"algbw", "algbw", "(GB/s)", 8, false, true,
-     [](const Row& row) { return significant(row.figures.algbw_GBps); },
-     [](const Row& row) { return row.figures.algbw_GBps; }},
-    {"busbw", "busbw", "(GB/s)", 8, false, true,
-     [](const Row& row) { return significant(row.figures.busbw_GBps); },
-     [](const Row& row) { return row.figures.busbw_GBps; }},
-    {"bound", "bound", "(us)", 9, false, true,
-     [](const Row& row) { return or_dash(bound_us(row), significant(bound_us(row))); }, bound_us},
-    {"of-bound", "bound", "(%)", 5, false, true,
-     [](const Row& row) {
-       return or_dash(bound_percent(row), fmt::format("{:.0f}", bound_percent(row)));
-     },
-     bound_percent},
-    {"topology", "topology", "", 8, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.point.simulated.topology); }},
-    {"collective", "collective", "", 14, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.point.simulated.collective); }},
-    {"mapping", "mapping", "", 9, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.point.simulated.mapping); }},
-    {"posting", "posting", "", 10, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.point.simulated.posting); }},
-    {"protocol", "protocol", "", 8, true, false,
-     [](const Row& row) { return simulated_text(row, row.record.point.simulated.protocol); }},
-    {"time", "time", "(us)", 9, false, true,
-     [](const Row& row) { return significant(exact_of(row).time.count() * 1e6); },
-     [](const Row& row) { return exact_of(row).time.count(); }},
-    {"rounds", "rounds", "", 7, false, true,
-     [](const Row& row) { return std::to_string(exact_of(row).rounds); },
-     [](const Row& row) { return static_cast<double>(exact_of(row).rounds); }},
-    {"messages", "messages", "", 10, false, true,
-     [](const Row& row) { return std::to_string(exact_of(row).messages); },
-     [](const Row& row) { return static_cast<double>(exact_of(row).messages); }},
-    {"engine", "engine", "", 8, true, true,
-     [](const Row& row) { return simulated_text(row, exact_of(row).engine); }},
-    {"wrong", "wrong", "", 5, false, true, wrong_text,
-     [](const Row& row) { return static_cast<double>(row.record.measurement.wrong); }},
-};
+std::span<const Column> catalogue() {
+  using enum ColumnKind;
+  using C = const Case&;
+  using R = const Row&;
+  static const Column columns[] = {
+      {"algorithm", "algorithm", "", 9, varying, [](C c) { return c.algorithm; }, nullptr,
+       algorithm_text},
+      {"backend", "backend", "", 7, varying, backend_text},
+      {"workers", "workers", "", 7, varying, [](C c) { return std::to_string(c.workers); },
+       [](R r) { return static_cast<double>(r.record.point.workers); }},
+      {"place", "place", "", 5, varying,
+       [](C c) { return std::string(c.in_place ? "in" : "out"); }},
+      {"type", "type", "", 4, property, [](C c) { return std::string(to_string(c.type)); }},
+      {"op", "op", "", 4, property, [](C c) { return std::string(to_string(c.op)); }},
+      {"buffers", "buffers", "", 8, property,
+       [](C c) { return std::string(to_string(c.buffers)); }},
+      {"size", "size", "", 9, property, [](C c) { return to_string(c.bytes); },
+       [](R r) { return static_cast<double>(r.record.point.bytes.count); }},
+      {"count", "count", "", 10, property, [](C c) { return std::to_string(element_count(c)); },
+       [](R r) { return static_cast<double>(element_count(r.record.point)); }},
+      {"n", "n", "", 5, figure, nullptr,
+       [](R r) { return static_cast<double>(r.figures.latency.n); },
+       [](R r) { return std::to_string(r.figures.latency.n); }},
+      {"min", "min", "(us)", 9, figure, nullptr,
+       [](R r) { return r.figures.latency.min_ns / 1e3; }},
+      {"p25", "p25", "(us)", 9, figure, nullptr,
+       [](R r) { return r.figures.latency.p25_ns / 1e3; }},
+      {"p50", "p50", "(us)", 9, figure, nullptr, [](R r) { return r.figures.median_us; }},
+      {"ci", "+-95%", "(%)", 5, figure, nullptr, [](R r) { return r.figures.interval_percent; },
+       [](R r) { return fmt::format("{:.1f}", r.figures.interval_percent); }},
+      {"p75", "p75", "(us)", 9, figure, nullptr,
+       [](R r) { return r.figures.latency.p75_ns / 1e3; }},
+      {"p95", "p95", "(us)", 9, figure, nullptr, [](R r) { return r.figures.p95_us; }},
+      {"p99", "p99", "(us)", 9, figure, nullptr,
+       [](R r) { return r.figures.latency.p99_ns / 1e3; }},
+      {"algbw", "algbw", "(GB/s)", 8, figure, nullptr, [](R r) { return r.figures.algbw_GBps; }},
+      {"busbw", "busbw", "(GB/s)", 8, figure, nullptr, [](R r) { return r.figures.busbw_GBps; }},
+      {"bound", "bound", "(us)", 9, figure, nullptr, bound_us,
+       [](R r) { return or_dash(bound_us(r), significant(bound_us(r))); }},
+      {"of-bound", "bound", "(%)", 5, figure, nullptr, bound_percent,
+       [](R r) { return or_dash(bound_percent(r), fmt::format("{:.0f}", bound_percent(r))); }},
+      {"topology", "topology", "", 8, simulated, [](C c) { return c.simulated.topology; }},
+      {"collective", "collective", "", 14, simulated, [](C c) { return c.simulated.collective; }},
+      {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
+      {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
+      {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},
+      {"time", "time", "(us)", 9, figure, nullptr,
+       [](R r) { return exact_of(r).time.count() * 1e6; }},
+      {"rounds", "rounds", "", 7, figure, nullptr,
+       [](R r) { return static_cast<double>(exact_of(r).rounds); },
+       [](R r) { return std::to_string(exact_of(r).rounds); }},
+      {"messages", "messages", "", 10, figure, nullptr,
+       [](R r) { return static_cast<double>(exact_of(r).messages); },
+       [](R r) { return std::to_string(exact_of(r).messages); }},
+      {"engine", "engine", "", 8, figure, nullptr, nullptr, [](R r) { return exact_of(r).engine; }},
+      {"wrong", "wrong", "", 5, figure, nullptr,
+       [](R r) { return static_cast<double>(r.record.measurement.wrong); }, wrong_text},
+  };
+  return columns;
+}
 
 constexpr std::string_view usual_figures[] = {"size",  "count", "p50",   "ci",       "p95",
                                               "algbw", "busbw", "bound", "of-bound", "wrong"};
@@ -134,46 +107,24 @@ constexpr std::string_view simulated_figures[] = {"size",  "count",  "time",    
                                                   "busbw", "rounds", "messages", "engine"};
 
 const Column& column_called(std::string_view name) {
-  const auto found = std::find_if(std::begin(catalogue), std::end(catalogue),
-                                  [&](const Column& column) { return column.name == name; });
-  assert(found != std::end(catalogue));
+  const auto found = std::ranges::find(catalogue(), name, &Column::name);
+  assert(found != catalogue().end());
   return *found;
-}
-
-template <typename Get>
-std::size_t different(const std::vector<Case>& cases, Get get) {
-  std::set<decltype(get(cases.front()))> values;
-  for (const Case& point : cases) values.insert(get(point));
-  return values.size();
 }
 
 bool is_auto(const Case& point) { return point.algorithm == "auto"; }
 bool is_simulated(const Case& point) { return !point.simulated.topology.empty(); }
 
-/// The columns of how cases are simulated that vary over them.
-void add_varying(const std::vector<Case>& cases, std::vector<std::string>& names) {
-  const auto add = [&](const char* name, std::string Simulated::*property) {
-    if (different(cases, [&](const Case& c) { return c.simulated.*property; }) > 1) {
-      names.emplace_back(name);
-    }
-  };
-  add("topology", &Simulated::topology);
-  add("collective", &Simulated::collective);
-  add("mapping", &Simulated::mapping);
-  add("posting", &Simulated::posting);
-  add("protocol", &Simulated::protocol);
-}
-
 std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   std::vector<std::string> names;
   const bool chooses = std::any_of(cases.begin(), cases.end(), is_auto);
-  if (chooses || different(cases, [](const Case& c) { return c.algorithm; }) > 1) {
-    names.emplace_back("algorithm");
+  for (const Column& column : catalogue()) {
+    if (column.kind != ColumnKind::varying && column.kind != ColumnKind::simulated) continue;
+    const bool differ = std::any_of(cases.begin(), cases.end(), [&](const Case& point) {
+      return column.words(point) != column.words(cases.front());
+    });
+    if (differ || (chooses && column.name == "algorithm")) names.emplace_back(column.name);
   }
-  if (different(cases, backend_text) > 1) names.emplace_back("backend");
-  if (different(cases, [](const Case& c) { return c.workers; }) > 1) names.emplace_back("workers");
-  if (different(cases, [](const Case& c) { return c.in_place; }) > 1) names.emplace_back("place");
-  add_varying(cases, names);
   if (std::all_of(cases.begin(), cases.end(), is_simulated)) {
     names.insert(names.end(), std::begin(simulated_figures), std::end(simulated_figures));
   } else {
@@ -182,23 +133,27 @@ std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   return names;
 }
 
-/// Cells of these are as wide as the cases make them, and rows come one by one.
+/// Words are as wide as the cases make them; rows come one by one.
 std::size_t widest_cell(const Column& column, const std::vector<Case>& cases) {
+  constexpr std::size_t with_choice = 22;  // "auto: " and most names
   std::size_t width = column.width;
+  if (column.words == nullptr) return width;
   for (const Case& point : cases) {
-    if (column.name == "algorithm") {
-      constexpr std::size_t with_choice = 22;  // "auto: " and most names
-      width = std::max(width, is_auto(point) ? with_choice : point.algorithm.size());
-    }
-    if (column.name == "topology") width = std::max(width, point.simulated.topology.size());
-    if (column.name == "backend") width = std::max(width, backend_text(point).size());
+    const bool chosen = column.name == "algorithm" && is_auto(point);
+    width = std::max(width, chosen ? with_choice : column.words(point).size());
   }
   return width;
 }
 
+std::string own_text(const Column& column, const Row& row) {
+  if (column.text != nullptr) return column.text(row);
+  if (column.words != nullptr) return column.words(row.record.point);
+  return significant(column.value(row));
+}
+
 bool stands_before(const Column& column, const Row& a, const Row& b) {
   return column.value != nullptr ? column.value(a) < column.value(b)
-                                 : column.text(a) < column.text(b);
+                                 : own_text(column, a) < own_text(column, b);
 }
 
 }  // namespace
@@ -212,7 +167,7 @@ std::string backend_text(const Case& point) {
 
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  for (const Column& column : catalogue) names.emplace_back(column.name);
+  for (const Column& column : catalogue()) names.emplace_back(column.name);
   return names;
 }
 
@@ -229,34 +184,32 @@ std::vector<Column> table_columns(const std::vector<std::string>& names,
 }
 
 std::string cell_text(const Column& column, const Row& row) {
-  return column.figure && !row.figures.valid ? "-" : column.text(row);
+  const bool known = column.kind == ColumnKind::figure      ? row.figures.valid
+                     : column.kind == ColumnKind::simulated ? is_simulated(row.record.point)
+                                                            : true;
+  const std::string text = known ? own_text(column, row) : "";
+  return text.empty() ? "-" : text;
 }
 
 void sort_records(std::vector<Record>& records, const std::vector<std::string>& keys) {
-  std::vector<std::pair<Row, std::size_t>> order;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    order.push_back({Row{records[i], figures(records[i])}, i});
+  std::vector<std::pair<Record, Figures>> order;
+  for (Record& record : records) {
+    const Figures shown = figures(record);
+    order.emplace_back(std::move(record), shown);
   }
-  const auto before = [&](const auto& a, const auto& b) {
-    if (a.first.figures.valid != b.first.figures.valid) return a.first.figures.valid;
+  std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
+    if (a.second.valid != b.second.valid) return a.second.valid;
     for (const std::string& key : keys) {
       const bool descending = key.starts_with('-');
       const Column& column = column_called(std::string_view(key).substr(descending ? 1 : 0));
-      const Row& first = descending ? b.first : a.first;
-      const Row& second = descending ? a.first : b.first;
+      const Row first{descending ? b.first : a.first, descending ? b.second : a.second};
+      const Row second{descending ? a.first : b.first, descending ? a.second : b.second};
       if (stands_before(column, first, second)) return true;
       if (stands_before(column, second, first)) return false;
     }
-    return a.second < b.second;
-  };
-  // Rows refer to records and cannot be assigned, so places are sorted.
-  std::vector<std::size_t> places(order.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::sort(places.begin(), places.end(),
-            [&](std::size_t a, std::size_t b) { return before(order[a], order[b]); });
-  std::vector<Record> sorted;
-  for (const std::size_t place : places) sorted.push_back(std::move(records[place]));
-  records = std::move(sorted);
+    return false;
+  });
+  std::ranges::transform(order, records.begin(), [](auto& one) { return std::move(one.first); });
 }
 
 }  // namespace collbench

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,15 +21,24 @@ struct Row {
   Figures figures;
 };
 
+enum class ColumnKind : std::uint8_t {
+  property,   // of the case
+  varying,    // the same; shown unless told otherwise where cases differ in it
+  simulated,  // the same of how a case is simulated: "-" for a real one
+  figure,     // "-" in a row without figures, one that was skipped
+};
+
+/// Shows words, aligned left, or a number, aligned right.
 struct Column {
   std::string_view name;  // as --columns and --sort take it
   std::string heading;
   std::string unit;  // "(GB/s)", or ""
   std::size_t width = 0;
-  bool left = false;    // where its cells are aligned
-  bool figure = false;  // "-" in a row without figures, one that was skipped
-  std::string (*text)(const Row&) = nullptr;
-  double (*value)(const Row&) = nullptr;  // to sort by; null: by the text
+  ColumnKind kind = ColumnKind::property;
+  std::string (*words)(const Case&) = nullptr;  // of a property
+  double (*value)(const Row&) = nullptr;        // to sort by; null: by the text
+  std::string (*text)(const Row&) = nullptr;    // null: the words or the value's four digits
+  bool left() const { return value == nullptr; }
 };
 
 /// The names of all columns, in the order in which help texts list them.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
@@ -118,8 +118,11 @@ class CsvReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> csv_reporter(std::ostream& out, bool raw_samples) {
-  return std::make_unique<CsvReporter>(out, raw_samples);
+ReportFormat csv_format() {
+  return {"csv", "long CSV, a row per case",
+          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
+            return std::make_unique<CsvReporter>(out, options.raw_samples);
+          }};
 }
 
 }  // namespace collbench

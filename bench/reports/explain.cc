@@ -1,8 +1,8 @@
-#include "bench/reports/explain.h"
-
 #include <ostream>
 
 #include <fmt/format.h>
+
+#include "bench/reports/formats.h"
 
 namespace collbench {
 namespace {

@@ -14,6 +14,14 @@
 
 namespace collbench {
 
+struct TableStyle {
+  bool colour = false;                    // wrong results and missed bounds in red, notes dim
+  bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
+  bool quiet = false;                     // rows and column headings only
+  std::vector<std::string> columns = {};  // of column_names(); empty: what varies, and the figures
+  std::vector<std::string> sort = {};     // as sort_records(); empty: as they come
+};
+
 /// What shapes the output of some formats.
 struct FormatOptions {
   TableStyle style;
@@ -32,14 +40,29 @@ struct ReportFormat {
                      const TableStyle& style) = nullptr;
 };
 
+/// How a format whose `Writer` needs a stream alone makes its reporter.
+template <typename Writer>
+std::unique_ptr<Reporter> reporter_on(std::ostream& out, const FormatOptions& /*options*/) {
+  return std::make_unique<Writer>(out);
+}
+
 /// All formats, in the order in which help lists them.
 std::span<const ReportFormat> report_formats();
 
-/// The names of the formats that show records one by one: what `run --format` takes.
+/// JSON in a file, which grows by one line per record, so that a run that is killed keeps what it
+/// had, and becomes one object at the end; a name ending in ".jsonl" keeps its lines.
+std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
+
+/// Beneath each simulated record, which engine played it and why, and what bounds its time: lines
+/// that start with "#   ". Shows nothing for real records.
+std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
+
+/// The names of all formats, and of those that show records one by one: what `run --format` takes.
+std::vector<std::string> report_format_names();
 std::vector<std::string> record_format_names();
 
 /// Throws InvalidArgument, naming the nearest, for a name that is of no format. `label` is the
 /// option that gave it.
-const ReportFormat& report_format(std::string_view label, std::string_view name);
+const ReportFormat& report_format(const std::string& label, std::string_view name);
 
 }  // namespace collbench

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
@@ -19,10 +19,7 @@ class GbenchReporter final : public Reporter {
   explicit GbenchReporter(std::ostream& out) : out_(out) {}
 
   void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
-    const auto value = [&](const char* key) {
-      const auto found = environment.find(key);
-      return found == environment.end() ? std::string("unknown") : found->second;
-    };
+    const auto value = [&](const char* key) { return value_of(environment, key); };
     document_["context"] = {{"host_name", value("host")},
                             {"executable", value("command")},
                             {"cpu", value("cpu")},
@@ -68,8 +65,8 @@ class GbenchReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> gbench_reporter(std::ostream& out) {
-  return std::make_unique<GbenchReporter>(out);
+ReportFormat gbench_format() {
+  return {"gbench", "Google Benchmark's JSON", reporter_on<GbenchReporter>};
 }
 
 }  // namespace collbench

@@ -142,15 +142,18 @@ Json replay_value(const Replay& replay) {
           {"links", std::move(links)}};
 }
 
-Json history_value(const HistorySeries& series) {
+/// Exact cases are shown as ratios to their first point.
+Json history_value(const StoredSeries& series) {
+  const bool exact = !series.points.empty() && series.points.front().exact;
+  const double scale = exact ? 1 / series.points.front().value : 1;
   Json points = Json::array();
-  for (const HistoryPoint& p : series.points) {
-    points.push_back(
-        {p.label, p.when, number_or_null(p.ratio), number_or_null(p.low), number_or_null(p.high)});
+  for (const StoredPoint& p : series.points) {
+    points.push_back({p.job.revision, p.job.when, number_or_null(p.value * scale),
+                      number_or_null(p.low * scale), number_or_null(p.high * scale)});
   }
   Json changes = Json::array();
-  for (const HistoryChange& change : series.changes) {
-    changes.push_back({change.place, change.text});
+  for (const ChangePoint& change : series.changes) {
+    changes.push_back({change.at, percent_text(change.after / change.before)});
   }
   return {{"name", series.name}, {"points", std::move(points)}, {"changes", std::move(changes)}};
 }
@@ -213,7 +216,7 @@ std::string page_data(const HtmlReport& report) {
   Json replays = Json::array();
   for (const Replay& replay : report.replays) replays.push_back(replay_value(replay));
   Json history = Json::array();
-  for (const HistorySeries& series : report.history) history.push_back(history_value(series));
+  for (const StoredSeries& series : report.history) history.push_back(history_value(series));
   const Json data = {
       {"title", report.title},
       {"sources", std::move(sources)},

@@ -1,5 +1,5 @@
 // The assembler puts the files in: a string literal of a megabyte is more than compilers promise.
-#include "bench/reports/html_parts.h"
+#include "bench/reports/html_report.h"
 
 asm(".section .rodata\n"
     "collbench_echarts_begin: .incbin \"" COLLBENCH_HTML_FOLDER

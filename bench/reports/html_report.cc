@@ -6,7 +6,7 @@
 
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
-#include "bench/reports/html_parts.h"
+#include "bench/reports/formats.h"
 
 namespace collbench {
 namespace {
@@ -50,7 +50,7 @@ void write_plain_table(std::ostream& out, const HtmlReport& report) {
       add_text(line, "td", source.name);
       for (const Column& column : columns) {
         pugi::xml_node cell = add_text(line, "td", cell_text(column, row));
-        if (!column.left) cell.append_attribute("class") = "n";
+        if (!column.left()) cell.append_attribute("class") = "n";
       }
     }
   }
@@ -77,5 +77,7 @@ void write_html(std::ostream& out, const HtmlReport& report) {
       << echarts_script() << "\n</script>\n<script>\n"
       << page_script() << "</script>\n</body>\n</html>\n";
 }
+
+ReportFormat html_format() { return {"html", "one page that works offline"}; }
 
 }  // namespace collbench

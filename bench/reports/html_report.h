@@ -7,10 +7,12 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/records/record_json.h"
 #include "bench/reports/replay.h"
+#include "bench/verdicts/history.h"
 
 namespace collbench {
 
@@ -22,39 +24,26 @@ struct ReportSource {
   RecordFile file;
 };
 
-/// A point of a history: how head compared with the pinned reference at a revision. Ratios are
-/// dimensionless, 1.1 is 10 % slower.
-struct HistoryPoint {
-  std::string label;  // revision
-  std::string when;   // ISO 8601
-  double ratio = 1;
-  double low = 1;
-  double high = 1;
-};
-/// `place` of the first point that belongs to the new level.
-struct HistoryChange {
-  std::size_t place = 0;
-  std::string text;  // "+12.9 %"
-};
-struct HistorySeries {
-  std::string name;  // case_name()
-  std::vector<HistoryPoint> points;
-  std::vector<HistoryChange> changes;
-};
-
 struct HtmlReport {
   std::string title;
   std::vector<ReportSource> sources;
   std::vector<Replay> replays;
   std::vector<std::string> notes;          // what could not be shown, and why
   const Comparison* comparison = nullptr;  // null for none
-  std::vector<HistorySeries> history;
+  std::vector<StoredSeries> history;
 };
 
 /// Samples that the page holds at most, spread evenly over its cases and, within a case, over time.
 inline constexpr std::size_t most_page_samples = 1'000'000;
 
 void write_html(std::ostream& out, const HtmlReport& report);
+
+// The files of bench/reports/html as text in the program, so that the page needs no other file:
+// Apache ECharts as npm has it (html/echarts/README.md says which version), the page's own scripts
+// in the order in which they run, its style.
+std::string_view echarts_script();
+std::string_view page_script();
+std::string_view page_style();
 
 /// The data block of the page: JSON in which "<" is escaped, so that no text ends the script
 /// element it stands in. bench/reports/html/rows.js reads it.

@@ -4,7 +4,8 @@
 
 #include "bench/records/record_file.h"
 #include "bench/records/record_json.h"
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
+#include "bench/verdicts/verdict_json.h"
 
 namespace collbench {
 namespace {
@@ -47,8 +48,12 @@ class JsonFileReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> json_reporter(std::ostream& out) {
-  return std::make_unique<JsonReporter>(out);
+ReportFormat json_format() {
+  return {"json", "all samples or, of a comparison, all verdicts and rounds",
+          reporter_on<JsonReporter>,
+          [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+            out << to_json(comparison);
+          }};
 }
 
 std::unique_ptr<Reporter> json_file_reporter(const std::string& path) {

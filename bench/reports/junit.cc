@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
-#include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
 
@@ -125,16 +125,15 @@ JunitCase case_of(const Verdict& verdict, const GateRule& rule) {
 
 }  // namespace
 
-std::unique_ptr<Reporter> junit_reporter(std::ostream& out) {
-  return std::make_unique<JunitReporter>(out);
-}
-
-void write_junit(std::ostream& out, const Comparison& comparison) {
-  std::vector<JunitCase> cases;
-  for (const Verdict& verdict : comparison.verdicts) {
-    cases.push_back(case_of(verdict, comparison.rule));
-  }
-  write_suite(out, comparison.title, cases);
+ReportFormat junit_format() {
+  return {"junit", "JUnit XML, a test per case", reporter_on<JunitReporter>,
+          [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+            std::vector<JunitCase> cases;
+            for (const Verdict& verdict : comparison.verdicts) {
+              cases.push_back(case_of(verdict, comparison.rule));
+            }
+            write_suite(out, comparison.title, cases);
+          }};
 }
 
 }  // namespace collbench

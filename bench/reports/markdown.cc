@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/notes.h"
+#include "bench/reports/report_verdicts.h"
 
 namespace collbench {
 namespace {
@@ -31,7 +32,7 @@ class MarkdownReporter final : public Reporter {
     std::string rule = "|";
     for (const Column& column : columns_) {
       names += fmt::format(" {} |", escaped_for_markdown(joined(column.heading, column.unit)));
-      rule += column.left ? ":--|" : "--:|";
+      rule += column.left() ? ":--|" : "--:|";
     }
     out_ << names << '\n' << rule << '\n' << std::flush;
   }
@@ -88,8 +89,14 @@ class MarkdownReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> markdown_reporter(std::ostream& out, TableStyle style) {
-  return std::make_unique<MarkdownReporter>(out, std::move(style));
+ReportFormat markdown_format() {
+  return {"markdown", "for a pull request, at most 65,536 bytes",
+          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
+            return std::make_unique<MarkdownReporter>(out, options.style);
+          },
+          [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
+            write_markdown(out, comparison, most_comment_bytes);
+          }};
 }
 
 }  // namespace collbench

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
@@ -66,9 +66,9 @@ class NcclReporter final : public Reporter {
   NcclReporter(std::ostream& out, const Sampling& sampling) : out_(out), sampling_(sampling) {}
 
   void begin(const Environment& environment, const std::vector<Case>& cases) override {
-    if (environment.count("source") > 0) source_ = environment.at("source");
-    host_ = environment.count("host") > 0 ? environment.at("host") : "unknown";
-    version_ = environment.count("version") > 0 ? environment.at("version") : "unknown";
+    source_ = value_of(environment, "source", "");
+    host_ = value_of(environment, "host");
+    version_ = value_of(environment, "version");
     for (const Case& point : cases) sizes_.push_back(point.bytes.count);
     std::sort(sizes_.begin(), sizes_.end());
     sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
@@ -162,8 +162,11 @@ class NcclReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> nccl_reporter(std::ostream& out, const Sampling& sampling) {
-  return std::make_unique<NcclReporter>(out, sampling);
+ReportFormat nccl_format() {
+  return {"nccl", "nccl-tests' table",
+          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
+            return std::make_unique<NcclReporter>(out, options.sampling);
+          }};
 }
 
 }  // namespace collbench

@@ -28,11 +28,6 @@ std::string_view backend_meaning(const std::string& text) {
   return "";
 }
 
-std::string environment_value(const Environment& environment, const std::string& key) {
-  const auto found = environment.find(key);
-  return found == environment.end() ? "unknown" : found->second;
-}
-
 std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 
 std::string place_text(const std::vector<Case>& cases) {
@@ -58,7 +53,7 @@ std::vector<std::string> simulated_heading(const Environment& environment,
   };
   return {fmt::format(
       "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}",
-      environment_value(environment, "version"),
+      value_of(environment, "version"),
       values([](const Case& c) { return c.simulated.collective; }),
       values([](const Case& c) { return c.algorithm; }),
       fmt::join(distinct(cases, [](const Case& c) { return c.simulated.topology; }), "; "),
@@ -78,13 +73,13 @@ std::vector<std::string> RunNotes::heading(const Environment& environment,
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
       "collbench {}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
-      environment_value(environment, "version"),
+      value_of(environment, "version"),
       fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
       fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
-  const std::string cores = environment_value(environment, "cores");
-  lines.push_back(fmt::format("host {}: {} x {}, load {}", environment_value(environment, "host"),
-                              cores, environment_value(environment, "cpu"),
-                              first_word(environment_value(environment, "load"))));
+  const std::string cores = value_of(environment, "cores");
+  lines.push_back(fmt::format("host {}: {} x {}, load {}", value_of(environment, "host"), cores,
+                              value_of(environment, "cpu"),
+                              first_word(value_of(environment, "load"))));
   const int most = *std::max_element(workers.begin(), workers.end());
   if (cores_of(cores) > 0 && most > cores_of(cores)) {
     lines.push_back(fmt::format(

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
 
@@ -102,13 +102,8 @@ class OpenMetricsReporter final : public Reporter {
   std::map<std::string, int> cycles_;
 };
 
-}  // namespace
-
-std::unique_ptr<Reporter> openmetrics_reporter(std::ostream& out) {
-  return std::make_unique<OpenMetricsReporter>(out);
-}
-
-void write_openmetrics(std::ostream& out, const Comparison& comparison) {
+void write_openmetrics(std::ostream& out, const Comparison& comparison,
+                       const TableStyle& /*style*/) {
   Families families;
   families.declare("collbench_gate_failed", "", "1 if a case fails the gate.");
   families.declare("collbench_verdicts", "", "How many cases have an outcome.");
@@ -139,6 +134,12 @@ void write_openmetrics(std::ostream& out, const Comparison& comparison) {
     }
   }
   families.write(out);
+}
+
+}  // namespace
+
+ReportFormat openmetrics_format() {
+  return {"openmetrics", "OpenMetrics text", reporter_on<OpenMetricsReporter>, write_openmetrics};
 }
 
 }  // namespace collbench

@@ -126,34 +126,40 @@ void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool 
   }
 }
 
-std::string terminal_line(PlotTerminal terminal, std::size_t rows) {
-  switch (terminal) {
-    case PlotTerminal::svg:
-      return fmt::format("set terminal svg size 1000,{} dynamic background 'white'", 360 * rows);
-    case PlotTerminal::png:
-      return fmt::format("set terminal pngcairo size 1400,{} fontscale 1.1", 500 * rows);
-    case PlotTerminal::pdf:
-      return fmt::format("set terminal pdfcairo size 10in,{:.1f}in",
-                         3.6 * static_cast<double>(rows));
-    case PlotTerminal::text:
-      return fmt::format("set terminal dumb size 100,{}", 26 * rows);
-  }
-  return "";
+struct PlotTerminal {
+  std::string_view ending;  // of the file's name; "-" is the whole
+  std::string (*settings)(std::size_t rows);
+};
+
+constexpr PlotTerminal plot_terminals[] = {
+    {".svg",
+     [](std::size_t rows) {
+       return fmt::format("svg size 1000,{} dynamic background 'white'", 360 * rows);
+     }},
+    {".png",
+     [](std::size_t rows) {
+       return fmt::format("pngcairo size 1400,{} fontscale 1.1", 500 * rows);
+     }},
+    {".pdf",
+     [](std::size_t rows) {
+       return fmt::format("pdfcairo size 10in,{:.1f}in", 3.6 * static_cast<double>(rows));
+     }},
+    {"-", [](std::size_t rows) { return fmt::format("dumb size 100,{}", 26 * rows); }},
+};
+
+const PlotTerminal& plot_terminal(const std::string& path) {
+  const auto found = std::ranges::find_if(plot_terminals, [&](const PlotTerminal& terminal) {
+    return terminal.ending == "-" ? path == "-" : path.ends_with(terminal.ending);
+  });
+  require(found != std::end(plot_terminals),
+          fmt::format("a plot is a .svg, .png or .pdf, or - for the terminal, not '{}'", path));
+  return *found;
 }
 
 }  // namespace
 
-PlotTerminal plot_terminal(const std::string& path) {
-  if (path == "-") return PlotTerminal::text;
-  if (path.ends_with(".svg")) return PlotTerminal::svg;
-  if (path.ends_with(".png")) return PlotTerminal::png;
-  if (path.ends_with(".pdf")) return PlotTerminal::pdf;
-  throw InvalidArgument(
-      fmt::format("a plot is a .svg, .png or .pdf, or - for the terminal, not '{}'", path));
-}
-
-void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTerminal terminal,
-                   const std::string& path) {
+void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path) {
+  const PlotTerminal& terminal = plot_terminal(path);
   const std::vector<PlotRow> rows = rows_of(records);
   require(!rows.empty(), "nothing to plot: no record has figures");
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -161,7 +167,7 @@ void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTe
       write_data(out, row, i, rows[row].series[i]);
     }
   }
-  out << terminal_line(terminal, rows.size()) << '\n';
+  out << "set terminal " << terminal.settings(rows.size()) << '\n';
   if (path != "-") out << "set output " << gnuplot_quoted(path) << '\n';
   out << "set datafile missing 'NaN'\nset logscale x 2\nset logscale y 10\n"
          "set format x '%.0b%B'\nset xlabel 'bytes per worker'\nset grid\n"
@@ -169,7 +175,7 @@ void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTe
       << fmt::format("set multiplot layout {},2\n", rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row) {
     for (const bool bandwidth : {true, false}) {
-      write_plot(out, row, rows[row], bandwidth, terminal != PlotTerminal::text);
+      write_plot(out, row, rows[row], bandwidth, path != "-");
     }
   }
   out << "unset multiplot\n" << std::flush;

@@ -4,7 +4,6 @@
 // against size on logarithmic axes, the middle half of the samples as a band, the bound dashed.
 #pragma once
 
-#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -13,18 +12,12 @@
 
 namespace collbench {
 
-enum class PlotTerminal : std::uint8_t { svg, png, pdf, text };
-
-/// What a file's name asks for: ".svg", ".png", ".pdf"; "-" is text for the terminal.
-/// Throws InvalidArgument for another ending.
-PlotTerminal plot_terminal(const std::string& path);
-
 /// Rows of plots at most; the choices with the most records are shown.
 inline constexpr std::size_t most_plot_rows = 4;
 
-/// Writes the script with its data. `path` is the file that gnuplot shall write; "-" is its
-/// standard output. Throws InvalidArgument if no record has figures.
-void write_gnuplot(std::ostream& out, const std::vector<Record>& records, PlotTerminal terminal,
-                   const std::string& path);
+/// Writes the script with its data. `path` is the file that gnuplot shall write: ".svg", ".png",
+/// ".pdf"; "-" is text on its standard output. Throws InvalidArgument for another ending and if no
+/// record has figures.
+void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
 }  // namespace collbench

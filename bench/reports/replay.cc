@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "bench/records/report.h"
-#include "bench/reports/replay_layout.h"
 #include "bench/simulated/team.h"
 #include "core/error.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/records/record.h"
+#include "topologies/topology.h"
 
 namespace collbench {
 
@@ -63,6 +64,12 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
 /// Plays a case on the fluid engine unless it names simgrid. Throws InvalidArgument if this version
 /// does not know its topology, algorithm or settings.
 Replay replay(const Case& point);
+
+/// Places the vertices of a replay by its links, so it may come from a file. A grid without
+/// switches is a grid, its first two axes across and down. Hosts under switches are a row with gaps
+/// between nodes, each switch above the middle of what hangs from it. Other hosts without switches
+/// stand in a circle.
+void place_vertices(Replay& replay, const Layout& layout);
 
 /// All of cases_to_replay(); those that cannot be played are listed in `notes`.
 std::vector<Replay> replays_of(const std::vector<Record>& records, std::size_t limit,

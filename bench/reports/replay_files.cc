@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/records/whole_number.h"
-#include "bench/reports/replay_layout.h"
+#include "bench/reports/replay.h"
 #include "core/error.h"
 
 namespace collbench {

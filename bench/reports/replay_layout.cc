@@ -1,9 +1,9 @@
-#include "bench/reports/replay_layout.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
+
+#include "bench/reports/replay.h"
 
 namespace collbench {
 namespace {

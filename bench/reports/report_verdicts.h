@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 #include "bench/verdicts/verdict.h"
 
 namespace collbench {
@@ -28,13 +28,6 @@ std::string comparison_text(const Comparison& comparison, const TableStyle& styl
 /// A headline, the worst ten verdicts, all of them folded away, and how it was measured. What does
 /// not fit is left out, best verdicts first, and counted.
 void write_markdown(std::ostream& out, const Comparison& comparison, std::size_t most_bytes);
-
-/// One test per case: what fails the gate has a failure, a wrong result an error, what could not
-/// be decided is skipped.
-void write_junit(std::ostream& out, const Comparison& comparison);
-
-/// Gauges: times of both arms, the ratio with its interval, verdicts by outcome, the gate.
-void write_openmetrics(std::ostream& out, const Comparison& comparison);
 
 /// Lines that GitHub Actions shows beside the change: "::error title=...::...". It shows ten of a
 /// kind per step; the worst come first, and the last says how many more there are.

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/notes.h"
+#include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
@@ -68,7 +69,7 @@ class TableReporter final : public Reporter {
 
   std::string cell(const Column& column, std::string_view text) const {
     const std::string gap = &column == &columns_.front() ? "" : "  ";
-    return gap + (column.left ? align_left(text, column.width) : align_right(text, column.width));
+    return gap + (column.left() ? align_left(text, column.width) : align_right(text, column.width));
   }
 
   void print(const Record& record) {
@@ -93,8 +94,14 @@ class TableReporter final : public Reporter {
 
 }  // namespace
 
-std::unique_ptr<Reporter> table_reporter(std::ostream& out, TableStyle style) {
-  return std::make_unique<TableReporter>(out, std::move(style));
+ReportFormat table_format() {
+  return {"table", "for people",
+          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
+            return std::make_unique<TableReporter>(out, options.style);
+          },
+          [](std::ostream& out, const Comparison& comparison, const TableStyle& style) {
+            out << comparison_text(comparison, style);
+          }};
 }
 
 }  // namespace collbench

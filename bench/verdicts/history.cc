@@ -26,11 +26,6 @@ create table point (job integer not null references job (id) on delete cascade,
 create index point_of_case on point (name);
 )";
 
-std::string value_of(const Environment& environment, const char* key) {
-  const auto found = environment.find(key);
-  return found == environment.end() ? "unknown" : found->second;
-}
-
 std::optional<StoredPoint> point_of(const Verdict& verdict) {
   if (!verdict.base || !verdict.head) return std::nullopt;
   StoredPoint point;

@@ -101,7 +101,7 @@ TEST(SortTest, TheTableShowsItsRowsSorted) {
   style.sort = {"-size"};
   style.columns = {"size"};
   style.quiet = true;
-  play(*table_reporter(out, style),
+  play(*reporter_of("table", out, {.style = style}),
        {scripted_record("ring", 2, {1024}, 5000), scripted_record("ring", 2, {1 << 20}, 5000)}, {});
   EXPECT_EQ(out.str(), "#     size\n#\n     1 MiB\n     1 KiB\n");
 }

@@ -41,7 +41,7 @@ std::vector<std::string> fields(const std::string& line) {
 
 std::vector<std::vector<std::string>> csv(const std::vector<Record>& records, bool raw_samples) {
   std::ostringstream text;
-  play(*csv_reporter(text, raw_samples), records, {});
+  play(*reporter_of("csv", text, {.raw_samples = raw_samples}), records, {});
   std::vector<std::vector<std::string>> rows;
   std::istringstream in(text.str());
   for (std::string line; std::getline(in, line);) rows.push_back(fields(line));
@@ -84,7 +84,7 @@ TEST(CsvReporterTest, HasOneRowPerSampleWhenAsked) {
 
 nlohmann::json gbench(const std::vector<Record>& records) {
   std::ostringstream text;
-  play(*gbench_reporter(text), records, {});
+  play(*reporter_of("gbench", text), records, {});
   return nlohmann::json::parse(text.str());
 }
 

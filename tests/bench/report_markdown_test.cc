@@ -17,7 +17,7 @@ using testing::StartsWith;
 std::string markdown(const std::vector<Record>& records, TableStyle style = {},
                      const RunSummary& summary = {}) {
   std::ostringstream out;
-  play(*markdown_reporter(out, std::move(style)), records, summary);
+  play(*reporter_of("markdown", out, {.style = std::move(style)}), records, summary);
   return out.str();
 }
 

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 std::string nccl_table(const std::vector<Record>& records) {
   std::ostringstream out;
-  play(*nccl_reporter(out, Sampling{}), records, {});
+  play(*reporter_of("nccl", out), records, {});
   return out.str();
 }
 

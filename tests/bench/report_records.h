@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/records/record.h"
-#include "bench/records/report.h"
+#include "bench/reports/formats.h"
 
 namespace collbench {
 
@@ -30,6 +31,11 @@ inline Environment scripted_environment() {
   return {{"host", "box"},        {"cpu", "Test \"CPU\", 1 GHz"}, {"cores", "4"},
           {"load", "0.50 0.4"},   {"version", "0.1.0"},           {"command", "collbench"},
           {"git_revision", "abc"}};
+}
+
+inline std::unique_ptr<Reporter> reporter_of(std::string_view format, std::ostream& out,
+                                             const FormatOptions& options = {}) {
+  return report_format("format", format).records(out, options);
 }
 
 /// What a reporter writes for a whole run.

@@ -18,7 +18,7 @@ using testing::Not;
 std::string table(const std::vector<Record>& records, TableStyle style = {},
                   const RunSummary& summary = {}) {
   std::ostringstream out;
-  play(*table_reporter(out, style), records, summary);
+  play(*reporter_of("table", out, {.style = style}), records, summary);
   return out.str();
 }
 

@@ -22,6 +22,10 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+void write_as(std::string_view format, std::ostream& out, const Comparison& comparison) {
+  report_format("format", format).comparison(out, comparison, {});
+}
+
 std::string comment_of(const Comparison& comparison, std::size_t most_bytes = most_comment_bytes) {
   std::ostringstream out;
   write_markdown(out, comparison, most_bytes);
@@ -117,11 +121,11 @@ TEST(VerdictAnnotationsTest, WrongResultsOfRecordsAreErrorsAndRightOnesAreSilent
 
 TEST(VerdictJunitTest, OutcomesBecomeFailuresErrorsAndSkips) {
   std::ostringstream out;
-  write_junit(out,
-              scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
-                                   scripted_verdict("b", VerdictOutcome::slower, 1.2),
-                                   scripted_verdict("c", VerdictOutcome::wrong, 1.0),
-                                   scripted_verdict("d", VerdictOutcome::inconclusive, 1.04)}));
+  write_as("junit", out,
+           scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
+                                scripted_verdict("b", VerdictOutcome::slower, 1.2),
+                                scripted_verdict("c", VerdictOutcome::wrong, 1.0),
+                                scripted_verdict("d", VerdictOutcome::inconclusive, 1.04)}));
   EXPECT_THAT(out.str(), HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
   EXPECT_THAT(out.str(), HasSubstr("<failure type=\"slower\""));
   EXPECT_THAT(out.str(), HasSubstr("<error type=\"wrong\""));
@@ -131,7 +135,7 @@ TEST(VerdictJunitTest, CharactersThatXmlCannotHoldAreBlanks) {
   Comparison comparison = scripted_comparison({scripted_verdict("b", VerdictOutcome::slower, 1.2)});
   comparison.verdicts.front().reason = "lost \x1b[31m <rank> 3\nof 8";
   std::ostringstream out;
-  write_junit(out, comparison);
+  write_as("junit", out, comparison);
   EXPECT_THAT(out.str(), HasSubstr("lost  [31m &lt;rank"));
   EXPECT_THAT(out.str(), HasSubstr("3 of 8"));
 }
@@ -160,7 +164,7 @@ TEST(VerdictJunitTest, WhatDoesNotFailTheGateIsNoFailure) {
   Comparison comparison = scripted_comparison({scripted_verdict("b", VerdictOutcome::slower, 1.2)});
   comparison.rule.fail_on.clear();
   std::ostringstream out;
-  write_junit(out, comparison);
+  write_as("junit", out, comparison);
   EXPECT_THAT(out.str(), HasSubstr("failures=\"0\""));
 }
 
@@ -168,7 +172,7 @@ TEST(VerdictOpenMetricsTest, OpenIntervalsAreLeftOut) {
   Verdict verdict = scripted_verdict("a \"b\"", VerdictOutcome::inconclusive, 1.04);
   verdict.ratio->high = std::numeric_limits<double>::infinity();
   std::ostringstream out;
-  write_openmetrics(out, scripted_comparison({verdict}));
+  write_as("openmetrics", out, scripted_comparison({verdict}));
   EXPECT_THAT(out.str(),
               AllOf(EndsWith("# EOF\n"), Not(HasSubstr("inf")), HasSubstr("case=\"a \\\"b\\\"\""),
                     HasSubstr("collbench_verdicts{outcome=\"inconclusive\"} 1\n")));

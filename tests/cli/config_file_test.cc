@@ -6,6 +6,7 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {

@@ -260,7 +260,8 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
   };
   expect_refused({"junk.json"}, "junk.json: no table of nccl-tests");
   expect_refused({"real.json", "--format", "tabel"}, "Did you mean 'table'?");
-  expect_refused({"real.json", "--csv", "-", "--format", "table"}, "two formats want");
+  expect_refused({"real.json", "--csv", "-", "--format", "table"},
+                 "standard output already carries");
   expect_refused({"comparison.json", "--format", "csv"}, "only a comparison was given");
   expect_refused({"comparison.json", "comparison.json"}, "a report shows one");
   expect_refused({"real.json", "--plot", "out.bmp"}, "a plot is a .svg, .png or .pdf");

@@ -1,0 +1,58 @@
+#include "cli/option_words.h"
+
+#include <map>
+
+#include "algorithms/registry.h"
+#include "bench/reports/columns.h"
+#include "core/data_type.h"
+#include "transports/world/backend.h"
+
+namespace collbench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words algorithm_words() {
+  Words words{"auto", "all"};
+  for (const Backend& backend : backends()) {
+    if (backend.is_black_box) words.push_back(backend.name);
+  }
+  for (const AlgorithmInfo& info : algorithms()) words.emplace_back(info.name);
+  return words;
+}
+
+Words backend_words() {
+  Words words = backend_names();
+  words.insert(words.begin(), "auto");
+  return words;
+}
+
+template <typename Values>
+Words names_of(const Values& values) {
+  Words words;
+  for (const auto value : values) words.emplace_back(to_string(value));
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> option_words(std::string_view option) {
+  static const std::map<std::string_view, Words, std::less<>> all = {
+      {"algo", algorithm_words()},
+      {"backend", backend_words()},
+      {"buffers", {"hot", "produced", "cold"}},
+      {"color", {"auto", "always", "never"}},
+      {"columns", column_names()},
+      {"datatype", names_of(all_data_types())},
+      {"executor", {"auto", "graph", "persistent"}},
+      {"op", names_of(all_reduce_ops())},
+      {"pin", {"compact", "scatter", "none"}},
+      {"progress", {"auto", "on", "off"}},
+      {"sort", column_names()},
+      {"transport", {"raw", "tf-recvbuf"}},
+  };
+  const auto found = all.find(option);
+  return found == all.end() ? Words() : found->second;
+}
+
+}  // namespace collbench
