@@ -3,10 +3,12 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/train_options.h"
+#include "training/replica.h"
 
 namespace collbench {
 
@@ -16,7 +18,11 @@ struct StepPart {
   const char* heading;
   Seconds StepTimes::*time;
 };
-std::span<const StepPart> step_parts();
+/// The median over these steps.
+double median_ms(std::span<const StepTimes> steps, const StepPart& part);
+/// A line of headings, led by `corner`, and one of the medians for each rank.
+std::string step_table(std::string_view corner, std::span<const StepPart> parts,
+                       const std::vector<std::span<const StepTimes>>& ranks);
 
 /// A figure of one strategy: its key in JSON, and the value.
 using FurtherFigures = std::vector<std::pair<std::string, double>>;
