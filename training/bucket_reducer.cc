@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "training/elements.h"
 #include "training/wire_type.h"
 
 namespace collbench {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <thread>
 
+#include "training/elements.h"
 #include "training/local_replica.h"
 #include "training/steady_time.h"
-#include "training/wire_type.h"
 
 namespace collbench {
 std::vector<VariableShard> place_variables(std::span<const Tensor> tensors, int element_bytes,
@@ -62,17 +62,6 @@ void Placement::unpack(std::span<const std::byte> packed, int server, Region fla
 }
 
 namespace {
-
-/// to = a (op) b, element by element.
-template <class Operation>
-void combine(Region a, Region b, Region to, Operation operation) {
-  const auto all = [&]<class T>(T* into) {
-    const auto* first = reinterpret_cast<const T*>(a.data);
-    std::transform(first, first + a.count, reinterpret_cast<const T*>(b.data), into, operation);
-  };
-  to.type == DataType::f64 ? all(reinterpret_cast<double*>(to.data))
-                           : all(reinterpret_cast<float*>(to.data));
-}
 
 void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to.data); }
 

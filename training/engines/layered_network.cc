@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "training/elements.h"
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer.h"
 #include "training/engines/softmax.h"
@@ -88,12 +89,10 @@ class LayeredNetwork final : public Network {
   }
 
   void set_parameters(std::span<const double> values) override {
-    assert(static_cast<std::int64_t>(values.size()) == parameters_.size());
-    std::transform(values.begin(), values.end(), parameters_.data(),
-                   [](double value) { return static_cast<T>(value); });
+    set_values(region(parameters_), values);
   }
   std::vector<double> copy_of_parameters() const override {
-    return {parameters_.data(), parameters_.data() + parameters_.size()};
+    return {parameters_.begin(), parameters_.end()};
   }
   std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
     return hash_of(reinterpret_cast<const std::byte*>(parameters_.data() + first),
