@@ -7,8 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -19,6 +17,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "training/elements.h"
+#include "training/file_content.h"
 #include "training/safetensors.h"
 
 namespace collbench {
@@ -260,12 +259,6 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return files.rbegin()->second;
 }
 
-std::string read_checkpoint(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Unavailable(fmt::format("cannot read the checkpoint '{}'", path));
-  return text.str();
-}
+std::string read_checkpoint(const std::string& path) { return file_content(path, "checkpoint"); }
 
 }  // namespace collbench
