@@ -5,54 +5,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "algorithms/registry.h"
 #include "cli/declare.h"
 #include "cli/settings.h"
+#include "cli/train_mirrored.h"
 #include "cli/train_on_network.h"
 #include "cli/train_options.h"
 #include "cli/train_servers.h"
 #include "cli/train_simulated.h"
-#include "cli/train_threads.h"
-#include "cli/train_workers.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
 namespace collbench {
 namespace {
-
-int train_mirrored_here(const Settings& settings) {
-  const TrainingPlan plan = plan_of(settings);
-  const std::vector<int> cores = devices_of(settings);
-  const int workers = cores.empty() ? static_cast<int>(count_of(settings, "workers", 1, 512))
-                                    : static_cast<int>(cores.size());
-  return train_threads(settings, plan, workers, gradient_algorithm(settings), cores);
-}
-
-/// The slice of a TPU pod: a torus of the workers, where their number makes one.
-int train_tpu(const Settings& settings) {
-  const TrainingPlan plan = plan_of(settings);
-  const int workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  std::string algorithm = gradient_algorithm(settings);
-  if (!settings.given("algo") && !settings.given("communication")) {
-    algorithm = "torus";
-    try {
-      make_schedule(algorithm, workers);
-    } catch (const InvalidArgument&) {
-      algorithm = "ring";  // a torus with one axis
-    }
-  }
-  return train_threads(settings, plan, workers, algorithm, {});
-}
-
-/// One device holds the variables: gradients are summed there, and nowhere else.
-int train_central(const Settings& settings) {
-  for (const char* name : {"algo", "communication"}) {
-    require(!settings.given(name),
-            fmt::format("{}: central-storage sums on one device", settings.label(name)));
-  }
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  return train_threads(settings, plan_of(settings), workers, "direct", {});
-}
 
 /// A strategy of TensorFlow's, by its name.
 struct Strategy {
@@ -61,7 +25,7 @@ struct Strategy {
 };
 const std::vector<Strategy>& strategies() {
   static const std::vector<Strategy> rows = {
-      {"mirrored", train_mirrored_here},
+      {"mirrored", train_mirrored},
       {"multi-worker-mirrored", train_workers},
       {"central-storage", train_central},
       {"parameter-server", train_servers},

@@ -14,7 +14,6 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "training/checkpoint.h"
-#include "training/evaluation.h"
 #include "training/event_file.h"
 #include "training/local_replica.h"
 

@@ -11,7 +11,6 @@
 #include "cli/output_file.h"
 #include "cli/train_options.h"
 #include "cli/train_simulated.h"
-#include "cli/train_step.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/suggest.h"

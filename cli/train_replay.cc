@@ -1,6 +1,5 @@
 #include "cli/train_replay.h"
 
-#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/train_options.h"
+#include "cli/train_report.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
@@ -27,22 +27,14 @@ namespace {
 
 constexpr std::int64_t usual_steps = 10;
 
-struct ReplayPart {
-  const char* name;
-  Seconds StepTimes::*time;
-};
-constexpr ReplayPart replay_parts[] = {
-    {"forward", &StepTimes::forward},     {"backward", &StepTimes::backward},
-    {"optimizer", &StepTimes::optimizer}, {"communication", &StepTimes::communication},
-    {"exposed", &StepTimes::exposed},     {"checks", &StepTimes::checks},
-    {"step", &StepTimes::whole}};
-
-double median_ms(const std::vector<StepTimes>& steps, Seconds StepTimes::*time) {
-  std::vector<double> values;
-  for (const StepTimes& step : steps) values.push_back((step.*time).count() * 1e3);
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+constexpr StepPart replay_parts[] = {
+    {"forward_ms", "forward", &StepTimes::forward},
+    {"backward_ms", "backward", &StepTimes::backward},
+    {"optimizer_ms", "optimizer", &StepTimes::optimizer},
+    {"communication_ms", "communication", &StepTimes::communication},
+    {"exposed_ms", "exposed", &StepTimes::exposed},
+    {"checks_ms", "checks", &StepTimes::checks},
+    {"step_ms", "step", &StepTimes::whole}};
 
 std::int64_t steps_of(const Settings& settings) {
   return settings.given("steps") ? count_of(settings, "steps", 1) : usual_steps;
@@ -74,32 +66,29 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
 }
 
 void report(const Settings& settings, const ReplayedWorkload& replay,
-            const std::vector<std::vector<StepTimes>>& ranks) {
+            const std::vector<ReplicaReport>& reports) {
   const ReplayPlan& plan = replay.plan;
   nlohmann::ordered_json document = {
-      {"workload", replay.workload.name}, {"workers", ranks.size()},
+      {"workload", replay.workload.name}, {"workers", reports.size()},
       {"worker_batch", replay.batch},     {"algorithm", settings.text("algo")},
       {"datatype", to_string(plan.type)}, {"wire", settings.text("wire")},
       {"computing", plan.compute.origin}, {"alone_ms", plan.compute.whole().count() * 1e3}};
   std::string table = fmt::format(
       "# {}: {} parameters, {} buckets ({}) of {}; {} replicas, batch {} each\n"
       "# computing is waited for: {}; one worker alone takes {}\n"
-      "# medians of {} steps after the first, ms\n#rank",
+      "# medians of {} steps after the first, ms\n",
       replay.workload.name, replay.workload.parameters(), plan.buckets.size(),
-      settings.text("buckets"), to_string(plan.type), ranks.size(), replay.batch,
+      settings.text("buckets"), to_string(plan.type), reports.size(), replay.batch,
       plan.compute.origin, to_string(plan.compute.whole()), plan.steps);
-  for (const ReplayPart& part : replay_parts) table += fmt::format(" {:>13}", part.name);
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    table += fmt::format("\n {:>4}", rank);
+  std::vector<std::span<const StepTimes>> ranks;
+  for (const ReplicaReport& one : reports) {
+    ranks.emplace_back(one.steps);
     nlohmann::ordered_json medians;
-    for (const ReplayPart& part : replay_parts) {
-      const double time = median_ms(ranks[rank], part.time);
-      table += fmt::format(" {:>13.3f}", time);
-      medians[std::string(part.name) + "_ms"] = time;
-    }
+    for (const StepPart& part : replay_parts) medians[part.key] = median_ms(one.steps, part);
     document["ranks"].push_back(std::move(medians));
   }
-  if (settings.text("json") != "-") std::cout << table << '\n';
+  table += step_table("#rank", replay_parts, ranks);
+  if (settings.text("json") != "-") std::cout << table;
   write_output(settings.text("json"), [&](std::ostream& out) { out << document.dump(1) << '\n'; });
 }
 
@@ -120,13 +109,9 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
                 {"algorithm", settings.text("algo")},
                 {"steps", std::to_string(replay.plan.steps)}},
                world.rendezvous());
-  ReplicaReport own;
-  own.steps = collbench::replay(replay.plan, world, spec)[0];
-  std::vector<std::vector<StepTimes>> ranks;
-  for (ReplicaReport& one : gather_reports({own}, world.rendezvous())) {
-    ranks.push_back(std::move(one.steps));
-  }
-  if (world.rank() == 0) report(settings, replay, ranks);
+  const auto reports =
+      gather_reports(collbench::replay(replay.plan, world, spec), world.rendezvous());
+  if (world.rank() == 0) report(settings, replay, reports);
 }
 
 /// On threads of this process.

@@ -25,38 +25,19 @@ constexpr StepPart parts[] = {
     {"step_ms", "step", &StepTimes::whole},
 };
 
-/// The median over all steps but the first, which also meets cold caches and makes plans.
-double median_ms(const ReplicaReport& report, const StepPart& part) {
-  std::vector<double> times;
-  for (const StepTimes& step : report.steps) times.push_back((step.*part.time).count() * 1e3);
-  if (times.size() > 1) times.erase(times.begin());
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+/// All steps but the first, which also meets cold caches and makes plans.
+std::span<const StepTimes> steady(const ReplicaReport& report) {
+  return std::span(report.steps).subspan(report.steps.size() > 1 ? 1 : 0);
 }
 
 /// Of steps as the median one, without warm-up.
 double steady_rate(const TrainingPlan& plan, const ReplicaReport& report) {
   return static_cast<double>(plan.global_batch) * 1e3 /
-         median_ms(report, {"step_ms", "step", &StepTimes::whole});
+         median_ms(steady(report), {"step_ms", "step", &StepTimes::whole});
 }
 
 double images_per_second(const Progress& epoch) {
   return static_cast<double>(epoch.samples) / epoch.elapsed.count();
-}
-
-void print_times(const std::vector<ReplicaReport>& reports) {
-  std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{:>4}",
-                           std::max<std::size_t>(1, reports[0].steps.size() - 1), "rank");
-  for (const StepPart& part : parts) std::cout << fmt::format("{:>14}", part.heading);
-  std::cout << '\n';
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    std::cout << fmt::format("{:>4}", rank);
-    for (const StepPart& part : parts) {
-      std::cout << fmt::format("{:>14.3f}", median_ms(reports[rank], part));
-    }
-    std::cout << '\n';
-  }
 }
 
 void print_results(const TrainingPlan& plan, const Samples& samples,
@@ -78,7 +59,10 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
   }
   std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
                            reports[0].held_out_accuracy);
-  print_times(reports);
+  std::vector<std::span<const StepTimes>> ranks;
+  for (const ReplicaReport& report : reports) ranks.push_back(steady(report));
+  std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{}",
+                           ranks[0].size(), step_table("rank", parts, ranks));
 }
 
 /// Equal for equal bits of all parameters.
@@ -124,7 +108,7 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
   for (const ReplicaReport& report : reports) {
     nlohmann::json rank;
     for (const StepPart& part : parts) {
-      rank["median"][part.key] = median_ms(report, part);
+      rank["median"][part.key] = median_ms(steady(report), part);
       for (const StepTimes& step : report.steps) {
         rank["steps"][part.key].push_back((step.*part.time).count() * 1e3);
       }
@@ -136,7 +120,25 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
 
 }  // namespace
 
-std::span<const StepPart> step_parts() { return parts; }
+double median_ms(std::span<const StepTimes> steps, const StepPart& part) {
+  std::vector<double> times;
+  for (const StepTimes& step : steps) times.push_back((step.*part.time).count() * 1e3);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+std::string step_table(std::string_view corner, std::span<const StepPart> parts,
+                       const std::vector<std::span<const StepTimes>>& ranks) {
+  std::string table(corner);
+  for (const StepPart& part : parts) table += fmt::format("{:>14}", part.heading);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    table += fmt::format("\n{:>{}}", rank, corner.size());
+    for (const StepPart& part : parts)
+      table += fmt::format("{:>14.3f}", median_ms(ranks[rank], part));
+  }
+  return table + '\n';
+}
 
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                      const std::string& algorithm, std::vector<ReplicaReport> reports,

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,11 @@ struct StepPart {
   const char* heading;
   Seconds StepTimes::*time;
 };
-std::span<const StepPart> step_parts();
+/// The median over these steps.
+double median_ms(std::span<const StepTimes> steps, const StepPart& part);
+/// A line of headings, led by `corner`, and one of the medians for each rank.
+std::string step_table(std::string_view corner, std::span<const StepPart> parts,
+                       const std::vector<std::span<const StepTimes>>& ranks);
 
 /// A figure of one strategy: its key in JSON, and the value.
 using FurtherFigures = std::vector<std::pair<std::string, double>>;

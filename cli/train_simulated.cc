@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/simulated/all_reduce_costs.h"
+#include "bench/simulated/values.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
+#include "cli/train_options.h"
 #include "cli/train_replay.h"
-#include "cli/train_step.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "topologies/specification.h"
@@ -52,6 +54,11 @@ constexpr OptionRow workload_rows[] = {
     {costs, "memory-share", "", "X", "", "of its memory bandwidth that is reached"},
 };
 
+Seconds time_of(const Settings& settings, const char* name) {
+  const std::string& text = settings.text(name);
+  return text == "0" ? Seconds{0} : parse_positive_duration(settings.label(name), text);
+}
+
 double share_of(const Settings& settings, const char* name, double otherwise) {
   if (!settings.given(name)) return otherwise;
   const double value = parse_number(settings.label(name), settings.text(name));
@@ -63,8 +70,7 @@ double share_of(const Settings& settings, const char* name, double otherwise) {
 int workers_of(const Settings& settings) {
   const std::string& topology = settings.text("topo");
   if (settings.given("workers")) {
-    return static_cast<int>(
-        parse_count(settings.label("workers"), settings.text("workers"), 1, 1 << 20));
+    return static_cast<int>(count_of(settings, "workers", 1, 1 << 20));
   }
   return machine(topology).topology.hosts();
 }
@@ -89,8 +95,7 @@ PlayedStep play(const Settings& settings) {
   played.workload = find_workload(settings.text("workload"));
   StepModel& model = played.model;
   model.workers = workers_of(settings);
-  model.accumulate = static_cast<int>(
-      parse_count(settings.label("accumulate"), settings.text("accumulate"), 1, 1 << 20));
+  model.accumulate = static_cast<int>(count_of(settings, "accumulate", 1, 1 << 20));
   played.batch = worker_batch_of(settings, model.workers, model.accumulate);
   model.compute = compute_of(settings, played.workload, played.batch);
   model.costs = costs_of(settings);
@@ -100,8 +105,7 @@ PlayedStep play(const Settings& settings) {
   const bool narrowed = settings.declares("wire") && settings.given("wire");
   model.element_bytes = size_of(parse_data_type(settings.text(narrowed ? "wire" : "datatype")));
   played.algorithms = price_buckets(settings, model);
-  const int draws =
-      static_cast<int>(parse_count(settings.label("draws"), settings.text("draws"), 1, 100'000));
+  const auto draws = static_cast<int>(count_of(settings, "draws", 1, 100'000));
   played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);
   std::stable_sort(played.steps.begin(), played.steps.end(),
                    [](const auto& a, const auto& b) { return a.times.whole < b.times.whole; });
@@ -212,11 +216,11 @@ std::span<const OptionRow> workload_option_rows() { return workload_rows; }
 
 std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
   if (settings.given("worker-batch")) {
-    return parse_count(settings.label("worker-batch"), settings.text("worker-batch"), 1, 1 << 30);
+    return count_of(settings, "worker-batch", 1, 1 << 30);
   }
   if (!settings.given("batch")) return 32;
-  const std::int64_t global = parse_count(settings.label("batch"), settings.text("batch"), 1,
-                                          std::numeric_limits<std::int64_t>::max());
+  const std::int64_t global =
+      count_of(settings, "batch", 1, std::numeric_limits<std::int64_t>::max());
   const std::int64_t own = per_replica_batch(global, workers);
   require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
                                              settings.label("accumulate"), own, accumulate));
@@ -259,6 +263,52 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                                                                     settings.text("step-time")));
   }
   return profile;
+}
+
+StepCosts costs_of(const Settings& settings) {
+  StepCosts result;
+  result.per_tensor = time_of(settings, "per-tensor");
+  result.per_bucket = time_of(settings, "per-bucket");
+  result.crowding = parse_number(settings.label("crowding"), settings.text("crowding"));
+  result.interference = parse_number(settings.label("interference"), settings.text("interference"));
+  result.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
+  result.seed = static_cast<std::uint64_t>(
+      count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
+  const SlowHosts slow = parse_slow_hosts(settings.text("slow-workers"));
+  for (std::size_t i = 0; i < slow.hosts.size(); ++i) {
+    result.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
+  }
+  return result;
+}
+
+std::string simulated_algorithm(const Settings& settings) {
+  return settings.given("algo") ? settings.text("algo") : "auto";
+}
+
+std::vector<std::string> price_buckets(const Settings& settings, StepModel& model) {
+  AllReduceCosts network(settings.text("topo"), simulated_algorithm(settings), model.workers);
+  const BucketTiming timing{
+      .ready = ready_times(model.compute, model.tensors, model.costs.per_tensor),
+      .launch = model.costs.per_bucket,
+      .cost = [&](Bytes size) { return network.between(size); }};
+  model.buckets =
+      plan_buckets(settings.text("buckets"), model.tensors, model.element_bytes, timing);
+  constexpr std::size_t most_exact = 64;  // plans with more buckets are priced between sizes
+  std::vector<std::string> algorithms;
+  for (const Bucket& bucket : model.buckets) {
+    const Bytes size{bucket.count * model.element_bytes};
+    const bool exact = model.buckets.size() <= most_exact;
+    model.all_reduce.push_back(exact ? network.exact(size) : network.between(size));
+    algorithms.push_back(network.played(size));
+  }
+  return algorithms;
+}
+
+std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms) {
+  const bool named = !algorithms.empty() && !algorithms.back().empty();
+  return fmt::format("{} bucket{} ({}), all-reduce {}", algorithms.size(),
+                     algorithms.size() == 1 ? "" : "s", settings.text("buckets"),
+                     named ? algorithms.front() : settings.text("algo"));
 }
 
 bool asks_for_workload(const Settings& settings) {

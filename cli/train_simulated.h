@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "cli/settings.h"
-#include "training/simulated/compute.h"
+#include "training/simulated/step.h"
 
 namespace collbench {
 
@@ -18,6 +20,20 @@ std::int64_t worker_batch_of(const Settings& settings, int workers, int accumula
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch);
 /// That of --device, else the one of a shipped machine that --topo names, else v100.
 const ComputeDevice& device_of(const Settings& settings);
+
+/// Throws InvalidArgument naming the option that is wrong.
+StepCosts costs_of(const Settings& settings);
+
+/// --algo, or auto: each size is given the algorithm that suits it.
+std::string simulated_algorithm(const Settings& settings);
+
+/// Plans buckets by --buckets and prices their all-reduces on --topo: sets model.buckets and
+/// model.all_reduce from what else the model has. Returns the algorithm of each bucket. Throws
+/// InvalidArgument for a rule, a network or an algorithm that does not fit.
+std::vector<std::string> price_buckets(const Settings& settings, StepModel& model);
+
+/// "3 buckets (ddp), all-reduce ring, Simple".
+std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms);
 
 /// Whether the settings ask for a workload, for the list of them, or for a table of a model.
 bool asks_for_workload(const Settings& settings);

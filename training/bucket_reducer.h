@@ -2,15 +2,18 @@
 // pass goes on.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <future>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/units.h"
 #include "training/bucket_plan.h"
 #include "training/step.h"
-#include "training/task_thread.h"
 #include "transports/communicator.h"
 
 namespace collbench {
@@ -18,6 +21,30 @@ namespace collbench {
 struct WireRule {
   DataType type = DataType::f32;  // f16 or bf16 narrows; another one leaves elements as they are
   double scale_before = 1;        // what gradients are multiplied by before the sum
+};
+
+/// Runs tasks one after the other on a thread of its own, started when first needed.
+/// Thread safety: start() may be called from any thread.
+class TaskThread {
+ public:
+  TaskThread() = default;
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+  /// Finishes the tasks already started, then ends the thread.
+  ~TaskThread();
+
+  /// Queues `task`; tasks run in the order queued. The result waits for it, and throws what it
+  /// threw.
+  std::future<void> start(std::function<void()> task);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<void()>> queue_;
+  bool closing_ = false;
+  std::thread thread_;
 };
 
 /// Runs all that a replica's communicator does on one thread beside the replica's own, in the order

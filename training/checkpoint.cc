@@ -7,8 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,6 +16,8 @@
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "training/elements.h"
+#include "training/file_content.h"
 #include "training/safetensors.h"
 
 namespace collbench {
@@ -54,17 +54,8 @@ void visit_vectors(const TrainingPlan& plan, State& state, Visit visit) {
   }
 }
 
-template <class T>
-std::string packed(const double* values, std::int64_t count) {
-  std::vector<T> narrow(values, values + count);
-  return {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(T)};
-}
-
-template <class T>
-void unpack(std::string_view bytes, double* values) {
-  std::vector<T> narrow(bytes.size() / sizeof(T));
-  std::memcpy(narrow.data(), bytes.data(), bytes.size());
-  std::copy(narrow.begin(), narrow.end(), values);
+Region region_of(std::string& bytes, DataType type) {
+  return {reinterpret_cast<std::byte*>(bytes.data()), std::ssize(bytes) / size_of(type), type};
 }
 
 /// Metadata as numbers.
@@ -188,9 +179,8 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
   visit_vectors(
       plan, state, [&](const std::vector<StateSlice>& parts, const std::vector<double>& all) {
         for (const StateSlice& part : parts) {
-          const double* values = all.data() + part.first;
-          memory.push_back(plan.type == DataType::f32 ? packed<float>(values, part.count)
-                                                      : packed<double>(values, part.count));
+          std::string& bytes = memory.emplace_back(part.count * size_of(plan.type), '\0');
+          set_values(region_of(bytes, plan.type), std::span(all).subspan(part.first, part.count));
           file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
         }
       });
@@ -220,9 +210,8 @@ TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
       require(tensor->type == plan.type && tensor->shape == std::vector{part.count},
               fmt::format("{}: tensor '{}' is not {} elements of {}", name, part.name, part.count,
                           to_string(plan.type)));
-      double* values = all.data() + part.first;
-      plan.type == DataType::f32 ? unpack<float>(tensor->bytes, values)
-                                 : unpack<double>(tensor->bytes, values);
+      std::string aligned(tensor->bytes);
+      std::ranges::copy(values_of(region_of(aligned, plan.type)), all.begin() + part.first);
     }
   });
   state.buckets = buckets_of(metadata.text_of("buckets"), std::ssize(state.parameters), name);
@@ -270,12 +259,6 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return files.rbegin()->second;
 }
 
-std::string read_checkpoint(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Unavailable(fmt::format("cannot read the checkpoint '{}'", path));
-  return text.str();
-}
+std::string read_checkpoint(const std::string& path) { return file_content(path, "checkpoint"); }
 
 }  // namespace collbench

@@ -1,6 +1,8 @@
 #include "training/local_replica.h"
 
-#include "training/evaluation.h"
+#include <algorithm>
+
+#include "training/elements.h"
 
 namespace collbench {
 
@@ -23,6 +25,21 @@ void load(const TrainingState& state, Network& network) {
 void store(Network& network, TrainingState& state) {
   state.parameters = network.copy_of_parameters();
   state.statistics = values_of(network.statistics());
+}
+
+Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch) {
+  Score total;
+  const std::int64_t size = held_out.shape.size();
+  for (std::int64_t first = 0; first < held_out.size(); first += batch) {
+    const std::int64_t count = std::min(batch, held_out.size() - first);
+    const Score score = network.evaluate(
+        {{held_out.images.data() + first * size, static_cast<std::size_t>(count * size)},
+         {held_out.labels.data() + first, static_cast<std::size_t>(count)}});
+    total.loss += score.loss;
+    total.correct += score.correct;
+  }
+  const auto samples = static_cast<double>(held_out.size());
+  return {total.loss / samples, static_cast<double>(total.correct) / samples};
 }
 
 LocalReplica::LocalReplica(const TrainingPlan& plan, const Dataset& data, int replicas, int number)

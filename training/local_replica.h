@@ -20,6 +20,16 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingPlan& plan);
 void load(const TrainingState& state, Network& network);
 void store(Network& network, TrainingState& state);
 
+/// How well a model does on samples that it has not seen.
+struct Evaluation {
+  double loss = 0;  // mean over the samples
+  double accuracy = 0;
+};
+
+/// In batches of up to `batch` samples, for which the network was made, with moving statistics.
+/// Requires at least one sample.
+Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch);
+
 /// Thread safety: one thread.
 class LocalReplica {
  public:

@@ -111,29 +111,28 @@ void check(const ReplayPlan& plan, int ranks) {
   }
 }
 
-std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communicator) {
+ReplicaReport replay_rank(const ReplayPlan& plan, Communicator& communicator) {
   check(plan, communicator.ranks());
   ReplayRank rank(plan, communicator);
   rank.step();  // makes plans, and meets cold caches
-  std::vector<StepTimes> steps;
-  for (int i = 0; i < plan.steps; ++i) steps.push_back(rank.step());
+  ReplicaReport report;
+  for (int i = 0; i < plan.steps; ++i) report.steps.push_back(rank.step());
   rank.finish();
-  return steps;
+  return report;
 }
 
-std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
-                                           const WorldSpec& spec) {
+std::vector<ReplicaReport> replay(const ReplayPlan& plan, World& world, const WorldSpec& spec) {
   check(plan, world.ranks());
   const RankRange own = world.own_ranks();
   const Bytes needed = Bytes{elements_of(plan.tensors) * size_of(plan.type)} * own.count;
   require_available(needed, fmt::format("the gradients of {} replicas", own.count));
-  std::vector<std::vector<StepTimes>> times(static_cast<std::size_t>(own.count));
+  std::vector<ReplicaReport> reports(static_cast<std::size_t>(own.count));
   const auto run = [&](RankContext& context) {
-    times[static_cast<std::size_t>(context.rank - own.first)] =
+    reports[static_cast<std::size_t>(context.rank - own.first)] =
         replay_rank(plan, world.communicator(spec, context));
   };
   world.on_all(spec, Seconds{60}, {.run = run, .order = {}, .answer = {}});
-  return times;
+  return reports;
 }
 
 }  // namespace collbench

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "training/bucket_plan.h"
+#include "training/replica.h"
 #include "training/simulated/compute.h"
-#include "training/step.h"
 #include "transports/world/world.h"
 
 namespace collbench {
@@ -29,13 +29,13 @@ struct ReplayPlan {
 void check(const ReplayPlan& plan, int ranks);
 
 /// Replays as rank communicator.rank(). Gradients are ones, and every sum is checked: throws
-/// WrongResult if one is not the number of ranks. Throws as check() and Communicator do.
-std::vector<StepTimes> replay_rank(const ReplayPlan& plan, Communicator& communicator);
+/// WrongResult if one is not the number of ranks. Throws as check() and Communicator do. Of the
+/// report there are only the steps.
+ReplicaReport replay_rank(const ReplayPlan& plan, Communicator& communicator);
 
-/// On every rank of a world, which gradient_world() describes as `spec`; the times of the ranks of
-/// this process, by rank. If one fails, all end, and the first failure is thrown. Throws
+/// On every rank of a world, which gradient_world() describes as `spec`; the reports of the ranks
+/// of this process, by rank. If one fails, all end, and the first failure is thrown. Throws
 /// Unavailable if the gradients do not fit into memory.
-std::vector<std::vector<StepTimes>> replay(const ReplayPlan& plan, World& world,
-                                           const WorldSpec& spec);
+std::vector<ReplicaReport> replay(const ReplayPlan& plan, World& world, const WorldSpec& spec);
 
 }  // namespace collbench

@@ -10,7 +10,6 @@
 #include "training/bucket_plan.h"
 #include "training/bucket_reducer.h"
 #include "training/bucket_tuner.h"
-#include "training/evaluation.h"
 #include "training/local_replica.h"
 #include "training/replica_check.h"
 

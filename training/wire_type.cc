@@ -26,12 +26,6 @@ void widen_all(Region from, Region to, Convert convert) {
   for (std::int64_t i = 0; i < from.count; ++i) out[i] = convert(in[i]);
 }
 
-template <class T>
-void scale_all(Region region, T factor) {
-  T* values = wire_elements<T>(region);
-  for (std::int64_t i = 0; i < region.count; ++i) values[i] *= factor;
-}
-
 }  // namespace
 
 std::uint16_t to_half(float value) {
@@ -91,11 +85,6 @@ void widen(Region from, Region to) {
   if (from.type == DataType::f16)
     return convert([](std::uint16_t bits) { return from_half(bits); });
   convert([](std::uint16_t bits) { return from_bfloat16(bits); });
-}
-
-void scale(Region region, double factor) {
-  if (region.type == DataType::f32) return scale_all<float>(region, static_cast<float>(factor));
-  scale_all<double>(region, factor);
 }
 
 }  // namespace collbench

@@ -21,7 +21,4 @@ float from_bfloat16(std::uint16_t bits);
 void narrow(Region from, Region to);
 void widen(Region from, Region to);
 
-/// region *= factor; f32 or f64.
-void scale(Region region, double factor);
-
 }  // namespace collbench

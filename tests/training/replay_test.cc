@@ -23,8 +23,8 @@ ReplayPlan small_plan() {
   return plan;
 }
 
-std::vector<std::vector<StepTimes>> replay_on_threads(const ReplayPlan& plan, int replicas,
-                                                      const std::string& algorithm) {
+std::vector<ReplicaReport> replay_on_threads(const ReplayPlan& plan, int replicas,
+                                             const std::string& algorithm) {
   const WorldSpec spec = gradient_world(algorithm, find_backend("shm"), replicas, 1);
   return replay(plan, *start_world(spec, Seconds{60}), spec);
 }
@@ -35,9 +35,9 @@ TEST(ReplayTest, EveryRankWaitsForItsComputingAndSumsAllGradients) {
     plan.overlap = overlap;
     const auto ranks = replay_on_threads(plan, 3, "ring");  // throws if a sum is wrong
     ASSERT_EQ(ranks.size(), 3U);
-    for (const auto& steps : ranks) {
-      ASSERT_EQ(steps.size(), 3U);
-      for (const StepTimes& times : steps) {
+    for (const ReplicaReport& report : ranks) {
+      ASSERT_EQ(report.steps.size(), 3U);
+      for (const StepTimes& times : report.steps) {
         EXPECT_GE(times.whole.count(), plan.compute.whole().count());
         EXPECT_GT(times.communication.count(), 0);
       }

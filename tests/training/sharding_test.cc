@@ -35,9 +35,14 @@ TEST(ShardingTest, AllWorkersTogetherTakeTheGlobalBatchInEveryStep) {
 }
 
 TEST(ShardingTest, DataSlicesAreEqualButForTheLast) {
-  EXPECT_THAT(data_slices(5, 4), ElementsAre(2, 2, 1, 0));
-  EXPECT_THAT(data_slices(8, 4), ElementsAre(2, 2, 2, 2));
-  EXPECT_THAT(data_slices(1, 3), ElementsAre(1, 0, 0));
+  const auto slices = [](std::int64_t batch, int replicas) {
+    std::vector<std::int64_t> all;
+    for (int i = 0; i < replicas; ++i) all.push_back(data_slice(batch, replicas, i));
+    return all;
+  };
+  EXPECT_THAT(slices(5, 4), ElementsAre(2, 2, 1, 0));
+  EXPECT_THAT(slices(8, 4), ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(slices(1, 3), ElementsAre(1, 0, 0));
 }
 
 TEST(ShardingTest, AnIndivisibleBatchIsRefusedInTensorFlowsWords) {

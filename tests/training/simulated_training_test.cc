@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/simulated/jitter.h"
+#include "training/simulated/step.h"
 #include "training/simulated/training.h"
 #include "training/workloads/workload_profile.h"
 

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "training/elements.h"
+
 namespace collbench {
 namespace {
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "training/evaluation.h"
 #include "training/local_replica.h"
 
 namespace collbench {

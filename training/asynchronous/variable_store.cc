@@ -1,13 +1,12 @@
 #include "training/asynchronous/variable_store.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/elements.h"
 #include "training/engines/engine.h"
-#include "training/evaluation.h"
 
 namespace collbench {
 namespace {
@@ -19,18 +18,6 @@ void require_bytes(std::size_t given, std::size_t needed, const char* what) {
 
 Region region_of(std::vector<std::byte>& memory, DataType type) {
   return {memory.data(), std::ssize(memory) / size_of(type), type};
-}
-
-template <class T>
-void add(std::span<const std::byte> moves, std::span<std::byte> to) {
-  for (std::size_t at = 0; at < to.size(); at += sizeof(T)) {
-    T value{};
-    T move{};
-    std::memcpy(&value, to.data() + at, sizeof value);
-    std::memcpy(&move, moves.data() + at, sizeof move);
-    value += move;
-    std::memcpy(to.data() + at, &value, sizeof value);
-  }
 }
 
 /// The part of every slot that belongs to one shard.
@@ -118,7 +105,9 @@ std::int64_t VariableStore::update(std::span<const std::byte> gradients,
     shard->optimizer->update(values(*shard), {copy.data(), shard->count, made_of_.type});
   }
   const std::lock_guard lock(statistics_mutex_);
-  made_of_.type == DataType::f64 ? add<double>(moves, statistics_) : add<float>(moves, statistics_);
+  copy.assign(moves.begin(), moves.end());
+  const Region all = region_of(statistics_, made_of_.type);
+  combine(all, region_of(copy, made_of_.type), all, std::plus<>());
   return version;
 }
 

@@ -1,12 +1,11 @@
 // CIFAR-10's binary files: records of a label and 32x32 pixels, plane by plane.
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "training/data/dataset.h"
+#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -15,15 +14,6 @@ constexpr std::size_t side = 32;
 constexpr std::size_t planes = 3;
 constexpr std::size_t pixels = side * side;
 constexpr std::size_t record = 1 + planes * pixels;
-
-std::string cifar_content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw Unavailable(fmt::format("cannot read the CIFAR-10 file '{}'", path));
-  }
-  return text.str();
-}
 
 }  // namespace
 
@@ -61,7 +51,7 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
   const auto append = [&](const std::string& file) {
     const std::string path = fmt::format("{}/{}.bin", folder, file);
     const std::int64_t before = data.size();
-    append_cifar10(cifar_content(path), path, data);
+    append_cifar10(file_content(path, "CIFAR-10 file"), path, data);
     data.file_sizes.push_back(data.size() - before);
   };
   if (part == "test") {

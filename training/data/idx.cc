@@ -1,11 +1,10 @@
 // MNIST's IDX files: a magic number, big-endian dimensions, one byte for each value.
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "training/data/dataset.h"
+#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -47,15 +46,6 @@ Idx parse(std::string_view text, std::size_t dimensions, const std::string& what
   return idx;
 }
 
-std::string idx_content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw Unavailable(fmt::format("cannot read the MNIST file '{}'", path));
-  }
-  return text.str();
-}
-
 }  // namespace
 
 Dataset parse_idx(std::string_view images, std::string_view labels, const std::string& name) {
@@ -84,8 +74,8 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 
 Dataset mnist_dataset(const std::string& folder, std::string_view part) {
   const std::string stem = fmt::format("{}/{}", folder, part == "test" ? "t10k" : "train");
-  const std::string images = idx_content(stem + "-images-idx3-ubyte");
-  Dataset data = parse_idx(images, idx_content(stem + "-labels-idx1-ubyte"), stem);
+  const std::string images = file_content(stem + "-images-idx3-ubyte", "MNIST file");
+  Dataset data = parse_idx(images, file_content(stem + "-labels-idx1-ubyte", "MNIST file"), stem);
   data.file_sizes = {data.size()};
   return data;
 }

@@ -88,8 +88,7 @@ std::int64_t InputPipeline::first_of(int replica, std::int64_t step) const {
 std::int64_t InputPipeline::count_of(int replica, std::int64_t step) const {
   if (options_.sharding == AutoShard::data) {
     const std::int64_t left = data_.size() - step * options_.global_batch;
-    return data_slices(std::min(left, options_.global_batch),
-                       replicas_)[static_cast<std::size_t>(replica)];
+    return data_slice(std::min(left, options_.global_batch), replicas_, replica);
   }
   const std::int64_t first = first_of(replica, step);
   const std::int64_t whole = first_of(replica, step + 1) - first;

@@ -38,13 +38,9 @@ std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int 
   return sizes;
 }
 
-std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas) {
+std::int64_t data_slice(std::int64_t batch, int replicas, int replica) {
   const std::int64_t slice = (batch + replicas - 1) / replicas;
-  std::vector<std::int64_t> slices;
-  for (int i = 0; i < replicas; ++i) {
-    slices.push_back(std::clamp<std::int64_t>(batch - i * slice, 0, slice));
-  }
-  return slices;
+  return std::clamp<std::int64_t>(batch - replica * slice, 0, slice);
 }
 
 std::int64_t per_replica_batch(std::int64_t global_batch, int replicas) {

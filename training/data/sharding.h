@@ -25,9 +25,9 @@ std::string to_string(AutoShard policy);
 std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int workers,
                                                  int replicas_per_worker, int worker);
 
-/// The slices into which DATA cuts a batch of `batch` samples, one for each replica: ceil(batch /
-/// replicas) each, so that the last may be short or empty.
-std::vector<std::int64_t> data_slices(std::int64_t batch, int replicas);
+/// Of the slices into which DATA cuts a batch of `batch` samples, that of one replica:
+/// ceil(batch / replicas) each, so that the last may be short or empty.
+std::int64_t data_slice(std::int64_t batch, int replicas, int replica);
 
 /// Throws InvalidArgument, in the words of TensorFlow's InputContext.get_per_replica_batch_size,
 /// unless the batch is a multiple of the number of replicas.

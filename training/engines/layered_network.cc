@@ -1,11 +1,12 @@
 // The network of layers on the CPU.
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
+#include "training/elements.h"
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer.h"
-#include "training/engines/softmax.h"
 #include "training/engines/stage_chain.h"
 
 namespace collbench {
@@ -38,6 +39,37 @@ std::uint64_t hash_of(const std::byte* data, std::size_t bytes) {
     hash ^= hash >> 32;
   }
   return hash;
+}
+
+/// Softmax and sparse categorical cross-entropy, the end of every model, of one row of `classes`
+/// scores for each label: turns the scores into probabilities in place.
+template <class T>
+Score softmax_cross_entropy(T* scores, std::span<const int> labels, std::int64_t classes) {
+  Score total;
+  for (const int label : labels) {
+    assert(label >= 0 && label < classes);
+    const T* best = std::max_element(scores, scores + classes);
+    const T largest = *best;
+    total.correct += best - scores == label ? 1 : 0;
+    T sum{0};
+    for (std::int64_t j = 0; j < classes; ++j) sum += std::exp(scores[j] - largest);
+    total.loss += static_cast<double>(std::log(sum) + largest - scores[label]);
+    for (std::int64_t j = 0; j < classes; ++j) scores[j] = std::exp(scores[j] - largest) / sum;
+    scores += classes;
+  }
+  return total;
+}
+
+/// The gradient of `scale` times the summed loss with respect to the scores, in place of the
+/// probabilities.
+template <class T>
+void softmax_cross_entropy_slope(T* probabilities, std::span<const int> labels,
+                                 std::int64_t classes, double scale) {
+  for (const int label : labels) {
+    probabilities[label] -= T{1};
+    for (std::int64_t j = 0; j < classes; ++j) probabilities[j] *= static_cast<T>(scale);
+    probabilities += classes;
+  }
 }
 
 template <class T>
@@ -88,12 +120,10 @@ class LayeredNetwork final : public Network {
   }
 
   void set_parameters(std::span<const double> values) override {
-    assert(static_cast<std::int64_t>(values.size()) == parameters_.size());
-    std::transform(values.begin(), values.end(), parameters_.data(),
-                   [](double value) { return static_cast<T>(value); });
+    set_values(region(parameters_), values);
   }
   std::vector<double> copy_of_parameters() const override {
-    return {parameters_.data(), parameters_.data() + parameters_.size()};
+    return {parameters_.begin(), parameters_.end()};
   }
   std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
     return hash_of(reinterpret_cast<const std::byte*>(parameters_.data() + first),

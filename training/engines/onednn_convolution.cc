@@ -1,3 +1,5 @@
+#include "training/engines/onednn_convolution.h"
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -8,7 +10,6 @@
 #include "core/error.h"
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer_kernels.h"
-#include "training/engines/onednn_layers.h"
 
 namespace collbench {
 
@@ -145,7 +146,10 @@ class OnednnConvolution final : public Layer<float> {
   DnnlMemory::desc kernel(Tag tag) const {
     return describe({stage_.spec.units, stage_.in.channels, 3, 3}, tag);
   }
-  DnnlMemory::desc bias() const { return describe({stage_.spec.units}, Tag::x); }
+  /// Empty where there is none, which oneDNN takes for that.
+  DnnlMemory::desc bias() const {
+    return biased() ? describe({stage_.spec.units}, Tag::x) : DnnlMemory::desc();
+  }
   DnnlMemory unset(const DnnlMemory::desc& description) const {
     return {description, engine(), DNNL_MEMORY_NONE};
   }
@@ -170,10 +174,8 @@ class OnednnConvolution final : public Layer<float> {
     using Forward = dnnl::convolution_forward;
     constexpr auto kind = dnnl::prop_kind::forward_training;
     constexpr auto direct = dnnl::algorithm::convolution_direct;
-    const Forward::desc wish = biased() ? Forward::desc(kind, direct, in, kernel(Tag::any), bias(),
-                                                        out, strides(), before(), behind())
-                                        : Forward::desc(kind, direct, in, kernel(Tag::any), out,
-                                                        strides(), before(), behind());
+    const Forward::desc wish(kind, direct, in, kernel(Tag::any), bias(), out, strides(), before(),
+                             behind());
     steps.description = Forward::primitive_desc(wish, attributes, engine());
     const DnnlMemory packed(steps.description.weights_desc(), engine());
     steps.kernel_for_forward = reorder(engine(), flat_kernel(memory_.parameters), packed);
@@ -189,10 +191,8 @@ class OnednnConvolution final : public Layer<float> {
     constexpr auto direct = dnnl::algorithm::convolution_direct;
     const DnnlMemory::desc in = values(stage_.in, samples);
     const DnnlMemory::desc out = values(stage_.out, samples);
-    const Backward::desc wish =
-        biased() ? Backward::desc(direct, in, kernel(Tag::any), bias(), out, strides(), before(),
-                                  behind())
-                 : Backward::desc(direct, in, kernel(Tag::any), out, strides(), before(), behind());
+    const Backward::desc wish(direct, in, kernel(Tag::any), bias(), out, strides(), before(),
+                              behind());
     const Backward::primitive_desc description(wish, with_own_scratch(), engine(),
                                                steps.description);
     const DnnlMemory packed(description.diff_weights_desc(), engine());

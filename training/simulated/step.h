@@ -24,7 +24,6 @@
 #include "core/units.h"
 #include "training/bucket_plan.h"
 #include "training/simulated/compute.h"
-#include "training/simulated/jitter.h"
 #include "training/step.h"
 
 namespace collbench {
@@ -41,6 +40,23 @@ struct StepCosts {
 /// Throws InvalidArgument for a negative cost, a factor that is not above 0, or a slow worker that
 /// is not below `workers`.
 void check(const StepCosts& costs, int workers);
+
+/// How much longer each simulated worker computes in each step: some always, all by chance. Thread
+/// safety: const.
+class Slowness {
+ public:
+  /// The factor of a worker is exp(jitter z), z standard normal, times that of `slow_workers`.
+  /// Requires workers in range.
+  Slowness(int workers, double jitter, const std::vector<std::pair<int, double>>& slow_workers,
+           std::uint64_t seed);
+  /// Equal arguments give equal factors on every machine.
+  double of(int worker, std::int64_t step) const;
+
+ private:
+  double jitter_;
+  std::uint64_t seed_;
+  std::vector<double> fixed_;
+};
 
 /// What is played. Requires a layer of `compute` for each that tensors name, and a cost for each
 /// bucket.

@@ -7,7 +7,7 @@
 #include <queue>
 
 #include "core/error.h"
-#include "training/evaluation.h"
+#include "training/elements.h"
 #include "training/local_replica.h"
 
 namespace collbench {
@@ -18,15 +18,6 @@ using RawParameters = std::vector<std::byte>;
 RawParameters copy_of(Region region) { return {region.data, region.data + region.size().count}; }
 void restore(const RawParameters& from, Region to) {
   std::memcpy(to.data, from.data(), from.size());
-}
-
-void add(Region to, const RawParameters& from) {
-  const auto sum = [&]<typename T>(T* values) {
-    const auto* others = reinterpret_cast<const T*>(from.data());
-    for (std::int64_t i = 0; i < to.count; ++i) values[i] += others[i];
-  };
-  to.type == DataType::f64 ? sum(reinterpret_cast<double*>(to.data))
-                           : sum(reinterpret_cast<float*>(to.data));
 }
 
 /// The model that all simulated workers share, and what they have reached together.
@@ -215,10 +206,12 @@ std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const 
   Seconds now{0};
   for (std::int64_t number = 0; number < trainee.steps(); ++number) {
     RawParameters sum;
+    const Region gradients = trainee.gradients();
     for (int worker = 0; worker < step.workers; ++worker) {
       trainee.compute(worker, number, 1.0 / static_cast<double>(plan.global_batch));
-      if (worker > 0) add(trainee.gradients(), sum);
-      if (worker + 1 < step.workers) sum = copy_of(trainee.gradients());
+      const Region before{sum.data(), gradients.count, gradients.type};
+      if (worker > 0) combine(gradients, before, gradients, std::plus<>());
+      if (worker + 1 < step.workers) sum = copy_of(gradients);
     }
     now += simulate_step(step, slowness, number).times.whole;
     trainee.update(now, 0);

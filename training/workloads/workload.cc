@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "training/file_content.h"
 #include "training/workloads/shipped_workloads.h"
 
 namespace collbench {
@@ -67,9 +66,7 @@ Workload find_workload(const std::string& name) {
   require(name.find_first_of("./") != std::string::npos,
           fmt::format("unknown workload '{}'.{} Known are {}, or the path of a table", name,
                       did_you_mean(name, known), fmt::join(known, ", ")));
-  std::ifstream file(name, std::ios::binary);
-  if (!file) throw Unavailable(fmt::format("cannot read the workload '{}'", name));
-  return parse_workload(std::string(std::istreambuf_iterator<char>(file), {}), name);
+  return parse_workload(file_content(name, "workload"), name);
 }
 
 std::vector<Tensor> tensors_of(const Workload& workload) {

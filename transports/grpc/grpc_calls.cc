@@ -22,6 +22,7 @@
 #include "transports/grpc/channel_arguments.h"
 #include "transports/grpc/connection_guard.h"
 #include "transports/grpc/credentials.h"
+#include "transports/grpc/greeting.h"
 
 namespace collbench {
 namespace {
@@ -29,9 +30,7 @@ namespace {
 constexpr const char* method = "/collbench.Calls/Call";
 constexpr const char* greeting = "/collbench.Calls/Greet";
 constexpr const char* proving = "/collbench.Calls/Prove";
-constexpr const char* number_key = "collbench-number";
 constexpr const char* count_key = "collbench-count";
-constexpr const char* proof_key = "collbench-proof";
 constexpr std::size_t number_size = 32;
 constexpr std::chrono::milliseconds farewell{200};  // for handlers that answer while we end
 constexpr int unproved_connections = 256;           // of callers, workers that begin included
@@ -71,14 +70,9 @@ std::string counted(std::uint64_t count) {
   return std::string(number_size - digits.size(), '0') + digits;
 }
 
-std::string caller_proof(const std::string& token, const std::string& caller,
-                         const std::string& listener, const std::string& count) {
-  return proof_of(token, {"call " + count, 0, 0, 0, caller, listener});
-}
-
-std::string listener_proof(const std::string& token, const std::string& caller,
-                           const std::string& listener) {
-  return proof_of(token, {"answer", 0, 0, 0, caller, listener});
+/// A caller is no rank; each of its calls has a number of its own, and so a proof.
+GrpcIdentity identity(const std::string& caller, const std::string& count = {}) {
+  return {-1, 0, caller + count};
 }
 
 std::string metadata_of(const grpc::ServerContext& context, const char* key) {
@@ -117,9 +111,9 @@ class CallService final : public grpc::Service {
 
   grpc::Status greet(grpc::ServerContext& context, const grpc::ByteBuffer&,
                      grpc::ByteBuffer& answer) {
-    const std::string caller = metadata_of(context, number_key);
+    const std::string caller = metadata_of(context, grpc_names::number);
     if (caller.size() != number_size) return stranger();
-    const grpc::Slice slice(number_ + listener_proof(token_, caller, number_));
+    const grpc::Slice slice(number_ + listener_proof(token_, identity(caller), -1, number_));
     answer = grpc::ByteBuffer(&slice, 1);
     return grpc::Status::OK;
   }
@@ -150,11 +144,11 @@ class CallService final : public grpc::Service {
 
   bool proved(const grpc::ServerContext& context) {
     if (token_.empty()) return true;
-    const std::string caller = metadata_of(context, number_key);
+    const std::string caller = metadata_of(context, grpc_names::number);
     const std::string count = metadata_of(context, count_key);
     if (caller.size() != number_size || count.size() != number_size) return false;
-    if (!same_secret(caller_proof(token_, caller, number_, count),
-                     metadata_of(context, proof_key))) {
+    if (!same_secret(caller_proof(token_, identity(caller, count), -1, number_),
+                     metadata_of(context, grpc_names::proof))) {
       return false;
     }
     const std::lock_guard lock(mutex_);
@@ -294,7 +288,8 @@ class GrpcCaller final : public Caller {
     std::vector<std::pair<const char*, std::string>> proof;
     if (!token_.empty()) {
       const std::string count = counted(++count_);
-      proof = {{count_key, count}, {proof_key, caller_proof(token_, number_, listener_, count)}};
+      proof = {{count_key, count},
+               {grpc_names::proof, caller_proof(token_, identity(number_, count), -1, listener_)}};
     }
     send(call, request, proof);
   }
@@ -306,7 +301,7 @@ class GrpcCaller final : public Caller {
       context_ = std::make_unique<grpc::ClientContext>();
       if (cancelled_) context_->TryCancel();
     }
-    context_->AddMetadata(number_key, number_);
+    context_->AddMetadata(grpc_names::number, number_);
     for (const auto& [key, value] : proof) context_->AddMetadata(key, value);
     if (patience_.count() > 0) {
       context_->set_deadline(
@@ -321,7 +316,7 @@ class GrpcCaller final : public Caller {
   void require_listener(const std::string& answer) {
     const std::string listener = answer.substr(0, number_size);
     const std::string proof = answer.substr(listener.size());
-    if (!same_secret(listener_proof(token_, number_, listener), proof)) {
+    if (!same_secret(listener_proof(token_, identity(number_), -1, listener), proof)) {
       throw CallError(CallFailure::refused, name_ + " belongs to another run: the token differs");
     }
     listener_ = listener;
