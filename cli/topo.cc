@@ -94,6 +94,12 @@ void print_protocol(const Protocol& protocol) {
                            protocol.wire_factor, text);
 }
 
+std::string cost_text(double factor) { return fmt::format("{:.4g}", factor); }
+template <class Quantity>
+std::string cost_text(Quantity quantity) {
+  return to_string(quantity);
+}
+
 void print_costs(const Costs& costs) {
   const auto print = [](const char* key, const std::string& value) {
     std::cout << fmt::format("cost       {} = {}\n", key, value);
@@ -102,10 +108,12 @@ void print_costs(const Costs& costs) {
     print("message_latency",
           fmt::format("{} from {}", to_string(step.latency), to_string(step.from_bytes)));
   }
-  if (costs.wire_factor != 1) print("wire_factor", fmt::format("{:.4g}", costs.wire_factor));
-  if (costs.message_cap > Bandwidth{}) print("message_cap", to_string(costs.message_cap));
-  if (costs.reduction_rate > Bandwidth{}) print("reduction_rate", to_string(costs.reduction_rate));
-  if (costs.per_collective > Seconds{0}) print("per_collective", to_string(costs.per_collective));
+  for (const CostKey& key : cost_keys) {
+    const auto print_given = [&](auto member) {
+      if (costs.*member != Costs{}.*member) print(key.name, cost_text(costs.*member));
+    };
+    std::visit(print_given, key.member);
+  }
   for (const Protocol& protocol : costs.protocols) print_protocol(protocol);
   if (!costs.in_network) return;
   const InNetwork& in = *costs.in_network;

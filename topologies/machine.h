@@ -9,9 +9,11 @@
 // round; a collective adds `per_collective` once. Every engine uses these numbers alike.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/units.h"
@@ -53,6 +55,17 @@ struct Costs {
   std::vector<Protocol> protocols;      // empty: one way of sending
   std::optional<InNetwork> in_network;  // empty: switches only forward
 };
+
+/// A cost that is one number: its key in a machine file and in `topo show`, and its member. What is
+/// not given costs nothing.
+struct CostKey {
+  const char* name;
+  std::variant<double Costs::*, Bandwidth Costs::*, Seconds Costs::*> member;
+};
+inline constexpr std::array<CostKey, 4> cost_keys{{{"wire_factor", &Costs::wire_factor},
+                                                   {"message_cap", &Costs::message_cap},
+                                                   {"reduction_rate", &Costs::reduction_rate},
+                                                   {"per_collective", &Costs::per_collective}}};
 
 /// What differs between otherwise equal runs, reproducible from the seed.
 struct Disturbance {

@@ -26,6 +26,16 @@ LinkClasses read_links(const TomlTable& root) {
   return classes;
 }
 
+void read_value(const TomlTable& table, const std::string& key, double& factor) {
+  factor = table.number(key, 1, 1e3);
+}
+void read_value(const TomlTable& table, const std::string& key, Bandwidth& rate) {
+  rate = table.bandwidth(key);
+}
+void read_value(const TomlTable& table, const std::string& key, Seconds& time) {
+  time = table.duration(key);
+}
+
 Costs read_costs(const TomlTable& table) {
   Costs costs;
   for (const TomlTable& step : table.tables("message_latency")) {
@@ -37,10 +47,10 @@ Costs read_costs(const TomlTable& table) {
       step.refuse("from", "the sizes of `message_latency` must ascend");
     }
   }
-  if (table.has("wire_factor")) costs.wire_factor = table.number("wire_factor", 1, 1e3);
-  if (table.has("message_cap")) costs.message_cap = table.bandwidth("message_cap");
-  if (table.has("reduction_rate")) costs.reduction_rate = table.bandwidth("reduction_rate");
-  if (table.has("per_collective")) costs.per_collective = table.duration("per_collective");
+  for (const CostKey& key : cost_keys) {
+    if (!table.has(key.name)) continue;
+    std::visit([&](auto member) { read_value(table, key.name, costs.*member); }, key.member);
+  }
   table.text("source");
   table.finish();
   return costs;

@@ -16,6 +16,7 @@ constexpr int most_checked = 256;  // hosts whose routes are compared pair by pa
 
 // Units without a prefix, so that the number is the stored one to the last bit.
 std::string written(Bandwidth rate) { return fmt::format("\"{} B/s\"", rate.bytes_per_second); }
+std::string written(double number) { return fmt::to_string(number); }
 std::string written(Seconds time) { return fmt::format("\"{} s\"", time.count()); }
 
 class TomlWriter {
@@ -174,11 +175,13 @@ class TomlWriter {
 
   void write_costs() {
     const Costs& costs = machine_.costs;
-    add("\n[costs]\nsource = {}\nwire_factor = {}\nper_collective = {}\n", toml_quoted(source("")),
-        costs.wire_factor, written(costs.per_collective));
-    if (costs.message_cap > Bandwidth{}) add("message_cap = {}\n", written(costs.message_cap));
-    if (costs.reduction_rate > Bandwidth{}) {
-      add("reduction_rate = {}\n", written(costs.reduction_rate));
+    add("\n[costs]\nsource = {}\n", toml_quoted(source("")));
+    for (const CostKey& key : cost_keys) {
+      const auto write = [&](auto member) {
+        const bool is_given = costs.*member != Costs{}.*member;
+        if (is_given) add("{} = {}\n", key.name, written(costs.*member));
+      };
+      std::visit(write, key.member);
     }
     for (const LatencyStep& step : costs.message_latency) {
       add("\n[[costs.message_latency]]\nfrom = \"{} B\"\nlatency = {}\n", step.from_bytes.count,
