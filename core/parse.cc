@@ -13,7 +13,7 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t most_workers = 65'536;
-constexpr std::int64_t most_cpus = 1024;  // that a set of the C library holds
+constexpr int most_cpus = 1024;  // that a set of the C library holds
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -126,16 +126,12 @@ double parse_fraction(const std::string& label, const std::string& text) {
 }
 
 std::vector<std::string> parse_list(const std::string& label, const std::string& text) {
-  std::vector<std::string> words;
-  std::string_view rest = text;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view word = trimmed(rest.substr(0, comma));
+  std::vector<std::string> words = split_at(text, ',');
+  for (std::string& word : words) {
+    word = std::string(trimmed(word));
     require(!word.empty(), fmt::format("{}: '{}' has an empty item", label, text));
-    words.emplace_back(word);
-    if (comma == rest.npos) return words;
-    rest.remove_prefix(comma + 1);
   }
+  return words;
 }
 
 std::vector<int> parse_worker_counts(const std::string& label, const std::string& text) {
@@ -154,16 +150,32 @@ std::vector<int> parse_worker_counts(const std::string& label, const std::string
   return unique;
 }
 
-std::vector<int> parse_cpu_list(const std::string& label, const std::string& text) {
-  std::vector<int> cpus;
+std::vector<int> parse_ranges(const std::string& label, const std::string& text, int most) {
+  std::vector<int> numbers;
   for (const std::string& word : parse_list(label, text)) {
     const std::size_t dash = word.find('-');
-    const auto first = parse_count(label, word.substr(0, dash), 0, most_cpus - 1);
+    const auto first = parse_count(label, word.substr(0, dash), 0, most);
     const auto last =
-        dash == word.npos ? first : parse_count(label, word.substr(dash + 1), first, most_cpus - 1);
-    for (auto cpu = first; cpu <= last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+        dash == word.npos ? first : parse_count(label, word.substr(dash + 1), first, most);
+    require(static_cast<std::int64_t>(numbers.size()) + last - first <= most,
+            fmt::format("{}: more than {} numbers", label, most + 1));
+    for (auto n = first; n <= last; ++n) numbers.push_back(static_cast<int>(n));
   }
-  return cpus;
+  return numbers;
+}
+
+std::vector<int> parse_cpu_list(const std::string& label, const std::string& text) {
+  return parse_ranges(label, text, most_cpus - 1);
+}
+
+std::vector<std::string> split_at(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
 }
 
 Bytes parse_size_option(const std::string& label, const std::string& text) {

@@ -49,8 +49,15 @@ std::vector<std::string> parse_list(const std::string& label, const std::string&
 /// Worker counts: a list of N, FIRST:LAST, or FIRST:LAST:xFACTOR; without repetition, as written.
 std::vector<int> parse_worker_counts(const std::string& label, const std::string& text);
 
-/// Numbers of processors as the kernel writes them: "0,2-5", in the order written.
+/// Whole numbers from 0 to `most` as the kernel writes those of processors: "0,2-5", in the order
+/// written, of which there are no more than most + 1.
+std::vector<int> parse_ranges(const std::string& label, const std::string& text, int most);
+
+/// Such numbers of processors as a set of the C library can hold.
 std::vector<int> parse_cpu_list(const std::string& label, const std::string& text);
+
+/// The parts of `text` between separators: one if there is none in it.
+std::vector<std::string> split_at(std::string_view text, char separator);
 
 /// A size with parse_size, its message led by the label.
 Bytes parse_size_option(const std::string& label, const std::string& text);

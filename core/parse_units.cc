@@ -33,16 +33,15 @@ Quantity split(std::string_view what, const std::string& text, std::string_view 
   return quantity;
 }
 
-// Bytes per second of one "GBps", "Gb/s", "kbps" ...
-std::optional<double> rate_of(std::string_view unit) {
+// Bytes per second of one "GBps", "Gb/s", "kbps", "GiBps" ...
+std::optional<double> rate_of(std::string unit) {
+  if (unit.starts_with('K')) unit[0] = 'k';
   double scale = 1;
-  constexpr std::array<std::pair<char, double>, 5> prefixes{
-      {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
-  for (const auto& [letter, factor] : prefixes) {
-    if (unit.empty() || unit.front() != letter) continue;
-    scale = factor;
-    unit.remove_prefix(1);
-    break;
+  const std::size_t power = std::string_view("kMGTPE").find(unit.empty() ? ' ' : unit[0]);
+  if (power != std::string_view::npos) {
+    const bool is_binary = unit.starts_with(unit.substr(0, 1) + "i");
+    for (std::size_t i = 0; i <= power; ++i) scale *= is_binary ? 1024 : 1000;
+    unit.erase(0, is_binary ? 2 : 1);
   }
   if (unit == "Bps" || unit == "B/s") return scale;
   if (unit == "bps" || unit == "b/s" || unit == "bit/s") return scale / 8;
@@ -54,7 +53,7 @@ std::optional<double> rate_of(std::string_view unit) {
 Bandwidth parse_bandwidth(const std::string& text) {
   constexpr std::string_view example = "NUMBER and unit, as in 50GBps (bytes) or 100Gbps (bits)";
   const auto [number, unit] = split("bandwidth", text, example);
-  const std::optional<double> rate = rate_of(unit);
+  const std::optional<double> rate = rate_of(std::string(unit));
   require(rate.has_value(),
           fmt::format("bandwidth '{}' has the unknown unit '{}'; write {}", text, unit, example));
   require(std::isfinite(number * *rate), fmt::format("bandwidth '{}' is too large", text));
@@ -63,8 +62,16 @@ Bandwidth parse_bandwidth(const std::string& text) {
 
 Seconds parse_duration(const std::string& text) {
   constexpr std::string_view example = "NUMBER and unit, as in 5us, 200ns, 1.5ms, 2s or 1h30m";
-  constexpr std::array<std::pair<std::string_view, double>, 7> units{
-      {{"h", 3600}, {"min", 60}, {"m", 60}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}};
+  constexpr std::array<std::pair<std::string_view, double>, 10> units{{{"w", 604'800},
+                                                                       {"d", 86'400},
+                                                                       {"h", 3600},
+                                                                       {"min", 60},
+                                                                       {"m", 60},
+                                                                       {"s", 1},
+                                                                       {"ms", 1e-3},
+                                                                       {"us", 1e-6},
+                                                                       {"ns", 1e-9},
+                                                                       {"ps", 1e-12}}};
   if (text == "0") return Seconds{0};
   Seconds sum{0};
   double smallest = std::numeric_limits<double>::infinity();

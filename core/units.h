@@ -67,13 +67,13 @@ std::string to_string(Seconds time);
 Bytes parse_size(const std::string& text);
 
 /// Reads a rate: NUMBER[ ]UNIT, as in "50GBps", "25 GB/s" (1e9 bytes), "100Gbps" or "100 Gb/s" (1e9
-/// bits); prefixes k, M, G and T are decimal, B is a byte and b a bit. Throws InvalidArgument,
-/// naming the text and the rule it breaks, unless it is a finite number of at least 0 with such a
-/// unit.
+/// bits); prefixes k to E are decimal, ki to Ei binary; B is a byte and b a bit. Throws
+/// InvalidArgument, naming the text and the rule it breaks, unless it is a finite number of at
+/// least 0 with such a unit.
 Bandwidth parse_bandwidth(const std::string& text);
 
-/// Reads a time: NUMBER[ ]UNIT with unit ns, us, ms, s, m (or min) or h, or several as in "1h30m";
-/// the number 0 needs none. Throws InvalidArgument as parse_bandwidth() does.
+/// Reads a time: NUMBER[ ]UNIT with unit ps, ns, us, ms, s, m (or min), h, d or w, or several as in
+/// "1h30m"; the number 0 needs none. Throws InvalidArgument as parse_bandwidth() does.
 Seconds parse_duration(const std::string& text);
 
 }  // namespace collbench

@@ -15,17 +15,6 @@ constexpr std::array<std::string_view, 5> engine_names{"auto", "model", "quotien
                                                        "simgrid"};
 constexpr std::array<std::string_view, 2> posting_names{"eager", "rendezvous"};
 
-template <typename Names>
-std::size_t index_of(std::string_view name, const Names& names, std::string_view kind) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    const std::vector<std::string> known(names.begin(), names.end());
-    throw InvalidArgument(fmt::format("unknown {} '{}'; known are {}.{}", kind, name,
-                                      fmt::join(known, ", "), did_you_mean(name, known)));
-  }
-  return static_cast<std::size_t>(found - names.begin());
-}
-
 void check_placement(const Scenario& scenario) {
   const int ranks = scenario.schedule.ranks();
   const Topology& topology = scenario.machine.topology;
@@ -45,7 +34,7 @@ void check_placement(const Scenario& scenario) {
 std::string_view to_string(Engine engine) { return engine_names[static_cast<std::size_t>(engine)]; }
 
 Engine parse_engine(std::string_view name) {
-  return static_cast<Engine>(index_of(name, engine_names, "engine"));
+  return static_cast<Engine>(index_of("engine", name, engine_names));
 }
 
 std::string_view to_string(Posting posting) {
@@ -53,7 +42,7 @@ std::string_view to_string(Posting posting) {
 }
 
 Posting parse_posting(std::string_view name) {
-  return static_cast<Posting>(index_of(name, posting_names, "way of posting"));
+  return static_cast<Posting>(index_of("way of posting", name, posting_names));
 }
 
 void check(const Scenario& scenario) {
@@ -69,7 +58,7 @@ void check(const Scenario& scenario) {
   for (const Protocol& protocol : scenario.machine.costs.protocols) names.push_back(protocol.name);
   require(!names.empty(), fmt::format("protocol '{}' is asked for, but {} has none",
                                       scenario.protocol, scenario.machine.topology.name()));
-  index_of(scenario.protocol, names, "protocol");
+  index_of("protocol", scenario.protocol, names);
 }
 
 }  // namespace collbench

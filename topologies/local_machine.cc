@@ -26,21 +26,13 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// "0-3,8": what is not of this form ends it.
+// "0-3,8"; nothing if it has another form.
 std::vector<int> read_list(const std::string& text) {
-  std::vector<int> numbers;
-  const char* at = text.c_str();
-  while (*at >= '0' && *at <= '9') {
-    char* end = nullptr;
-    const long first = std::strtol(at, &end, 10);
-    long last = first;
-    if (*end == '-') last = std::strtol(end + 1, &end, 10);
-    for (long n = first; n <= last && n < most_processors; ++n) {
-      numbers.push_back(static_cast<int>(n));
-    }
-    at = *end == ',' ? end + 1 : end;
+  try {
+    return parse_ranges("the kernel's list", text, most_processors - 1);
+  } catch (const InvalidArgument&) {
+    return {};
   }
-  return numbers;
 }
 
 int first_of(const std::string& path, int otherwise) {

@@ -121,11 +121,8 @@ Structure read_slice(const StructureReader& r) {
   WrapRule rule;
   const std::string kind = r.table.text("wrap");
   const std::vector<std::string> kinds{"axis", "cube", "pod"};
-  const auto known = std::find(kinds.begin(), kinds.end(), kind);
-  if (known == kinds.end()) {
-    r.table.refuse("wrap", fmt::format("unknown wrap rule '{}'; known: {}.{}", kind,
-                                       fmt::join(kinds, ", "), did_you_mean(kind, kinds)));
-  }
+  const auto known = std::ranges::find(kinds, kind);
+  if (known == kinds.end()) r.table.refuse("wrap", unknown_name("wrap rule", kind, kinds));
   rule.kind = static_cast<WrapRule::Kind>(known - kinds.begin());
   rule.axes = r.table.integer("axes", 1, 8);
   rule.most_chips = r.table.integer("most_chips", 1, most);
@@ -162,15 +159,6 @@ Structure read_dragonfly(const StructureReader& r) {
           {}};
 }
 
-// Every host must reach every other: all from the first one, and it from all.
-void check_reached(const Topology& topology) {
-  std::vector<LinkId> route;
-  for (Host h = 1; h < topology.hosts(); ++h) {
-    topology.route(0, h, route);
-    topology.route(h, 0, route);
-  }
-}
-
 Structure read_graph(const StructureReader& r) {
   r.fixed_size();
   const int hosts = r.table.integer("hosts", 1, most);
@@ -195,7 +183,7 @@ Structure read_graph(const StructureReader& r) {
   }
   Topology topology = graph("graph", hosts, hosts + switches, Layout{.dims = {hosts}, .wraps = {}},
                             std::move(classes), cables);
-  check_reached(topology);
+  check_reachable(topology, 1, r.table.place());
   return {std::move(topology), {}};
 }
 
@@ -272,8 +260,7 @@ Structure read_structure(const TomlTable& table, const LinkClasses& classes,
       throw InvalidArgument(fmt::format("{}: {}", table.place(), e.what()));
     }
   }
-  table.refuse("kind", fmt::format("unknown kind '{}'; known: {}.{}", name, fmt::join(known, ", "),
-                                   did_you_mean(name, known)));
+  table.refuse("kind", unknown_name("kind", name, known));
 }
 
 }  // namespace collbench

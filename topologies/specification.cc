@@ -72,16 +72,6 @@ struct Specification {
   }
 };
 
-std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = text.find(at);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 template <typename Number>
 Number needed(const Specification& spec, const std::string& option, std::optional<Number> value) {
   if (!value) spec.refuse(fmt::format("'{}' needs a number", option));
@@ -130,7 +120,7 @@ DescribedMachine make_full(const Specification& spec) {
 // "0x1" as which axes close.
 std::vector<bool> closed_axes(const Specification& spec, const std::vector<int>& dims,
                               std::string_view text) {
-  const std::vector<std::string> closed = split(text, 'x');
+  const std::vector<std::string> closed = split_at(text, 'x');
   if (closed.size() != dims.size()) {
     spec.refuse(fmt::format("{} axes need as many wraps", dims.size()));
   }
@@ -258,7 +248,7 @@ DescribedMachine from_path(const Specification& spec, std::size_t end) {
   std::string rest = spec.text.substr(end);
   if (!rest.empty() && rest.front() != ':') spec.refuse("a size follows a file as FILE.toml:4x4");
   if (!rest.empty()) rest.erase(0, 1);
-  const std::vector<std::string> parts = split(rest, ':');
+  const std::vector<std::string> parts = split_at(rest, ':');
   if (parts.size() > 2 || (parts.size() == 2 && parts[1] != "chips")) {
     spec.refuse("after a file and its size only ':chips' is known");
   }
@@ -304,7 +294,7 @@ bool is_foreign_file(const std::string& text) {
 
 std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
   std::vector<int> lengths;
-  for (const std::string& part : split(text, 'x')) {
+  for (const std::string& part : split_at(text, 'x')) {
     const auto length = small_integer_in(part, 1);
     require(length.has_value(),
             fmt::format("{}: '{}' should be numbers of at least 1 joined by x, as in 4x4x2", where,
@@ -322,8 +312,8 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
   if (file_end != std::string::npos && text.rfind("cluster:", 0) != 0) {
     return from_path(spec, file_end + 5);
   }
-  std::vector<std::string> options = split(text, ',');
-  spec.head = split(options.front(), ':');
+  std::vector<std::string> options = split_at(text, ',');
+  spec.head = split_at(options.front(), ':');
   options.erase(options.begin());
   for (const std::string& option : options) {
     try {

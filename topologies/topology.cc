@@ -124,4 +124,18 @@ RouteSummary summarize(const Topology& topology, std::span<const LinkId> route) 
   return summary;
 }
 
+void check_reachable(const Topology& topology, int sources, const std::string& where) {
+  std::vector<LinkId> route;
+  for (Host a = 0; a < sources; ++a) {
+    for (Host b = 0; b < topology.hosts(); ++b) {
+      try {
+        topology.route(a, b, route);
+        topology.route(b, a, route);
+      } catch (const InvalidArgument& e) {
+        throw InvalidArgument(fmt::format("{}: {}", where, e.what()));
+      }
+    }
+  }
+}
+
 }  // namespace collbench

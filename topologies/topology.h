@@ -111,4 +111,8 @@ struct RouteSummary {
 };
 RouteSummary summarize(const Topology& topology, std::span<const LinkId> route);
 
+/// Throws InvalidArgument, led by `where`, unless routes lead from the first `sources` hosts to all
+/// others and back.
+void check_reachable(const Topology& topology, int sources, const std::string& where);
+
 }  // namespace collbench

@@ -65,8 +65,8 @@ TEST(Simulate, NamesOfEnginesAndPostingsAreReadAndWritten) {
     FAIL() << "accepted";
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
-                 "unknown engine 'fluidd'; known are auto, model, quotient, fluid, "
-                 "simgrid. Did you mean 'fluid'?");
+                 "unknown engine 'fluidd'. Did you mean 'fluid'? Known are auto, model, quotient, "
+                 "fluid, simgrid");
   }
 }
 

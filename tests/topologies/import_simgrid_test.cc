@@ -170,8 +170,8 @@ TEST(ImportSimgrid, ReadsEveryUnit) {
 
 TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
   const auto why = [](const std::string& text) { return refusal([&] { read(text); }); };
-  EXPECT_THAT(why(zone("Fulll", "")), StartsWith("p.xml:3: <zone>: routing=\"Fulll\" is not "
-                                                 "supported. Did you mean 'Full'?"));
+  EXPECT_THAT(why(zone("Fulll", "")),
+              StartsWith("p.xml:3: <zone>: unknown routing 'Fulll'. Did you mean 'Full'?"));
   EXPECT_THAT(why(zone("Full", std::string(three_hosts) +
                                    "<route src=\"a\" dst=\"d\"><link_ctn id=\"l\"/></route>")),
               StartsWith("p.xml:5: <route>: dst=\"d\": no host"));
@@ -179,7 +179,8 @@ TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
                                    "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>")),
               StartsWith("p.xml:5: <link_ctn>: no link 'l'"));
   EXPECT_THAT(why(zone("Full", "<host id=\"a\"/><host id=\"a\"/>")), HasSubstr("'a' is taken"));
-  EXPECT_THAT(why(platform(cluster("c", "radical=\"3-1\""))), HasSubstr("'1' in radical"));
+  EXPECT_THAT(why(platform(cluster("c", "radical=\"3-1\""))),
+              HasSubstr("radical must be at least 3 (got 1)"));
   EXPECT_THAT(why(platform(cluster("c", "radical=\"0-9999999\""))), HasSubstr("radical"));
   EXPECT_THAT(why(platform(cluster("c",
                                    "radical=\"0-3\" topology=\"TORUS\" "

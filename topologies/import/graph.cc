@@ -58,26 +58,8 @@ std::vector<int> GraphParts::numbering() const {
   return vertex;
 }
 
-void GraphParts::check_connected(const std::string& file) const {
-  std::vector<int> above(parts_.size());
-  std::iota(above.begin(), above.end(), 0);
-  const auto top = [&](int part) {
-    while (above[part] != part) part = above[part] = above[above[part]];
-    return part;
-  };
-  for (const Cable& cable : cables_) above[top(cable.a)] = top(cable.b);
-  int first = -1;
-  for (int i = 0; i < static_cast<int>(parts_.size()); ++i) {
-    if (!parts_[i].is_host) continue;
-    if (first < 0) first = i;
-    require(top(i) == top(first), fmt::format("{}: no path leads from {} to {}", file,
-                                              parts_[first].name, parts_[i].name));
-  }
-}
-
 Topology GraphParts::build(const std::string& name, const std::string& file) const {
   require(hosts_ > 0, fmt::format("{}: no host in it", file));
-  check_connected(file);
   const std::vector<int> vertex = numbering();
   auto names = std::make_shared<std::vector<std::string>>(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) (*names)[vertex[i]] = parts_[i].name;
@@ -87,8 +69,10 @@ Topology GraphParts::build(const std::string& name, const std::string& file) con
     cable.b = vertex[cable.b];
   }
   const Layout flat{Layout::Kind::flat, {hosts_}, {}};
-  return graph(name, hosts_, static_cast<int>(parts_.size()), flat, classes_, cables,
-               [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
+  const Topology made = graph(name, hosts_, static_cast<int>(parts_.size()), flat, classes_, cables,
+                              [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
+  check_reachable(made, 1, file);
+  return made;
 }
 
 std::string machine_name(const std::string& file) {

@@ -34,7 +34,6 @@ class GraphParts {
     int order = 0;
   };
   std::vector<int> numbering() const;
-  void check_connected(const std::string& file) const;
 
   int hosts_ = 0;
   std::vector<Part> parts_;

@@ -16,14 +16,9 @@ namespace {
 
 constexpr std::streamsize largest_file = 64 << 20;
 
-constexpr std::array<std::pair<std::string_view, TopologyFormat>, 7> formats{
-    {{"auto", TopologyFormat::automatic},
-     {"toml", TopologyFormat::toml},
-     {"simgrid", TopologyFormat::simgrid},
-     {"nccl", TopologyFormat::nccl},
-     {"nvidia-smi", TopologyFormat::nvidia_smi},
-     {"astra", TopologyFormat::astra},
-     {"hwloc", TopologyFormat::hwloc}}};
+// In the order of TopologyFormat.
+constexpr std::array<std::string_view, 7> format_names{"auto",       "toml",  "simgrid", "nccl",
+                                                       "nvidia-smi", "astra", "hwloc"};
 
 // The name of the first element, past declarations, comments and the document type.
 std::string_view first_element(std::string_view text) {
@@ -57,18 +52,11 @@ Machine named(Machine machine, const std::string& file) {
 }  // namespace
 
 std::vector<std::string> topology_format_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, format] : formats) names.emplace_back(name);
-  return names;
+  return {format_names.begin(), format_names.end()};
 }
 
 TopologyFormat topology_format(const std::string& name) {
-  for (const auto& [known, format] : formats) {
-    if (known == name) return format;
-  }
-  const std::vector<std::string> names = topology_format_names();
-  throw InvalidArgument(fmt::format("unknown topology format '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  return static_cast<TopologyFormat>(index_of("topology format", name, format_names));
 }
 
 TopologyFormat detect_topology_format(std::string_view text, const std::string& file) {

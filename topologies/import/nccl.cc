@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/import/rates.h"
@@ -19,9 +20,7 @@ constexpr const char* nvswitch_class = "0x068000";
 // "32.0 GT/s PCIe", "16 GT/s" or "": gigatransfers per second, 0 if unknown.
 double transfers(const XmlElement& pci) {
   const std::string speed = pci.text("link_speed");
-  double value = 0;
-  const std::string number = speed.substr(0, speed.find(' '));
-  return read_number(number, value) && value > 0 ? value : 0;
+  return std::max(number_in(speed.substr(0, speed.find(' '))).value_or(0), 0.0);
 }
 
 bool holds_gpu_element(const XmlElement& element) {

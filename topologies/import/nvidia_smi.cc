@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/import/rates.h"
@@ -117,11 +118,8 @@ class MatrixReader {
     if (is_itself) return {};
     const auto found = distances.find(entry);
     if (found != distances.end()) return {found->second, 0};
-    double count = 0;
-    if (entry.starts_with("NV") && read_number(entry.substr(2), count) && count >= 1 &&
-        count <= 100 && count == static_cast<int>(count)) {
-      return {unknown, static_cast<int>(count)};
-    }
+    const auto count = small_integer_in(entry.starts_with("NV") ? entry.substr(2) : "", 1, 100);
+    if (count) return {unknown, *count};
     refuse(fmt::format("unknown entry '{}'; known are X, NV#, PIX, PXB, PHB, NODE, SYS", entry));
   }
 

@@ -133,22 +133,6 @@ class PlatformNumbering {
   std::vector<std::string> names_;
 };
 
-// All pairs of few hosts; of many, those with the first.
-void check_reachable(const Topology& topology, const std::string& file) {
-  std::vector<LinkId> route;
-  const int sources = topology.hosts() <= 64 ? topology.hosts() : 1;
-  for (Host a = 0; a < sources; ++a) {
-    for (Host b = 0; b < topology.hosts(); ++b) {
-      try {
-        topology.route(a, b, route);
-        topology.route(b, a, route);
-      } catch (const InvalidArgument& e) {
-        throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
-      }
-    }
-  }
-}
-
 Layout layout_of(const Platform& platform) {
   const auto hosts = static_cast<int>(platform.hosts.size());
   for (const Zone& zone : platform.zones) {
@@ -173,7 +157,8 @@ Machine from_simgrid_xml(std::string_view text, const std::string& file) {
       std::move(classes), numbering.links(),
       [routes](Host from, Host to, std::vector<LinkId>& out) { routes->route(from, to, out); },
       [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
-  check_reachable(topology, file);
+  // All pairs of few hosts; of many, those with the first.
+  check_reachable(topology, hosts <= 64 ? hosts : 1, file);
   return {std::move(topology), Costs{}, fmt::format("{} hosts, from a SimGrid platform", hosts),
           fmt::format("SimGrid platform {}; its models' factors are not applied", file)};
 }

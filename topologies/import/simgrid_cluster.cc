@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "topologies/import/simgrid_platform.h"
 #include "topologies/networks/networks.h"
 
@@ -12,28 +12,17 @@ namespace {
 
 constexpr int most_cluster_hosts = 1 << 20;
 
-// Words of "4;2;1,2" between separators.
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, separator);) words.push_back(word);
-  return words;
-}
-
 int whole(const XmlElement& element, std::string_view attribute, const std::string& text,
           int least) {
-  double value = 0;
-  if (!read_number(text, value) || value < least || value >= most_cluster_hosts ||
-      value != static_cast<int>(value)) {
-    element.refuse(fmt::format("'{}' in {} must be a whole number from {} to {}", text, attribute,
-                               least, most_cluster_hosts - 1));
-  }
-  return static_cast<int>(value);
+  const auto value = small_integer_in(text, least, most_cluster_hosts - 1);
+  if (value) return *value;
+  element.refuse(fmt::format("'{}' in {} must be a whole number from {} to {}", text, attribute,
+                             least, most_cluster_hosts - 1));
 }
 
 std::vector<int> whole_list(const XmlElement& element, const std::string& text) {
   std::vector<int> values;
-  for (const std::string& word : split(text, ',')) {
+  for (const std::string& word : split_at(text, ',')) {
     values.push_back(whole(element, "topo_parameters", word, 1));
   }
   return values;
@@ -41,19 +30,12 @@ std::vector<int> whole_list(const XmlElement& element, const std::string& text) 
 
 // "0-3,7": the numbers in the names of hosts.
 std::vector<int> radical(const XmlElement& element) {
-  std::vector<int> numbers;
-  for (const std::string& part : split(element.need("radical"), ',')) {
-    const std::size_t dash = part.find('-');
-    const int first = whole(element, "radical", part.substr(0, dash), 0);
-    const int last =
-        dash == std::string::npos ? first : whole(element, "radical", part.substr(dash + 1), first);
-    if (static_cast<std::size_t>(last - first) + numbers.size() >= most_cluster_hosts) {
-      element.refuse(fmt::format("more than {} hosts", most_cluster_hosts));
-    }
-    for (int i = first; i <= last; ++i) numbers.push_back(i);
+  const std::string& text = element.need("radical");
+  try {
+    return parse_ranges("radical", text, most_cluster_hosts - 1);
+  } catch (const InvalidArgument& e) {
+    element.refuse(e.what());
   }
-  if (numbers.empty()) element.refuse("radical names no host");
-  return numbers;
 }
 
 LinkClass cluster_class(const XmlElement& cluster) {
@@ -104,10 +86,9 @@ Topology torus_of(const XmlElement& cluster, const std::string& parameters) {
 // The host count of the parameters is bounded before a network of that size is made.
 void check_product(const XmlElement& cluster, const std::vector<int>& hosts_numbers) {
   double product = 1;
-  for (const std::string& part : split(cluster.text("topo_parameters"), ';')) {
-    for (const std::string& word : split(part, ',')) {
-      double value = 1;
-      if (read_number(word, value)) product *= std::max(value, 1.0);
+  for (const std::string& part : split_at(cluster.text("topo_parameters"), ';')) {
+    for (const std::string& word : split_at(part, ',')) {
+      product *= std::max(number_in(word).value_or(1), 1.0);
     }
   }
   const double most = 4096.0 * static_cast<double>(hosts_numbers.size());
@@ -120,8 +101,8 @@ Topology inner_network(const XmlElement& cluster, const std::string& kind) {
   const std::string& parameters = cluster.need("topo_parameters");
   try {
     if (kind == "TORUS") return torus_of(cluster, parameters);
-    if (kind == "FAT_TREE") return fat_tree_of(cluster, split(parameters, ';'));
-    if (kind == "DRAGONFLY") return dragonfly_of(cluster, split(parameters, ';'));
+    if (kind == "FAT_TREE") return fat_tree_of(cluster, split_at(parameters, ';'));
+    if (kind == "DRAGONFLY") return dragonfly_of(cluster, split_at(parameters, ';'));
   } catch (const InvalidArgument& e) {
     if (std::string(e.what()).starts_with(*cluster.file)) throw;
     cluster.refuse(e.what());

@@ -26,11 +26,7 @@ Routing routing_of(const XmlElement& zone) {
   const std::vector<std::string> names = {"Full",          "Floyd",   "Dijkstra",
                                           "DijkstraCache", "Cluster", "None"};
   const std::string& name = zone.need("routing");
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    zone.refuse(fmt::format("routing=\"{}\" is not supported.{} Known are {}", name,
-                            did_you_mean(name, names), fmt::join(names, ", ")));
-  }
+  if (std::ranges::count(names, name) == 0) zone.refuse(unknown_name("routing", name, names));
   if (name == "Cluster") return Routing::star;
   return name == "Full" || name == "None" ? Routing::full : Routing::shortest;
 }

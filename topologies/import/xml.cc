@@ -51,12 +51,6 @@ XmlElement convert(const pugi::xml_node& node, const Lines& lines,
 
 }  // namespace
 
-bool read_number(std::string_view text, double& value) {
-  const auto number = number_in(text);
-  value = number.value_or(value);
-  return number.has_value();
-}
-
 const std::string* XmlElement::find(std::string_view attribute) const {
   for (const auto& [key, value] : attributes) {
     if (key == attribute) return &value;
@@ -78,11 +72,9 @@ const std::string& XmlElement::need(std::string_view attribute) const {
 double XmlElement::number(std::string_view attribute, double fallback) const {
   const std::string* value = find(attribute);
   if (value == nullptr || value->empty()) return fallback;
-  double number = 0;
-  if (!read_number(*value, number)) {
-    refuse(fmt::format("{}=\"{}\" is no number", attribute, *value));
-  }
-  return number;
+  const auto number = number_in(*value);
+  if (!number) refuse(fmt::format("{}=\"{}\" is no number", attribute, *value));
+  return *number;
 }
 
 int XmlElement::integer(std::string_view attribute, int fallback, int least, int most) const {

@@ -10,9 +10,6 @@
 
 namespace collbench {
 
-/// Whole decimal or scientific number; nothing else, no sign of infinity. False if it is none.
-bool read_number(std::string_view text, double& value);
-
 /// An element with its attributes and child elements; text and comments are dropped. All errors are
 /// InvalidArgument, led by FILE:LINE.
 class XmlElement {
