@@ -35,6 +35,10 @@ enum class Ties : std::uint8_t { up, alternate };
 Topology torus(const std::vector<int>& dims, const std::vector<bool>& wraps,
                const std::vector<LinkClass>& axes, Ties ties = Ties::up);
 
+/// The product of networks: hosts are numbered with the first factor innermost, along each axis
+/// every line of hosts is joined by a copy of its factor, and routes go axis by axis.
+Topology product(std::string name, const std::vector<Topology>& factors, Layout layout);
+
 /// A k-ary n-tree as SimGrid's FatTreeZone: down[i] children and up[i] parents per level, lanes[i]
 /// parallel cables (links of their own), levels from the hosts up; d-mod-k routing. `levels` has
 /// one class for all levels, or one each.
