@@ -136,10 +136,12 @@ TEST(ParseBandwidthTest, ACapitalBIsAByteAndASmallOneABit) {
     EXPECT_DOUBLE_EQ(parse_bandwidth(text).bytes_per_second, 50e9) << text;
   }
   EXPECT_EQ(parse_bandwidth("0Gbps"), Bandwidth{0});
+  EXPECT_EQ(parse_bandwidth("2GiBps"), Bandwidth{2.0 * (1 << 30)});
+  EXPECT_EQ(parse_bandwidth("3 PB/s"), Bandwidth{3e15});
 }
 
 TEST(ParseBandwidthTest, RefusesWhatHasNoUnitNoNumberOrNoEnd) {
-  for (const char* text : {"", "50", "GBps", "-1GBps", "50GiBps", "50 G", "50gbps", "infGBps",
+  for (const char* text : {"", "50", "GBps", "-1GBps", "50XBps", "50 G", "50gbps", "infGBps",
                            "nan Gbps", "50GBps ", "1e308GBps"}) {
     const std::string why = refusal_of(parse_bandwidth, text);
     EXPECT_THAT(why, HasSubstr("bandwidth '" + std::string(text) + "'")) << text;

@@ -45,9 +45,9 @@ class AstraReader {
       networks.push_back(block(blocks_[i], counts_[i], classes_[i]));
       wraps.push_back(blocks_[i] == "Ring");
     }
-    Topology topology =
+    const Topology topology =
         product(machine_name(file_), networks, {Layout::Kind::grid, counts_, std::move(wraps)});
-    return {std::move(topology), Costs{},
+    return {topology, Costs{},
             fmt::format("{} NPUs in {} dimensions, from an ASTRA-sim network file",
                         topology.hosts(), counts_.size()),
             fmt::format("ASTRA-sim network file {} (1 GB/s there is 2^30 bytes/s)", file_)};
