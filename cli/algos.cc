@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "algorithms/exchange/goal.h"
 #include "algorithms/exchange/msccl_xml.h"
@@ -16,6 +17,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/suggest.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -30,8 +32,12 @@ int list_algorithms() {
   }
   std::cout << fmt::format("{:<{}}  chosen by back end, workers and size; the run says why\n",
                            "auto", width);
+  std::vector<std::string> libraries;
+  for (const Backend& backend : backends()) {
+    if (backend.is_black_box()) libraries.push_back(backend.name);
+  }
   std::cout << fmt::format("{:<{}}  black boxes, measured beside ours where they are installed\n",
-                           "gloo, mpi", width);
+                           fmt::format("{}", fmt::join(libraries, ", ")), width);
   return exit_ok;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -25,7 +26,7 @@ struct CalibrateValues {
   std::vector<std::string> files;
   std::string out;
   std::string summary = "fitted to measurements";
-  std::string backend = "shm";
+  std::string backend = usual_backend().name;
   bool local = false;
 };
 

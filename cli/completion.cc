@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const Node& node) {
 std::vector<std::string> algorithm_names() {
   std::vector<std::string> names{"auto", "all"};
   for (const Backend& backend : backends()) {
-    if (backend.is_black_box) names.push_back(backend.name);
+    if (backend.is_black_box()) names.push_back(backend.name);
   }
   for (const AlgorithmInfo& info : algorithms()) names.emplace_back(info.name);
   return names;

@@ -12,6 +12,7 @@
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -127,6 +128,7 @@ Question common_question(const Settings& settings) {
   question.op = parse_reduce_op(settings.text("op"));
   question.replicas_may_differ = settings.flag("replicas-may-differ");
   question.backend = settings.text("backend");
+  if (!question.backend.empty()) question.kind = find_backend(question.backend).choice;
   question.cores = count_of(settings, "cores", usable_cores());
   if (!settings.text("available").empty()) {
     question.available = parse_list(settings.label("available"), settings.text("available"));

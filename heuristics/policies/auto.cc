@@ -42,8 +42,9 @@ Answer ask_auto(const Question& question) {
   require(!question.backend.empty(),
           "the network is unknown: name a machine (--topo), measurements (--measured) or "
           "a back end of this host (--backend)");
-  const Choice choice = choose(question.backend, question.workers, question.bytes, question.type,
-                               question.op, question.cores > 0 ? question.cores : question.workers);
+  const Choice choice =
+      choose(question.backend, question.kind, question.workers, question.bytes, question.type,
+             question.op, question.cores > 0 ? question.cores : question.workers);
   Answer answer;
   answer.algorithm = choice.algorithm;
   answer.reason = choice.reason;

@@ -101,26 +101,24 @@ std::optional<Choice> choose_measured(std::string_view backend, int workers, Byt
 
 }  // namespace
 
-Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
-              int cores) {
+Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
+              ReduceOp op, int cores) {
   if (workers > 1) {
     if (auto measured = choose_measured(backend, workers, bytes, type, op, cores)) return *measured;
   }
-  if (backend == "shm") {
-    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
-            rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
+  switch (kind) {
+    case ChoiceKind::shared_memory:
+      return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
+              rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
+    case ChoiceKind::gpu_memory:
+      return {"direct",
+              "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
+    case ChoiceKind::messages:
+      return choose_for_messages(workers, bytes, cores);
+    case ChoiceKind::own:
+      break;
   }
-  if (backend == "cuda") {
-    return {"direct",
-            "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
-  }
-  if (backend == "grpc") return choose_for_messages(workers, bytes, cores);
-  if (backend == "gloo" || backend == "mpi" || backend == "nccl") {
-    return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
-  }
-  throw InvalidArgument(fmt::format(
-      "no rule chooses for the back end '{}'; known are shm, grpc, cuda, gloo, mpi, nccl",
-      backend));
+  return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
 }
 
 }  // namespace collbench
