@@ -11,12 +11,17 @@
 #include "core/error.h"
 #include "transports/cuda/driver.h"
 #include "transports/nccl/nccl_communicator.h"
-#include "transports/nccl/presence.h"
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
+
+// The first thing missing: driver, then devices, then the library.
+std::string why_no_nccl() {
+  const CudaDriverState driver = find_cuda_driver();
+  return driver.unavailable.empty() ? find_nccl().unavailable : driver.unavailable;
+}
 
 bool needs_processes(const WorldSpec& spec) {
   return spec.ranks > CudaDriver::instance().devices() ||
