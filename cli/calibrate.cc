@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -151,9 +152,9 @@ int calibrate(const Settings& settings) {
   require(local != settings.given("FILE"),
           local ? "calibrate: --local measures this host; it takes no FILE"
                 : "calibrate: name files of measurements, or --local");
-  const std::vector<MeasuredTable> tables = local
-                                                ? std::vector{measure_here(settings.text("backend"))}
-                                                : read_measured_files(settings.words("FILE"));
+  const std::vector<MeasuredTable> tables =
+      local ? std::vector{measure_here(settings.text("backend"))}
+            : read_measured_files(settings.words("FILE"));
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
   std::vector<std::string> notes = calibration.notes();

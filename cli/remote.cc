@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/parse.h"
+#include "transports/world/backend.h"
 #include "transports/world/network_interface.h"
 
 namespace collbench {
@@ -121,17 +122,22 @@ std::optional<LaunchedWorker> launched_here(const Settings& settings) {
 void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Sweep& sweep) {
   require(!worker.evaluator,
           "TF_CONFIG makes this task the evaluator, which only 'collbench train' has");
-  // NCCL's ranks meet over gRPC too, then move data by themselves.
-  const bool all_nccl = std::all_of(sweep.algorithms.begin(), sweep.algorithms.end(),
-                                    [](const auto& name) { return name.starts_with("nccl"); });
-  const std::string backend = all_nccl ? "nccl" : "grpc";
+  // NCCL's ranks meet as those of our schedules do, then move data by themselves.
+  const Backend* const library = black_box(sweep.algorithms.front());
+  const bool by_library =
+      library != nullptr && library->spans_machines &&
+      std::all_of(sweep.algorithms.begin(), sweep.algorithms.end(),
+                  [library](const auto& name) { return black_box(name) == library; });
+  const std::string& remote = remote_backend().name;
+  const std::string& backend = by_library ? library->name : remote;
   require(!settings.given("backend") || sweep.backends == std::vector<std::string>{backend},
-          fmt::format("{}: only grpc has workers on several machines, not '{}' (this is worker {} "
+          fmt::format("{}: only {} has workers on several machines, not '{}' (this is worker {} "
                       "of {}, by {})",
-                      settings.label("backend"), settings.text("backend"), worker.rank,
+                      settings.label("backend"), remote, settings.text("backend"), worker.rank,
                       worker.ranks, worker.source));
   require(!sweep.common.isolate,
-          fmt::format("--isolate and --private-buffers are for shm, {} for grpc", worker.source));
+          fmt::format("--isolate and --private-buffers are for {}, {} for {}", usual_backend().name,
+                      worker.source, remote));
   sweep.workers = {worker.ranks};
   sweep.backends = {backend};
 }
@@ -139,7 +145,7 @@ void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Swee
 JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   speak_as_rank(worker.rank);
   JoinSpec job;
-  job.backend = "grpc";
+  job.backend = remote_backend().name;
   job.source = worker.source;
   job.rank = worker.rank;
   job.hosts = worker.hosts;

@@ -13,6 +13,7 @@
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -123,6 +124,7 @@ Question common_question(const Settings& settings) {
   question.op = parse_reduce_op(settings.text("op"));
   question.replicas_may_differ = settings.flag("replicas-may-differ");
   question.backend = settings.text("backend");
+  if (!question.backend.empty()) question.kind = find_backend(question.backend).choice;
   question.cores = count_of(settings, "cores", usable_cores());
   if (settings.given("available")) question.available = settings.list("available");
   require(question.backend.empty() || settings.text("topo").empty(),

@@ -126,7 +126,7 @@ const Backend* backend_of_threads(const Settings& settings, int workers) {
   spec.backend = backend.name;
   spec.ranks = workers;
   spec.algorithm = "ring";
-  if (backend.kind(spec) == RankKind::threads) return &backend;
+  if (rank_kind(backend, spec) == RankKind::threads) return &backend;
   if (backend.join_remote == nullptr) {
     throw Unavailable(fmt::format("{}: training cannot join the processes that {} starts",
                                   settings.label("backend"), backend.name));

@@ -100,10 +100,10 @@ int train_server_threads(const Settings& settings) {
 }
 
 std::unique_ptr<CallNetwork> network_of(const JoinSpec& job) {
-  const Backend& backend = find_backend("grpc");
+  const Backend& backend = remote_backend();
   if (backend.call_network == nullptr) {
-    throw Unavailable(fmt::format("tasks in several processes need the back end 'grpc': {}",
-                                  backend.unavailable));
+    throw Unavailable(fmt::format("tasks in several processes need the back end '{}': {}",
+                                  backend.name, backend.unavailable));
   }
   const JobSecurity security{job.token, job.tls};
   require_secure(security, job.hosts);

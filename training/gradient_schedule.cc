@@ -8,12 +8,12 @@
 
 namespace collbench {
 
-ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
+ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& backend, int ranks,
                                  int cores) {
   if (algorithm == "auto") {
-    return [back_end = std::string(back_end), ranks, cores](Bytes bytes, DataType type) {
+    return [&backend, ranks, cores](Bytes bytes, DataType type) {
       const std::string chosen =
-          choose(back_end, ranks, bytes, type, ReduceOp::sum, cores).algorithm;
+          choose(backend.name, backend.choice, ranks, bytes, type, ReduceOp::sum, cores).algorithm;
       const bool fits = is_replica_consistent(parse_algorithm_spec(chosen));
       return make_schedule(fits ? chosen : "ring", ranks, bytes);
     };
@@ -33,13 +33,13 @@ WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, i
   spec.backend = backend.name;
   spec.ranks = ranks;
   spec.algorithm = algorithm;
-  if (backend.is_black_box) {
+  if (backend.is_black_box()) {
     if (algorithm == "auto") spec.algorithm = backend.name;
     require(black_box(spec.algorithm) == &backend,
             fmt::format("{} plays no schedules of ours such as {}; use auto or {}", backend.name,
                         algorithm, backend.name));
   } else {
-    spec.schedules = gradient_schedule(algorithm, backend.name, ranks, cores);
+    spec.schedules = gradient_schedule(algorithm, backend, ranks, cores);
   }
   return spec;
 }

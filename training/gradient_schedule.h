@@ -13,7 +13,7 @@ namespace collbench {
 /// replicas equal. The answer is the same on all ranks that pass equal arguments. Throws
 /// InvalidArgument as make_schedule() does, and for an algorithm that may round differently on
 /// different ranks.
-ScheduleChoice gradient_schedule(const std::string& algorithm, std::string_view back_end, int ranks,
+ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& backend, int ranks,
                                  int cores);
 
 /// A world of so many ranks that sums gradients by `algorithm` on a back end: by its schedules, or

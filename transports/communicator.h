@@ -44,6 +44,12 @@ class Communicator {
   }
   /// "schedule direct over shared memory", "Open MPI 4.1.4": for records and tables.
   virtual std::string description() const = 0;
+
+ protected:
+  /// Throws InvalidArgument for the arguments of an all-reduce that differ in count or type.
+  static void require_alike(Region in, Region out);
+  /// Throws InvalidArgument for the root of a broadcast that is no rank.
+  void require_root(Rank root) const;
 };
 
 }  // namespace collbench

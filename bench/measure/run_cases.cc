@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "heuristics/policies/choose.h"
 #include "transports/waiting.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -121,7 +122,8 @@ class Runner {
 }  // namespace
 
 Choice choose_for(const Case& point, int cores) {
-  return choose(point.backend, point.workers, point.bytes, point.type, point.op, cores);
+  return choose(point.backend, find_backend(point.backend).choice, point.workers, point.bytes,
+                point.type, point.op, cores);
 }
 
 RunResult run_cases(const RunPlan& plan, const Environment& environment,

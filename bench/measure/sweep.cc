@@ -31,7 +31,7 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
                       did_you_mean(wanted, known), fmt::join(known, ", ")));
   const Backend& backend = find_backend(wanted);
   require(
-      !backend.is_black_box || algorithm == "auto",
+      !backend.is_black_box() || algorithm == "auto",
       fmt::format("back end '{0}' plays no schedules, it has its own algorithms; use --algo {0}",
                   wanted));
   return backend;
@@ -51,8 +51,8 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   if (!backend.takes_devices) point.devices.clear();
   // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
   // contradiction.
-  if (backend.is_black_box) point.isolate = point.private_buffers = false;
-  if (algorithm == "auto" && backend.is_black_box) point.algorithm = point.backend;
+  if (backend.is_black_box()) point.isolate = point.private_buffers = false;
+  if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;
   if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
     make_schedule(algorithm, workers);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/records/report.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -159,10 +160,12 @@ bool stands_before(const Column& column, const Row& a, const Row& b) {
 }  // namespace
 
 std::string backend_text(const Case& point) {
-  if (point.backend == "shm" && point.private_buffers) return "shm-private";
+  if (point.private_buffers) return point.backend + "-private";
   if (point.isolate) return point.backend + "-processes";
-  if (point.backend == "grpc" && point.transport != "raw") return "grpc-" + point.transport;
-  return point.backend;
+  const Backend* const row = backend_named(point.backend);
+  const bool is_usual =
+      row == nullptr || row->usual_transport.empty() || row->usual_transport == point.transport;
+  return is_usual ? point.backend : point.backend + "-" + point.transport;
 }
 
 std::vector<std::string> column_names() {

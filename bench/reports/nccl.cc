@@ -8,6 +8,7 @@
 
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -60,6 +61,11 @@ struct SizeTable {
   Case point;
   std::map<std::int64_t, SizeRow> rows;
 };
+
+bool workers_share_process(const Case& point) {
+  const Backend* const row = backend_named(point.backend);
+  return row != nullptr && row->choice == ChoiceKind::shared_memory && !point.isolate;
+}
 
 class NcclReporter final : public Reporter {
  public:
@@ -134,8 +140,8 @@ class NcclReporter final : public Reporter {
     out_ << fmt::format(
         "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} "
         "agg iters: 1 validation: {} graph: 0\n#\n# Using devices\n",
-        point.isolate || point.backend != "shm" ? 1 : point.workers, sizes_.front(), sizes_.back(),
-        step, sampling_.warmup, sampling_.iterations, sampling_.check ? 1 : 0);
+        workers_share_process(point) ? point.workers : 1, sizes_.front(), sizes_.back(), step,
+        sampling_.warmup, sampling_.iterations, sampling_.check ? 1 : 0);
     for (int rank = 0; rank < point.workers; ++rank) {
       if (!source_.empty()) break;  // another's devices are not in its table
       out_ << fmt::format("#  Rank {:>2} Group  0 on {} device {:>2} [CPU]\n", rank, host_, rank);

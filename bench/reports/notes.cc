@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "transports/world/backend.h"
+
 namespace collbench {
 namespace {
 
@@ -20,12 +22,13 @@ auto distinct(const std::vector<Case>& cases, Get get) {
   return values;
 }
 
-std::string_view backend_meaning(const std::string& text) {
-  if (text == "shm") return " (threads of one process)";
-  if (text == "shm-processes") return " (processes over shared memory)";
-  if (text == "shm-private") return " (processes, buffers of their own)";
-  if (text == "grpc") return " (one process per worker)";
-  return "";
+std::string backend_meaning(const Case& point) {
+  const Backend* const row = backend_named(point.backend);
+  if (row == nullptr) return "";
+  const std::string words = point.private_buffers ? "processes, buffers of their own"
+                            : point.isolate       ? row->isolated_ranks_in_words
+                                                  : row->ranks_in_words;
+  return words.empty() ? "" : " (" + words + ")";
 }
 
 std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
@@ -68,7 +71,7 @@ std::vector<std::string> RunNotes::heading(const Environment& environment,
   const auto workers = distinct(cases, [](const Case& c) { return c.workers; });
   if (!cases.front().simulated.topology.empty()) return simulated_heading(environment, cases);
   std::string backend = fmt::format("{}", fmt::join(backends, ","));
-  if (backends.size() == 1) backend += backend_meaning(backends.front());
+  if (backends.size() == 1) backend += backend_meaning(cases.front());
   const Case& first = cases.front();
   std::vector<std::string> lines;
   lines.push_back(fmt::format(

@@ -94,8 +94,8 @@ std::optional<Answer> ask_built_in(Question question) {
 
 }  // namespace
 
-Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
-              int cores) {
+Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
+              ReduceOp op, int cores) {
   Question question;
   question.bytes = bytes;
   question.type = type;
@@ -109,21 +109,19 @@ Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type,
                         workers, cores),
             rivals_of(*answer)};
   }
-  if (backend == "shm") {
-    return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
-            rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
+  switch (kind) {
+    case ChoiceKind::shared_memory:
+      return {"direct", "shared memory: one pass over all buffers moves the fewest bytes",
+              rivals_among({"reduce-broadcast", "one-shot", "halving-doubling", "ring"}, "direct")};
+    case ChoiceKind::gpu_memory:
+      return {"direct",
+              "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
+    case ChoiceKind::messages:
+      return choose_for_messages(workers, bytes, cores);
+    case ChoiceKind::own:
+      break;
   }
-  if (backend == "cuda") {
-    return {"direct",
-            "GPU memory: one pass over all buffers moves the fewest bytes (not measured)"};
-  }
-  if (backend == "grpc") return choose_for_messages(workers, bytes, cores);
-  if (backend == "gloo" || backend == "mpi" || backend == "nccl") {
-    return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
-  }
-  throw InvalidArgument(fmt::format(
-      "no rule chooses for the back end '{}'; known are shm, grpc, cuda, gloo, mpi, nccl",
-      backend));
+  return {std::string(backend), fmt::format("{} chooses its algorithm itself", backend)};
 }
 
 Answer ask_auto(const Question& question) {
@@ -141,8 +139,9 @@ Answer ask_auto(const Question& question) {
   require(!question.backend.empty(),
           "the network is unknown: name a machine (--topo), measurements (--measured) or "
           "a back end of this host (--backend)");
-  const Choice choice = choose(question.backend, question.workers, question.bytes, question.type,
-                               question.op, question.cores > 0 ? question.cores : question.workers);
+  const Choice choice =
+      choose(question.backend, question.kind, question.workers, question.bytes, question.type,
+             question.op, question.cores > 0 ? question.cores : question.workers);
   const std::string refused = refusal(question, choice.algorithm);
   require(refused.empty(),
           fmt::format("the rule chooses {}, which is refused: {}", choice.algorithm, refused));

@@ -14,6 +14,7 @@
 // direct sends 2(N-1)/N of the vector per worker as the ring does, with 2 hops instead of 2(N-1).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@
 #include "core/units.h"
 
 namespace collbench {
+
+/// How the ranks of a back end reach each other's data, which decides what is best on it; `own`:
+/// its library chooses among algorithms of its own.
+enum class ChoiceKind : std::uint8_t { shared_memory, gpu_memory, messages, own };
 
 struct Choice {
   std::string
@@ -33,9 +38,9 @@ struct Choice {
 };
 
 /// Chooses for `workers` on `cores` cores and a vector of `bytes`. The data type and operator do
-/// not change the choice among schedules today; they are arguments because they will. Requires a
-/// known back end: shm, grpc, gloo or mpi. Throws InvalidArgument for another.
-Choice choose(std::string_view backend, int workers, Bytes bytes, DataType type, ReduceOp op,
-              int cores);
+/// not change the choice among schedules today; they are arguments because they will. `backend` is
+/// the name under which times were measured.
+Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
+              ReduceOp op, int cores);
 
 }  // namespace collbench

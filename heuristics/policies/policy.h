@@ -21,6 +21,7 @@
 #include "core/data_type.h"
 #include "core/units.h"
 #include "heuristics/measurement.h"
+#include "heuristics/policies/choose.h"
 #include "topologies/machine.h"
 
 namespace collbench {
@@ -40,6 +41,7 @@ struct Question {
   const Machine* machine = nullptr;        // the network; null: unknown
   const NcclInputs* nccl = nullptr;        // NCCL's inputs; null: derived from the machine
   std::string backend;                     // "shm", "grpc": on this host; empty: none in particular
+  ChoiceKind kind = ChoiceKind::messages;  // of that back end
   int cores = 0;                           // that the workers share; 0: one each
   std::vector<std::string> available;      // what may be chosen; empty: all that fits
   bool replicas_may_differ = false;        // in rounding; otherwise such algorithms are refused

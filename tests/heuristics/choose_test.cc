@@ -17,8 +17,13 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::Not;
 
+ChoiceKind kind_of(std::string_view backend) {
+  if (backend == "shm") return ChoiceKind::shared_memory;
+  return backend == "grpc" ? ChoiceKind::messages : ChoiceKind::own;
+}
+
 Choice choose_sum(const char* backend, int workers, Bytes bytes, int cores) {
-  return choose(backend, workers, bytes, DataType::f32, ReduceOp::sum, cores);
+  return choose(backend, kind_of(backend), workers, bytes, DataType::f32, ReduceOp::sum, cores);
 }
 
 std::map<std::string, Seconds> measured_at(const char* backend, int workers, Bytes bytes) {

@@ -235,6 +235,7 @@ TEST(PolicyTest, AutoAsksTheModelWhereNothingIsMeasured) {
 TEST(PolicyTest, AutoOnThisHostRestsOnTimesThatAreBroughtAlong) {
   Question question = question_of(1_MiB, 8);
   question.backend = "shm";
+  question.kind = ChoiceKind::shared_memory;
   question.cores = 2;
   const Answer measured = ask(find_policy("auto"), question);
   EXPECT_EQ(measured.algorithm, "direct");

@@ -34,6 +34,10 @@ Complaints repeated_types(std::span<const SourceFile> files);
 /// (batches of COLLBENCH_BATCH, within a library), or of a name that a header's type has.
 Complaints repeated_unnamed(std::span<const SourceFile> files);
 
+/// Sources above transports/ that name a row of the table of back ends, whose columns say what each
+/// can do: the next back end would have to be added to every such place.
+Complaints back_ends_by_name(std::span<const SourceFile> files);
+
 /// `text` with the contents of comments, strings and character literals blanked, lines kept.
 std::string code_of(std::string_view text);
 

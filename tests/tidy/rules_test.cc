@@ -257,6 +257,20 @@ TEST(RoundsTest, CatchesReadersOfRawRounds) {
               IsEmpty());
 }
 
+TEST(BackEndNamesTest, CatchesASourceThatAsksForARowByName) {
+  const SourceFile rows{"transports/world/backend.cc", "{.name = \"shm\"}, {.name = \"grpc\"}"};
+  const auto caught = [&](const std::string& path, const std::string& line) {
+    return back_ends_by_name(std::vector<SourceFile>{rows, {path, line}}).size();
+  };
+  EXPECT_EQ(caught("bench/a.cc", "if (point.backend == \"shm\") return;"), 1U);
+  EXPECT_EQ(caught("cli/a.cc", "const Backend& one = find_backend(\"grpc\");"), 1U);
+  EXPECT_EQ(caught("training/a.cc", "run(back_end != \"grpc\");"), 1U);
+  EXPECT_EQ(caught("cli/a.cc", "std::string backend;  // \"shm\" or \"grpc\""), 0U);
+  EXPECT_EQ(caught("cli/a.cc", "row.library = \"nccl\";"), 0U);
+  EXPECT_EQ(caught("transports/a.cc", "find_backend(\"grpc\");"), 0U);
+  EXPECT_EQ(back_ends_by_name({}).size(), 1U) << "a table that is not found hides everything";
+}
+
 TEST(OutputTest, CatchesPrintingOutsideTheCommand) {
   for (const char* line : {"std::cout << 1;", "printf(\"x\");", "std::fprintf(stderr, \"x\");",
                            "fmt::print(\"x\");", "std::puts(\"x\");"}) {

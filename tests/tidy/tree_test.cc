@@ -61,6 +61,13 @@ TEST(WholeTreeTest, NamesOfUnnamedNamespacesAreUniqueInALibrary) {
 }
 
 /// What the lists of sources beside a test, and above it in tests/, say.
+TEST(WholeTreeTest, NoSourceAboveTransportsNamesABackEnd) {
+  const std::vector<SourceFile> files = read_tree();
+  std::string all;
+  for (const std::string& complaint : back_ends_by_name(files)) all += "\n" + complaint;
+  EXPECT_EQ(all, "");
+}
+
 std::string lists_for(fs::path folder) {
   std::ostringstream text;
   for (; folder.filename() != "tests"; folder = folder.parent_path()) {

@@ -25,6 +25,7 @@
 #include "transports/cuda/placed_communicator.h"
 #include "transports/cuda/places.h"
 #include "transports/nccl/group.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -243,7 +244,7 @@ EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::
     use_cuda_device(devices[static_cast<std::size_t>(rank)]);
     on_a_device = true;
   };
-  if (name.substr(0, name.find(':')) == "nccl") {
+  if (const Backend* library = black_box(name); library != nullptr && library->on_gpus) {
     join_by_nccl(world, replicas, name, options.timeout);
     return world;
   }

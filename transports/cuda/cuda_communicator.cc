@@ -154,15 +154,13 @@ class CudaCommunicator final : public Communicator {
   std::string description() const override { return group_->bootstrap_->description(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    require(in.count == out.count && in.type == out.type,
-            "all_reduce: input and output differ in count or type");
+    require_alike(in, out);
     group_->bootstrap_->meet(
         rank_,
         {{CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
   }
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks(),
-            "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
+    require_root(root);
     group_->bootstrap_->meet(
         rank_, {{CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
                 region,

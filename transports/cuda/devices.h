@@ -33,6 +33,10 @@ struct CudaDevices {
   std::string unavailable;          // why there are none; empty if there are
 };
 
+/// Says a build without the CUDA Toolkit.
+constexpr const char* no_cuda_support =
+    "this build has no CUDA support (no CUDA Toolkit 12.0 or newer was used)";
+
 /// Does not throw on CUDA's errors, which become the reason; a device that fails to answer makes
 /// all unavailable. Thread safety: free function, no state of ours.
 CudaDevices find_cuda_devices();

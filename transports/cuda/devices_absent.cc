@@ -5,7 +5,7 @@ namespace collbench {
 
 CudaDevices find_cuda_devices() {
   CudaDevices none;
-  none.unavailable = "this build has no CUDA support (no CUDA Toolkit 12.0 or newer was used)";
+  none.unavailable = no_cuda_support;
   return none;
 }
 

@@ -101,13 +101,11 @@ class CudaProcess final : public CudaProcessCommunicator {
   }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    require(in.count == out.count && in.type == out.type,
-            "all_reduce: input and output differ in count or type");
+    require_alike(in, out);
     play({CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out);
   }
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks(),
-            fmt::format("broadcast: root {} is not below {}", root, ranks()));
+    require_root(root);
     play({CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true}, region,
          region);
   }

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "transports/faults/wrapped_endpoint.h"
 #include "transports/kernels/kernels.h"
+#include "transports/ticket_pool.h"
 
 namespace collbench {
 
@@ -38,27 +39,6 @@ struct Frame {
   Region region() { return {reinterpret_cast<std::byte*>(this), sizeof(Frame), DataType::u8}; }
 };
 static_assert(sizeof(Frame) == 32);
-
-// Reused objects with stable addresses, by number.
-template <class Object>
-class ObjectPool {
- public:
-  std::size_t take() {
-    if (free_.empty()) {
-      free_.push_back(objects_.size());
-      objects_.push_back(std::make_unique<Object>());
-    }
-    const std::size_t number = free_.back();
-    free_.pop_back();
-    return number;
-  }
-  void give_back(std::size_t number) { free_.push_back(number); }
-  Object& operator[](std::size_t number) { return *objects_[number]; }
-
- private:
-  std::vector<std::unique_ptr<Object>> objects_;
-  std::vector<std::size_t> free_;
-};
 
 class CheckedEndpoint final : public WrappedEndpoint {
  public:
@@ -101,10 +81,6 @@ class CheckedEndpoint final : public WrappedEndpoint {
     Reduction reduction;
   };
 
-  // Tickets: 0 is complete already, odd ones are sends, even ones receives.
-  static Ticket send_ticket(std::size_t slot) { return 2 * slot + 1; }
-  static Ticket receive_ticket(std::size_t slot) { return 2 * slot + 2; }
-
   Receiving& begin(std::size_t slot, std::size_t messages, Region own, Region into);
   void post(Part& part, Rank from, Region user, bool staged);
   void finish(Receiving& receiving);
@@ -114,8 +90,8 @@ class CheckedEndpoint final : public WrappedEndpoint {
 
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
-  ObjectPool<Sending> sendings_;
-  ObjectPool<Receiving> receivings_;
+  TicketPool<Sending> sendings_;
+  TicketPool<Receiving> receivings_;
   std::vector<Receiving*> posted_;  // and not finished, in the order posted
   std::vector<const std::byte*> terms_;
 };
@@ -186,13 +162,12 @@ Endpoint::Ticket CheckedEndpoint::recv_reduce(std::span<const Rank> sources, Reg
 
 void CheckedEndpoint::wait(Ticket ticket) {
   if (ticket == 0) return;
-  if (ticket % 2 == 1) {
-    const std::size_t slot = (ticket - 1) / 2;
+  const std::size_t slot = slot_of(ticket);
+  if (is_send(ticket)) {
     endpoint_->wait(sendings_[slot].frame_ticket);
     endpoint_->wait(sendings_[slot].data_ticket);
     sendings_.give_back(slot);
   } else {
-    const std::size_t slot = (ticket - 2) / 2;
     finish(receivings_[slot]);
     receivings_.give_back(slot);
   }

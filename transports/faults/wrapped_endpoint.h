@@ -10,7 +10,7 @@
 
 namespace collbench {
 
-/// Base of endpoints that act on the messages of another one, which they own. Not forwarded: fused
+/// Base of endpoints that act on the messages of another one, which they keep. Not forwarded: fused
 /// plans, which have no messages, and try_wait(), because the derived wait() may do more than the
 /// wrapped one. Thread safety: as the wrapped one's.
 class WrappedEndpoint : public Endpoint {
@@ -19,7 +19,7 @@ class WrappedEndpoint : public Endpoint {
   int ranks() const final { return endpoint_->ranks(); }
   Seconds now() const final { return endpoint_->now(); }
   bool reaches(Region region) const final { return endpoint_->reaches(region); }
-  std::byte* scratch(ScratchUse use, Bytes size) final { return endpoint_->scratch(use, size); }
+  std::byte* scratch(ScratchUse use, Bytes size) override { return endpoint_->scratch(use, size); }
   std::string give_up(const std::string& reason) final { return endpoint_->give_up(reason); }
 
   void reserve(const Traffic& traffic) override { endpoint_->reserve(traffic); }
@@ -32,9 +32,9 @@ class WrappedEndpoint : public Endpoint {
   void wait(Ticket ticket) override { endpoint_->wait(ticket); }
 
  protected:
-  explicit WrappedEndpoint(std::unique_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit WrappedEndpoint(std::shared_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
 
-  const std::unique_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<Endpoint> endpoint_;
 };
 
 }  // namespace collbench

@@ -61,12 +61,6 @@ std::shared_ptr<gloo::rendezvous::Context> connect(Rank rank, int ranks,
   return context;
 }
 
-// Apart from the call, whose time is measured: a message is made only when it is needed.
-[[noreturn]] void refuse_unlike(Region in, Region out) {
-  throw InvalidArgument(fmt::format("all_reduce: in has {} {} and out {} {}; they must be alike",
-                                    in.count, to_string(in.type), out.count, to_string(out.type)));
-}
-
 class GlooCommunicator : public Communicator {
  public:
   GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context, const GlooOptions& options)
@@ -79,7 +73,7 @@ class GlooCommunicator : public Communicator {
   Seconds now() const override { return Clock::now().time_since_epoch(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    if (in.count != out.count || in.type != out.type) refuse_unlike(in, out);
+    require_alike(in, out);
     if (out.count == 0) return;
     guard("all_reduce",
           [&] { all_reduce_->run(in, out, op == ReduceOp::avg ? ReduceOp::sum : op); });
@@ -91,8 +85,7 @@ class GlooCommunicator : public Communicator {
   }
 
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks(),
-            fmt::format("broadcast: root {} is not one of {} ranks", root, ranks()));
+    require_root(root);
     if (region.count == 0) return;
     guard("broadcast", [&] {
       gloo::BroadcastOptions options(context_);

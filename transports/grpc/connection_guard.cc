@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "core/host_port.h"
+#include "transports/descriptor.h"
 
 namespace collbench {
 
@@ -32,25 +33,6 @@ constexpr int tick_ms = 100;
 constexpr int established = 1;  // the kernel's numbers of a connection's states
 constexpr int syn_received = 3;
 constexpr std::uint64_t most_bytes = 256 << 10;  // before the proof, TLS's handshake included
-
-/// A descriptor that is closed once. Move only.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 struct Unproved {
   std::string name;

@@ -62,13 +62,8 @@ Intake::Intake(Rank rank, int ranks)
       carry_(static_cast<std::size_t>(ranks) * widest_element) {}
 
 Intake::Slot Intake::post(Region own, Region into) {
-  if (free_.empty()) {
-    receives_.push_back(std::make_unique<Receive>());
-    free_.push_back(receives_.size() - 1);
-  }
-  const Slot slot = free_.back();
-  free_.pop_back();
-  Receive& receive = *receives_[slot];
+  const Slot slot = receives_.take();
+  Receive& receive = receives_[slot];
   receive.active = true;
   receive.serial = ++serial_;
   receive.applied = 0;
@@ -83,7 +78,7 @@ Intake::Slot Intake::post(Region own, Region into) {
 void Intake::order_after_overlaps(Receive& receive) {
   receive.after.clear();
   for (const Slot slot : active_) {
-    const Receive& earlier = *receives_[slot];
+    const Receive& earlier = receives_[slot];
     const bool touches = overlap(receive.into, earlier.into) ||
                          overlap(receive.into, earlier.own) || overlap(receive.own, earlier.into);
     if (!touches) continue;
@@ -95,7 +90,7 @@ void Intake::order_after_overlaps(Receive& receive) {
 
 Intake::Slot Intake::post_copy(Rank from, Region into) {
   const Slot slot = post(into, into);
-  Receive& receive = *receives_[slot];
+  Receive& receive = receives_[slot];
   receive.fold = false;
   receive.order.push_back(from);
   lines_[static_cast<std::size_t>(from)].push_back(slot);
@@ -105,7 +100,7 @@ Intake::Slot Intake::post_copy(Rank from, Region into) {
 Intake::Slot Intake::post_fold(std::span<const Rank> sources, Region own, Region into,
                                Reduction reduction) {
   const Slot slot = post(own, into);
-  Receive& receive = *receives_[slot];
+  Receive& receive = receives_[slot];
   receive.fold = true;
   receive.reduction = reduction;
   if (std::find(sources.begin(), sources.end(), rank_) == sources.end()) {
@@ -125,14 +120,14 @@ bool Intake::settle() {
   // One pass is enough: a receive only ever waits for bytes, or for one posted before it.
   for (const Slot slot : active_) {
     moved |= step(slot);
-    finished_any |= !receives_[slot]->active;
+    finished_any |= !receives_[slot].active;
   }
   if (finished_any) std::erase_if(active_, [this](Slot slot) { return finished(slot); });
   return moved;
 }
 
 bool Intake::leads(Slot slot) const {
-  for (const Rank source : receives_[slot]->order) {
+  for (const Rank source : receives_[slot].order) {
     if (source != own_term && lines_[static_cast<std::size_t>(source)].front() != slot) {
       return false;
     }
@@ -143,7 +138,7 @@ bool Intake::leads(Slot slot) const {
 std::int64_t Intake::limit(const Receive& receive) const {
   std::int64_t most = receive.fold ? receive.into.count : receive.into.size().count;
   for (const auto& [slot, serial, aligned] : receive.after) {
-    const Receive& earlier = *receives_[slot];
+    const Receive& earlier = receives_[slot];
     if (!earlier.active || earlier.serial != serial) continue;
     most = std::min(most, aligned ? earlier.applied : 0);
   }
@@ -151,7 +146,7 @@ std::int64_t Intake::limit(const Receive& receive) const {
 }
 
 bool Intake::step(Slot slot) {
-  Receive& receive = *receives_[slot];
+  Receive& receive = receives_[slot];
   if (!leads(slot)) return false;
   const bool moved = receive.fold ? step_fold(receive) : step_copy(receive);
   if (receive.applied == (receive.fold ? receive.into.count : receive.into.size().count)) {
@@ -223,7 +218,7 @@ std::int64_t Intake::gather_terms(Receive& receive, std::int64_t most) {
 }
 
 Intake::Lack Intake::lack(Slot slot) const {
-  const Receive& receive = *receives_[slot];
+  const Receive& receive = receives_[slot];
   const int width = receive.fold ? size_of(receive.into.type) : 1;
   const std::int64_t missing =
       receive.into.count * (receive.fold ? width : size_of(receive.into.type)) -

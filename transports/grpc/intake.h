@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transports/endpoint.h"
+#include "transports/ticket_pool.h"
 
 namespace collbench {
 
@@ -58,8 +59,8 @@ class Intake {
   /// Applies all bytes that can be applied; true if there were any. Does not allocate.
   bool settle();
 
-  bool finished(Slot slot) const { return !receives_[slot]->active; }
-  void release(Slot slot) { free_.push_back(slot); }
+  bool finished(Slot slot) const { return !receives_[slot].active; }
+  void release(Slot slot) { receives_.give_back(slot); }
   /// The peer whose bytes this unfinished receive lacks, and how many of them.
   struct Lack {
     Rank from = -1;
@@ -97,8 +98,7 @@ class Intake {
   Rank rank_;
   std::vector<ByteQueue> queues_;
   std::vector<std::deque<Slot>> lines_;  // per peer, the receives waiting for its bytes
-  std::vector<std::unique_ptr<Receive>> receives_;
-  std::vector<Slot> free_;
+  TicketPool<Receive> receives_;
   std::vector<Slot> active_;      // in the order posted
   std::vector<std::byte> carry_;  // one element per term, put together from two pieces
   std::uint64_t serial_ = 0;

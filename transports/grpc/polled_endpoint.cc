@@ -6,46 +6,6 @@
 
 namespace collbench {
 
-namespace {
-
-// Tickets: 0 is complete already, odd ones are sends, even ones receives.
-Endpoint::Ticket send_ticket(std::size_t slot) { return 2 * slot + 1; }
-Endpoint::Ticket receive_ticket(std::size_t slot) { return 2 * slot + 2; }
-
-}  // namespace
-
-class PolledEndpoint::AwaitedSend final : public GrpcAwaited {
- public:
-  AwaitedSend(PolledEndpoint& endpoint, const Sending& sending)
-      : endpoint_(endpoint), sending_(sending) {}
-  bool done() override {
-    endpoint_.settle();
-    return sending_.slices->released();
-  }
-  Lack lack() const override { return {sending_.to, sending_.size, true, true}; }
-
- private:
-  PolledEndpoint& endpoint_;
-  const Sending& sending_;
-};
-
-class PolledEndpoint::AwaitedReceive final : public GrpcAwaited {
- public:
-  AwaitedReceive(PolledEndpoint& endpoint, Intake::Slot slot) : endpoint_(endpoint), slot_(slot) {}
-  bool done() override {
-    endpoint_.settle();
-    return endpoint_.intake_.finished(slot_);
-  }
-  Lack lack() const override {
-    const Intake::Lack lack = endpoint_.intake_.lack(slot_);
-    return {lack.from, lack.bytes, false, endpoint_.streams()};
-  }
-
- private:
-  PolledEndpoint& endpoint_;
-  const Intake::Slot slot_;
-};
-
 PolledEndpoint::PolledEndpoint(const GrpcOptions& options)
     : options_(options), intake_(options.rank, options.ranks) {
   require(options.ranks >= 1 && options.rank >= 0 && options.rank < options.ranks,
@@ -62,13 +22,8 @@ void PolledEndpoint::check_peer(Rank peer) const {
 }
 
 PolledEndpoint::Sending& PolledEndpoint::start_sending(Rank to, Bytes size, Ticket& ticket) {
-  if (free_sendings_.empty()) {
-    sendings_.push_back(std::make_unique<Sending>());
-    free_sendings_.push_back(sendings_.size() - 1);
-  }
-  const std::size_t slot = free_sendings_.back();
-  free_sendings_.pop_back();
-  Sending& sending = *sendings_[slot];
+  const std::size_t slot = sendings_.take();
+  Sending& sending = sendings_[slot];
   sending.to = to;
   sending.size = size;
   ticket = send_ticket(slot);
@@ -98,15 +53,26 @@ Endpoint::Ticket PolledEndpoint::recv_reduce(std::span<const Rank> sources, Regi
 
 void PolledEndpoint::wait(Ticket ticket) {
   if (ticket == 0) return;
-  if (ticket % 2 == 1) {
-    const std::size_t slot = (ticket - 1) / 2;
-    AwaitedSend awaited(*this, *sendings_[slot]);
-    await(awaited);
-    free_sendings_.push_back(slot);
+  const std::size_t slot = slot_of(ticket);
+  if (is_send(ticket)) {
+    const Sending& sending = sendings_[slot];
+    await({[&] {
+             settle();
+             return sending.slices->released();
+           },
+           [&] {
+             return GrpcAwaited::Lack{sending.to, sending.size, true, true};
+           }});
+    sendings_.give_back(slot);
   } else {
-    const Intake::Slot slot = (ticket - 2) / 2;
-    AwaitedReceive awaited(*this, slot);
-    await(awaited);
+    await({[this, slot] {
+             settle();
+             return intake_.finished(slot);
+           },
+           [this, slot] {
+             const Intake::Lack lack = intake_.lack(slot);
+             return GrpcAwaited::Lack{lack.from, lack.bytes, false, streams()};
+           }});
     intake_.release(slot);
   }
 }
@@ -120,7 +86,7 @@ std::string PolledEndpoint::give_up(const std::string& reason) {
   }
 }
 
-void PolledEndpoint::await(GrpcAwaited& awaited) {
+void PolledEndpoint::await(const GrpcAwaited& awaited) {
   awaited_ = &awaited;
   wait_on(*wire_, awaited, rank(), {options_.timeout, options_.heartbeat});
   awaited_ = nullptr;

@@ -12,6 +12,7 @@
 #include "transports/grpc/intake.h"
 #include "transports/grpc/timeouts.h"
 #include "transports/grpc/wire.h"
+#include "transports/ticket_pool.h"
 
 namespace collbench {
 
@@ -57,15 +58,11 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   std::unique_ptr<GrpcWire> wire_;
 
  private:
-  class AwaitedSend;
-  class AwaitedReceive;
-
   void settle();
-  void await(GrpcAwaited& awaited);
+  void await(const GrpcAwaited& awaited);
   std::string occupation() const override;
 
-  std::vector<std::unique_ptr<Sending>> sendings_;
-  std::vector<std::size_t> free_sendings_;
+  TicketPool<Sending> sendings_;
   const GrpcAwaited* awaited_ = nullptr;
 };
 

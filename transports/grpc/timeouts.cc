@@ -23,7 +23,7 @@ constexpr Seconds reason_within{0.1};  // why a peer has ended may come behind i
 // Heartbeats and timeouts of a wait that has become long.
 class StallWatch {
  public:
-  StallWatch(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& patience)
+  StallWatch(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& patience)
       : wire_(wire),
         awaited_(awaited),
         rank_(rank),
@@ -70,7 +70,7 @@ class StallWatch {
   }
 
   GrpcWire& wire_;
-  GrpcAwaited& awaited_;
+  const GrpcAwaited& awaited_;
   Rank rank_;
   Seconds timeout_;
   Seconds heartbeat_;
@@ -135,7 +135,7 @@ std::string describe(const GrpcAwaited::Lack& lack) {
          (lack.sending ? " bytes to rank " : " bytes from rank ") + std::to_string(lack.peer);
 }
 
-void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits) {
+void wait_on(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits) {
   if (awaited.done()) return;
   // The end of a send is no event: gRPC releases the memory without waking the waiting thread.
   const bool sending = awaited.lack().sending;

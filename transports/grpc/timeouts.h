@@ -24,6 +24,7 @@
 // timeout, like one that is stopped.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/units.h"
@@ -33,18 +34,17 @@
 namespace collbench {
 
 /// Something that a rank waits for.
-class GrpcAwaited {
- public:
-  virtual ~GrpcAwaited() = default;
-  /// Makes what progress is possible; true once complete. Called after every event.
-  virtual bool done() = 0;
+struct GrpcAwaited {
   struct Lack {
     Rank peer = -1;
     Bytes bytes;
     bool sending = false;  // the peer must take the bytes; otherwise it must send them
     bool streamed = true;  // the end of the peer's stream is the end of what it gives
   };
-  virtual Lack lack() const = 0;
+
+  /// Makes what progress is possible; true once complete. Called after every event.
+  std::function<bool()> done;
+  std::function<Lack()> lack;
 };
 
 /// "waits for 4096 bytes from rank 3".
@@ -58,6 +58,6 @@ struct GrpcTimeouts {
 /// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost or has
 /// ended, if it answered no heartbeat for the timeout, or if it answers but has transferred nothing
 /// for twice the timeout.
-void wait_on(GrpcWire& wire, GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits);
+void wait_on(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits);
 
 }  // namespace collbench

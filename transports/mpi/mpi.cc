@@ -89,12 +89,6 @@ MPI_Op mpi_op(ReduceOp op) {
   throw Unavailable(fmt::format("MPI has no operator number {}", static_cast<int>(op)));
 }
 
-// Apart from the call, whose time is measured: a message is made only when it is needed.
-[[noreturn]] void refuse_unlike(Region in, Region out) {
-  throw InvalidArgument(fmt::format("all_reduce: in has {} {} and out {} {}; they must be alike",
-                                    in.count, to_string(in.type), out.count, to_string(out.type)));
-}
-
 class MpiCommunicator : public Communicator {
  public:
   explicit MpiCommunicator(std::string algorithm) : algorithm_(std::move(algorithm)) {
@@ -107,7 +101,7 @@ class MpiCommunicator : public Communicator {
   Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    if (in.count != out.count || in.type != out.type) refuse_unlike(in, out);
+    require_alike(in, out);
     const MPI_Datatype type = mpi_type(out.type);
     const MPI_Op operation = mpi_op(op);
     in_pieces(out, [&](Region to, std::int64_t first, int count) {
@@ -123,8 +117,7 @@ class MpiCommunicator : public Communicator {
   }
 
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks_,
-            fmt::format("broadcast: root {} is not one of {} ranks", root, ranks_));
+    require_root(root);
     const Region bytes{region.data, region.size().count, DataType::u8};
     in_pieces(bytes, [&](Region piece, std::int64_t, int count) {
       check(MPI_Bcast(piece.data, count, MPI_BYTE, root, MPI_COMM_WORLD), "MPI_Bcast", rank_);

@@ -89,8 +89,7 @@ class NcclBlackBox final : public NcclCommunicator {
   }
 
   void enqueue(Region in, Region out, ReduceOp op) override {
-    require(in.count == out.count && in.type == out.type,
-            "all_reduce: input and output differ in count or type");
+    require_alike(in, out);
     driver_.use(session_.options().device);
     if (in.count == 0) return;
     require_device_memory(in);
@@ -103,8 +102,7 @@ class NcclBlackBox final : public NcclCommunicator {
   }
 
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks(),
-            fmt::format("broadcast: root {} is not one of {} ranks", root, ranks()));
+    require_root(root);
     driver_.use(session_.options().device);
     if (region.count == 0) return;
     require_device_memory(region);

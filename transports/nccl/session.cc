@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds guard_interval{10};
 constexpr int checks_between_health = 64;
+const std::string team_gave_up = "the team gave up";
 constexpr std::chrono::milliseconds spin_for{2};  // then give the processor away
 
 NcclUniqueId read_id(const std::string& text) {
@@ -27,6 +28,29 @@ NcclUniqueId read_id(const std::string& text) {
 
 std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+
+// Runs a call that may never return on a thread of its own, which is abandoned once `patient` says
+// no. Whether the call has ended. It must not refer to what may be gone by then.
+bool ends(std::function<void()> call, const std::function<bool()>& patient) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> done = ended->get_future();
+  std::thread thread([ended, call = std::move(call)] {
+    call();
+    ended->set_value();
+  });
+  while (done.wait_for(guard_interval) != std::future_status::ready) {
+    if (patient()) continue;
+    thread.detach();
+    return false;
+  }
+  thread.join();
+  return true;
+}
+
+bool ends_within(Seconds patience, std::function<void()> call) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  return ends(std::move(call), [&] { return std::chrono::steady_clock::now() < deadline; });
 }
 
 }  // namespace
@@ -65,32 +89,26 @@ void NcclSession::join_blocking(NcclConfig& config, const NcclUniqueId& id) {
   struct Joining {
     NcclConfig config;
     NcclComm comm = nullptr;
-    std::promise<int> result;
+    int result = nccl_success;
+    std::exception_ptr failure;
   };
   const auto joining = std::make_shared<Joining>();
   joining->config = config;
-  std::future<int> result = joining->result.get_future();
   const auto join = [joining, id, &nccl = nccl_, rank = options_.rank, ranks = options_.ranks,
                      device = options_.device] {
     try {
       CudaDriver::instance().use(device);
-      joining->result.set_value(
-          nccl.call.init_rank(&joining->comm, ranks, id, rank, &joining->config));
+      joining->result = nccl.call.init_rank(&joining->comm, ranks, id, rank, &joining->config);
     } catch (...) {
-      joining->result.set_exception(std::current_exception());
+      joining->failure = std::current_exception();
     }
   };
-  std::thread thread(join);
   const auto deadline = Clock::now() + options_.timeout;
-  while (result.wait_for(guard_interval) != std::future_status::ready) {
-    const bool given_up = options_.cancelled && options_.cancelled();
-    if (!given_up && Clock::now() < deadline) continue;
-    thread.detach();
-    fail("ncclCommInitRankConfig", given_up ? "the team gave up" : late());
+  if (!ends(join, [&] { return !given_up() && Clock::now() < deadline; })) {
+    fail("ncclCommInitRankConfig", given_up() ? team_gave_up : late());
   }
-  thread.join();
-  const int error = result.get();
-  if (error != nccl_success) fail_with("ncclCommInitRankConfig", error);
+  if (joining->failure) std::rethrow_exception(joining->failure);
+  if (joining->result != nccl_success) fail_with("ncclCommInitRankConfig", joining->result);
   comm_ = joining->comm;
 }
 
@@ -110,49 +128,36 @@ NcclSession::~NcclSession() {
 
 // ncclCommFinalize waits for the other ranks, too, so it runs on a thread that may be abandoned.
 void NcclSession::leave() {
-  auto left = std::make_shared<std::promise<void>>();
-  std::future<void> done = left->get_future();
-  std::thread thread(
-      [left, &nccl = nccl_, comm = comm_, failed = failure_ != nullptr, device = options_.device] {
-        try {
-          CudaDriver::instance().use(device);
-          int state = failed ? nccl_remote_error : nccl.call.finalize(comm);
-          while (state == nccl_in_progress) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            if (nccl.call.async_error(comm, &state) != nccl_success) break;
-          }
-          (state == nccl_success ? nccl.call.destroy : nccl.call.abort)(comm);
-        } catch (const Error&) {
-          nccl.call.abort(comm);
-        }
-        left->set_value();
-      });
-  if (done.wait_for(std::min(options_.timeout, Seconds{10})) == std::future_status::ready) {
-    thread.join();
-  } else {
-    thread.detach();
-  }
+  const auto leave = [&nccl = nccl_, comm = comm_, failed = failure_ != nullptr,
+                      device = options_.device] {
+    try {
+      CudaDriver::instance().use(device);
+      int state = failed ? nccl_remote_error : nccl.call.finalize(comm);
+      while (state == nccl_in_progress) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (nccl.call.async_error(comm, &state) != nccl_success) break;
+      }
+      (state == nccl_success ? nccl.call.destroy : nccl.call.abort)(comm);
+    } catch (const Error&) {
+      nccl.call.abort(comm);
+    }
+  };
+  ends_within(std::min(options_.timeout, Seconds{10}), leave);
 }
 
 void NcclSession::abort_once() {
   if (comm_ == nullptr || aborted_.exchange(true)) return;
-  auto ended = std::make_shared<std::promise<void>>();
-  std::future<void> done = ended->get_future();
-  std::thread thread([ended, &nccl = nccl_, comm = comm_, device = options_.device] {
+  ends_within(Seconds{5}, [&nccl = nccl_, comm = comm_, device = options_.device] {
     try {
       CudaDriver::instance().use(device);
     } catch (const Error&) {
       // NCCL finds the device by itself.
     }
     nccl.call.abort(comm);
-    ended->set_value();
   });
-  if (done.wait_for(std::chrono::seconds(5)) == std::future_status::ready) {
-    thread.join();
-  } else {
-    thread.detach();
-  }
 }
+
+bool NcclSession::given_up() const { return options_.cancelled && options_.cancelled(); }
 
 // The guard thread: watches blocking calls. Spinning waits check their deadline themselves.
 void NcclSession::watch() {
@@ -160,8 +165,7 @@ void NcclSession::watch() {
     std::this_thread::sleep_for(guard_interval);
     const std::int64_t deadline = deadline_ns_;
     if (deadline == 0) continue;
-    const bool given_up = options_.cancelled && options_.cancelled();
-    if (given_up || nanoseconds(Clock::now()) > deadline) abort_once();
+    if (given_up() || nanoseconds(Clock::now()) > deadline) abort_once();
   }
 }
 
@@ -208,7 +212,7 @@ void NcclSession::settle(const char* name, int result) {
     pause_processor();
     result = health();
     if (result != nccl_in_progress) break;
-    if (options_.cancelled && options_.cancelled()) fail(name, "the team gave up");
+    if (given_up()) fail(name, team_gave_up);
     if (Clock::now() > deadline) fail(name, late());
     std::this_thread::yield();
   }
@@ -224,8 +228,7 @@ void NcclSession::begin_call() {
 void NcclSession::end_call(const char* name, int result) {
   deadline_ns_ = 0;
   if (aborted_) {
-    const bool given_up = options_.cancelled && options_.cancelled();
-    fail(name, given_up ? "the team gave up" : late());
+    fail(name, given_up() ? team_gave_up : late());
   }
   settle(name, result);
 }
@@ -240,7 +243,7 @@ void NcclSession::wait(const char* name, const std::function<bool()>& done) {
     if (const int error = health(); error != nccl_success && error != nccl_in_progress) {
       fail_with(name, error);
     }
-    if (options_.cancelled && options_.cancelled()) fail(name, "the team gave up");
+    if (given_up()) fail(name, team_gave_up);
     const auto now = Clock::now();
     if (now > deadline) fail(name, late());
     if (now - start > spin_for) std::this_thread::yield();

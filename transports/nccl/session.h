@@ -73,6 +73,7 @@ class NcclSession {
   void end_call(const char* name, int result);
   void settle(const char* name, int result);
   int health() const;
+  bool given_up() const;
   [[noreturn]] void fail(const char* name, const std::string& why);
   [[noreturn]] void fail_with(const char* name, int error);
   std::string words(int error) const;

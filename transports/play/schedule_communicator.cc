@@ -41,8 +41,7 @@ class ScheduleCommunicator final : public Communicator {
   void all_reduce(Region in, Region out, ReduceOp op) override { play(in, out, op); }
 
   void broadcast(Region region, Rank root) override {
-    require(root >= 0 && root < ranks(),
-            "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks()));
+    require_root(root);
     play_broadcast(region, root);
   }
   void barrier() override {
@@ -106,9 +105,7 @@ class ScheduleCommunicator final : public Communicator {
   }
 
   void play(Region in, Region out, ReduceOp op) {
-    if (in.count != out.count || in.type != out.type) {
-      throw InvalidArgument("all_reduce: input and output differ in count or type");
-    }
+    require_alike(in, out);
     if (in.count == 0) return;
     if (needs_staging(in) || needs_staging(out)) {
       play_staged(in, out, op);

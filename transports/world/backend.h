@@ -11,8 +11,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "heuristics/policies/choose.h"
 #include "transports/communicator.h"
 #include "transports/remote_calls.h"
 #include "transports/world/memory.h"
@@ -35,10 +37,20 @@ enum class RankKind : std::uint8_t { threads, processes, launched };
 struct Backend {
   std::string name;
   std::string summary;
+  std::string absence;      // what a build without its library says
   std::string unavailable;  // why it cannot be used here; empty if it can
   /// The same where finding out costs something, as starting a GPU does; asked only when needed.
   std::string (*find_unavailable)() = nullptr;
-  RankKind (*kind)(const WorldSpec&) = nullptr;
+  /// What `auto` goes by.
+  ChoiceKind choice = ChoiceKind::messages;
+  /// Whether the library behind it has all-reduces of its own, under the name of the back end.
+  bool is_black_box() const { return choice == ChoiceKind::own; }
+  RankKind ranks = RankKind::threads;  // where nobody asks for processes; see rank_kind()
+  /// Whether threads will not do for a spec.
+  bool (*needs_processes)(const WorldSpec&) = nullptr;
+  /// What its ranks are, for readers of a table; also where they are isolated.
+  std::string ranks_in_words;
+  std::string isolated_ranks_in_words;
   /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
   std::unique_ptr<Communicator> (*make_communicator)(const WorldSpec&, RankContext&) = nullptr;
 
@@ -46,8 +58,6 @@ struct Backend {
   bool isolates = false;
   /// Whether it plays our schedules over an Endpoint, which checksums and faults can wrap.
   bool plays_schedules = false;
-  /// Whether the library behind it has all-reduces of its own, under the name of the back end.
-  bool is_black_box = false;
   /// Whether its ranks may have buffers that the others cannot reach (WorldSpec::private_buffers).
   bool private_buffers = false;
   /// Whether a communicator serves further work with the same algorithm and transport.
@@ -68,6 +78,11 @@ struct Backend {
   /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
   /// none.
   std::string transport_option;
+  /// The transport that goes without saying in tables; others are told there. Empty: none is.
+  std::string usual_transport;
+  /// Whether its ranks may be started by anyone on any machine (join_remote), also to talk about
+  /// other things than all-reduces (call_network).
+  bool spans_machines = false;
   /// What threads share beside the arena, made before they start.
   std::shared_ptr<void> (*share)(const WorldSpec&) = nullptr;
   /// What the transport allows for one vector of WorldSpec::bytes, measured by all ranks together.
@@ -90,13 +105,20 @@ const Backend& usual_backend();
 /// Throws InvalidArgument with a suggestion for an unknown name.
 const Backend& find_backend(const std::string& name);
 
-// The rows, one file each.
-Backend shm_backend();
-Backend cuda_backend();
-Backend grpc_backend();
-Backend gloo_backend();
-Backend mpi_backend();
-Backend nccl_backend();
+/// Null if there is none of that name.
+const Backend* backend_named(std::string_view name);
+/// What the ranks of a world are.
+RankKind rank_kind(const Backend& backend, const WorldSpec& spec);
+/// The first back end that plays schedules between machines.
+const Backend& remote_backend();
+
+// Each adds its functions to a row of the table, and what it finds out, in a file of its own.
+void complete_shm(Backend& row);
+void complete_cuda(Backend& row);
+void complete_grpc(Backend& row);
+void complete_gloo(Backend& row);
+void complete_mpi(Backend& row);
+void complete_nccl(Backend& row);
 
 /// `unavailable`, or what find_unavailable() says.
 std::string why_unavailable(const Backend& backend);

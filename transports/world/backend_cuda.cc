@@ -17,10 +17,6 @@ namespace {
 
 std::string find_cuda_unavailable() { return find_cuda_devices().unavailable; }
 
-RankKind cuda_rank_kind(const WorldSpec& spec) {
-  return spec.isolate ? RankKind::processes : RankKind::threads;
-}
-
 // The GPU of each rank.
 std::vector<int> places_of(const WorldSpec& spec) {
   const CudaDevices found = find_cuda_devices();
@@ -89,24 +85,15 @@ std::shared_ptr<std::byte> cuda_user_memory(const WorldSpec& spec, const RankCon
 
 }  // namespace
 
-Backend cuda_backend() {
-  Backend row;
-  row.name = "cuda";
-  row.summary = "our schedules on GPUs, by threads or (isolated) processes, also several on one";
+void complete_cuda(Backend& row) {
   row.find_unavailable = find_cuda_unavailable;
-  row.kind = cuda_rank_kind;
   row.make_communicator = make_cuda_rank;
   row.user_memory = cuda_user_memory;
   row.copies = {copy_with_cuda, copy_with_cuda};
   row.share = share_cuda;
-  row.isolates = true;
   row.arena_bytes = cuda_arena_bytes;
   row.lay_out_arena = lay_out_cuda_arena;
   row.abort = abort_cuda;
-  row.on_gpus = true;
-  row.takes_devices = true;
-  row.transport_option = "executor";
-  return row;
 }
 
 }  // namespace collbench

@@ -5,8 +5,6 @@
 namespace collbench {
 namespace {
 
-RankKind gloo_rank_kind(const WorldSpec&) { return RankKind::threads; }
-
 // A store serves one communicator only, so each case has its own.
 std::shared_ptr<void> share_gloo(const WorldSpec&) { return make_gloo_memory_store(); }
 
@@ -21,15 +19,9 @@ std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext&
 
 }  // namespace
 
-Backend gloo_backend() {
-  Backend row;
-  row.is_black_box = true;
-  row.name = "gloo";
-  row.summary = "Gloo's own algorithms over TCP, by threads";
-  row.kind = gloo_rank_kind;
+void complete_gloo(Backend& row) {
   row.make_communicator = make_gloo_rank;
   row.share = share_gloo;
-  return row;
 }
 
 }  // namespace collbench

@@ -20,8 +20,6 @@ namespace {
 
 using namespace literals;
 
-RankKind grpc_rank_kind(const WorldSpec&) { return RankKind::processes; }
-
 std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                                             const GrpcOptions& options) {
   if (transport.empty() || transport == "raw") return make_grpc_endpoint(options);
@@ -149,19 +147,11 @@ std::optional<TransportBound> measure_bound(const WorldSpec& spec, RankContext& 
 
 }  // namespace
 
-Backend grpc_backend() {
-  Backend row;
-  row.name = "grpc";
-  row.summary = "our schedules over gRPC, one process per worker";
-  row.kind = grpc_rank_kind;
-  row.plays_schedules = true;
-  row.transport_option = "transport";
+void complete_grpc(Backend& row) {
   row.make_communicator = make_grpc_rank;
-  row.keeps_communicator = true;
   row.measure_bound = measure_bound;
   row.join_remote = join_remote;
   row.call_network = make_grpc_calls;
-  return row;
 }
 
 }  // namespace collbench

@@ -11,17 +11,21 @@
 #include "core/error.h"
 #include "transports/cuda/driver.h"
 #include "transports/nccl/nccl_communicator.h"
-#include "transports/nccl/presence.h"
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
 
-RankKind nccl_rank_kind(const WorldSpec& spec) {
-  const bool one_each = spec.ranks <= CudaDriver::instance().devices();
-  return one_each && !parse_nccl_settings(spec.algorithm).needs_own_process() ? RankKind::threads
-                                                                              : RankKind::processes;
+// The first thing missing: driver, then devices, then the library.
+std::string why_no_nccl() {
+  const CudaDriverState driver = find_cuda_driver();
+  return driver.unavailable.empty() ? find_nccl().unavailable : driver.unavailable;
+}
+
+bool needs_processes(const WorldSpec& spec) {
+  return spec.ranks > CudaDriver::instance().devices() ||
+         parse_nccl_settings(spec.algorithm).needs_own_process();
 }
 
 // One word: equal words mean one machine with the same GPUs.
@@ -124,24 +128,18 @@ void download(std::byte* to, const std::byte* from, Bytes size) {
 
 }  // namespace
 
-Backend nccl_backend() {
-  Backend row;
-  row.is_black_box = true;
-  row.name = "nccl";
-  row.summary = "NCCL's own algorithms on GPUs, found at run time";
+void complete_nccl(Backend& row) {
   row.find_unavailable = why_no_nccl;
-  row.kind = nccl_rank_kind;
+  row.needs_processes = needs_processes;
   row.make_communicator = make_nccl_rank;
-  row.keeps_communicator = true;
-  row.world_per_algorithm = true;
   row.arena_bytes = nccl_arena_bytes;
   row.lay_out_arena = lay_out_nccl_arena;
   row.abort = abort_nccl;
   row.user_memory = nccl_user_memory;
   row.copies = {upload, download};
-  row.on_gpus = true;
-  row.join_remote = grpc_backend().join_remote;
-  return row;
+  Backend meeting;  // of its ranks, before NCCL takes over
+  complete_grpc(meeting);
+  row.join_remote = meeting.join_remote;
 }
 
 }  // namespace collbench

@@ -38,10 +38,6 @@ struct ShmArena {
   std::size_t scratch = 0;  // per rank
 };
 
-RankKind shm_rank_kind(const WorldSpec& spec) {
-  return spec.isolate ? RankKind::processes : RankKind::threads;
-}
-
 Bytes shm_arena_bytes(const WorldSpec& spec) {
   return {static_cast<std::int64_t>(ShmArena(spec).total(spec.ranks))};
 }
@@ -87,20 +83,12 @@ void abort_waiting(const WorldSpec& spec, std::byte* arena, const std::string& w
 
 }  // namespace
 
-Backend shm_backend() {
-  Backend row;
-  row.name = "shm";
-  row.summary = "our schedules over shared memory, by threads or (isolated) processes";
-  row.kind = shm_rank_kind;
-  row.isolates = true;
-  row.private_buffers = true;
-  row.plays_schedules = true;
+void complete_shm(Backend& row) {
   row.make_communicator = make_shm_rank;
   row.arena_bytes = shm_arena_bytes;
   row.lay_out_arena = lay_out_shm_arena;
   row.abort = abort_waiting;
   row.user_memory = shm_user_memory;
-  return row;
 }
 
 }  // namespace collbench

@@ -22,7 +22,7 @@ std::string own_executable() { return std::filesystem::read_symlink("/proc/self/
 ProcessWorld::ProcessWorld(const WorldSpec& spec, Seconds timeout)
     : backend_(find_backend(spec.backend)),
       ranks_(spec.ranks),
-      kind_(backend_.kind(spec)),
+      kind_(rank_kind(backend_, spec)),
       token_(random_digits()),
       control_memory_(SharedMemory::create(Control::bytes(spec.ranks))),
       control_(Control::create(control_memory_.data(), spec.ranks)),

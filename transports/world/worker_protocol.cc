@@ -23,35 +23,32 @@ auto read(const std::string& line, Reader reader) {
   }
 }
 
+/// All of a spec but its `schedules`, each under its name.
+template <typename Spec, typename Visit>
+void visit_fields(Spec& spec, const Visit& visit) {
+  visit("backend", spec.backend);
+  visit("ranks", spec.ranks);
+  visit("algorithm", spec.algorithm);
+  visit("bytes", spec.bytes.count);
+  visit("user_bytes", spec.user_bytes.count);
+  visit("communicators", spec.communicators);
+  visit("isolate", spec.isolate);
+  visit("private_buffers", spec.private_buffers);
+  visit("transport", spec.transport);
+  visit("devices", spec.devices);
+  visit("checksum", spec.checksum);
+  visit("inject", spec.inject);
+}
+
 Json spec_value(const WorldSpec& spec) {
-  return {{"backend", spec.backend},
-          {"ranks", spec.ranks},
-          {"algorithm", spec.algorithm},
-          {"bytes", spec.bytes.count},
-          {"user_bytes", spec.user_bytes.count},
-          {"communicators", spec.communicators},
-          {"isolate", spec.isolate},
-          {"private_buffers", spec.private_buffers},
-          {"transport", spec.transport},
-          {"devices", spec.devices},
-          {"checksum", spec.checksum},
-          {"inject", spec.inject}};
+  Json value;
+  visit_fields(spec, [&](const char* name, const auto& field) { value[name] = field; });
+  return value;
 }
 
 WorldSpec spec_of(const Json& value) {
   WorldSpec spec;
-  value.at("backend").get_to(spec.backend);
-  value.at("ranks").get_to(spec.ranks);
-  value.at("algorithm").get_to(spec.algorithm);
-  value.at("bytes").get_to(spec.bytes.count);
-  value.at("user_bytes").get_to(spec.user_bytes.count);
-  value.at("communicators").get_to(spec.communicators);
-  value.at("isolate").get_to(spec.isolate);
-  value.at("private_buffers").get_to(spec.private_buffers);
-  value.at("transport").get_to(spec.transport);
-  value.at("devices").get_to(spec.devices);
-  value.at("checksum").get_to(spec.checksum);
-  value.at("inject").get_to(spec.inject);
+  visit_fields(spec, [&](const char* name, auto& field) { value.at(name).get_to(field); });
   return spec;
 }
 

@@ -9,7 +9,7 @@ std::unique_ptr<World> start_world(const WorldSpec& spec, Seconds timeout) {
   const Backend& backend = find_backend(spec.backend);
   require_usable(backend);
   require_possible(spec);
-  if (backend.kind(spec) == RankKind::threads) return std::make_unique<ThreadWorld>(spec);
+  if (rank_kind(backend, spec) == RankKind::threads) return std::make_unique<ThreadWorld>(spec);
   return std::make_unique<ProcessWorld>(spec, timeout);
 }
 
