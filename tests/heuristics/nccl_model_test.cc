@@ -84,7 +84,7 @@ TEST(NcclModelTest, RingOnOneNodeAddsBaseAndStepsAndDividesByTheBus) {
   const NcclTime& ll = find(times, NcclAlgorithm::ring, NcclProtocol::ll);
   EXPECT_NEAR(ll.latency_us, 15.0, 1e-9);
   EXPECT_NEAR(ll.bandwidth, 87.7 * 8 / 14, 1e-9);
-  EXPECT_NEAR(ll.time().count() * 1e6, 15.0 + 1048576 / (1000 * 87.7 * 8 / 14), 1e-9);
+  EXPECT_NEAR(ll.time.count() * 1e6, 15.0 + 1048576 / (1000 * 87.7 * 8 / 14), 1e-9);
   // Simple: 8.4 + 14 * 3.4 us; 240 GB/s.
   const NcclTime& simple = find(times, NcclAlgorithm::ring, NcclProtocol::simple);
   EXPECT_NEAR(simple.latency_us, 56.0, 1e-9);
