@@ -14,6 +14,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/quantile.h"
 #include "transports/cuda/cuda_world.h"
 #include "transports/cuda/device_commands.h"
 #include "transports/cuda/devices.h"
@@ -44,11 +45,6 @@ struct Vectors {
   std::vector<std::shared_ptr<std::byte>> memory;
   std::vector<Region> regions;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Medians of five batches on the device and of single calls on the host, in microseconds.
 Json measure(const Point& point, const std::vector<int>& all_devices, Bandwidth copy) {
@@ -81,10 +77,10 @@ Json measure(const Point& point, const std::vector<int>& all_devices, Bandwidth 
           {"executor", to_string(point.executor)},
           {"replays", replays},
           {"device_us", device},
-          {"device_median_us", median(device)},
-          {"host_median_us", median(host)},
+          {"device_median_us", quantile(device, 0.5)},
+          {"host_median_us", quantile(host, 0.5)},
           {"floor_us", floor_us},
-          {"of_floor", floor_us / median(device)}};
+          {"of_floor", floor_us / quantile(device, 0.5)}};
 }
 
 /// The marks first, then where one executor overtakes the other.

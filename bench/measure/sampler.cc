@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
-#include "bench/measure/visible_buffers.h"
 #include "bench/records/case_fields.h"
 #include "core/error.h"
 
@@ -34,6 +34,54 @@ std::string values_of(std::span<const Case> cases, const CaseField<Case>& field)
   return fmt::format("{} to {} ({} of them)", values.front(), values.back(), values.size());
 }
 
+/// Fills user buffers with inputs and looks at results, wherever they are: where the processor
+/// cannot touch them, through a mirror in its own memory.
+class VisibleBuffers {
+ public:
+  VisibleBuffers(const MemoryCopies& copies, const CheckInputs& inputs)
+      : copies_(copies), inputs_(inputs) {}
+
+  void fill(Region region, InputKind kind) {
+    if (copies_.upload == nullptr) return inputs_.fill(region, kind);
+    const Region copy = mirror(region);
+    inputs_.fill(copy, kind);
+    copies_.upload(region.data, copy.data, region.size());
+  }
+
+  /// The region itself, or a copy of it.
+  Region readable(Region region) {
+    if (copies_.download == nullptr) return region;
+    const Region copy = mirror(region);
+    copies_.download(copy.data, region.data, region.size());
+    return copy;
+  }
+
+  /// Reads every byte, as the consumer of a result does; nothing where only a device reads.
+  void consume(Region region) {
+    if (copies_.download != nullptr) return;
+    const auto bytes = static_cast<std::size_t>(region.size().count);
+    std::uint64_t sum = 0;
+    std::size_t at = 0;
+    for (std::uint64_t word = 0; at + sizeof word <= bytes; at += sizeof word) {
+      std::memcpy(&word, region.data + at, sizeof word);
+      sum += word;
+    }
+    for (; at < bytes; ++at) sum += std::to_integer<std::uint64_t>(region.data[at]);
+    [[maybe_unused]] volatile std::uint64_t sink = sum;
+  }
+
+ private:
+  Region mirror(Region region) {
+    const auto bytes = static_cast<std::size_t>(region.size().count);
+    mirror_.resize(std::max(mirror_.size(), bytes));
+    return {mirror_.data(), region.count, region.type};
+  }
+
+  const MemoryCopies& copies_;
+  const CheckInputs& inputs_;
+  std::vector<std::byte> mirror_;
+};
+
 class Sampler {
  public:
   Sampler(const Case& point, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
@@ -46,7 +94,7 @@ class Sampler {
         buffers_(buffers),
         clock_(clock),
         inputs_(point.type, point.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
-        visible_(buffers, inputs_) {}
+        visible_(buffers.copies(), inputs_) {}
 
   Measurement run() {
     require_same(agreed_values({&point_, 1}, sampling_), rendezvous_);
@@ -82,8 +130,8 @@ class Sampler {
     if (!point_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
     rendezvous_.barrier();
     reduce(0);
-    std::int64_t wrong = visible_.count_wrong_results(buffers_.out(0));
-    if (!point_.in_place) wrong += visible_.count_changed_inputs(buffers_.in(0));
+    std::int64_t wrong = inputs_.count_wrong_results(visible_.readable(buffers_.out(0)));
+    if (!point_.in_place) wrong += inputs_.count_changed_inputs(visible_.readable(buffers_.in(0)));
     measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
       measured_.wrong += of_rank;
@@ -100,7 +148,7 @@ class Sampler {
   }
 
   void compare_results() {
-    const auto hash = static_cast<std::int64_t>(visible_.hash(buffers_.out(0)));
+    const auto hash = static_cast<std::int64_t>(hash_bits(visible_.readable(buffers_.out(0))));
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
       if (of_rank != hash) measured_.replicas_identical = false;
     }

@@ -69,12 +69,6 @@ std::optional<Shard> launched_shard(std::optional<int> count) {
   return {};
 }
 
-void check_shard(const std::string& text, const Shard& shard) {
-  require(shard.count >= 1 && shard.index >= 0 && shard.index < shard.count,
-          fmt::format("--shard '{}': part {} of {} does not exist; parts count from 0", text,
-                      shard.index, shard.count));
-}
-
 /// Whether the open file still has this name: another process may have put a new one in its place.
 bool is_named(int descriptor, const std::string& path) {
   struct stat opened = {};
@@ -144,25 +138,22 @@ Shard parse_shard(const std::string& text) {
   Shard shard;
   if (text == "auto") {
     shard = launched_shard({}).value_or(Shard{});
-    check_shard(text, shard);
-    return shard;
-  }
-  const std::size_t slash = text.find('/');
-  require(slash != std::string::npos,
-          fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
-  const auto count = small_integer_in(std::string_view(text).substr(slash + 1));
-  require(count.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
-  if (slash == 0) {
-    const auto launched = launched_shard(count);
+  } else {
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const auto index = small_integer_in(std::string_view(text).substr(0, slash));
+    const auto count =
+        small_integer_in(std::string_view(text).substr(std::min(slash + 1, text.size())));
+    require(count && (index || slash == 0),
+            fmt::format("--shard '{}' is not I/N as in 0/4, /N or auto", text));
+    const std::optional<Shard> launched =
+        index ? Shard{*index, *count, "--shard"} : launched_shard(count);
     require(launched.has_value(),
             fmt::format("--shard '{}': no launcher says which part this is; write I/N", text));
     shard = *launched;
-  } else {
-    const auto index = small_integer_in(std::string_view(text).substr(0, slash));
-    require(index.has_value(), fmt::format("--shard '{}' is not I/N as in 0/4", text));
-    shard = {*index, *count, "--shard"};
   }
-  check_shard(text, shard);
+  require(shard.count >= 1 && shard.index >= 0 && shard.index < shard.count,
+          fmt::format("--shard '{}': part {} of {} does not exist; parts count from 0", text,
+                      shard.index, shard.count));
   return shard;
 }
 

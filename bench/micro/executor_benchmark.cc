@@ -15,8 +15,11 @@
 
 #include "algorithms/registry.h"
 #include "bench/micro/handwritten.h"
+#include "core/quantile.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
+#include "transports/world/core_order.h"
+#include "transports/world/memory.h"
 
 namespace collbench {
 namespace {
@@ -30,11 +33,6 @@ struct Times {
   Samples executor_us;
   Samples handwritten_us;
 };
-
-double median(Samples samples) {
-  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-  return samples[samples.size() / 2];
-}
 
 // A barrier of all ranks that yields, since std::barrier sleeps in the kernel.
 class YieldingBarrier {
@@ -56,13 +54,6 @@ class YieldingBarrier {
   std::atomic<int> round_{0};
 };
 
-void pin(Rank rank) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(rank) % std::thread::hardware_concurrency(), &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
 // One all-reduce of all ranks: the latency is left in `samples` by the last to look.
 class Race {
  public:
@@ -77,6 +68,8 @@ class Race {
         begin_(static_cast<std::size_t>(ranks)),
         end_(static_cast<std::size_t>(ranks)) {}
 
+  bool is_wrong() const { return wrong_; }
+
   Times run() {
     std::vector<std::thread> threads;
     for (Rank r = 0; r < ranks_; ++r) threads.emplace_back([this, r] { rank(r); });
@@ -86,11 +79,9 @@ class Race {
 
  private:
   void rank(Rank r) {
-    pin(r);
-    std::vector<float> data(static_cast<std::size_t>(count_) + 16);
-    const auto address = reinterpret_cast<std::uintptr_t>(data.data());
-    const Region buffer{reinterpret_cast<std::byte*>((address + 63) / 64 * 64), count_,
-                        DataType::f32};
+    pin_to_core(r, {});
+    const std::shared_ptr<std::byte> data = allocate_pages(Bytes{4 * count_});
+    const Region buffer{data.get(), count_, DataType::f32};
     group_.flags[static_cast<std::size_t>(r)].data = buffer.data;
     const auto communicator = make_schedule_communicator(
         make_schedule(name_, ranks_), make_shm_endpoint({.world = world_.get()}, r), name_);
@@ -133,8 +124,6 @@ class Race {
   std::vector<Clock::time_point> begin_;
   std::vector<Clock::time_point> end_;
   Times times_;
-
- public:
   std::atomic<bool> wrong_{false};
 };
 
@@ -146,12 +135,12 @@ void executor_against_handwritten(benchmark::State& state, const std::string& na
   for (auto _ : state) {
     Race race(name, ranks, bytes / 4, iterations);
     const Times times = race.run();
-    if (race.wrong_) {
+    if (race.is_wrong()) {
       state.SkipWithError("a sum is wrong");
       return;
     }
-    const double executor = median(times.executor_us);
-    const double handwritten = median(times.handwritten_us);
+    const double executor = quantile(times.executor_us, 0.5);
+    const double handwritten = quantile(times.handwritten_us, 0.5);
     state.SetIterationTime(executor * 1e-6);
     state.counters["executor_us"] = executor;
     state.counters["handwritten_us"] = handwritten;

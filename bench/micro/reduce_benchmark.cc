@@ -4,10 +4,9 @@
 // into the first (one step of a ring for two), Reduce/spread into as many other arrays. `bytes` is
 // the size of one array. COLLBENCH_ISA chooses the instruction set.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,30 +14,27 @@
 #include <benchmark/benchmark.h>
 
 #include "transports/kernels/kernels.h"
+#include "transports/world/memory.h"
 
 namespace collbench {
 namespace {
 
-/// Arrays of bytes, each on its own cache line, touched so that they are in memory.
+/// Arrays of bytes, touched so that they are in memory.
 class Arrays {
  public:
   Arrays(std::int64_t count, std::int64_t bytes) {
     for (std::int64_t i = 0; i < count; ++i) {
-      void* array = ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{4096});
-      std::memset(array, 0, static_cast<std::size_t>(bytes));
-      arrays_.push_back(static_cast<std::byte*>(array));
+      memory_.push_back(allocate_pages(Bytes{bytes}));
+      arrays_.push_back(memory_.back().get());
+      std::memset(arrays_.back(), 0, static_cast<std::size_t>(bytes));
     }
   }
-  ~Arrays() {
-    for (std::byte* array : arrays_) ::operator delete (array, std::align_val_t{4096});
-  }
-  Arrays(const Arrays&) = delete;
-  Arrays& operator=(const Arrays&) = delete;
 
   std::span<std::byte* const> all() const { return arrays_; }
   std::vector<const std::byte*> sources() const { return {arrays_.begin(), arrays_.end()}; }
 
  private:
+  std::vector<std::shared_ptr<std::byte>> memory_;
   std::vector<std::byte*> arrays_;
 };
 

@@ -24,10 +24,9 @@ AllReduceCosts::Play AllReduceCosts::ask_nccl(Bytes size) const {
   const NcclInputs inputs =
       nccl_inputs(machine_, point_.workers, nodes_of(machine_.topology.layout(), point_.workers));
   const std::vector<NcclTime> times = nccl_times(inputs, size);
-  const NcclTime& best =
-      *std::min_element(times.begin(), times.end(),
-                        [](const NcclTime& a, const NcclTime& b) { return a.time() < b.time(); });
-  return {best.time(),
+  const NcclTime& best = *std::min_element(
+      times.begin(), times.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  return {best.time,
           fmt::format("nccl: {}, {}", to_string(best.algorithm), to_string(best.protocol))};
 }
 

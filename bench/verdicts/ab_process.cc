@@ -39,25 +39,22 @@ void refuse(const std::vector<std::string>& arguments, const std::string& name, 
 
 /// The caller's filter, taken out of the arguments; "" if there is none.
 std::string take_filter(std::vector<std::string>& arguments) {
-  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
-    if (!is_option(*word, "filter", 'F')) continue;
-    const std::size_t equals = word->find('=');
-    if (word->starts_with("--filter=")) {
-      const std::string filter = word->substr(equals + 1);
-      arguments.erase(word);
-      return filter;
-    }
-    if (!word->starts_with("--") && word->size() > 2) {
-      const std::string filter = word->substr(2);
-      arguments.erase(word);
-      return filter;
-    }
+  const auto word = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const auto& each) { return is_option(each, "filter", 'F'); });
+  if (word == arguments.end()) return "";
+  std::string filter;
+  int words = 1;
+  if (word->starts_with("--filter=")) {
+    filter = word->substr(word->find('=') + 1);
+  } else if (!word->starts_with("--") && word->size() > 2) {
+    filter = word->substr(2);
+  } else {
     require(word + 1 != arguments.end(), "--filter needs a value");
-    const std::string filter = *(word + 1);
-    arguments.erase(word, word + 2);
-    return filter;
+    filter = *(word + 1);
+    words = 2;
   }
-  return "";
+  arguments.erase(word, word + words);
+  return filter;
 }
 
 std::string scratch_folder() {

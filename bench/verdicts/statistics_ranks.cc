@@ -218,14 +218,6 @@ Shift walsh_shift(std::span<const double> differences, double confidence) {
   return shift_of(std::move(means), k);
 }
 
-double equivalence_p(std::span<const double> first, std::span<const double> second, double margin) {
-  std::vector<double> below(first.begin(), first.end());
-  std::vector<double> above(first.begin(), first.end());
-  for (double& value : below) value -= margin;
-  for (double& value : above) value += margin;
-  return std::max(mann_whitney(below, second).p_greater, mann_whitney(above, second).p_less);
-}
-
 std::vector<double> holm(std::span<const double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -42,10 +42,6 @@ RankTest wilcoxon(std::span<const double> differences);
 /// The median of the means of all pairs (Walsh averages) and its interval by signed ranks.
 Shift walsh_shift(std::span<const double> differences, double confidence);
 
-/// Chance of such samples if `second` lies `margin` or more away from `first` on either side: two
-/// one-sided tests (TOST), the larger of both. Below 2.5 % the 95 % interval lies within.
-double equivalence_p(std::span<const double> first, std::span<const double> second, double margin);
-
 /// Holm's adjusted chances: those at most alpha may be rejected together with a chance of at most
 /// alpha that any of them is a false one. In the order given.
 std::vector<double> holm(std::span<const double> p);

@@ -32,7 +32,7 @@ Seconds by_nccl(const Machine& network, const MeasuredTime& row) {
   std::optional<Seconds> least;
   for (const NcclTime& time : nccl_times(inputs, row.bytes)) {
     const bool asked = row.algorithm == "auto" || row.algorithm == to_string(time.algorithm);
-    if (asked && (!least || time.time() < *least)) least = time.time();
+    if (asked && (!least || time.time < *least)) least = time.time;
   }
   require(least.has_value(), fmt::format("NCCL has no '{}' there", row.algorithm));
   return *least;

@@ -89,6 +89,14 @@ Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
   return fitted;
 }
 
+/// Beyond the measured values of one axis, in words.
+void add_beyond(const std::set<int>& known, int asked, const char* what, std::string& text) {
+  if (asked >= *known.begin() && asked <= *known.rbegin()) return;
+  if (!text.empty()) text += "; ";
+  text += fmt::format("{} {}, measured with {}", asked, what, *known.begin());
+  text += known.size() == 1 ? " only" : fmt::format(" to {}", *known.rbegin());
+}
+
 }  // namespace
 
 struct MethodModel::Data {
@@ -96,10 +104,9 @@ struct MethodModel::Data {
   std::vector<MeasuredTime> points;
   Trend trend;
   std::optional<DeviationField> deviations;
-  std::set<int> nodes;
+  std::set<int> nodes;  // that were measured, as the following
   std::set<int> each;
-  Bytes least;
-  Bytes most;
+  std::set<Bytes> sizes;
 };
 
 MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
@@ -110,30 +117,14 @@ MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
   for (const MeasuredTime& point : data->points) {
     data->nodes.insert(std::max(point.scale.nodes, 1));
     data->each.insert(point.scale.ranks / std::max(point.scale.nodes, 1));
-    data->most = std::max(data->most, point.bytes);
+    data->sizes.insert(point.bytes);
   }
-  data->least = data->most;
-  for (const MeasuredTime& point : data->points) data->least = std::min(data->least, point.bytes);
   Fitted fitted = fit(data->points, prior_for(data->method));
   data->trend = fitted.trend;
   data->deviations.emplace(std::move(fitted.places), fitted.deviations, std::move(fitted.own),
                            fitted.spread);
   data_ = std::move(data);
 }
-
-namespace {
-
-/// Beyond the measured values of one axis, in words.
-void add_beyond(const std::set<int>& known, int asked, const char* what, std::string& text) {
-  if (asked >= *known.begin() && asked <= *known.rbegin()) return;
-  if (!text.empty()) text += "; ";
-  text += known.size() == 1
-              ? fmt::format("{} {}, measured with {} only", asked, what, *known.begin())
-              : fmt::format("{} {}, measured with {} to {}", asked, what, *known.begin(),
-                            *known.rbegin());
-}
-
-}  // namespace
 
 Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
   require(scale.ranks >= 1, fmt::format("a model of {} ranks", scale.ranks));
@@ -150,27 +141,14 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
   const int nodes = std::max(scale.nodes, 1);
   add_beyond(data.nodes, nodes, "nodes", estimate.extrapolates);
   add_beyond(data.each, scale.ranks / nodes, "ranks per node", estimate.extrapolates);
-  if (bytes < data.least || bytes > data.most) {
+  const Bytes least = *data.sizes.begin();
+  const Bytes most = *data.sizes.rbegin();
+  if (bytes < least || bytes > most) {
     if (!estimate.extrapolates.empty()) estimate.extrapolates += "; ";
     estimate.extrapolates += fmt::format("{}, measured from {} to {}", to_string(bytes),
-                                         to_string(data.least), to_string(data.most));
+                                         to_string(least), to_string(most));
   }
   return estimate;
-}
-
-std::string MethodModel::explain(const Scale& scale, Bytes bytes) const {
-  const auto size = static_cast<double>(std::max<std::int64_t>(bytes.count, 1));
-  const TermValues terms = data_->trend.terms(scale, size);
-  double sum = 0;
-  for (const double term : terms) sum += term;
-  std::string text;
-  for (std::size_t k = 0; k < trend_terms; ++k) {
-    if (terms[k] < 0.01 * sum) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", trend_term_infos()[k].name,
-                        to_string(Seconds{terms[k]}));
-  }
-  const double factor = estimate(scale, bytes).time.count() / sum;
-  return fmt::format("{}, times {:.3g} as measured nearby", text, factor);
 }
 
 const MethodKey& MethodModel::method() const { return data_->method; }

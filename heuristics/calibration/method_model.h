@@ -33,8 +33,6 @@ class MethodModel {
   explicit MethodModel(std::vector<MeasuredTime> rows);
 
   Estimate estimate(const Scale& scale, Bytes bytes) const;
-  /// "start 6.8 us + network latency 20 us + ..., x 1.07 as measured near".
-  std::string explain(const Scale& scale, Bytes bytes) const;
 
   const MethodKey& method() const;
   const Trend& trend() const;

@@ -165,22 +165,6 @@ class Fit {
 
 }  // namespace
 
-const std::array<TermInfo, trend_terms>& trend_term_infos() {
-  static constexpr std::array<TermInfo, trend_terms> infos = {{
-      {"start", "us"},
-      {"node latency", "us per further rank of a node"},
-      {"network latency", "us per doubling of the nodes"},
-      {"ring latency", "us per further node"},
-      {"node rate", "us per byte"},
-      {"network rate", "us per byte"},
-      {"through", "us per byte beyond two nodes"},
-      {"whole", "us per byte and doubling of the nodes"},
-      {"memory", "us per byte and further rank of a node"},
-      {"chunks", "us per root of bytes"},
-  }};
-  return infos;
-}
-
 TermValues trend_basis(const Scale& scale, double bytes) {
   const double nodes = std::max(scale.nodes, 1);
   const double each = static_cast<double>(scale.ranks) / nodes;

@@ -22,7 +22,6 @@
 #include <array>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "heuristics/measurement.h"
 
@@ -30,13 +29,6 @@ namespace collbench {
 
 inline constexpr std::size_t trend_terms = 10;
 using TermValues = std::array<double, trend_terms>;
-
-/// Short name of a term and what its cost is per.
-struct TermInfo {
-  std::string_view name;  // "network latency"
-  std::string_view unit;  // "us", "us per byte"
-};
-const std::array<TermInfo, trend_terms>& trend_term_infos();
 
 /// What the costs are multiplied by. Nodes that are not known count as one.
 TermValues trend_basis(const Scale& scale, double bytes);

@@ -62,7 +62,7 @@ class Tuner {
         bytes / (channels_ * in_.ranks) >= 64) {
       found.latency_us *= in_.compute_capability < 80 ? 1.9 : 1.4;
     }
-    found.time_ = Seconds{(found.latency_us + bytes / (1000 * found.bandwidth)) * 1e-6};
+    found.time = Seconds{(found.latency_us + bytes / (1000 * found.bandwidth)) * 1e-6};
     set_blocks(bytes, found);
     return found;
   }

@@ -84,8 +84,7 @@ struct NcclTime {
   double bandwidth = 0;  // GB/s of the vector
   int channels = 0;
   int threads = 0;
-  Seconds time() const { return time_; }
-  Seconds time_{0};
+  Seconds time{0};
 };
 
 /// Those that are not disabled, in the order of the table. Throws InvalidArgument if the inputs

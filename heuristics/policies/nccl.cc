@@ -18,7 +18,7 @@ Candidate candidate_of(const Question& question, const NcclTime& time) {
   const auto known = known_as(name, question.available);
   found.algorithm = known.value_or(name);
   found.protocol = policy_name(time.protocol);
-  found.time = time.time();
+  found.time = time.time;
   found.terms = fmt::format("latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
                             time.latency_us, to_string(question.bytes), time.bandwidth,
                             time.channels, time.threads);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/registry.h"
+#include "core/error.h"
 #include "heuristics/policies/local_times.h"
 
 namespace collbench {
@@ -71,6 +72,43 @@ TEST(ChooseTest, LibrariesThatChooseThemselvesHaveNoRivals) {
   for (const char* backend : {"gloo", "mpi", "nccl"}) {
     EXPECT_THAT(choose_sum(backend, 4, 1_MiB, 4).rivals, IsEmpty()) << backend;
   }
+}
+
+// No times are built in for 61 cores, so that the rule decides.
+TEST(ChooseTest, MessagesRuleSmallVectorsAndBytesLargeOnes) {
+  const auto chosen = [](int workers, Bytes bytes, int cores) {
+    return choose_sum("grpc", workers, bytes, cores).algorithm;
+  };
+  EXPECT_EQ(chosen(2, 256_KiB, 61), "one-shot");
+  EXPECT_EQ(chosen(2, Bytes{(256 << 10) + 4}, 61), "direct");
+  EXPECT_EQ(chosen(61, 32_KiB, 61), "one-shot");
+  EXPECT_EQ(chosen(61, Bytes{(32 << 10) + 4}, 61), "direct");
+  EXPECT_EQ(chosen(62, 64_KiB, 61), "reduce-broadcast") << "more workers than cores";
+  EXPECT_EQ(chosen(62, Bytes{(64 << 10) + 4}, 61), "direct");
+  EXPECT_EQ(choose_sum("shm", 3, 1_KiB, 61).algorithm, "direct");
+  EXPECT_EQ(choose_sum("cuda", 3, 1_KiB, 61).algorithm, "direct");
+  EXPECT_THROW(choose_sum("carrier-pigeon", 3, 1_KiB, 61), InvalidArgument);
+}
+
+TEST(ChooseTest, BuiltInTimesHaveWholeRowsAndOrderedQuartiles) {
+  int rows = 0;
+  for (const char* backend : {"shm", "grpc"}) {
+    for (int cores = 1; cores <= 64; ++cores) {
+      for (const MeasuredTime& row : local_times(backend, cores)) {
+        ++rows;
+        EXPECT_EQ(row.library, backend);
+        EXPECT_EQ(row.scale.nodes, 1);
+        EXPECT_GE(row.scale.ranks, 2);
+        EXPECT_GT(row.bytes.count, 0);
+        EXPECT_GT(row.samples, 0);
+        EXPECT_GT(row.low, Seconds{0});
+        EXPECT_LE(row.low, row.time) << row.algorithm;
+        EXPECT_LE(row.time, row.high) << row.algorithm;
+        EXPECT_NO_THROW(make_schedule(row.algorithm, row.scale.ranks)) << row.algorithm;
+      }
+    }
+  }
+  EXPECT_GT(rows, 900);
 }
 
 }  // namespace

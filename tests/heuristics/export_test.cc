@@ -154,5 +154,52 @@ int main() {}
   std::filesystem::remove_all(folder);
 }
 
+TEST(ExportTest, WhatAFormOffersItCanWrite) {
+  for (const RuleFormat& format : rule_formats()) {
+    for (const std::string& algorithm : format.offered) {
+      const SelectionTable table = table_of({{0_B, no_end, algorithm, "Simple"}});
+      EXPECT_FALSE(format.write(table).empty()) << format.name << ' ' << algorithm;
+    }
+    EXPECT_THAT(message_of([&] {
+                  format.write(table_of({{1_B, no_end, "ring", "LL"}}));
+                }),
+                HasSubstr("where 0 is next"))
+        << format.name << ": rules are checked before they are written";
+  }
+}
+
+TEST(ExportTest, KernelsOfNvlsHaveOneProtocol) {
+  const SelectionTable table =
+      table_of({{0_B, 99_B, "nvls", ""}, {100_B, no_end, "tf-ring", "LL"}});
+  const auto rules = parse_tuner_rules(export_nccl_tuner(table), "exported");
+  ASSERT_EQ(rules.size(), 2U);
+  EXPECT_EQ(rules[0].algorithm, 4);
+  EXPECT_EQ(rules[0].protocol, 2);
+  EXPECT_EQ(rules[1].algorithm, 1) << "TensorFlow's ring is a ring";
+  EXPECT_EQ(rules[1].protocol, 0);
+  EXPECT_THAT(message_of([] {
+                export_nccl_tuner(table_of({{0_B, no_end, "pat", "Simple"}}));
+              }),
+              HasSubstr("NCCL has no such algorithm"));
+}
+
+TEST(ExportTest, SizesBeyondWhatIntelCanNameAreLeftOut) {
+  const SelectionTable table = table_of({{0_B, Bytes{(std::int64_t{1} << 31) - 1}, "ring", ""},
+                                         {Bytes{std::int64_t{1} << 31}, no_end, "tree", ""}});
+  EXPECT_EQ(export_intel_mpi(table), "8:0-2147483647@8-8\n");
+}
+
+TEST(ExportTest, OpenMpiNeedsNumbersOfRanksThatAscend) {
+  SelectionTable table = mpi_table();
+  std::swap(table.scales[0], table.scales[1]);
+  EXPECT_THAT(message_of([&] { export_ompi(table); }), HasSubstr("must ascend"));
+}
+
+TEST(ExportTest, TextInTheHeaderIsQuoted) {
+  SelectionTable table = mpi_table();
+  table.machine = "a \"b\" \\ c\n";
+  EXPECT_THAT(export_cpp(table), HasSubstr("\"a \\\"b\\\" \\\\ c?\""));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -2,6 +2,7 @@
 // which method, and the figures that sum the errors up.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -270,11 +271,17 @@ TEST(MethodModelTest, OfVeryManyPointsItTakesEvenlyMany) {
   EXPECT_EQ(model.points().back().bytes, (Bytes{1 << 26}));
 }
 
-TEST(MethodModelTest, ExplainsATimeByTheTermsThatMakeIt) {
+TEST(MethodModelTest, LatencyMakesSmallTimesAndRatesLargeOnes) {
   const MethodModel model(rows_of({{.scale = {8, 2}}, {.scale = {16, 4}}}));
-  EXPECT_THAT(model.explain({8, 2}, Bytes{1024}), AllOf(HasSubstr("start "), HasSubstr("times ")));
-  EXPECT_THAT(model.explain({8, 2}, Bytes{1 << 26}), HasSubstr("rate"));
-  EXPECT_THAT(model.explain({1, 1}, Bytes{1 << 20}), testing::Not(HasSubstr("network")));
+  const auto share = [&](const Scale& scale, double bytes, std::vector<std::size_t> terms) {
+    const TermValues all = model.trend().terms(scale, bytes);
+    double some = 0;
+    for (const std::size_t k : terms) some += all[k];
+    return some / std::accumulate(all.begin(), all.end(), 0.0);
+  };
+  EXPECT_GT(share({8, 2}, 1024, {0, 1, 2, 3}), 0.5) << "start and latencies";
+  EXPECT_GT(share({8, 2}, 1 << 26, {4, 5, 6, 7, 8}), 0.5) << "what grows with the bytes";
+  EXPECT_EQ(share({1, 1}, 1 << 20, {2, 3, 5, 6, 7}), 0) << "one rank has no network";
 }
 
 }  // namespace

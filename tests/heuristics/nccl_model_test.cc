@@ -86,7 +86,7 @@ TEST(NcclModelTest, RingOnOneNodeAddsBaseAndStepsAndDividesByTheBus) {
   const NcclTime& ll = find(times, NcclAlgorithm::ring, NcclProtocol::ll);
   EXPECT_NEAR(ll.latency_us, 15.0, 1e-9);
   EXPECT_NEAR(ll.bandwidth, 87.7 * 8 / 14, 1e-9);
-  EXPECT_NEAR(ll.time().count() * 1e6, 15.0 + 1048576 / (1000 * 87.7 * 8 / 14), 1e-9);
+  EXPECT_NEAR(ll.time.count() * 1e6, 15.0 + 1048576 / (1000 * 87.7 * 8 / 14), 1e-9);
   // Simple: 8.4 + 14 * 3.4 us; 240 GB/s.
   const NcclTime& simple = find(times, NcclAlgorithm::ring, NcclProtocol::simple);
   EXPECT_NEAR(simple.latency_us, 56.0, 1e-9);
@@ -171,6 +171,101 @@ TEST(NcclModelTest, RefusesDumpsWithTheLine) {
               HasSubstr("known are LOC"));
   EXPECT_THAT(message("<graphs><graph id='0' nchannels='999' speedintra='9'/></graphs>"),
               HasSubstr("g.xml:1:"));
+}
+
+TEST(NcclModelTest, KernelsAreFoundByTheNamesThatPoliciesGiveThem) {
+  for (int i = 0; i < 6; ++i) {
+    const auto kernel = static_cast<NcclAlgorithm>(i);
+    EXPECT_EQ(nccl_algorithm(policy_name(kernel)), kernel) << to_string(kernel);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const auto protocol = static_cast<NcclProtocol>(i);
+    EXPECT_EQ(nccl_protocol(policy_name(protocol)), protocol) << to_string(protocol);
+  }
+  EXPECT_EQ(nccl_algorithm("pat"), std::nullopt) << "our own of that name is another";
+  EXPECT_EQ(nccl_protocol("ll"), std::nullopt);
+}
+
+/// Inputs of machines from one node of Volta to eight of Hopper.
+std::vector<NcclInputs> many_inputs() {
+  return {one_node(), nccl_inputs(machine("dgx-1-v100", 8), 8, 1),
+          nccl_inputs(machine("dgx-h100", 8), 8, 1),
+          nccl_inputs(machine("cluster:2xdgx-a100", 16), 16, 2),
+          nccl_inputs(machine("cluster:8xdgx-h100", 64), 64, 8)};
+}
+
+TEST(NcclModelTest, OnlyTreesMayGetFasterWithMoreBytes) {
+  for (const NcclInputs& inputs : many_inputs()) {
+    std::map<std::pair<NcclAlgorithm, NcclProtocol>, NcclTime> before;
+    for (Bytes bytes = 1_KiB; bytes <= 4_GiB; bytes = bytes * 2) {
+      for (const NcclTime& time : nccl_times(inputs, bytes)) {
+        const std::pair kernel{time.algorithm, time.protocol};
+        const auto last = before.find(kernel);
+        if (last != before.end()) {
+          EXPECT_TRUE(time.algorithm == NcclAlgorithm::tree || time.time > last->second.time)
+              << inputs.origin << to_string(time.algorithm) << to_string(time.protocol);
+          EXPECT_GE(time.channels, last->second.channels) << inputs.origin << to_string(bytes);
+          EXPECT_GE(time.threads, last->second.threads) << inputs.origin << to_string(bytes);
+        }
+        before.insert_or_assign(kernel, time);
+      }
+    }
+  }
+}
+
+TEST(NcclModelTest, ProtocolsBesideSimpleAreForRingsAndTreesThatCanUseThem) {
+  for (const NcclInputs& inputs : many_inputs()) {
+    for (const NcclTime& time : nccl_times(inputs, 1_MiB)) {
+      EXPECT_NE(time.algorithm, NcclAlgorithm::pat);
+      const bool plain =
+          time.algorithm == NcclAlgorithm::ring || time.algorithm == NcclAlgorithm::tree;
+      EXPECT_TRUE(plain || time.protocol == NcclProtocol::simple) << to_string(time.algorithm);
+      EXPECT_GE(time.threads, 96);
+      EXPECT_LE(time.threads, 640);
+      EXPECT_GE(time.channels, 1);
+    }
+  }
+  NcclInputs far = one_node();
+  far.ring.type_intra = far.tree.type_intra = NcclPath::phb;
+  for (const NcclTime& time : nccl_times(far, 1_MiB)) {
+    EXPECT_NE(time.protocol, NcclProtocol::ll128) << "not over the bridge of a processor";
+  }
+}
+
+TEST(NcclModelTest, CollNetNeedsSwitchesThatAddBetweenNodes) {
+  NcclInputs inputs = one_node();
+  inputs.ranks = 32;
+  inputs.nodes = 4;
+  inputs.collnet_chain = inputs.collnet_direct = inputs.ring;
+  const auto has = [&](NcclAlgorithm algorithm) {
+    const auto times = nccl_times(inputs, 1_MiB);
+    return std::any_of(times.begin(), times.end(),
+                       [&](const NcclTime& time) { return time.algorithm == algorithm; });
+  };
+  EXPECT_FALSE(has(NcclAlgorithm::collnet_chain)) << "not in use";
+  inputs.collnet = true;
+  EXPECT_TRUE(has(NcclAlgorithm::collnet_chain));
+  EXPECT_FALSE(has(NcclAlgorithm::collnet_direct)) << "no NVSwitch";
+  inputs.nvswitch = true;
+  EXPECT_TRUE(has(NcclAlgorithm::collnet_direct));
+  inputs.nodes = 1;
+  EXPECT_FALSE(has(NcclAlgorithm::collnet_chain)) << "one node";
+  inputs.nodes = 2;
+  EXPECT_FALSE(has(NcclAlgorithm::collnet_direct)) << "more than eight GPUs a node";
+}
+
+TEST(NcclModelTest, LatencyOfRingsGrowsByAStepForEveryWayToARank) {
+  NcclInputs inputs = one_node();
+  const auto latency = [&](int ranks, int nodes) {
+    inputs.ranks = ranks;
+    inputs.nodes = nodes;
+    return find(nccl_times(inputs, 1_KiB), NcclAlgorithm::ring, NcclProtocol::ll).latency_us;
+  };
+  EXPECT_NEAR(latency(8, 1) - latency(4, 1), 8 * 0.6, 1e-9) << "NVLink's step of LL";
+  // Of 2 (N p - 1) steps, 2 (N - 1) are between nodes; AMD's processors make the others 2 us.
+  EXPECT_NEAR(latency(32, 4) - latency(16, 2), 28 * 2.0 + 4 * 2.7, 1e-9);
+  // With one rank a node the tree's latency counts between nodes.
+  EXPECT_NEAR(latency(4, 4) - latency(2, 2), 4 * 5.0, 1e-9);
 }
 
 }  // namespace

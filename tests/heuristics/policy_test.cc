@@ -256,5 +256,55 @@ TEST(PolicyTest, ImpossibleQuestionsAreRefused) {
   EXPECT_EQ(choice("model", question_of(1_KiB, 1)), "none");
 }
 
+TEST(PolicyTest, TimesOfTheNearestNumberOfWorkersAreTaken) {
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10, 4), row("tree", 1_KiB, 5, 4),
+                                        row("ring", 1_KiB, 10, 64), row("tree", 1_KiB, 50, 64)};
+  Question question = question_of(1_KiB, 15);  // 15 / 4 is less than 64 / 15
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "tree");
+  question.workers = 17;
+  EXPECT_EQ(choice("measured", question), "ring");
+}
+
+TEST(PolicyTest, TimesOfTheAskedTypeCountWhereThereAreAny) {
+  std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("tree", 1_KiB, 5)};
+  Question question = question_of(1_KiB, 8);
+  question.type = DataType::f16;
+  question.measured = times;
+  const Answer other = ask(find_policy("measured"), question);
+  EXPECT_EQ(other.algorithm, "tree");
+  EXPECT_THAT(other.warnings, Contains("measured with another type or operator than f16 sum"));
+  times.push_back(row("ring", 1_KiB, 20));
+  times.back().type = DataType::f16;
+  question.measured = times;
+  const Answer own = ask(find_policy("measured"), question);
+  EXPECT_EQ(own.algorithm, "ring");
+  EXPECT_THAT(own.warnings, IsEmpty());
+}
+
+TEST(PolicyTest, OfRowsOfOnePointTheFastestCounts) {
+  const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("ring", 1_KiB, 4),
+                                        row("ring", 1_KiB, 7), row("tree", 1_KiB, 5)};
+  Question question = question_of(1_KiB, 8);
+  question.measured = times;
+  const Answer answer = ask(find_policy("oracle"), question);
+  EXPECT_EQ(answer.algorithm, "ring");
+  EXPECT_NEAR(answer.candidates.front().time->count(), 4e-6, 1e-12);
+}
+
+TEST(PolicyTest, CandidatesAreFastestFirstAndRefusedOnesLast) {
+  const std::vector<MeasuredTime> times{row("tree", 1_KiB, 1), row("ring", 1_KiB, 3),
+                                        row("direct", 1_KiB, 2)};
+  Question question = question_of(1_KiB, 8);
+  question.measured = times;
+  question.available = {"ring", "direct"};
+  const Answer answer = ask(find_policy("measured"), question);
+  ASSERT_EQ(answer.candidates.size(), 3U);
+  EXPECT_EQ(answer.candidates[0].algorithm, "direct");
+  EXPECT_EQ(answer.candidates[1].algorithm, "ring");
+  EXPECT_EQ(answer.candidates[2].refused, "not available");
+  EXPECT_THAT(answer.reason, HasSubstr("direct with 2 us is 50 % ahead of ring with 3 us"));
+}
+
 }  // namespace
 }  // namespace collbench

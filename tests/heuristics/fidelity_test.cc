@@ -1,0 +1,114 @@
+// Predictions of measured rows: a calibration by its own models, another machine by NCCL's model
+// or by ours, and the reason for what nobody can predict.
+#include "heuristics/calibration/fidelity.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "heuristics/nccl/nccl_model.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+MeasuredTime row_of(const char* library, const char* algorithm, Scale scale, std::int64_t bytes) {
+  MeasuredTime row;
+  row.system = "made";
+  row.library = library;
+  row.algorithm = algorithm;
+  row.scale = scale;
+  row.bytes = Bytes{bytes};
+  row.time = Seconds{20e-6 + static_cast<double>(bytes) / 5e9};
+  return row;
+}
+
+std::vector<MeasuredTime> rows_of(const char* library, const char* algorithm, Scale scale) {
+  std::vector<MeasuredTime> rows;
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 4) {
+    rows.push_back(row_of(library, algorithm, scale, bytes));
+  }
+  return rows;
+}
+
+TEST(PredictorTest, ACalibrationGivesItsOwnRowsBack) {
+  const std::vector<MeasuredTime> rows = rows_of("mpi", "auto", {8, 4});
+  const std::string path = testing::TempDir() + "fidelity.toml";
+  std::ofstream(path) << to_toml(Calibration(rows), "a machine", "a test");
+  std::vector<std::string> notes;
+  const std::vector<HeldOut> predicted = Predictor(path).predict_all(rows, notes);
+  ASSERT_EQ(predicted.size(), rows.size());
+  for (const HeldOut& point : predicted) EXPECT_LT(std::abs(point.error()), 0.06);
+  EXPECT_THAT(notes, IsEmpty());
+
+  // Another name of the system is the description's affair; another library is not in it.
+  MeasuredTime renamed = rows[3];
+  renamed.system = "elsewhere";
+  EXPECT_EQ(Predictor(path).predict_all(std::vector{renamed}, notes).size(), 1U);
+  EXPECT_THAT(notes, IsEmpty());
+  MeasuredTime other = rows[3];
+  other.library = "nccl";
+  EXPECT_THAT(Predictor(path).predict_all(std::vector{other}, notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("is not in the calibration")));
+  std::filesystem::remove(path);
+}
+
+TEST(PredictorTest, WhatLiesBeyondTheRowsIsSaidOnce) {
+  const std::vector<MeasuredTime> rows = rows_of("mpi", "auto", {8, 4});
+  const std::string path = testing::TempDir() + "beyond.toml";
+  std::ofstream(path) << to_toml(Calibration(rows), "a machine", "a test");
+  const std::vector<MeasuredTime> far(3, row_of("mpi", "auto", {16, 8}, 1 << 20));
+  std::vector<std::string> notes;
+  EXPECT_EQ(Predictor(path).predict_all(far, notes).size(), 3U);
+  EXPECT_THAT(notes, ElementsAre("extrapolates: 8 nodes, measured with 4 only"));
+  std::filesystem::remove(path);
+}
+
+TEST(PredictorTest, RowsOfNcclAreWhatItsModelExpectsOfTheMachine) {
+  const Bytes bytes{1 << 26};
+  const auto times = nccl_times(nccl_inputs(machine("dgx-a100", 8), 8, 1), bytes);
+  Seconds least{1};
+  Seconds least_of_trees{1};
+  for (const NcclTime& time : times) {
+    least = std::min(least, time.time);
+    if (time.algorithm == NcclAlgorithm::tree) least_of_trees = std::min(least_of_trees, time.time);
+  }
+  const Predictor predictor("dgx-a100");
+  std::vector<std::string> notes;
+  for (const auto& [algorithm, expected] :
+       {std::pair{"auto", least}, std::pair{"tree", least_of_trees}}) {
+    const std::vector<MeasuredTime> rows{row_of("nccl", algorithm, {8, 1}, bytes.count)};
+    const std::vector<HeldOut> predicted = predictor.predict_all(rows, notes);
+    ASSERT_EQ(predicted.size(), 1U) << algorithm;
+    EXPECT_EQ(predicted[0].predicted.time, expected) << algorithm;
+    EXPECT_EQ(predicted[0].predicted.low, expected) << "a model of a machine has no interval";
+  }
+  EXPECT_THAT(predictor.predict_all(std::vector{row_of("nccl", "nvls", {8, 1}, 1024)}, notes),
+              IsEmpty());
+  EXPECT_THAT(notes, ElementsAre("not predicted: NCCL has no 'nvls' there"));
+}
+
+TEST(PredictorTest, RowsOfOurAlgorithmsArePricedOnAsManyNodesAsTheyHad) {
+  const Predictor predictor("dgx-a100");
+  std::vector<std::string> notes;
+  std::vector<MeasuredTime> rows{row_of("shm", "ring", {8, 1}, 1 << 26),
+                                 row_of("shm", "ring", {16, 2}, 1 << 26),
+                                 row_of("shm", "made-up", {8, 1}, 1 << 20)};
+  rows.push_back(rows[0]);
+  rows.back().note = MeasuredTime::wrong_result;
+  const std::vector<HeldOut> predicted = predictor.predict_all(rows, notes);
+  ASSERT_EQ(predicted.size(), 2U) << "neither unknown algorithms nor wrong results";
+  EXPECT_GT(predicted[1].predicted.time, predicted[0].predicted.time) << "the network is slower";
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("made-up")));
+}
+
+}  // namespace
+}  // namespace collbench
