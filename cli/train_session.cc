@@ -1,5 +1,6 @@
 #include "cli/train_session.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -44,12 +45,25 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
   }
 }
 
+// The last of `files` is damaged.
+static std::string advice_without(const std::vector<std::string>& files) {
+  const auto whole = std::find_if(files.rbegin() + 1, files.rend(), [](const std::string& path) {
+    return damage_of(read_checkpoint(path)).empty();
+  });
+  if (whole == files.rend()) return "No older one is whole: another --checkpoint begins anew";
+  return fmt::format("Remove it to go on from {}, which is whole", *whole);
+}
+
 std::string TrainSession::file_to_resume() const {
   if (!settings_.flag("resume")) return "";
-  const auto latest = CheckpointFolder(folder_).latest();
-  if (!latest) return "";
-  std::string file = read_checkpoint(*latest);
-  decode_checkpoint(file, plan_, *latest);  // refused here with the name of the file
+  const std::vector<std::string> files = CheckpointFolder(folder_).files();
+  if (files.empty()) return "";
+  const std::string& latest = files.back();
+  std::string file = read_checkpoint(latest);
+  const std::string damage = damage_of(file);
+  require(damage.empty(),
+          fmt::format("{} is damaged: {}. {}", latest, damage, advice_without(files)));
+  decode_checkpoint(file, plan_, latest);  // refused here with the name of the file
   return file;
 }
 

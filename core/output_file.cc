@@ -31,9 +31,23 @@ bool is_replaceable(const std::string& path) {
   return stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode);
 }
 
+constexpr std::string_view unfinished_mark = ".unfinished.";
+
 std::string unfinished_name(const std::string& path) {
   static std::atomic<int> count{0};
-  return path + ".unfinished." + std::to_string(getpid()) + "." + std::to_string(count++);
+  return path + std::string(unfinished_mark) + std::to_string(getpid()) + "." +
+         std::to_string(count++);
+}
+
+// So that the new name outlives a loss of power. Some file systems cannot; the name then comes
+// later.
+void flush_folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
 }
 
 bool is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
@@ -139,6 +153,7 @@ void OutputFile::commit() {
     throw Error("could not write '" + path_ + "': " + std::strerror(errno));
   }
   unfinished_.clear();
+  flush_folder_of(path_);
 }
 
 void OutputFile::fail(int reason) const {
@@ -146,6 +161,8 @@ void OutputFile::fail(int reason) const {
   if (is_full(reason)) throw Error(message);
   throw Unavailable(message);
 }
+
+bool is_unfinished_output(std::string_view name) { return name.find(unfinished_mark) != name.npos; }
 
 void write_file(const std::string& path, std::string_view text) {
   OutputFile file(path);

@@ -40,6 +40,9 @@ class OutputFile {
   std::ostream stream_;
 };
 
+/// Whether a file of this name is what a process left that was killed while it wrote.
+bool is_unfinished_output(std::string_view name);
+
 /// The same for a text that is there already.
 void write_file(const std::string& path, std::string_view text);
 

@@ -1,20 +1,19 @@
 #include "training/checkpoint.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
+#include "core/crc32c.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/parse.h"
 #include "training/elements.h"
 #include "training/file_content.h"
@@ -25,7 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* format = "collbench checkpoint 1";
+constexpr const char* format = "collbench checkpoint 2";
+constexpr const char* format_without_checksum = "collbench checkpoint 1";
+constexpr std::string_view no_checksum = "00000000";
+constexpr std::size_t checksum_digits = no_checksum.size();
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view suffix = ".safetensors";
 
@@ -90,9 +92,6 @@ class Numbers {
 };
 
 void require_same_plan(const Numbers& metadata, const TrainingPlan& plan, const std::string& name) {
-  require(metadata.text_of("format") == format,
-          fmt::format("{} is no checkpoint of collbench: its metadata have no format '{}'", name,
-                      format));
   for (const auto& [key, value] : settings_of(plan)) {
     require(metadata.text_of(key) == value,
             fmt::format("{} was saved with {} '{}'; this run has '{}'", name, key,
@@ -119,31 +118,29 @@ std::vector<Bucket> buckets_of(const std::string& text, std::int64_t parameters,
   return buckets;
 }
 
-void flush_and_close(int descriptor, const std::string& path) {
-  const bool flushed = fsync(descriptor) == 0;
-  const int failure = errno;
-  close(descriptor);
-  if (!flushed)
-    throw Unavailable(fmt::format("cannot flush '{}': {}", path, std::strerror(failure)));
+/// The eight digits in the header of `file` that hold its checksum; nothing if there are none.
+std::optional<std::size_t> checksum_place(std::string_view file) {
+  constexpr std::string_view key = R"("crc32c":")";
+  const std::size_t at = file.find(key);  // the header comes first
+  if (at == file.npos || at + key.size() + checksum_digits > file.size()) return std::nullopt;
+  return at + key.size();
 }
 
-void write_flushed(const std::string& path, std::string_view file) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-  }
-  for (std::size_t done = 0; done < file.size();) {
-    const ssize_t n = ::write(descriptor, file.data() + done, file.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int failure = errno;
-      close(descriptor);
-      std::remove(path.c_str());
-      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(failure)));
-    }
-    done += static_cast<std::size_t>(n);
-  }
-  flush_and_close(descriptor, path);
+/// The CRC-32C of a file whose own digits are taken for zeros.
+std::string checksum_of(std::string_view file, std::size_t place) {
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  std::uint32_t sum = crc32c(bytes(file.substr(0, place)));
+  sum = crc32c(bytes(no_checksum), sum);
+  return fmt::format("{:08x}", crc32c(bytes(file.substr(place + checksum_digits)), sum));
+}
+
+void require_whole(const Numbers& metadata, std::string_view file, const std::string& name) {
+  const std::string stored = metadata.text_of("format");
+  require(stored == format || stored == format_without_checksum,
+          fmt::format("{} is no checkpoint of collbench: its metadata have no format '{}'", name,
+                      format));
+  const std::string damage = damage_of(file);
+  require(damage.empty(), fmt::format("{} is damaged: {}", name, damage));
 }
 
 /// Saved files by step, the latest last.
@@ -184,13 +181,31 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
           file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
         }
       });
-  return encode_safetensors(file);
+  file.metadata["crc32c"] = no_checksum;
+  std::string text = encode_safetensors(file);
+  const std::size_t place = checksum_place(text).value();
+  text.replace(place, checksum_digits, checksum_of(text, place));
+  return text;
+}
+
+std::string damage_of(std::string_view file) {
+  const auto place = checksum_place(file);
+  if (!place) {
+    const bool older = file.find(format_without_checksum) != file.npos;
+    return older ? "" : "it has no checksum";
+  }
+  const std::string_view stored = file.substr(*place, checksum_digits);
+  const std::string actual = checksum_of(file, *place);
+  return stored == actual
+             ? ""
+             : fmt::format("its checksum is {}, that of its content {}", stored, actual);
 }
 
 TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
                                 const std::string& name) {
   const SafeTensors file = parse_safetensors(text, name);
   const Numbers metadata(file, name);
+  require_whole(metadata, text, name);
   require_same_plan(metadata, plan, name);
   TrainingState state;
   state.step = metadata.count("step");
@@ -231,14 +246,7 @@ void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
     throw Unavailable(fmt::format("cannot make the folder '{}': {}", path_, failed.message()));
   }
   const std::string name = fmt::format("{}{:09}{}", prefix, step, suffix);
-  const std::string hidden = fmt::format("{}/.{}.partial", path_, name);
-  const std::string path = fmt::format("{}/{}", path_, name);
-  write_flushed(hidden, file);
-  if (std::rename(hidden.c_str(), path.c_str()) != 0) {
-    throw Unavailable(fmt::format("cannot rename '{}': {}", hidden, std::strerror(errno)));
-  }
-  const int folder = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) flush_and_close(folder, path_);
+  write_file(fmt::format("{}/{}", path_, name), file);
   std::map<std::int64_t, std::string> files = files_in(path_);
   while (std::ssize(files) > keep_) {
     fs::remove(files.begin()->second, failed);
@@ -247,16 +255,20 @@ void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
   // What a process left that was killed while it wrote.
   for (const auto& entry : fs::directory_iterator(path_, failed)) {
     const std::string other = entry.path().filename().string();
-    if (other.starts_with(fmt::format(".{}", prefix)) && other.ends_with(".partial")) {
-      fs::remove(entry.path(), failed);
-    }
+    if (other.starts_with(prefix) && is_unfinished_output(other)) fs::remove(entry.path(), failed);
   }
 }
 
+std::vector<std::string> CheckpointFolder::files() const {
+  std::vector<std::string> paths;
+  for (const auto& [step, path] : files_in(path_)) paths.push_back(path);
+  return paths;
+}
+
 std::optional<std::string> CheckpointFolder::latest() const {
-  const std::map<std::int64_t, std::string> files = files_in(path_);
-  if (files.empty()) return std::nullopt;
-  return files.rbegin()->second;
+  const std::vector<std::string> paths = files();
+  if (paths.empty()) return std::nullopt;
+  return paths.back();
 }
 
 std::string read_checkpoint(const std::string& path) { return file_content(path, "checkpoint"); }

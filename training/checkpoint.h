@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "training/replica.h"
 #include "training/training_state.h"
@@ -17,6 +18,9 @@
 namespace collbench {
 
 std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& state);
+
+/// What is wrong with the bytes of a checkpoint, by the checksum that it holds; "" for nothing.
+std::string damage_of(std::string_view file);
 
 /// Throws InvalidArgument, led by `name`, for a file that is no checkpoint of ours, is damaged, or
 /// belongs to a plan that would go on differently. The number of replicas may differ.
@@ -31,6 +35,8 @@ class CheckpointFolder {
 
   /// Makes the folder if need be. Throws Unavailable naming what could not be written.
   void save(std::string_view file, std::int64_t step) const;
+  /// The files by step, the latest last.
+  std::vector<std::string> files() const;
   /// The file of the highest step; nothing if there is none, or no folder.
   std::optional<std::string> latest() const;
 

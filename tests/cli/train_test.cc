@@ -8,6 +8,7 @@
 namespace collbench {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class TrainTest : public testing::Test {
@@ -57,6 +58,23 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
   refuses({"--lr", "0"}, 2, "above 0, not 0");
   refuses({"--wrokers", "2"}, 2, "--workers");
+}
+
+TEST_F(TrainTest, ADamagedCheckpointIsRefusedAndTheWholeOneBeforeItIsNamed) {
+  const std::vector<std::string> training = {"--model",      "dense2", "--steps",      "4",
+                                             "--epochs",     "1",      "--checkpoint", "saved",
+                                             "--save-every", "2",      "--timeout",    "5m"};
+  ASSERT_EQ(run(training).code, 0);
+  const std::string last = "saved/step-000000004.safetensors";
+  std::string bytes = folder_.read(last);
+  bytes[bytes.size() / 2] ^= 1;
+  folder_.write(last, bytes);
+  std::vector<std::string> resumed = training;
+  resumed.emplace_back("--resume");
+  const Outcome outcome = run(resumed);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(last + " is damaged"),
+                                 HasSubstr("Remove it to go on from saved/step-000000002")));
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(ExportTest, WhatAFormOffersItCanWrite) {
       const SelectionTable table = table_of({{0_B, no_end, algorithm, "Simple"}});
       EXPECT_FALSE(format.write(table).empty()) << format.name << ' ' << algorithm;
     }
-    EXPECT_THAT(message_of([&] {
+    EXPECT_THAT(refusal([&] {
                   format.write(table_of({{1_B, no_end, "ring", "LL"}}));
                 }),
                 HasSubstr("where 0 is next"))
@@ -177,7 +177,7 @@ TEST(ExportTest, KernelsOfNvlsHaveOneProtocol) {
   EXPECT_EQ(rules[0].protocol, 2);
   EXPECT_EQ(rules[1].algorithm, 1) << "TensorFlow's ring is a ring";
   EXPECT_EQ(rules[1].protocol, 0);
-  EXPECT_THAT(message_of([] {
+  EXPECT_THAT(refusal([] {
                 export_nccl_tuner(table_of({{0_B, no_end, "pat", "Simple"}}));
               }),
               HasSubstr("NCCL has no such algorithm"));
@@ -192,7 +192,7 @@ TEST(ExportTest, SizesBeyondWhatIntelCanNameAreLeftOut) {
 TEST(ExportTest, OpenMpiNeedsNumbersOfRanksThatAscend) {
   SelectionTable table = mpi_table();
   std::swap(table.scales[0], table.scales[1]);
-  EXPECT_THAT(message_of([&] { export_ompi(table); }), HasSubstr("must ascend"));
+  EXPECT_THAT(refusal([&] { export_ompi(table); }), HasSubstr("must ascend"));
 }
 
 TEST(ExportTest, TextInTheHeaderIsQuoted) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
 #include "tests/training/small_models.h"
 
 #include "core/error.h"
@@ -137,6 +138,30 @@ TEST_F(CheckpointTest, RefusesDamagedAndForeignFiles) {
   other = plan;
   other.model.layers[4].units = 18;
   refuses(good, other, "tensor 'dense_1/kernel' is not 54 elements of f32");
+}
+
+TEST_F(CheckpointTest, EveryFlippedBitIsFound) {
+  const TrainingPlan plan = plan_for("adam");
+  const std::string good = saved_by(plan, 1).at(3);
+  EXPECT_EQ(damage_of(good), "");
+  for (std::size_t at = 0; at < good.size(); at += 1 + at / 97) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ (1 << at % 8));
+    EXPECT_NE(damage_of(bad), "") << "byte " << at;
+    EXPECT_NE(refusal([&] { decode_checkpoint(bad, plan, "c"); }), "") << "byte " << at;
+  }
+}
+
+TEST_F(CheckpointTest, FilesOfBeforeThereWereChecksumsAreRead) {
+  const TrainingPlan plan = plan_for("adam");
+  const std::string text = saved_by(plan, 1).at(3);
+  SafeTensors file = parse_safetensors(text, "c");
+  file.metadata.erase("crc32c");
+  EXPECT_THAT(refusal([&] { decode_checkpoint(encode_safetensors(file), plan, "c"); }),
+              HasSubstr("c is damaged: it has no checksum"));
+  file.metadata["format"] = "collbench checkpoint 1";
+  EXPECT_EQ(decode_checkpoint(encode_safetensors(file), plan, "c").parameters,
+            decode_checkpoint(text, plan, "c").parameters);
 }
 
 }  // namespace
