@@ -174,7 +174,9 @@ TEST(ImportSimgrid, ReadsEveryUnit) {
 }
 
 TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
-  const auto why = [](const std::string& text) { return refusal([&] { topology_of_platform(text); }); };
+  const auto why = [](const std::string& text) {
+    return refusal([&] { topology_of_platform(text); });
+  };
   EXPECT_THAT(why(zone("Fulll", "")),
               StartsWith("p.xml:3: <zone>: unknown routing 'Fulll'. Did you mean 'Full'?"));
   EXPECT_THAT(why(zone("Full", std::string(three_hosts) +
@@ -188,8 +190,8 @@ TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr("radical must be at least 3 (got 1)"));
   EXPECT_THAT(why(platform(cluster_element("c", "radical=\"0-9999999\""))), HasSubstr("radical"));
   EXPECT_THAT(why(platform(cluster_element("c",
-                                   "radical=\"0-3\" topology=\"TORUS\" "
-                                   "topo_parameters=\"3,3\""))),
+                                           "radical=\"0-3\" topology=\"TORUS\" "
+                                           "topo_parameters=\"3,3\""))),
               HasSubstr("topo_parameters make 9 hosts, radical 4"));
   EXPECT_THAT(why(platform("")), HasSubstr("no host in it"));
   EXPECT_THAT(why("<x/>"), HasSubstr("starts with <platform>"));
