@@ -65,12 +65,11 @@ Devices devices_of(const Settings& settings, const Machine* machine) {
     });
     return gpus ? Devices::gpus : Devices::cpus;
   }
-  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed"};
+  const std::vector<std::string> names{"auto", "cpus", "gpus", "virtual-gpus", "mixed"};
   const auto found = std::find(names.begin(), names.end(), text);
   require(found != names.end(),
-          fmt::format("{}: unknown devices '{}'.{} Known are auto, cpus, gpus, virtual-gpus, mixed",
-                      settings.label("devices"), text, did_you_mean(text, names)));
-  return static_cast<Devices>(found - names.begin());
+          fmt::format("{}: {}", settings.label("devices"), unknown_name("devices", text, names)));
+  return static_cast<Devices>(found - names.begin() - 1);
 }
 
 void read_measured(const Settings& settings, Inquiry& inquiry) {

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "core/error.h"
+
 namespace collbench {
 
 namespace {
@@ -41,6 +45,24 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string best = nearest_name(name, candidates);
   return best.empty() ? "" : " Did you mean '" + best + "'?";
+}
+
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known) {
+  return fmt::format("unknown {} '{}'.{} Known are {}", kind, name, did_you_mean(name, known),
+                     fmt::join(known, ", "));
+}
+
+std::size_t index_of(std::string_view kind, std::string_view name,
+                     const std::vector<std::string>& known) {
+  const auto found = std::find(known.begin(), known.end(), name);
+  require(found != known.end(), unknown_name(kind, name, known));
+  return static_cast<std::size_t>(found - known.begin());
+}
+
+std::size_t index_of(std::string_view kind, std::string_view name,
+                     std::span<const std::string_view> known) {
+  return index_of(kind, name, std::vector<std::string>(known.begin(), known.end()));
 }
 
 }  // namespace collbench

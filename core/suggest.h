@@ -16,4 +16,14 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// " Did you mean 'ring'?" or "" : appended to messages about unknown names.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+/// "unknown KIND 'NAME'. Did you mean 'ring'? Known are ring, tree": for messages.
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known);
+
+/// The place of `name` in `known`. Throws InvalidArgument with unknown_name() if it has none.
+std::size_t index_of(std::string_view kind, std::string_view name,
+                     const std::vector<std::string>& known);
+std::size_t index_of(std::string_view kind, std::string_view name,
+                     std::span<const std::string_view> known);
+
 }  // namespace collbench

@@ -305,5 +305,19 @@ TEST(PolicyTest, CandidatesAreFastestFirstAndRefusedOnesLast) {
   EXPECT_THAT(answer.reason, HasSubstr("direct with 2 us is 50 % ahead of ring with 3 us"));
 }
 
+TEST(PolicyTest, RowsOfOtherNumbersOfNodesDoNotCountButUnknownOnesDo) {
+  std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("tree", 1_KiB, 5)};
+  Question question = question_of(1_KiB, 8);
+  question.nodes = 2;
+  question.measured = times;
+  EXPECT_THROW(choice("measured", question), InvalidArgument) << "both are of one node";
+  times[0].scale.nodes = 0;
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "ring") << "which may have been two";
+  times[1].scale.nodes = 2;
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "tree");
+}
+
 }  // namespace
 }  // namespace collbench
