@@ -156,7 +156,8 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
                                 number(entry.at("inPlace"), "inPlace", place) != 0, place);
       const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";
-      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"") time.note = MeasuredTime::wrong_result;
+      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"")
+        time.note = MeasuredTime::wrong_result;
       table.times.push_back(std::move(time));
     }
   });

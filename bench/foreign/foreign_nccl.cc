@@ -80,7 +80,8 @@ class NcclText {
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        if (wrong != "N/A" && table_number(wrong, "#wrong", place) >= 1) half.note = MeasuredTime::wrong_result;
+        if (wrong != "N/A" && table_number(wrong, "#wrong", place) >= 1)
+          half.note = MeasuredTime::wrong_result;
         table_.times.push_back(std::move(half));
       }
       at += 4;

@@ -319,5 +319,22 @@ TEST(PolicyTest, RowsOfOtherNumbersOfNodesDoNotCountButUnknownOnesDo) {
   EXPECT_EQ(choice("measured", question), "tree");
 }
 
+TEST(PolicyTest, ALibrarysChoiceIsLeftForTwoPercentOfEveryDoublingOutside) {
+  // 1 MiB is measured; 2 and 4 MiB are one and two doublings away, at the same ratio.
+  const auto chosen = [](Bytes bytes, double gain) {
+    const std::vector<MeasuredTime> times{row("default", 1_MiB, 100), row("default", 512_KiB, 50),
+                                          row("ring", 1_MiB, 100 * (1 - gain)),
+                                          row("ring", 512_KiB, 50 * (1 - gain))};
+    Question question = question_of(bytes, 8);
+    question.measured = times;
+    return choice("measured", question);
+  };
+  EXPECT_EQ(chosen(2_MiB, 0.025), "ring");
+  EXPECT_EQ(chosen(2_MiB, 0.015), "default");
+  EXPECT_EQ(chosen(4_MiB, 0.045), "ring");
+  EXPECT_EQ(chosen(4_MiB, 0.035), "default");
+  EXPECT_EQ(chosen(1_MiB, 0.015), "ring") << "measured there";
+}
+
 }  // namespace
 }  // namespace collbench
