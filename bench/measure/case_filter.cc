@@ -51,8 +51,7 @@ FilterTerm parse_term(std::string_view term) {
   FilterTerm parsed{std::string(term.substr(0, at)), std::string(term.substr(at, length)),
                     alternatives(term.substr(at + length), term)};
   require(std::find(keys().begin(), keys().end(), parsed.key) != keys().end(),
-          fmt::format("filter: unknown key '{}'.{} Known are {}", parsed.key,
-                      did_you_mean(parsed.key, keys()), fmt::join(keys(), ", ")));
+          "filter: " + unknown_name("key", parsed.key, keys()));
   require(parsed.comparison == ":" || (is_number(parsed.key) && parsed.values.size() == 1),
           fmt::format("filter: '{}' compares what is no single number", term));
   for (const std::string& value : parsed.values) {

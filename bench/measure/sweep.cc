@@ -7,7 +7,6 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "core/suggest.h"
 #include "transports/nccl/settings.h"
 #include "transports/world/backend.h"
 
@@ -25,10 +24,6 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
     return *library;
   }
   if (wanted == "auto" || wanted == "threads") return usual_backend();
-  const std::vector<std::string> known = backend_names();
-  require(std::find(known.begin(), known.end(), wanted) != known.end(),
-          fmt::format("unknown back end '{}'.{} Known are auto, {}", wanted,
-                      did_you_mean(wanted, known), fmt::join(known, ", ")));
   const Backend& backend = find_backend(wanted);
   require(
       !backend.is_black_box() || algorithm == "auto",

@@ -157,17 +157,15 @@ ArmRecords arm_records(const RecordFile& file) {
 
 /// Whether the rounds of two files were measured in turn: neither ends before the other begins.
 bool interleaved(const RecordFile& base, const RecordFile& head) {
+  if (base.records.empty() || head.records.empty()) return false;
   const auto span = [](const RecordFile& file) {
-    std::pair<std::string, std::string> ends;
-    for (const Record& record : file.records) {
-      if (ends.first.empty() || record.started < ends.first) ends.first = record.started;
-      ends.second = std::max(ends.second, record.started);
-    }
-    return ends;
+    return std::minmax_element(
+        file.records.begin(), file.records.end(),
+        [](const Record& a, const Record& b) { return a.started < b.started; });
   };
   const auto [base_first, base_last] = span(base);
   const auto [head_first, head_last] = span(head);
-  return base_first < head_last && head_first < base_last;
+  return base_first->started < head_last->started && head_first->started < base_last->started;
 }
 
 void warn(Comparison& comparison, bool in_turn) {

@@ -34,12 +34,7 @@ std::string_view to_string(VerdictOutcome outcome) {
 }
 
 VerdictOutcome parse_outcome(std::string_view name) {
-  for (const VerdictOutcome outcome : all_outcomes()) {
-    if (to_string(outcome) == name) return outcome;
-  }
-  const std::vector<std::string> known(outcome_names.begin(), outcome_names.end());
-  throw InvalidArgument(fmt::format("unknown outcome '{}'.{} Known are {}", name,
-                                    did_you_mean(name, known), fmt::join(known, ", ")));
+  return static_cast<VerdictOutcome>(index_of("outcome", name, outcome_names));
 }
 
 int count(const Comparison& comparison, VerdictOutcome outcome) {

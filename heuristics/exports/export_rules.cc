@@ -101,8 +101,7 @@ const RuleFormat& find_rule_format(std::string_view name) {
     if (format.name == name) return format;
     names.emplace_back(format.name);
   }
-  throw InvalidArgument(fmt::format("unknown export '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("export", name, names));
 }
 
 std::string export_nccl_tuner(const SelectionTable& table) {

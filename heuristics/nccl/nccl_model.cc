@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "heuristics/exports/nccl_plugin/tuner_rules.h"
 #include "heuristics/nccl/nccl_constants.h"
+#include "heuristics/nccl/nccl_names.h"
 
 namespace collbench {
 namespace {
@@ -219,11 +219,9 @@ class Tuner {
 }  // namespace
 
 std::string_view to_string(NcclAlgorithm algorithm) {
-  return tuner_algorithm_name(static_cast<int>(algorithm));
+  return nccl_algorithm_names[index(algorithm)];
 }
-std::string_view to_string(NcclProtocol protocol) {
-  return tuner_protocol_name(static_cast<int>(protocol));
-}
+std::string_view to_string(NcclProtocol protocol) { return nccl_protocol_names[index(protocol)]; }
 std::string_view policy_name(NcclAlgorithm algorithm) { return algorithm_names[index(algorithm)]; }
 std::string_view policy_name(NcclProtocol protocol) { return protocol_names[index(protocol)]; }
 

@@ -86,8 +86,7 @@ const Policy& find_policy(std::string_view name) {
     if (policy.name == name) return policy;
     names.emplace_back(policy.name);
   }
-  throw InvalidArgument(fmt::format("unknown policy '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("policy", name, names));
 }
 
 Answer ask(const Policy& policy, const Question& question) {

@@ -230,5 +230,29 @@ TEST(RegretTest, TheLibrarysOwnChoiceIsKeptWhereItIsFastest) {
   }
 }
 
+TEST(TimeCurveTest, LiesAboveTheLineThatContinuesTheSegmentBefore) {
+  const TimeCurve curve = {{1 << 10, 1.0}, {4 << 10, 1.5}, {16 << 10, 2.4}};
+  const double left = std::log(1.5);
+  const double right = std::log(2.4);
+  const double halfway = std::log(2.0);  // of the sizes' logarithms, from 4 to 8 KiB
+  const double chord = (left + right) / 2;
+  const double continued = left + left / std::log(4.0) * halfway;
+  ASSERT_LT(continued, chord);
+  ASSERT_GT(continued, right - halfway) << "no other bound is as high";
+  EXPECT_NEAR(time_at(curve, 8 << 10), std::exp((chord + continued) / 2), 1e-12);
+}
+
+TEST(FittedMachineTest, CostsReadBackAsTheyWereFitted) {
+  const Calibration calibration(curves({1, 2, 4, 8}));
+  const FittedMachine fitted = fit_machine(calibration);
+  const Machine read =
+      machine_from_toml(to_toml(calibration, "made up", "this test"), "made.toml").machine;
+  ASSERT_GT(fitted.overhead.value, 0);
+  EXPECT_NEAR(read.costs.per_collective.count() / fitted.overhead.value, 1, 1e-3);
+  const LinkClass& link = read.topology.classes().front();
+  EXPECT_NEAR(2 * link.latency.count() / fitted.node_latency.value, 1, 1e-3) << "up and down";
+  EXPECT_NEAR(link.nominal.bytes_per_second / fitted.node_rate.value, 1, 1e-3);
+}
+
 }  // namespace
 }  // namespace collbench

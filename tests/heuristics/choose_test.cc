@@ -85,6 +85,9 @@ TEST(ChooseTest, MessagesRuleSmallVectorsAndBytesLargeOnes) {
   EXPECT_EQ(chosen(61, Bytes{(32 << 10) + 4}, 61), "direct");
   EXPECT_EQ(chosen(62, 64_KiB, 61), "reduce-broadcast") << "more workers than cores";
   EXPECT_EQ(chosen(62, Bytes{(64 << 10) + 4}, 61), "direct");
+  EXPECT_THAT(choose_sum("grpc", 62, 1_KiB, 61).reason,
+              testing::HasSubstr("this sends 122 instead of 7564"))
+      << "2 (N-1) and 2 N (N-1)";
   EXPECT_EQ(choose_sum("shm", 3, 1_KiB, 61).algorithm, "direct");
   EXPECT_EQ(choose_sum("cuda", 3, 1_KiB, 61).algorithm, "direct");
   EXPECT_THROW(choose_sum("carrier-pigeon", 3, 1_KiB, 61), InvalidArgument);
@@ -103,6 +106,7 @@ TEST(ChooseTest, BuiltInTimesHaveWholeRowsAndOrderedQuartiles) {
         EXPECT_GT(row.samples, 0);
         EXPECT_GT(row.low, Seconds{0});
         EXPECT_LE(row.low, row.time) << row.algorithm;
+        EXPECT_GT(row.low * 20, row.time) << "of one unit";
         EXPECT_LE(row.time, row.high) << row.algorithm;
         EXPECT_NO_THROW(make_schedule(row.algorithm, row.scale.ranks)) << row.algorithm;
       }

@@ -201,5 +201,13 @@ TEST(ExportTest, TextInTheHeaderIsQuoted) {
   EXPECT_THAT(export_cpp(table), HasSubstr("\"a \\\"b\\\" \\\\ c?\""));
 }
 
+TEST(ExportTest, OnlyOpenMpisSegmentedRingHasASegmentSize) {
+  const std::string text = export_ompi(table_of({{0_B, 0_B, "tf-ring", ""},
+                                                 {1_B, 99_B, "ring:segments=4", ""},
+                                                 {100_B, no_end, "tree", ""}}));
+  EXPECT_THAT(text, HasSubstr("\n0 4 0 0 # ring\n1 5 0 131072 # segmented ring\n"
+                              "100 2 0 0 # nonoverlapping\n"));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -268,5 +268,30 @@ TEST(NcclModelTest, LatencyOfRingsGrowsByAStepForEveryWayToARank) {
   EXPECT_NEAR(latency(4, 4) - latency(2, 2), 4 * 5.0, 1e-9);
 }
 
+TEST(NcclModelTest, KnownGraphsFillTheAdaptersOfTheirNodesAndNoMore) {
+  struct Node {
+    const char* name;
+    double adapters;  // GB/s, of all eight
+  };
+  for (const Node& node : {Node{"dgx-a100", 200}, Node{"dgx-h100", 400}, Node{"hgx-h200", 400}}) {
+    const Machine cluster = machine(std::string("cluster:4x") + node.name, 32);
+    const NcclInputs inputs = nccl_inputs(cluster, 32, 4);
+    EXPECT_FALSE(inputs.guessed) << node.name;
+    for (const NcclGraph& graph : {inputs.ring, inputs.tree, inputs.nvls}) {
+      if (graph.channels == 0) continue;
+      EXPECT_LE(graph.channels * graph.inter, node.adapters) << node.name;
+      EXPECT_GE(graph.channels * graph.inter, 0.9 * node.adapters) << node.name;
+    }
+  }
+}
+
+TEST(NcclModelTest, SpeedsInDumpsAreRatesOfRealChannels) {
+  for (const char* speed : {"-1", "200000", "inf", "nan"}) {
+    const std::string text =
+        std::string("<graphs><graph id='0' nchannels='2' speedintra='") + speed + "'/></graphs>";
+    EXPECT_THROW(import_nccl_graphs(text, "g.xml"), InvalidArgument) << speed;
+  }
+}
+
 }  // namespace
 }  // namespace collbench

@@ -306,5 +306,36 @@ TEST(PolicyTest, CandidatesAreFastestFirstAndRefusedOnesLast) {
   EXPECT_THAT(answer.reason, HasSubstr("direct with 2 us is 50 % ahead of ring with 3 us"));
 }
 
+TEST(PolicyTest, RowsOfOtherNumbersOfNodesDoNotCountButUnknownOnesDo) {
+  std::vector<MeasuredTime> times{row("ring", 1_KiB, 10), row("tree", 1_KiB, 5)};
+  Question question = question_of(1_KiB, 8);
+  question.nodes = 2;
+  question.measured = times;
+  EXPECT_THROW(choice("measured", question), InvalidArgument) << "both are of one node";
+  times[0].scale.nodes = 0;
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "ring") << "which may have been two";
+  times[1].scale.nodes = 2;
+  question.measured = times;
+  EXPECT_EQ(choice("measured", question), "tree");
+}
+
+TEST(PolicyTest, ALibrarysChoiceIsLeftForTwoPercentOfEveryDoublingOutside) {
+  // 1 MiB is measured; 2 and 4 MiB are one and two doublings away, at the same ratio.
+  const auto chosen = [](Bytes bytes, double gain) {
+    const std::vector<MeasuredTime> times{row("default", 1_MiB, 100), row("default", 512_KiB, 50),
+                                          row("ring", 1_MiB, 100 * (1 - gain)),
+                                          row("ring", 512_KiB, 50 * (1 - gain))};
+    Question question = question_of(bytes, 8);
+    question.measured = times;
+    return choice("measured", question);
+  };
+  EXPECT_EQ(chosen(2_MiB, 0.025), "ring");
+  EXPECT_EQ(chosen(2_MiB, 0.015), "default");
+  EXPECT_EQ(chosen(4_MiB, 0.045), "ring");
+  EXPECT_EQ(chosen(4_MiB, 0.035), "default");
+  EXPECT_EQ(chosen(1_MiB, 0.015), "ring") << "measured there";
+}
+
 }  // namespace
 }  // namespace collbench

@@ -210,5 +210,22 @@ TEST(TrendTest, TheNameOfAMethodTellsWhatItsPriorExpects) {
             prior_for(method_named("nccl", "ring")).mean);
 }
 
+TEST(TrendTest, PriorsAreWhatHardwareCanDo) {
+  for (const char* library : {"nccl", "openmpi"}) {
+    for (const char* algorithm : {"auto", "ring", "recursive_doubling", "bine_lat"}) {
+      const Prior prior = prior_for(method_named(library, algorithm));
+      for (std::size_t k = 0; k < trend_terms; ++k) {
+        const bool latency = k < node_rate;
+        const double microseconds = std::exp(prior.mean[k]);
+        // Up to 100 TB/s, and from 0.1 to 20 us.
+        EXPECT_GE(microseconds, latency ? 0.1 : 0.99e-8) << library << algorithm << term_names[k];
+        EXPECT_LE(microseconds, latency ? 20 : 0.1) << library << algorithm << term_names[k];
+        EXPECT_GE(prior.deviation[k], 0.5) << "nothing is known within half of it";
+        EXPECT_LE(prior.deviation[k], 2) << "nor to a hundredfold";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace collbench

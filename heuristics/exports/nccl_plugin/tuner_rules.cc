@@ -6,14 +6,13 @@
 #include <limits>
 #include <span>
 
+#include "heuristics/nccl/nccl_names.h"
+
 namespace collbench {
 namespace {
 
 constexpr std::array<std::string_view, 5> collectives{"broadcast", "reduce", "allgather",
                                                       "reducescatter", "allreduce"};
-constexpr std::array<std::string_view, 7> nccl_algorithms{
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-constexpr std::array<std::string_view, 3> protocols{"ll", "ll128", "simple"};
 
 constexpr std::size_t longest_line = 255;  // that the example plugin reads in one piece
 constexpr int most_rule_channels = 64;
@@ -55,8 +54,8 @@ class RuleReader {
     rule.min_bytes = number<std::uint64_t>("min_bytes", fields[1], 0, any_bytes);
     rule.max_bytes = number<std::uint64_t>("max_bytes", fields[2], 0, any_bytes);
     if (rule.max_bytes < rule.min_bytes) refuse("max_bytes is below min_bytes");
-    rule.algorithm = name("algorithm", fields[3], nccl_algorithms);
-    rule.protocol = name("protocol", fields[4], protocols);
+    rule.algorithm = name("algorithm", fields[3], nccl_algorithm_names);
+    rule.protocol = name("protocol", fields[4], nccl_protocol_names);
     rule.channels = number<int>("channels", fields[5], -1, most_rule_channels);
     if (rule.channels == 0) refuse("channels must be -1 (NCCL's own number) or 1 to 64");
     rule.nodes = scale("nodes", fields[6]);
@@ -66,7 +65,7 @@ class RuleReader {
     }
     if (fields.size() > 9) rule.registered_buffers = number<int>("buffers", fields[9], -1, 1);
     if (rule.algorithm >= 2 && rule.algorithm != 6 && rule.protocol != 2) {
-      refuse(std::string(nccl_algorithms[static_cast<std::size_t>(rule.algorithm)]) +
+      refuse(std::string(nccl_algorithm_names[static_cast<std::size_t>(rule.algorithm)]) +
              " exists with protocol simple only");
     }
     return rule;
@@ -142,21 +141,14 @@ std::string to_string(const TunerRule& rule) {
   const auto add = [&text](const std::string& field) { text += "," + field; };
   add(std::to_string(rule.min_bytes));
   add(std::to_string(rule.max_bytes));
-  add(std::string(tuner_algorithm_name(rule.algorithm)));
-  add(std::string(tuner_protocol_name(rule.protocol)));
+  add(std::string(nccl_algorithm_names[static_cast<std::size_t>(rule.algorithm)]));
+  add(std::string(nccl_protocol_names[static_cast<std::size_t>(rule.protocol)]));
   for (const std::int64_t value :
        {std::int64_t{rule.channels}, rule.nodes, rule.ranks, std::int64_t{rule.pipe_ops},
         std::int64_t{rule.registered_buffers}}) {
     add(std::to_string(value));
   }
   return text;
-}
-
-std::string_view tuner_algorithm_name(int algorithm) {
-  return nccl_algorithms[static_cast<std::size_t>(algorithm)];
-}
-std::string_view tuner_protocol_name(int protocol) {
-  return protocols[static_cast<std::size_t>(protocol)];
 }
 
 }  // namespace collbench

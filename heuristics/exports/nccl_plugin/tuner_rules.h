@@ -57,8 +57,4 @@ const TunerRule* find_rule(const std::vector<TunerRule>& rules, const TunerQuest
 /// As a line of the file, without its end.
 std::string to_string(const TunerRule& rule);
 
-/// 0 to 6, or nothing; and back. Names are those of the file: "nvls_tree", "ll128", "allreduce".
-std::string_view tuner_algorithm_name(int algorithm);
-std::string_view tuner_protocol_name(int protocol);
-
 }  // namespace collbench
