@@ -12,7 +12,7 @@
 
 #include "bench/records/case.h"
 #include "transports/endpoint.h"
-#include "transports/world/memory.h"
+#include "transports/memory.h"
 
 namespace collbench {
 

@@ -47,7 +47,7 @@ void meet_all(benchmark::State& state) {
   for (auto _ : state) {
     Bootstrap bootstrap;
     bootstrap.listen = "127.0.0.1";
-    bootstrap.address = "127.0.0.1:" + std::to_string(port_of(listen_at("127.0.0.1:0", "rank 0")));
+    bootstrap.address = "127.0.0.1:" + std::to_string(Reception("127.0.0.1:0", "rank 0", 1).port());
     bootstrap.ranks = ranks;
     bootstrap.version = "1";
     bootstrap.token = "a token of this benchmark";

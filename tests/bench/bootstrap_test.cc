@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string free_address(const std::string& host = "127.0.0.1") {
-  return host + ":" + std::to_string(port_of(listen_at(host + ":0", "a test")));
+  return host + ":" + std::to_string(Reception(host + ":0", "a test", 1).port());
 }
 
 Bootstrap bootstrap(const std::string& address, Rank rank, int ranks, double seconds = 30) {

@@ -174,7 +174,7 @@ TEST_F(LaunchTest, RefusesWhatItCannotLaunch) {
     return outcome.err;
   };
   EXPECT_THAT(message({"--hosts", "a,b:0"}, quick), HasSubstr("'b:0' is not HOST:SLOTS"));
-  EXPECT_THAT(message({"--hosts", "a,"}, quick), HasSubstr("'' is not the name of a host"));
+  EXPECT_THAT(message({"--hosts", "a,"}, quick), HasSubstr("'a,' has an empty item"));
   EXPECT_THAT(message({"--hosts", "-oProxyCommand=x"}, quick), HasSubstr("not the name of a host"));
   EXPECT_THAT(message({"--hosts", "a,b,a"}, quick), HasSubstr("'a:2' starts two workers on it"));
   EXPECT_THAT(message({"--hosts", "a:2", "--port", "65535"}, quick), HasSubstr("beyond 65535"));

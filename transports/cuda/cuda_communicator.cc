@@ -1,17 +1,11 @@
 #include "transports/cuda/cuda_communicator.h"
 
-#include <atomic>
 #include <chrono>
-#include <exception>
-#include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "transports/cuda/wish.h"
 #include "transports/waiting.h"
 
 namespace collbench {
@@ -21,125 +15,95 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int polls_before_yield = 2000;
 
-// A rank's call, with its memory.
-struct Visit {
-  CudaCall wish;
-  Region in;
-  Region out;
-};
-
 }  // namespace
 
-class CudaGroup::Bootstrap {
- public:
-  Bootstrap(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
-      : world_(options),
-        schedules_(static_cast<int>(options.devices.size()), std::move(choice)),
-        name_(std::move(name)),
-        wishes_(options.devices.size()),
-        visits_(options.devices.size()),
-        here_(options.devices.size()) {}
-
-  const CudaWorldOptions& options() const { return world_.options(); }
-  std::string description() const {
-    return fmt::format("{} on {}, {} executor", name_, world_.description(),
-                       to_string(options().executor));
-  }
-
-  void abort(const std::string& why) {
-    const std::lock_guard lock(mutex_);
-    if (aborted_) return;
-    why_ = why;
-    aborted_ = true;
-  }
-
-  // Returns when all ranks have called and the collective is done.
-  void meet(Rank rank, const Visit& visit) {
-    const std::uint64_t round = round_.load(std::memory_order_acquire);
-    wishes_[static_cast<std::size_t>(rank)] = visit.wish;
-    visits_[static_cast<std::size_t>(rank)] = visit;
-    here_[static_cast<std::size_t>(rank)].store(round + 1, std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == world_.ranks()) {
-      perform();
-      arrived_.store(0, std::memory_order_relaxed);
-      round_.store(round + 1, std::memory_order_release);
-    } else {
-      wait_for(round);
-    }
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  // Run by the last rank to arrive; a failure fails all ranks, now and later.
-  void perform() {
-    if (failure_) return;
-    try {
-      if (const std::string why = disagreement(wishes_); !why.empty()) throw TransportError(why);
-      play(wishes_[0]);
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  }
-
-  void play(const CudaCall& wish) {
-    if (wish.kind == CudaCall::Kind::barrier || wish.count == 0) return;
-    std::vector<Region> in;
-    std::vector<Region> out;
-    for (const Visit& visit : visits_) {
-      in.push_back(visit.in);
-      out.push_back(visit.out);
-    }
-    world_.play({CudaSchedules::key(wish), wish.op, in, out}, schedules_.of(wish));
-  }
-
-  void wait_for(std::uint64_t round) {
-    const auto deadline = Clock::now() + options().timeout;
-    for (int polls = 0; round_.load(std::memory_order_acquire) == round; ++polls) {
-      if (aborted_) throw TransportError(reason());
-      if (polls < polls_before_yield) {
-        pause_processor();
-        continue;
-      }
-      std::this_thread::yield();
-      // The last rank to arrive may be working on the devices, which has its own time limit.
-      if (Clock::now() > deadline && arrived_.load() < world_.ranks()) give_up(round);
-    }
-  }
-
-  [[noreturn]] void give_up(std::uint64_t round) {
-    std::vector<std::size_t> missing;
-    for (std::size_t r = 0; r < here_.size(); ++r) {
-      if (here_[r].load() <= round) missing.push_back(r);
-    }
-    abort(fmt::format("rank(s) {} did not come to the all-reduce on the GPUs within {}",
-                      fmt::join(missing, ", "), to_string(options().timeout)));
-    throw TransportError(reason());
-  }
-
-  std::string reason() {
-    const std::lock_guard lock(mutex_);
-    return why_;
-  }
-
-  CudaWorld world_;
-  CudaSchedules schedules_;
-  std::string name_;
-  std::vector<CudaCall> wishes_;                  // by rank
-  std::vector<Visit> visits_;                     // by rank
-  std::vector<std::atomic<std::uint64_t>> here_;  // by rank: rounds at which it has arrived
-  std::atomic<int> arrived_{0};
-  std::atomic<std::uint64_t> round_{0};
-  std::exception_ptr failure_;  // set by the last to arrive, read by all after the round
-  std::atomic<bool> aborted_{false};
-  std::mutex mutex_;
-  std::string why_;
-};
-
 CudaGroup::CudaGroup(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
-    : bootstrap_(std::make_unique<Bootstrap>(options, std::move(choice), std::move(name))) {}
-CudaGroup::~CudaGroup() = default;
-void CudaGroup::abort(const std::string& why) { bootstrap_->abort(why); }
-const CudaWorldOptions& CudaGroup::options() const { return bootstrap_->options(); }
+    : world_(options),
+      schedules_(static_cast<int>(options.devices.size()), std::move(choice)),
+      name_(std::move(name)),
+      wishes_(options.devices.size()),
+      visits_(options.devices.size()),
+      here_(options.devices.size()) {}
+
+std::string CudaGroup::description() const {
+  return fmt::format("{} on {}, {} executor", name_, world_.description(),
+                     to_string(options().executor));
+}
+
+void CudaGroup::abort(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (aborted_) return;
+  why_ = why;
+  aborted_ = true;
+}
+
+void CudaGroup::meet(Rank rank, const CudaCall& call, Region in, Region out) {
+  const std::uint64_t round = round_.load(std::memory_order_acquire);
+  wishes_[static_cast<std::size_t>(rank)] = call;
+  visits_[static_cast<std::size_t>(rank)] = {in, out};
+  here_[static_cast<std::size_t>(rank)].store(round + 1, std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == world_.ranks()) {
+    perform();
+    arrived_.store(0, std::memory_order_relaxed);
+    round_.store(round + 1, std::memory_order_release);
+  } else {
+    wait_for(round);
+  }
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+// Run by the last rank to arrive; a failure fails all ranks, now and later.
+void CudaGroup::perform() {
+  if (failure_) return;
+  try {
+    if (const std::string why = disagreement(wishes_); !why.empty()) throw TransportError(why);
+    play(wishes_[0]);
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void CudaGroup::play(const CudaCall& wish) {
+  if (wish.kind == CudaCall::Kind::barrier || wish.count == 0) return;
+  std::vector<Region> in;
+  std::vector<Region> out;
+  for (const auto& [from, to] : visits_) {
+    in.push_back(from);
+    out.push_back(to);
+  }
+  world_.play({CudaSchedules::key(wish), wish.op, in, out}, schedules_.of(wish));
+}
+
+void CudaGroup::wait_for(std::uint64_t round) {
+  const auto deadline = Clock::now() + options().timeout;
+  for (int polls = 0; round_.load(std::memory_order_acquire) == round; ++polls) {
+    if (aborted_) throw TransportError(reason());
+    if (polls < polls_before_yield) {
+      pause_processor();
+      continue;
+    }
+    std::this_thread::yield();
+    // The last rank to arrive may be working on the devices, which has its own time limit.
+    if (Clock::now() > deadline && arrived_.load() < world_.ranks()) give_up(round);
+  }
+}
+
+void CudaGroup::give_up(std::uint64_t round) {
+  std::vector<std::size_t> missing;
+  for (std::size_t r = 0; r < here_.size(); ++r) {
+    if (here_[r].load() <= round) missing.push_back(r);
+  }
+  abort(fmt::format("rank(s) {} did not come to the all-reduce on the GPUs within {}",
+                    fmt::join(missing, ", "), to_string(options().timeout)));
+  throw TransportError(reason());
+}
+
+std::string CudaGroup::reason() {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+namespace {
 
 class CudaCommunicator final : public Communicator {
  public:
@@ -151,27 +115,27 @@ class CudaCommunicator final : public Communicator {
   Rank rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(group_->options().devices.size()); }
   Seconds now() const override { return Clock::now().time_since_epoch(); }
-  std::string description() const override { return group_->bootstrap_->description(); }
+  std::string description() const override { return group_->description(); }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
-    group_->bootstrap_->meet(
-        rank_,
-        {{CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out});
+    group_->meet(rank_, {CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data},
+                 in, out);
   }
   void broadcast(Region region, Rank root) override {
     require_root(root);
-    group_->bootstrap_->meet(
-        rank_, {{CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
-                region,
-                region});
+    group_->meet(rank_,
+                 {CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
+                 region, region);
   }
-  void barrier() override { group_->bootstrap_->meet(rank_, {}); }
+  void barrier() override { group_->meet(rank_, {}, {}, {}); }
 
  private:
   std::shared_ptr<CudaGroup> group_;
   Rank rank_;
 };
+
+}  // namespace
 
 std::unique_ptr<Communicator> make_cuda_communicator(std::shared_ptr<CudaGroup> group, Rank rank) {
   return std::make_unique<CudaCommunicator>(std::move(group), rank);

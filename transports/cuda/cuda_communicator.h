@@ -5,11 +5,18 @@
 // rank's device; or all of them are host memory, and the host does the work.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "transports/communicator.h"
 #include "transports/cuda/cuda_world.h"
+#include "transports/cuda/wish.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -20,18 +27,33 @@ class CudaGroup {
  public:
   /// `name` is that of the schedule, for descriptions. Throws Unavailable as CudaWorld does.
   CudaGroup(const CudaWorldOptions& options, ScheduleChoice choice, std::string name);
-  ~CudaGroup();
-  CudaGroup(const CudaGroup&) = delete;
-  CudaGroup& operator=(const CudaGroup&) = delete;
 
+  /// Returns when all ranks have called and the collective is done.
+  void meet(Rank rank, const CudaCall& call, Region in, Region out);
   /// Ends all waits, now and later, with TransportError(why).
   void abort(const std::string& why);
-  const CudaWorldOptions& options() const;
+  const CudaWorldOptions& options() const { return world_.options(); }
+  std::string description() const;
 
  private:
-  friend class CudaCommunicator;
-  class Bootstrap;
-  std::unique_ptr<Bootstrap> bootstrap_;
+  void perform();
+  void play(const CudaCall& wish);
+  void wait_for(std::uint64_t round);
+  [[noreturn]] void give_up(std::uint64_t round);
+  std::string reason();
+
+  CudaWorld world_;
+  CudaSchedules schedules_;
+  std::string name_;
+  std::vector<CudaCall> wishes_;                   // by rank
+  std::vector<std::pair<Region, Region>> visits_;  // by rank
+  std::vector<std::atomic<std::uint64_t>> here_;   // by rank: rounds at which it has arrived
+  std::atomic<int> arrived_{0};
+  std::atomic<std::uint64_t> round_{0};
+  std::exception_ptr failure_;  // set by the last to arrive, read by all after the round
+  std::atomic<bool> aborted_{false};
+  std::mutex mutex_;
+  std::string why_;
 };
 
 /// The communicator of one rank. A call fails on all ranks if one fails or has another count, type

@@ -155,17 +155,6 @@ class Tabulation {
 
 }  // namespace
 
-std::span<const DeviceRowStep> DeviceRows::row(Rank rank) const {
-  const auto first = static_cast<std::size_t>(first_step[static_cast<std::size_t>(rank)]);
-  const auto last = static_cast<std::size_t>(first_step[static_cast<std::size_t>(rank) + 1]);
-  return std::span(steps).subspan(first, last - first);
-}
-
-std::span<const DeviceWait> DeviceRows::waits_of(const DeviceRowStep& step) const {
-  return std::span(waits).subspan(static_cast<std::size_t>(step.first_wait),
-                                  static_cast<std::size_t>(step.waits));
-}
-
 DeviceRows tabulate(const DeviceCommands& commands, DeviceStart start) {
   return Tabulation(commands, start).run();
 }

@@ -49,9 +49,6 @@ struct DeviceRows {
   std::vector<DeviceWait> waits;
   std::int32_t numbers = 1;  // no step has this number or a larger one
   std::int64_t largest = 0;  // elements of the largest step
-
-  std::span<const DeviceRowStep> row(Rank rank) const;
-  std::span<const DeviceWait> waits_of(const DeviceRowStep& step) const;
 };
 
 /// How the rows of several ranks start. `together`: by one launch, with all buffers ready and

@@ -41,8 +41,6 @@ struct CudaDriver::Functions {
   LibraryFunction<int(int, const char**)> error_string{library, "cuGetErrorString"};
   LibraryFunction<int(int*)> device_count{library, "cuDeviceGetCount"};
   LibraryFunction<int(int*, int)> device_get{library, "cuDeviceGet"};
-  LibraryFunction<int(char*, int, int)> device_name{library, "cuDeviceGetName"};
-  LibraryFunction<int(char*, int, int)> device_pci_bus_id{library, "cuDeviceGetPCIBusId"};
   LibraryFunction<int(DriverContext*, int)> primary_retain{library, "cuDevicePrimaryCtxRetain"};
   LibraryFunction<int(DriverContext)> set_current{library, "cuCtxSetCurrent"};
   LibraryFunction<int()> synchronize{library, "cuCtxSynchronize"};
@@ -161,18 +159,6 @@ int CudaDriver::devices() const {
   int count = 0;
   functions_->run(functions_->device_count, &count);
   return count;
-}
-
-std::string CudaDriver::name(int device) const {
-  char text[256] = {};
-  functions_->run(functions_->device_name, text, int{sizeof text - 1}, device);
-  return text;
-}
-
-std::string CudaDriver::pci_bus_id(int device) const {
-  char text[32] = {};
-  functions_->run(functions_->device_pci_bus_id, text, int{sizeof text - 1}, device);
-  return text;
 }
 
 void CudaDriver::use(int device) const {

@@ -49,8 +49,6 @@ class CudaDriver {
 
   int version() const;
   int devices() const;
-  std::string name(int device) const;
-  std::string pci_bus_id(int device) const;  // "0000:1B:00.0"
   /// Makes `device` that of this thread.
   void use(int device) const;
 

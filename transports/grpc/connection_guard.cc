@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -23,7 +21,7 @@
 
 #include "core/error.h"
 #include "core/host_port.h"
-#include "transports/descriptor.h"
+#include "transports/listening.h"
 
 namespace collbench {
 
@@ -40,90 +38,13 @@ struct Unproved {
   int age_ms = 0;
 };
 
-std::string name_of(const sockaddr_storage& address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    return to_string(HostPort{text, ntohs(v4.sin_port)});
-  }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  const bool mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
-  inet_ntop(mapped ? AF_INET : AF_INET6, v6.sin6_addr.s6_addr + (mapped ? 12 : 0), text,
-            sizeof text);
-  return to_string(HostPort{text, ntohs(v6.sin6_port)});
-}
-
-int port_of(int listener) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
-  return ntohs(address.ss_family == AF_INET
-                   ? reinterpret_cast<const sockaddr_in&>(address).sin_port
-                   : reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-}
-
-// Listens on one address; on failure errno holds the reason.
-Descriptor listen_on(const addrinfo& where, int port) {
-  Descriptor listener(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (listener.number() < 0) return listener;
-  const int on = 1;
-  const int off = 0;
-  setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_storage address{};
-  std::memcpy(&address, where.ai_addr, where.ai_addrlen);
-  if (where.ai_family == AF_INET6) {
-    setsockopt(listener.number(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(static_cast<std::uint16_t>(port));
-  } else {
-    reinterpret_cast<sockaddr_in&>(address).sin_port = htons(static_cast<std::uint16_t>(port));
-  }
-  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  if (bind(listener.number(), generic, where.ai_addrlen) == 0 &&
-      listen(listener.number(), SOMAXCONN) == 0) {
-    return listener;
-  }
-  return Descriptor(-1);
-}
-
-// The hosts file may list an address twice.
-bool is_listed_before(const addrinfo* all, const addrinfo* one) {
-  for (const addrinfo* each = all; each != one; each = each->ai_next) {
-    if (each->ai_addrlen == one->ai_addrlen &&
-        std::memcmp(each->ai_addr, one->ai_addr, one->ai_addrlen) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::vector<Descriptor> listeners_on(const std::string& address) {
-  const HostPort where = parse_host_port("grpc: the address to listen on", address, 0);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const auto fail = [&](const std::string& why) {
-    throw TransportError("grpc: cannot listen on " + address + ": " + why);
-  };
-  const int failure = getaddrinfo(where.host.c_str(), nullptr, &hints, &found);
-  if (failure != 0) fail(gai_strerror(failure));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
-  std::vector<Descriptor> listeners;
-  int port = where.port;
-  std::string reason;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (is_listed_before(found, each)) continue;
-    Descriptor listener = listen_on(*each, port);
-    if (listener.number() < 0) {
-      reason = std::strerror(errno);
-      if (errno == EADDRINUSE && where.port != 0) fail(reason);
-      continue;
-    }
-    if (port == 0) port = port_of(listener.number());
-    listeners.push_back(std::move(listener));
+  std::string failure;
+  std::vector<Descriptor> listeners =
+      listen_at(parse_host_port("grpc: the address to listen on", address, 0), failure);
+  if (listeners.empty()) {
+    throw TransportError("grpc: cannot listen on " + address + ": " + failure);
   }
-  if (listeners.empty()) fail(reason);
   return listeners;
 }
 
@@ -158,8 +79,8 @@ struct ConnectionGuard::Room {
   void accept_from(int listener) {
     sockaddr_storage from{};
     socklen_t length = sizeof from;
-    Descriptor connection(accept4(listener, reinterpret_cast<sockaddr*>(&from), &length,
-                                  SOCK_CLOEXEC | SOCK_NONBLOCK));
+    auto* const caller = reinterpret_cast<sockaddr*>(&from);
+    Descriptor connection(accept4(listener, caller, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const std::scoped_lock lock(mutex);
     if (connection.number() < 0) {
       const bool out_of_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -173,7 +94,8 @@ struct ConnectionGuard::Room {
     if (starved) return shut_oldest();
     const int on = 1;
     setsockopt(connection.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    unproved.push_back({name_of(from), std::move(watched)});
+    unproved.push_back(
+        {connection_name("tcp:" + to_string(address_in_text(caller, length))), std::move(watched)});
     admit(listener, connection.release());
   }
 
@@ -230,7 +152,7 @@ ConnectionGuard::ConnectionGuard(const std::string& address, int most_unproved, 
 
 ConnectionGuard::~ConnectionGuard() { close(); }
 
-int ConnectionGuard::port() const { return port_of(room_->listeners.front().number()); }
+int ConnectionGuard::port() const { return port_of(room_->listeners.front()); }
 
 void ConnectionGuard::open(std::function<void(int listener, int connection)> admit) {
   room_->admit = std::move(admit);

@@ -4,19 +4,18 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <functional>
-#include <new>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
-
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
+#include "transports/memory.h"
 
 namespace collbench {
 namespace {
@@ -46,28 +45,16 @@ class SpinBarrier {
   std::atomic<int> phase_{0};
 };
 
-/// One array, on huge pages if it is large and the system offers them.
-class Array {
- public:
-  explicit Array(std::size_t length) : length_(length) {
-    constexpr std::size_t huge_page = std::size_t{2} << 20;
-    const std::size_t page = length * sizeof(float) < huge_page ? 4096 : huge_page;
-    const std::size_t bytes = (length * sizeof(float) + page - 1) / page * page;
-    data_ = static_cast<float*>(std::aligned_alloc(page, bytes));
-    if (data_ == nullptr) throw std::bad_alloc();
-    if (page == huge_page) ::madvise(data_, bytes, MADV_HUGEPAGE);
-    std::fill_n(data_, length, 1.0F);
+struct Array {
+  explicit Array(std::size_t floats)
+      : memory(allocate_pages({static_cast<std::int64_t>(floats * sizeof(float))})),
+        length(floats) {
+    std::fill_n(data(), length, 1.0F);
   }
-  Array(Array&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), length_(other.length_) {}
-  ~Array() { std::free(data_); }
+  float* data() const { return reinterpret_cast<float*>(memory.get()); }
 
-  float* data() const { return data_; }
-  std::size_t length() const { return length_; }
-
- private:
-  float* data_;
-  std::size_t length_;
+  std::shared_ptr<std::byte> memory;
+  std::size_t length;
 };
 
 // Reads and overwrites elements [begin, end) of every array; the sums stay finite.
@@ -128,7 +115,7 @@ struct PassTrial {
 };
 
 void run_thread(PassTrial& trial, int thread, Clock::time_point deadline) {
-  const std::size_t length = trial.arrays[0].length();
+  const std::size_t length = trial.arrays[0].length;
   const auto slice = [&](int t) {
     const std::size_t even =
         length * static_cast<std::size_t>(t) / static_cast<std::size_t>(trial.threads);

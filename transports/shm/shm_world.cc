@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <sched.h>
-#include <sys/mman.h>
 
 #include "core/error.h"
+#include "transports/memory.h"
 #include "transports/shm/layout.h"
 #include "transports/waiting.h"
 
@@ -62,16 +62,9 @@ std::string shm_world_error(const std::byte* world) {
 }
 
 std::shared_ptr<std::byte> allocate_shm_world(int ranks, const ShmOptions& options) {
-  const std::size_t bytes = shm_world_footprint(ranks);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw InvalidArgument("shared memory: no room for a world of " + std::to_string(ranks) +
-                          " ranks (" + to_string(Bytes{static_cast<std::int64_t>(bytes)}) + ")");
-  }
-  auto* world = static_cast<std::byte*>(memory);
-  create_shm_world(world, ranks, options);
-  return {world, [bytes](std::byte* p) { munmap(p, bytes); }};
+  auto world = allocate_pages({static_cast<std::int64_t>(shm_world_footprint(ranks))});
+  create_shm_world(world.get(), ranks, options);
+  return world;
 }
 
 ShmWaiter::ShmWaiter(const ShmView& view, Rank rank)

@@ -107,7 +107,7 @@ class BootstrapHost {
       : bootstrap_(bootstrap),
         patience_(bootstrap),
         address_(parse_host_port("the meeting", bootstrap.address)),
-        reception_(listen_at(to_string({bootstrap.listen, address_.port}), "rank 0"),
+        reception_(to_string({bootstrap.listen, address_.port}), "rank 0",
                    static_cast<std::size_t>(bootstrap.ranks) + strangers),
         guests_(static_cast<std::size_t>(bootstrap.ranks)),
         missing_(bootstrap.ranks - 1) {
@@ -246,9 +246,8 @@ class Attendance {
   std::vector<std::string> run() {
     std::optional<Reception> relay;
     if (!bootstrap_children(bootstrap_.rank, bootstrap_.ranks).empty()) {
-      relay.emplace(
-          listen_at(to_string({bootstrap_.listen, 0}), fmt::format("rank {}", bootstrap_.rank)),
-          children_each + strangers);
+      relay.emplace(to_string({bootstrap_.listen, 0}), fmt::format("rank {}", bootstrap_.rank),
+                    children_each + strangers);
     }
     BootstrapGuest self;
     self.version = bootstrap_.version;
@@ -256,7 +255,7 @@ class Attendance {
     self.ranks = bootstrap_.ranks;
     self.port = port_;
     self.host = bootstrap_.host;
-    if (relay) self.relay_port = port_of(relay->listener());
+    if (relay) self.relay_port = relay->port();
     std::string answer = ask(bootstrap_.address, "rank 0", self);
     if (answer.starts_with("ask ")) {
       self.fetches = true;

@@ -1,4 +1,4 @@
-// Connections of a bootstrap: listening, connecting again and again, and who has come but not yet
+// Connections of a bootstrap: receiving, connecting again and again, and who has come but not yet
 // said who it is.
 #pragma once
 
@@ -6,17 +6,13 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
+#include "transports/listening.h"
 #include "transports/world/line_socket.h"
 
 namespace collbench {
-
-/// Listens at HOST:PORT (port 0: any), at the first address of the host that can be; "" as the host
-/// is every address of this machine, of both kinds. Throws TransportError.
-LineSocket listen_at(const std::string& address, const std::string& who);
-/// The port at which it listens.
-int port_of(const LineSocket& listener);
 
 /// Pauses between attempts: 10 ms, growing by a half each time up to 1 s, and scattered by a
 /// quarter either way so that ranks started together do not call together.
@@ -49,17 +45,18 @@ class Reception {
     std::string host;    // it comes from
     std::chrono::steady_clock::time_point until;
   };
-  Reception(LineSocket listener, std::size_t most);
+  /// Listens at HOST:PORT as listen_at() does. Throws TransportError, led by `who`.
+  Reception(const std::string& address, const std::string& who, std::size_t most);
 
-  const LineSocket& listener() const { return listener_; }
+  int port() const { return port_of(listeners_.front()); }
   /// Waits up to `patience` for callers, and gives each that has said its line to `said`.
   void serve(std::chrono::milliseconds patience,
              const std::function<void(Caller&& caller, const std::string& line)>& said);
 
  private:
-  void accept_all();
+  void accept_all(const Descriptor& listener);
 
-  LineSocket listener_;
+  std::vector<Descriptor> listeners_;
   std::size_t most_;
   std::list<Caller> callers_;  // oldest first
 };

@@ -174,13 +174,11 @@ class Launch {
 std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
   std::vector<LaunchHost> hosts;
   std::set<std::string> names;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    hosts.push_back(parse_launch_host(text.substr(begin, comma - begin)));
+  for (const std::string& word : parse_list("--hosts", text)) {
+    hosts.push_back(parse_launch_host(word));
     require(names.insert(hosts.back().name).second,
             fmt::format("--hosts: '{}' is there twice; '{}:2' starts two workers on it",
                         hosts.back().name, hosts.back().name));
-    begin = comma + 1;
   }
   return hosts;
 }

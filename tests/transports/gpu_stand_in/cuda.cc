@@ -135,15 +135,6 @@ int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
   return ordinal < devices() ? success : invalid_device;
 }
-int cuDeviceGetName(char* name, int length, int) {
-  std::strncpy(name, "Stand-in GPU", static_cast<std::size_t>(length));
-  return success;
-}
-int cuDeviceGetPCIBusId(char* id, int length, int device) {
-  const std::string text = "0000:0" + std::to_string(device) + ":00.0";
-  std::strncpy(id, text.c_str(), static_cast<std::size_t>(length));
-  return success;
-}
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device) + 1);
   return success;

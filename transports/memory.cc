@@ -1,4 +1,4 @@
-#include "transports/world/memory.h"
+#include "transports/memory.h"
 
 #include <algorithm>
 #include <cerrno>
