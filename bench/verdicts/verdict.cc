@@ -48,8 +48,7 @@ VerdictOutcome parse_outcome(std::string_view name) {
     if (to_string(outcome) == name) return outcome;
     names.emplace_back(to_string(outcome));
   }
-  throw InvalidArgument(fmt::format("unknown outcome '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("outcome", name, names));
 }
 
 int count(const Comparison& comparison, VerdictOutcome outcome) {

@@ -26,11 +26,7 @@ constexpr std::size_t index(NcclProtocol p) { return static_cast<std::size_t>(p)
 template <typename Enum, std::size_t size>
 Enum parse(std::string_view name, const std::array<std::string_view, size>& names,
            const char* what) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  const std::vector<std::string> known(names.begin(), names.end());
-  throw InvalidArgument(fmt::format("unknown {} '{}'.{} Known are {}", what, name,
-                                    did_you_mean(name, known), fmt::join(known, ", ")));
+  return static_cast<Enum>(index_of(what, name, names));
 }
 
 bool is_collnet(NcclAlgorithm a) {

@@ -85,15 +85,7 @@ std::string full_name(const Candidate& candidate) {
 
 std::span<const Policy> policies() { return table; }
 
-const Policy& find_policy(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Policy& policy : table) {
-    if (policy.name == name) return policy;
-    names.emplace_back(policy.name);
-  }
-  throw InvalidArgument(fmt::format("unknown policy '{}'.{} Known are {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
-}
+const Policy& find_policy(std::string_view name) { return find_row("policy", name, table); }
 
 Answer ask(const Policy& policy, const Question& question) {
   const auto [workers, nodes] = std::pair{question.workers, question.nodes};
