@@ -2,6 +2,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -24,29 +25,24 @@ AlgorithmSpec parse_algorithm_spec(std::string_view text) {
     return {"file", {{"path", std::string(text.substr(file_prefix.size()))}}};
   }
   AlgorithmSpec spec;
-  bool first = true;
-  for (std::size_t begin = 0; begin <= text.size(); first = false) {
-    const std::size_t end = std::min(text.find(':', begin), text.size());
-    const std::string_view part = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& part : split_at(text, ':')) {
+    const bool is_first = spec.name.empty();
     const std::size_t equals = part.find('=');
-    const std::string_view key = part.substr(0, equals);
-    if (key.empty()) refuse(first ? "the name is empty" : "an option is empty");
+    const std::string key = part.substr(0, equals);
+    if (key.empty()) refuse(is_first ? "the name is empty" : "an option is empty");
     if (!std::all_of(key.begin(), key.end(), is_name_char)) {
-      refuse("'" + std::string(key) + "' may only have a-z, 0-9, - and _");
+      refuse("'" + key + "' may only have a-z, 0-9, - and _");
     }
-    if (first) {
+    if (is_first) {
       if (equals != part.npos) refuse("the name comes first, without '='");
       spec.name = key;
       continue;
     }
-    if (equals != part.npos && equals + 1 == part.size()) {
-      refuse("option '" + std::string(key) + "' has no value after '='");
+    const std::string value = equals == part.npos ? "" : part.substr(equals + 1);
+    if (equals != part.npos && value.empty()) {
+      refuse("option '" + key + "' has no value after '='");
     }
-    const std::string_view value = equals == part.npos ? "" : part.substr(equals + 1);
-    if (!spec.options.emplace(key, value).second) {
-      refuse("option '" + std::string(key) + "' is given twice");
-    }
+    if (!spec.options.emplace(key, value).second) refuse("option '" + key + "' is given twice");
   }
   return spec;
 }

@@ -1,6 +1,10 @@
 #include "algorithms/options.h"
 
+#include <algorithm>
 #include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/parse.h"
@@ -15,12 +19,6 @@ const std::string* find(const AlgorithmSpec& spec, std::string_view name) {
 
 std::string label(const AlgorithmSpec& spec, std::string_view name) {
   return spec.name + ": option " + std::string(name);
-}
-
-std::string join(const std::vector<int>& dims) {
-  std::string text;
-  for (const int d : dims) text += (text.empty() ? "" : "x") + std::to_string(d);
-  return text;
 }
 
 std::vector<int> nearly_square(int ranks) {
@@ -38,9 +36,8 @@ int int_option(const AlgorithmSpec& spec, std::string_view name, int fallback, i
   const std::string* text = find(spec, name);
   if (text == nullptr) return fallback;
   const auto value = small_integer_in(*text, least, most);
-  require(value.has_value(), label(spec, name) + " must be a whole number from " +
-                                 std::to_string(least) + " to " + std::to_string(most) + ", not '" +
-                                 *text + "'");
+  require(value.has_value(), fmt::format("{} must be a whole number from {} to {}, not '{}'",
+                                         label(spec, name), least, most, *text));
   return *value;
 }
 
@@ -57,12 +54,10 @@ std::size_t choice_option(const AlgorithmSpec& spec, std::string_view name,
                           std::span<const std::string_view> choices) {
   const std::string* text = find(spec, name);
   if (text == nullptr) return 0;
-  std::string list;
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (*text == choices[i]) return i;
-    list += (i == 0 ? "" : ", ") + std::string(choices[i]);
-  }
-  throw InvalidArgument(label(spec, name) + " must be one of " + list + ", not '" + *text + "'");
+  const auto found = std::ranges::find(choices, *text);
+  require(found != choices.end(), fmt::format("{} must be one of {}, not '{}'", label(spec, name),
+                                              fmt::join(choices, ", "), *text));
+  return static_cast<std::size_t>(found - choices.begin());
 }
 
 std::vector<int> dims_option(const AlgorithmSpec& spec, std::string_view name, int ranks) {
@@ -70,19 +65,17 @@ std::vector<int> dims_option(const AlgorithmSpec& spec, std::string_view name, i
   if (text == nullptr) return nearly_square(ranks);
   std::vector<int> dims;
   std::int64_t product = 1;
-  for (std::size_t begin = 0; begin <= text->size();) {
-    const std::size_t end = std::min(text->find('x', begin), text->size());
-    const auto d = small_integer_in(std::string_view(*text).substr(begin, end - begin), 1, 1 << 20);
-    require(d && dims.size() < 8, label(spec, name) +
-                                      " must look like 4x2 (up to 8 sizes of at least 1), not '" +
-                                      *text + "'");
+  for (const std::string& part : split_at(*text, 'x')) {
+    const auto d = small_integer_in(part, 1, 1 << 20);
+    require(d && dims.size() < 8,
+            fmt::format("{} must look like 4x2 (up to 8 sizes of at least 1), not '{}'",
+                        label(spec, name), *text));
     dims.push_back(*d);
     product = std::min(product * *d, std::int64_t{1} << 40);
-    begin = end + 1;
   }
-  require(product == ranks, label(spec, name) + "=" + *text + " makes " + std::to_string(product) +
-                                " ranks, not " + std::to_string(ranks) + "; " +
-                                join(nearly_square(ranks)) + " would fit");
+  require(product == ranks,
+          fmt::format("{}={} makes {} ranks, not {}; {} would fit", label(spec, name), *text,
+                      product, ranks, fmt::join(nearly_square(ranks), "x")));
   return dims;
 }
 
@@ -101,8 +94,8 @@ std::vector<bool> wrap_option(const AlgorithmSpec& spec, std::string_view name, 
     }
   }
   require(readable && wrap.size() == axes,
-          label(spec, name) + " needs one of 1, 0, t (torus), m (mesh) for each of " +
-              std::to_string(axes) + " axes, not '" + *text + "'");
+          fmt::format("{} needs one of 1, 0, t (torus), m (mesh) for each of {} axes, not '{}'",
+                      label(spec, name), axes, *text));
   return wrap;
 }
 

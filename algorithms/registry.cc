@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "algorithms/allreduce.h"
 #include "algorithms/channels.h"
 #include "algorithms/exchange/schedule_file.h"
@@ -44,12 +47,12 @@ constexpr AlgorithmOption node_option{"node", "1", "ranks of a node, for channel
 Channels channels_of(const AlgorithmSpec& spec, int ranks) {
   const Channels channels{int_option(spec, "channels", 1, 1, 64),
                           int_option(spec, "node", 1, 1, ranks)};
-  require(ranks % channels.node == 0, spec.name + ": node must be a divisor of the ranks, " +
-                                          std::to_string(ranks) + ", not " +
-                                          std::to_string(channels.node));
+  require(ranks % channels.node == 0,
+          fmt::format("{}: node must be a divisor of the ranks, {}, not {}", spec.name, ranks,
+                      channels.node));
   require(channels.count <= channels.node,
-          spec.name + ": channels must be at most the ranks of a node, node=" +
-              std::to_string(channels.node) + ", not " + std::to_string(channels.count));
+          fmt::format("{}: channels must be at most the ranks of a node, node={}, not {}",
+                      spec.name, channels.node, channels.count));
   return channels;
 }
 
@@ -368,10 +371,9 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks) {
   for (const AlgorithmOption& option : row.options) known.emplace_back(option.name);
   for (const auto& [key, value] : spec.options) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string list;
-    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-    throw InvalidArgument(spec.name + ": unknown option '" + key + "'." + did_you_mean(key, known) +
-                          " It has " + (list.empty() ? "no options" : "the options " + list));
+    throw InvalidArgument(fmt::format(
+        "{}: unknown option '{}'.{} It has {}", spec.name, key, did_you_mean(key, known),
+        known.empty() ? "no options" : fmt::format("the options {}", fmt::join(known, ", "))));
   }
   return row.make(ranks, spec);
 }

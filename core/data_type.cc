@@ -31,14 +31,6 @@ constexpr std::array<DataType, 7> types{DataType::f16, DataType::bf16, DataType:
 constexpr std::array<ReduceOp, 5> ops{ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max,
                                       ReduceOp::avg};
 
-[[noreturn]] void refuse(std::string_view what, std::string_view name,
-                         const std::vector<std::string>& known) {
-  std::string list;
-  for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
-  throw InvalidArgument("unknown " + std::string(what) + " '" + std::string(name) + "'." +
-                        did_you_mean(name, known) + " (one of " + list + ")");
-}
-
 }  // namespace
 
 int size_of(DataType type) { return type_rows[static_cast<std::size_t>(type)].bytes; }
@@ -56,14 +48,11 @@ DataType parse_data_type(std::string_view name) {
     }
     known.emplace_back(row.name);
   }
-  refuse("data type", name, known);
+  throw InvalidArgument(unknown_name("data type", name, known));
 }
 
 ReduceOp parse_reduce_op(std::string_view name) {
-  for (const ReduceOp op : ops) {
-    if (name == to_string(op)) return op;
-  }
-  refuse("operator", name, {op_names.begin(), op_names.end()});
+  return ops[index_of("operator", name, op_names)];
 }
 
 }  // namespace collbench

@@ -3,6 +3,8 @@
 #include <array>
 #include <span>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,16 +17,6 @@ namespace collbench {
 namespace {
 
 using Digest = std::array<unsigned char, 32>;
-
-std::string hexadecimal(std::span<const unsigned char> bytes) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -39,7 +31,7 @@ std::string keyed_digest(std::string_view key, std::string_view message) {
            nullptr) == nullptr) {
     throw Error("OpenSSL could not compute HMAC-SHA256");
   }
-  return hexadecimal(digest);
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 bool same_secret(std::string_view a, std::string_view b) {
@@ -51,7 +43,7 @@ std::string random_digits() {
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
     throw Unavailable("OpenSSL has no random numbers");
   }
-  return hexadecimal(bytes);
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
 }  // namespace collbench

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
+
 namespace collbench {
 
 /// The candidate with the smallest Damerau-Levenshtein distance to `name` (at most 2, and less than
@@ -25,5 +27,16 @@ std::size_t index_of(std::string_view kind, std::string_view name,
                      const std::vector<std::string>& known);
 std::size_t index_of(std::string_view kind, std::string_view name,
                      std::span<const std::string_view> known);
+
+/// The row of a table whose member `name` is `name`. Throws likewise.
+template <typename Rows>
+const auto& find_row(std::string_view kind, std::string_view name, const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) {
+    if (row.name == name) return row;
+    names.emplace_back(row.name);
+  }
+  throw InvalidArgument(unknown_name(kind, name, names));
+}
 
 }  // namespace collbench

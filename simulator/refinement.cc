@@ -15,7 +15,8 @@ class ColourClasses {
  public:
   explicit ColourClasses(std::span<const std::int32_t> colours)
       : order_(colours.size()), place_(colours.size()), class_of_(colours.size()) {
-    sort_by(colours);
+    std::iota(order_.begin(), order_.end(), 0);
+    std::ranges::stable_sort(order_, {}, [&](std::int32_t v) { return colours[v]; });
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const std::int32_t v = order_[i];
       place_[v] = static_cast<std::int32_t>(i);
@@ -54,7 +55,7 @@ class ColourClasses {
     if (least == most) {
       parts_.push_back({whole.begin, whole.marked, 0});
     } else {
-      sort_marked(whole, counts, least, most);
+      sort_marked(whole, counts);
     }
     const std::int32_t rest = whole.size - whole.marked;
     if (rest > 0) parts_.push_back({whole.begin + whole.marked, rest, 0});
@@ -69,38 +70,15 @@ class ColourClasses {
   };
 
   // Makes a part of the marked members of each count.
-  void sort_marked(const Range& whole, const std::vector<std::int32_t>& counts, std::int32_t least,
-                   std::int32_t most) {
+  void sort_marked(const Range& whole, const std::vector<std::int32_t>& counts) {
     const auto begin = order_.begin() + whole.begin;
     const auto end = begin + whole.marked;
-    // Counting sort is linear, unless the counts are spread too widely.
-    if (most - least > 4 * whole.marked) {
-      std::sort(begin, end, [&](std::int32_t a, std::int32_t b) { return counts[a] < counts[b]; });
-    } else {
-      next_.assign(static_cast<std::size_t>(most - least) + 2, 0);
-      sorted_.resize(static_cast<std::size_t>(whole.marked));
-      for (auto v = begin; v != end; ++v) ++next_[counts[*v] - least + 1];
-      std::partial_sum(next_.begin(), next_.end(), next_.begin());
-      for (auto v = begin; v != end; ++v) sorted_[next_[counts[*v] - least]++] = *v;
-      std::copy(sorted_.begin(), sorted_.end(), begin);
-    }
+    std::sort(begin, end, [&](std::int32_t a, std::int32_t b) { return counts[a] < counts[b]; });
     for (auto v = begin; v != end; ++v) {
       if (v == begin || counts[*v] != counts[*(v - 1)]) {
         parts_.push_back({static_cast<std::int32_t>(v - order_.begin()), 0, 0});
       }
       ++parts_.back().size;
-    }
-  }
-
-  // Colours are few and small, or as many as vertices at worst.
-  void sort_by(std::span<const std::int32_t> colours) {
-    const std::int32_t most =
-        colours.empty() ? 0 : *std::max_element(colours.begin(), colours.end());
-    std::vector<std::int32_t> next(static_cast<std::size_t>(most) + 2, 0);
-    for (const std::int32_t c : colours) ++next[c + 1];
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    for (std::size_t v = 0; v < colours.size(); ++v) {
-      order_[next[colours[v]]++] = static_cast<std::int32_t>(v);
     }
   }
 
@@ -128,8 +106,6 @@ class ColourClasses {
   std::vector<std::int32_t> class_of_;
   std::vector<Range> classes_;
   std::vector<Range> parts_;
-  std::vector<std::int32_t> next_;
-  std::vector<std::int32_t> sorted_;
 };
 
 // Splits classes by the counts of edges into waiting classes (splitters), until none waits.

@@ -41,7 +41,6 @@ class Symmetry {
   int class_of_pair(int pair) const {
     return classes_.class_of[positions_ + links_ + pair] - position_classes_ - link_classes_;
   }
-  int positions_in(int position_class) const { return classes_.size[position_class]; }
   int links_in(int link_class) const { return classes_.size[position_classes_ + link_class]; }
   int pairs_in(int pair_class) const {
     return classes_.size[position_classes_ + link_classes_ + pair_class];

@@ -9,7 +9,8 @@ namespace collbench {
 
 /// Most that the first half of the hosts can send to the second half at once, over any paths; the
 /// halves are cut across the longest axis of a grid, otherwise in the order of hosts. Maximum flow
-/// (Dinic 1970) on reached bandwidths. Empty for a single host, and beyond `most_links`.
+/// (Goldberg, Tarjan 1988) on reached bandwidths. Empty for a single host, and beyond
+/// `most_links`.
 std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_links = 200'000);
 
 /// A ring of all hosts in their order: what every host gets when all send to the next at once, and

@@ -90,15 +90,13 @@ DragonflyLinks StructureReader::dragonfly_links(const std::string& color) const 
   return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
 }
 
-Structure read_star(const StructureReader& r) {
-  return {star(r.count("hosts", 1), r.link("link")), {}};
+Topology read_star(const StructureReader& r) { return star(r.count("hosts", 1), r.link("link")); }
+
+Topology read_full(const StructureReader& r) {
+  return fully_connected(r.count("hosts", 1), r.link("link"));
 }
 
-Structure read_full(const StructureReader& r) {
-  return {fully_connected(r.count("hosts", 1), r.link("link")), {}};
-}
-
-Structure read_torus(const StructureReader& r) {
+Topology read_torus(const StructureReader& r) {
   const std::vector<int> dims = r.lengths("dims");
   std::vector<bool> wraps(dims.size(), true);
   if (r.table.has("wraps")) {
@@ -114,10 +112,10 @@ Structure read_torus(const StructureReader& r) {
                                           i, dims[i]));
     }
   }
-  return {torus(dims, wraps, r.links("links")), {}};
+  return torus(dims, wraps, r.links("links"));
 }
 
-Structure read_slice(const StructureReader& r) {
+Topology read_slice(const StructureReader& r) {
   WrapRule rule;
   const std::string kind = r.table.text("wrap");
   const std::vector<std::string> kinds{"axis", "cube", "pod"};
@@ -136,30 +134,27 @@ Structure read_slice(const StructureReader& r) {
   }
   const std::vector<int> dims = r.lengths("dims");
   Topology chips = torus(dims, slice_wraps(dims, rule), r.links("links"));
-  if (!r.table.has("cores")) return {std::move(chips), {}};
+  if (!r.table.has("cores")) return chips;
   const int cores = r.table.integer("cores", 1, 64);
   const LinkClass& core_link = r.link("core_link");
-  if (r.size.whole_chips) return {std::move(chips), {}};
-  return {chips_with_cores(chips, cores, core_link), {}};
+  return r.size.whole_chips ? chips : chips_with_cores(chips, cores, core_link);
 }
 
-Structure read_fat_tree(const StructureReader& r) {
+Topology read_fat_tree(const StructureReader& r) {
   r.fixed_size();
-  return {fat_tree(r.table.integers("children", 1, most), r.table.integers("parents", 1, most),
-                   r.table.integers("lanes", 1, most), r.links("links")),
-          {}};
+  return fat_tree(r.table.integers("children", 1, most), r.table.integers("parents", 1, most),
+                  r.table.integers("lanes", 1, most), r.links("links"));
 }
 
-Structure read_dragonfly(const StructureReader& r) {
+Topology read_dragonfly(const StructureReader& r) {
   r.fixed_size();
   const auto n = [&r](const std::string& key) { return r.table.integer(key, 1, most); };
-  return {dragonfly(n("groups"), n("chassis"), n("routers"), n("hosts_per_router"),
-                    r.dragonfly_links("blue"), r.dragonfly_links("black"),
-                    r.dragonfly_links("green"), r.link("local")),
-          {}};
+  return dragonfly(n("groups"), n("chassis"), n("routers"), n("hosts_per_router"),
+                   r.dragonfly_links("blue"), r.dragonfly_links("black"),
+                   r.dragonfly_links("green"), r.link("local"));
 }
 
-Structure read_graph(const StructureReader& r) {
+Topology read_graph(const StructureReader& r) {
   r.fixed_size();
   const int hosts = r.table.integer("hosts", 1, most);
   const int switches = r.table.has("switches") ? r.table.integer("switches", 0, most) : 0;
@@ -184,7 +179,7 @@ Structure read_graph(const StructureReader& r) {
   Topology topology = graph("graph", hosts, hosts + switches, Layout{.dims = {hosts}, .wraps = {}},
                             std::move(classes), cables);
   check_reachable(topology, 1, r.table.place());
-  return {std::move(topology), {}};
+  return topology;
 }
 
 Structure read_cluster(const StructureReader& r) {
@@ -206,7 +201,7 @@ Structure read_cluster(const StructureReader& r) {
 
 struct StructureKind {
   const char* name;
-  Structure (*read)(const StructureReader&);
+  Topology (*read)(const StructureReader&);  // null: a cluster, which has its nodes' costs
 };
 constexpr std::array<StructureKind, 8> kinds{{{"star", read_star},
                                               {"full", read_full},
@@ -215,7 +210,7 @@ constexpr std::array<StructureKind, 8> kinds{{{"star", read_star},
                                               {"fat-tree", read_fat_tree},
                                               {"dragonfly", read_dragonfly},
                                               {"graph", read_graph},
-                                              {"cluster", read_cluster}}};
+                                              {"cluster", nullptr}}};
 
 }  // namespace
 
@@ -252,7 +247,9 @@ Structure read_structure(const TomlTable& table, const LinkClasses& classes,
       table.refuse("kind", fmt::format("':chips' is for slices; this is a {}", name));
     }
     try {
-      Structure structure = kind.read({table, classes, fabric, size});
+      const StructureReader reader{table, classes, fabric, size};
+      Structure structure =
+          kind.read == nullptr ? read_cluster(reader) : Structure{kind.read(reader), {}};
       table.finish();
       return structure;
     } catch (const InvalidArgument& e) {

@@ -40,9 +40,7 @@ std::vector<Host> by_rail(int per_node, int hosts) {
 std::vector<Host> listed(const std::string& text, int ranks, const Topology& topology) {
   std::vector<Host> order;
   std::vector<bool> taken(static_cast<std::size_t>(topology.hosts()));
-  std::string_view rest = text;
-  while (true) {
-    const std::string_view entry = rest.substr(0, rest.find(','));
+  for (const std::string& entry : split_at(text, ',')) {
     const int host = small_integer_in(entry, 0, topology.hosts() - 1).value_or(-1);
     require(host >= 0, fmt::format("placement '{}': '{}' is no host of {}; hosts are 0 to {}", text,
                                    entry, topology.name(), topology.hosts() - 1));
@@ -50,8 +48,6 @@ std::vector<Host> listed(const std::string& text, int ranks, const Topology& top
             fmt::format("placement '{}': host {} appears twice", text, host));
     taken[static_cast<std::size_t>(host)] = true;
     order.push_back(host);
-    if (entry.size() == rest.size()) break;
-    rest.remove_prefix(entry.size() + 1);
   }
   require(static_cast<int>(order.size()) == ranks,
           fmt::format("placement '{}': names {} hosts for {} ranks", text, order.size(), ranks));

@@ -105,16 +105,10 @@ void read_option(Specification& spec, const std::string& option) {
   }
 }
 
-Machine composed(const Specification& spec, Topology topology) {
-  return {std::move(topology), {}, spec.text, "given on the command line"};
-}
+Topology make_star(const Specification& spec) { return star(spec.hosts(), spec.link("link")); }
 
-DescribedMachine make_star(const Specification& spec) {
-  return {composed(spec, star(spec.hosts(), spec.link("link"))), {}};
-}
-
-DescribedMachine make_full(const Specification& spec) {
-  return {composed(spec, fully_connected(spec.hosts(), spec.link("cable"))), {}};
+Topology make_full(const Specification& spec) {
+  return fully_connected(spec.hosts(), spec.link("cable"));
 }
 
 // "0x1" as which axes close.
@@ -136,7 +130,7 @@ std::vector<bool> closed_axes(const Specification& spec, const std::vector<int>&
   return wraps;
 }
 
-DescribedMachine make_torus(const Specification& spec) {
+Topology make_torus(const Specification& spec) {
   const std::vector<int> dims = spec.lengths(1, "needs lengths of its axes, as in torus:4x4x4,...");
   std::vector<bool> wraps(dims.size(), spec.head[0] == "torus");
   Ties ties = Ties::up;
@@ -154,19 +148,18 @@ DescribedMachine make_torus(const Specification& spec) {
                       part));
     }
   }
-  return {composed(spec, torus(dims, wraps, {spec.link("link")}, ties)), {}};
+  return torus(dims, wraps, {spec.link("link")}, ties);
 }
 
-DescribedMachine make_fat_tree(const Specification& spec) {
+Topology make_fat_tree(const Specification& spec) {
   const char* const shape =
       "needs children, parents and cables of each level, as in fat-tree:4x4:1x4:1x1,...";
   spec.parts_at_most(4);
-  return {composed(spec, fat_tree(spec.lengths(1, shape), spec.lengths(2, shape),
-                                  spec.lengths(3, shape), {spec.link("link")})),
-          {}};
+  return fat_tree(spec.lengths(1, shape), spec.lengths(2, shape), spec.lengths(3, shape),
+                  {spec.link("link")});
 }
 
-DescribedMachine make_dragonfly(const Specification& spec) {
+Topology make_dragonfly(const Specification& spec) {
   const char* const shape =
       "needs groups, chassis, routers and hosts per router, as in dragonfly:3x4x5x2,...";
   spec.parts_at_most(3);
@@ -178,9 +171,8 @@ DescribedMachine make_dragonfly(const Specification& spec) {
   const auto colored = [&](const char* color, std::size_t i) {
     return DragonflyLinks{lanes[i], spec.link(color)};
   };
-  return {composed(spec, dragonfly(n[0], n[1], n[2], n[3], colored("blue", 0), colored("black", 1),
-                                   colored("green", 2), spec.link("local"))),
-          {}};
+  return dragonfly(n[0], n[1], n[2], n[3], colored("blue", 0), colored("black", 1),
+                   colored("green", 2), spec.link("local"));
 }
 
 DescribedMachine make_cluster(const Specification& spec) {
@@ -220,9 +212,9 @@ DescribedMachine make_cluster(const Specification& spec) {
 
 struct NetworkFamily {
   const char* name;
-  DescribedMachine (*make)(const Specification&);
+  Topology (*make)(const Specification&);  // null: a cluster, which has its nodes' costs
 };
-constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", make_cluster},
+constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", nullptr},
                                                {"dragonfly", make_dragonfly},
                                                {"fat-tree", make_fat_tree},
                                                {"full", make_full},
@@ -324,7 +316,9 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
     }
   }
   for (const NetworkFamily& shape : shapes) {
-    if (spec.head[0] == shape.name) return shape.make(spec);
+    if (spec.head[0] != shape.name) continue;
+    if (shape.make == nullptr) return make_cluster(spec);
+    return {{shape.make(spec), {}, spec.text, "given on the command line"}, {}};
   }
   return from_name(spec, options);
 }

@@ -34,8 +34,8 @@ Schedule part_of(const AlgorithmSpec& algorithm, const Case& point) {
   const Schedule whole = make_schedule(algorithm, point.workers);
   if (collective == "reduce-scatter") return reduce_scatter_half(whole);
   if (collective == "all-gather") return all_gather_half(whole);
-  const std::vector<std::string> known{"all-reduce", "reduce-scatter", "all-gather"};
-  throw InvalidArgument(unknown_name("collective", collective, known));
+  throw InvalidArgument(
+      unknown_name("collective", collective, {"all-reduce", "reduce-scatter", "all-gather"}));
 }
 
 /// The scenario without a protocol.

@@ -96,12 +96,7 @@ std::span<const RuleFormat> rule_formats() {
 }
 
 const RuleFormat& find_rule_format(std::string_view name) {
-  std::vector<std::string> names;
-  for (const RuleFormat& format : rule_formats()) {
-    if (format.name == name) return format;
-    names.emplace_back(format.name);
-  }
-  throw InvalidArgument(unknown_name("export", name, names));
+  return find_row("export", name, rule_formats());
 }
 
 std::string export_nccl_tuner(const SelectionTable& table) {

@@ -80,14 +80,7 @@ void sort_candidates(std::vector<Candidate>& candidates) {
 
 std::span<const Policy> policies() { return table; }
 
-const Policy& find_policy(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Policy& policy : table) {
-    if (policy.name == name) return policy;
-    names.emplace_back(policy.name);
-  }
-  throw InvalidArgument(unknown_name("policy", name, names));
-}
+const Policy& find_policy(std::string_view name) { return find_row("policy", name, table); }
 
 Answer ask(const Policy& policy, const Question& question) {
   const auto [workers, nodes] = std::pair{question.workers, question.nodes};

@@ -49,7 +49,7 @@ struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 19> machinery{{
+const std::array<Machinery, 20> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},
@@ -65,6 +65,7 @@ const std::array<Machinery, 19> machinery{{
     {"openssl/", {"core"}},
     {"CLI/", {"cli"}},
     {"pugixml", {"topologies", "algorithms", "bench/reports"}},
+    {"boost/graph", {"topologies"}},
     {"boost/math", {"bench/verdicts"}},
     {"toml", {"topologies", "bench", "cli"}},
     {"spdlog/", {"transports", "cli"}},

@@ -40,7 +40,9 @@ TEST(ImportTopology, WhatIsNoneOfThemIsRefusedWithTheKnownOnes) {
 }
 
 TEST(ImportTopology, FormatNamesHaveSuggestions) {
-  for (const std::string& name : topology_format_names()) EXPECT_NO_THROW(topology_format(name));
+  for (const char* name : {"auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra", "hwloc"}) {
+    EXPECT_NO_THROW(topology_format(name)) << name;
+  }
   EXPECT_THAT(refusal([] { topology_format("simgird"); }), HasSubstr("Did you mean 'simgrid'?"));
 }
 

@@ -105,12 +105,11 @@ class AstraReader {
   }
 
   void add_class(const std::string& name, const YAML::Node& rate, const YAML::Node& latency) {
-    LinkClass made;
-    made.name = fmt::format("{} {}", name, classes_.size());
-    made.nominal = {number(rate, "bandwidth") * astra_gigabyte};
-    made.latency = Seconds{number(latency, "latency") * 1e-9};
-    made.level = classes_.empty() ? 0 : 1;
-    made.source = "bandwidth and latency in the file";
+    LinkClass made{.name = fmt::format("{} {}", name, classes_.size()),
+                   .nominal = {number(rate, "bandwidth") * astra_gigabyte},
+                   .latency = Seconds{number(latency, "latency") * 1e-9},
+                   .level = classes_.empty() ? 0 : 1,
+                   .source = "bandwidth and latency in the file"};
     if (!(made.nominal.bytes_per_second > 0)) refuse(rate.Mark(), "bandwidth must be above 0");
     if (made.latency.count() < 0) refuse(latency.Mark(), "latency must not be negative");
     classes_.push_back(std::move(made));

@@ -47,11 +47,9 @@ int count_objects(const XmlElement& element, const Predicate& predicate) {
 }
 
 LinkClass assumed(const std::string& name, double GBps) {
-  LinkClass made;
-  made.name = name;
-  made.nominal = {GBps * 1e9};
-  made.source = fmt::format("assumed: {} GB/s, since hwloc states no rate", GBps);
-  return made;
+  return {.name = name,
+          .nominal = {GBps * 1e9},
+          .source = fmt::format("assumed: {} GB/s, since hwloc states no rate", GBps)};
 }
 
 // Walks the tree from the machine inwards. `place` is the part that a child hangs on.

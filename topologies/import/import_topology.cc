@@ -51,10 +51,6 @@ Machine named(Machine machine, const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string> topology_format_names() {
-  return {format_names.begin(), format_names.end()};
-}
-
 TopologyFormat topology_format(const std::string& name) {
   return static_cast<TopologyFormat>(index_of("topology format", name, format_names));
 }

@@ -17,9 +17,8 @@ namespace collbench {
 
 enum class TopologyFormat { automatic, toml, simgrid, nccl, nvidia_smi, astra, hwloc };
 
-/// Names as on the command line: "auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra", "hwloc".
-std::vector<std::string> topology_format_names();
-/// Throws InvalidArgument with the nearest name.
+/// By its name on the command line: "auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra",
+/// "hwloc". Throws InvalidArgument with the nearest name.
 TopologyFormat topology_format(const std::string& name);
 
 /// The format that `text` is written in, by what it begins with and the keys it has, never by the

@@ -10,12 +10,10 @@ namespace {
 constexpr const char* nccl = "NCCL 2.30.7 src/graph/topo.h";
 
 LinkClass rate(std::string name, double nominal_GBps, double reached_GBps, std::string source) {
-  LinkClass made;
-  made.name = std::move(name);
-  made.nominal = {nominal_GBps * 1e9};
-  made.efficiency = reached_GBps / nominal_GBps;
-  made.source = std::move(source);
-  return made;
+  return {.name = std::move(name),
+          .nominal = {nominal_GBps * 1e9},
+          .efficiency = reached_GBps / nominal_GBps,
+          .source = std::move(source)};
 }
 
 struct Generation {

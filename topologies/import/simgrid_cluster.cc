@@ -39,13 +39,7 @@ std::vector<int> radical(const XmlElement& element) {
 }
 
 LinkClass cluster_class(const XmlElement& cluster) {
-  LinkClass made;
-  made.nominal = {simgrid_bandwidth(cluster, "bw")};
-  made.latency = simgrid_latency(cluster, "lat", "0");
-  made.name = fmt::format("{} {}", to_string(made.nominal), to_string(made.latency));
-  made.level = 1;
-  made.source = "bandwidth and latency in the file";
-  return made;
+  return simgrid_class(simgrid_bandwidth(cluster, "bw"), simgrid_latency(cluster, "lat", "0"));
 }
 
 std::vector<int> sizes(const XmlElement& cluster, const std::string& part, std::size_t count) {

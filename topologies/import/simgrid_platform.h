@@ -97,6 +97,9 @@ double simgrid_bandwidth(const XmlElement& element, std::string_view attribute);
 Seconds simgrid_latency(const XmlElement& element, std::string_view attribute,
                         const std::string& fallback);
 
+/// The class of links as a file gives them, named after both numbers.
+LinkClass simgrid_class(double bytes_per_second, Seconds latency);
+
 /// Reads <platform>. Throws InvalidArgument with the line of what it refuses.
 Platform read_simgrid_platform(const XmlElement& root);
 /// <cluster> as a zone below `parent`, and <cabinet>, whose hosts join the star zone `zone`.

@@ -29,6 +29,15 @@ double simgrid_bandwidth(const XmlElement& element, std::string_view attribute) 
       fmt::format("{}=\"{}\" must be a rate above 0, as 125MBps or 1Gbps", attribute, text));
 }
 
+LinkClass simgrid_class(double bytes_per_second, Seconds latency) {
+  const Bandwidth rate{bytes_per_second};
+  return {.name = fmt::format("{} {}", to_string(rate), to_string(latency)),
+          .nominal = rate,
+          .latency = latency,
+          .level = 1,
+          .source = "bandwidth and latency in the file"};
+}
+
 Seconds simgrid_latency(const XmlElement& element, std::string_view attribute,
                         const std::string& fallback) {
   std::string text = element.text(attribute);

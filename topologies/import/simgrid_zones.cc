@@ -224,13 +224,7 @@ int Platform::add_link(PlatformLink link, double bytes_per_second, Seconds laten
   };
   auto found = std::find_if(classes.begin(), classes.end(), same);
   if (found == classes.end()) {
-    LinkClass made;
-    made.nominal = {bytes_per_second};
-    made.latency = latency;
-    made.name = fmt::format("{} {}", to_string(made.nominal), to_string(latency));
-    made.level = 1;
-    made.source = "bandwidth and latency in the file";
-    found = classes.insert(classes.end(), std::move(made));
+    found = classes.insert(classes.end(), simgrid_class(bytes_per_second, latency));
   }
   link.link_class = static_cast<std::int32_t>(found - classes.begin());
   const auto index = static_cast<int>(links.size());

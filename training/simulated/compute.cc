@@ -49,13 +49,7 @@ class Roofline {
 std::span<const ComputeDevice> compute_devices() { return devices; }
 
 const ComputeDevice& find_compute_device(const std::string& name) {
-  std::vector<std::string> known;
-  for (const ComputeDevice& device : devices) {
-    if (device.name == name) return device;
-    known.emplace_back(device.name);
-  }
-  throw InvalidArgument(fmt::format("unknown device '{}'.{} Known are {}", name,
-                                    did_you_mean(name, known), fmt::join(known, ", ")));
+  return find_row("device", name, devices);
 }
 
 Seconds ComputeProfile::forward() const {
