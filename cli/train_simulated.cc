@@ -18,7 +18,6 @@
 #include "core/parse.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
-#include "training/simulated/trace.h"
 #include "training/workloads/workload.h"
 
 namespace collbench {

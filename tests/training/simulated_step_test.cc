@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "training/simulated/step.h"
-#include "training/simulated/trace.h"
 
 namespace collbench {
 namespace {

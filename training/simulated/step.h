@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,5 +111,11 @@ SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, st
 
 /// `steps` steps, each with factors of its own. Equal models give equal times on every machine.
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps);
+
+/// Writes the Chrome trace event format (JSON) with two rows: the slowest worker's layers, and the
+/// all-reduces of buckets with the time when each was ready. Times are microseconds since the step
+/// began. Source: Trace Event Format, Google 2016, events "X" and "M".
+void write_step_trace(std::ostream& out, const Workload& workload, const StepModel& model,
+                      const SimulatedStep& step);
 
 }  // namespace collbench
