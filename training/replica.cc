@@ -24,12 +24,6 @@ struct StepOutcome {
   Rank stopped_by = -1;
 };
 
-Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
-                     Seconds elapsed) {
-  const auto count = static_cast<double>(samples);
-  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
-}
-
 /// Runs the epochs of a plan on one replica.
 class Replica final : private StepCompute {
  public:
@@ -214,6 +208,12 @@ class Replica final : private StepCompute {
 };
 
 }  // namespace
+
+Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
+                     Seconds elapsed) {
+  const auto count = static_cast<double>(samples);
+  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
+}
 
 void note_waiting(std::vector<ReplicaReport>& reports) {
   const auto together = [](const StepTimes& step) { return step.exposed + step.checks; };

@@ -106,7 +106,7 @@ TEST(SimulatedStepTest, TheSlowestWorkerCounts) {
   model.costs.slow_workers = {{2, 2.0}};
   const SimulatedStep step = simulate_steps(model, 1).front();
   EXPECT_NEAR(ms(step.times.forward), 6, close);
-  EXPECT_NEAR(ms(step.waiting), 11.5 * (2 - 5.0 / 4), close);
+  EXPECT_NEAR(ms(step.times.waiting), 11.5 * (2 - 5.0 / 4), close);
 }
 
 TEST(SimulatedStepTest, CrowdingSlowsWorkersThatAreNotAlone) {

@@ -91,11 +91,10 @@ struct LayerSpan {
   Seconds end{0};
 };
 
-/// One step of the slowest worker. `times.communication` is the time in all-reduces, `exposed` what
-/// of it came after the backward pass.
+/// One step of the slowest worker; `times.waiting` is that of the others for it, the mean over all
+/// workers.
 struct SimulatedStep {
   StepTimes times;
-  Seconds waiting{0};              // of the others for the slowest, mean over all workers
   std::vector<LayerSpan> forward;  // of the last micro-batch
   std::vector<LayerSpan> backward;
   std::vector<BucketSpan> buckets;
