@@ -16,7 +16,6 @@
 #include "core/suggest.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
-#include "training/simulated/trace.h"
 #include "training/simulated/training.h"
 #include "training/workloads/workload_profile.h"
 

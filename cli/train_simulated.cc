@@ -14,11 +14,11 @@
 #include "cli/output_file.h"
 #include "cli/train_options.h"
 #include "cli/train_replay.h"
+#include "cli/train_report.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
-#include "training/simulated/trace.h"
 #include "training/workloads/workload.h"
 
 namespace collbench {
@@ -58,6 +58,15 @@ Seconds time_of(const Settings& settings, const char* name) {
   const std::string& text = settings.text(name);
   return text == "0" ? Seconds{0} : parse_positive_duration(settings.label(name), text);
 }
+
+constexpr StepPart simulated_parts[] = {
+    {"forward_ms", "forward", &StepTimes::forward},
+    {"backward_ms", "backward", &StepTimes::backward},
+    {"optimizer_ms", "optimizer", &StepTimes::optimizer},
+    {"communication_ms", "communication", &StepTimes::communication},
+    {"exposed_communication_ms", "exposed communication", &StepTimes::exposed},
+    {"waiting_ms", "waiting, mean", &StepTimes::waiting},
+    {"step_ms", "step", &StepTimes::whole}};
 
 double share_of(const Settings& settings, const char* name, double otherwise) {
   if (!settings.given(name)) return otherwise;
@@ -123,17 +132,10 @@ void print(const Settings& settings, const PlayedStep& played) {
   std::cout << fmt::format("# computing: {}; one worker alone takes {}\n", model.compute.origin,
                            to_string(played.alone()));
   std::cout << fmt::format("# {}\n", describe_buckets(settings, played.algorithms));
-  const StepTimes& times = step.times;
-  const auto row = [](const char* name, Seconds time) {
-    std::cout << fmt::format(" {:<24}{:>12.3f} ms\n", name, time.count() * 1e3);
-  };
-  row("forward", times.forward);
-  row("backward", times.backward);
-  row("optimizer", times.optimizer);
-  row("communication", times.communication);
-  row("exposed communication", times.exposed);
-  row("waiting, mean", step.waiting);
-  row("step", times.whole);
+  for (const StepPart& part : simulated_parts) {
+    std::cout << fmt::format(" {:<24}{:>12.3f} ms\n", part.heading,
+                             (step.times.*part.time).count() * 1e3);
+  }
   if (played.steps.size() > 1) {
     std::cout << fmt::format(" {:<24}{:>12} {:.3f} to {:.3f} ms, {} steps\n", "step, quartiles", "",
                              played.steps[played.steps.size() / 4].times.whole.count() * 1e3,
@@ -147,7 +149,6 @@ void print(const Settings& settings, const PlayedStep& played) {
 nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& played) {
   const auto ms = [](Seconds time) { return time.count() * 1e3; };
   const StepModel& model = played.model;
-  const StepTimes& times = played.median().times;
   nlohmann::ordered_json document = {{"workload", played.workload.name},
                                      {"parameters", played.workload.parameters()},
                                      {"topology", settings.text("topo")},
@@ -166,16 +167,12 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
                                        {"interference", model.costs.interference},
                                        {"jitter", model.costs.jitter},
                                        {"seed", model.costs.seed}}},
-                                     {"alone_ms", ms(played.alone())},
-                                     {"forward_ms", ms(times.forward)},
-                                     {"backward_ms", ms(times.backward)},
-                                     {"optimizer_ms", ms(times.optimizer)},
-                                     {"communication_ms", ms(times.communication)},
-                                     {"exposed_communication_ms", ms(times.exposed)},
-                                     {"waiting_ms", ms(played.median().waiting)},
-                                     {"step_ms", ms(times.whole)},
-                                     {"samples_per_second", played.throughput()},
-                                     {"scaling_efficiency", played.efficiency()}};
+                                     {"alone_ms", ms(played.alone())}};
+  for (const StepPart& part : simulated_parts) {
+    document[part.key] = ms(played.median().times.*part.time);
+  }
+  document["samples_per_second"] = played.throughput();
+  document["scaling_efficiency"] = played.efficiency();
   document["buckets"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < model.buckets.size(); ++i) {
     const BucketSpan& span = played.median().buckets[i];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/elements.h"
+
 namespace collbench {
 
 void BucketTuner::begin_backward(Seconds now) {
@@ -47,9 +49,7 @@ std::vector<Bucket> BucketTuner::plan(const std::vector<Seconds>& costs, int ele
   std::vector<double> figures;
   for (const Seconds time : medians()) figures.push_back(time.count());
   for (const Seconds time : costs) figures.push_back(time.count());
-  const Region region{reinterpret_cast<std::byte*>(figures.data()), std::ssize(figures),
-                      DataType::f64};
-  reducer.run([&] { communicator.all_reduce(region, region, ReduceOp::max); });
+  reducer.run([&] { all_reduce(communicator, figures, ReduceOp::max); });
   BucketTiming timing;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Seconds before = timing.ready.empty() ? Seconds{0} : timing.ready.back();

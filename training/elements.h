@@ -1,13 +1,15 @@
-// The elements of regions of f32 or f64 in host memory.
+// The elements of regions and vectors in host memory.
 #pragma once
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
-#include "transports/endpoint.h"
+#include "transports/communicator.h"
 
 namespace collbench {
 
@@ -46,6 +48,14 @@ inline void set_values(Region region, std::span<const double> values) {
     std::transform(values.begin(), values.end(), to,
                    [](double value) { return static_cast<T>(value); });
   });
+}
+
+/// All-reduces a vector of f64 or i64 in place.
+template <class T>
+void all_reduce(Communicator& communicator, std::vector<T>& values, ReduceOp op) {
+  const Region region{reinterpret_cast<std::byte*>(values.data()), std::ssize(values),
+                      std::is_same_v<T, double> ? DataType::f64 : DataType::i64};
+  communicator.all_reduce(region, region, op);
 }
 
 }  // namespace collbench

@@ -7,6 +7,7 @@
 #include "heuristics/policies/choose.h"
 
 namespace collbench {
+namespace {
 
 ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& backend, int ranks,
                                  int cores) {
@@ -26,6 +27,8 @@ ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& ba
   return
       [algorithm, ranks](Bytes bytes, DataType) { return make_schedule(algorithm, ranks, bytes); };
 }
+
+}  // namespace
 
 WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,
                          int cores) {

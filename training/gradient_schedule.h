@@ -2,23 +2,17 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "transports/world/backend.h"
 
 namespace collbench {
 
-/// `algorithm` is a name of the registry, or "auto": what heuristics/policies/choose.h picks for
-/// each size on `back_end` ("shm", "grpc") with that many cores, among the algorithms that keep
-/// replicas equal. The answer is the same on all ranks that pass equal arguments. Throws
-/// InvalidArgument as make_schedule() does, and for an algorithm that may round differently on
-/// different ranks.
-ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& backend, int ranks,
-                                 int cores);
-
-/// A world of so many ranks that sums gradients by `algorithm` on a back end: by its schedules, or
-/// by the back end itself where it is a black box, whose name "auto" then stands for. Throws as
-/// gradient_schedule().
+/// A world of so many ranks that sums gradients on a back end: by its schedules, or by the back end
+/// itself where it is a black box, whose name "auto" then stands for. `algorithm` is a name of the
+/// registry, or "auto": what heuristics/policies/choose.h picks for each size with that many cores,
+/// among the algorithms that keep replicas equal. The answer is the same on all ranks that pass
+/// equal arguments. Throws InvalidArgument as make_schedule() does, and for an algorithm that may
+/// round differently on different ranks.
 WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,
                          int cores);
 

@@ -10,6 +10,7 @@
 #include "training/bucket_plan.h"
 #include "training/bucket_reducer.h"
 #include "training/bucket_tuner.h"
+#include "training/elements.h"
 #include "training/local_replica.h"
 #include "training/replica_check.h"
 
@@ -22,12 +23,6 @@ struct StepOutcome {
   std::int64_t samples = 0;
   Rank stopped_by = -1;
 };
-
-Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
-                     Seconds elapsed) {
-  const auto count = static_cast<double>(samples);
-  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
-}
 
 /// Runs the epochs of a plan on one replica.
 class Replica final : private StepCompute {
@@ -128,15 +123,14 @@ class Replica final : private StepCompute {
         failure = std::current_exception();
       }
     }
-    std::int64_t failed = failure ? 1 : 0;
-    const Region flag{reinterpret_cast<std::byte*>(&failed), 1, DataType::i64};
+    std::vector<std::int64_t> failed{failure ? 1 : 0};
     try {
-      reducer_.run([&] { communicator_.all_reduce(flag, flag, ReduceOp::max); });
+      reducer_.run([&] { all_reduce(communicator_, failed, ReduceOp::max); });
     } catch (const TransportError&) {
       if (!failure) throw;  // the others may have received the reason and ended before this rank
     }
     if (failure) std::rethrow_exception(failure);
-    if (failed != 0) {
+    if (failed[0] != 0) {
       throw TransportError(
           fmt::format("rank 0 could not save the state after step {}", state_.step));
     }
@@ -188,9 +182,7 @@ class Replica final : private StepCompute {
     sums_[0] = outcome_.score.loss;
     sums_[1] = static_cast<double>(outcome_.score.correct);
     sums_[2 + static_cast<std::size_t>(communicator_.rank())] = wants_to_stop_ ? 1 : 0;
-    const Region region{reinterpret_cast<std::byte*>(sums_.data()), std::ssize(sums_),
-                        DataType::f64};
-    communicator_.all_reduce(region, region, ReduceOp::sum);
+    all_reduce(communicator_, sums_, ReduceOp::sum);
     outcome_.score = {sums_[0], static_cast<std::int64_t>(sums_[1])};
     const auto wish = std::find(sums_.begin() + 2, sums_.end(), 1.0);
     if (wish != sums_.end()) outcome_.stopped_by = static_cast<Rank>(wish - sums_.begin() - 2);
@@ -216,6 +208,12 @@ class Replica final : private StepCompute {
 };
 
 }  // namespace
+
+Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
+                     Seconds elapsed) {
+  const auto count = static_cast<double>(samples);
+  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
+}
 
 void note_waiting(std::vector<ReplicaReport>& reports) {
   const auto together = [](const StepTimes& step) { return step.exposed + step.checks; };

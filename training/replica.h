@@ -34,6 +34,9 @@ struct Progress {
   std::int64_t samples = 0;  // taken in that time
 };
 
+/// Of `sum`, the score of so many samples.
+Progress progress_of(const Score& sum, std::int64_t steps, std::int64_t samples, Seconds elapsed);
+
 /// What a replica does beside training; all may be empty. Called on the replica's thread.
 struct ReplicaHooks {
   std::function<void(const Progress&)> on_step;  // after each step

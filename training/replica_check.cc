@@ -7,15 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "training/elements.h"
 
 namespace collbench {
 namespace {
-
-void all_reduce(Communicator& communicator, std::vector<std::int64_t>& values, ReduceOp op) {
-  const Region region{reinterpret_cast<std::byte*>(values.data()),
-                      static_cast<std::int64_t>(values.size()), DataType::i64};
-  communicator.all_reduce(region, region, op);
-}
 
 /// The rank that holds what most do not; -1 if all are equal.
 int odd_one_out(std::span<const std::int64_t> values) {

@@ -1,5 +1,6 @@
 #include "training/data/dataset.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -122,6 +123,20 @@ TEST(DatasetTest, SyntheticPartsShareTheirPatternsButNoSample) {
   // The noise of 200 samples has a standard error of 0.02.
   EXPECT_THAT(mean_of_first_class(train),
               testing::Pointwise(testing::DoubleNear(0.15), mean_of_first_class(test)));
+}
+
+TEST(DatasetTest, TheDigestTellsEverySampleApart) {
+  const Dataset data = synthetic_dataset({4, 3, 2}, 3, 9, 1, "train");
+  EXPECT_EQ(digest_of(data), digest_of(synthetic_dataset({4, 3, 2}, 3, 9, 1, "train")));
+  EXPECT_EQ(digest_of(data).size(), 16U);
+  for (std::size_t i = 0; i < data.images.size(); i += 7) {
+    Dataset other = data;
+    other.images[i] = std::nextafter(other.images[i], 9.0F);
+    EXPECT_NE(digest_of(other), digest_of(data)) << i;
+  }
+  Dataset other = data;
+  std::swap(other.labels[0], other.labels[1]);
+  EXPECT_NE(digest_of(other), digest_of(data));
 }
 
 TEST(DatasetTest, RefusesMoreSyntheticSamplesThanFitTheMemory) {

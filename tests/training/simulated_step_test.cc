@@ -1,11 +1,12 @@
+#include <cmath>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "training/simulated/step.h"
-#include "training/simulated/trace.h"
 
 namespace collbench {
 namespace {
@@ -105,7 +106,7 @@ TEST(SimulatedStepTest, TheSlowestWorkerCounts) {
   model.costs.slow_workers = {{2, 2.0}};
   const SimulatedStep step = simulate_steps(model, 1).front();
   EXPECT_NEAR(ms(step.times.forward), 6, close);
-  EXPECT_NEAR(ms(step.waiting), 11.5 * (2 - 5.0 / 4), close);
+  EXPECT_NEAR(ms(step.times.waiting), 11.5 * (2 - 5.0 / 4), close);
 }
 
 TEST(SimulatedStepTest, CrowdingSlowsWorkersThatAreNotAlone) {
@@ -157,6 +158,109 @@ TEST(SimulatedStepTest, TheTraceHasEveryLayerTwiceAndEveryBucket) {
   EXPECT_EQ(slices, 3U + 3U + 1U + 3U);
   EXPECT_THAT(trace, testing::HasSubstr("\"name\":\"bucket 2\",\"cat\":\"all-reduce\",\"ph\":\"X\","
                                         "\"ts\":11000.000,\"dur\":2000.000"));
+}
+
+/// Layers, tensors, buckets and costs by chance.
+StepModel random_model(std::uint64_t seed) {
+  RandomEngine random = random_engine(seed, "model");
+  const auto some = [&](int most) { return 1 + static_cast<int>(random() % most); };
+  const auto time = [&](double most) { return Seconds(uniform(random) * most * 1e-3); };
+  StepModel model;
+  const int layers = some(9);
+  for (int i = 0; i < layers; ++i) model.compute.layers.push_back({time(1), time(2), time(2)});
+  model.compute.optimizer = time(1);
+  std::int64_t first = 0;
+  for (int layer = layers; layer-- > 0;) {
+    for (int i = some(3); i > 0; --i) {
+      const std::int64_t count = some(1000);
+      model.tensors.push_back({"", layer, first, count});
+      if (model.buckets.empty() || random() % 2 == 0) model.buckets.push_back({first, 0});
+      model.buckets.back().count += count;
+      first += count;
+    }
+  }
+  for (std::size_t i = 0; i < model.buckets.size(); ++i) model.all_reduce.push_back(time(3));
+  model.accumulate = some(3);
+  return model;
+}
+
+TEST(SimulatedStepTest, EveryStepIsTheSumOfItsPartsAndItsStreamsAreInOrder) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    StepModel model = random_model(seed);
+    RandomEngine random = random_engine(seed, "costs");
+    model.costs.per_tensor = Seconds(uniform(random) * 1e-5);
+    model.costs.per_bucket = Seconds(uniform(random) * 1e-5);
+    model.costs.interference = uniform(random);
+    model.overlap = seed % 4 != 0;
+    const SimulatedStep step = simulate_step(model, 1 + uniform(random));
+    const StepTimes& times = step.times;
+    EXPECT_NEAR(ms(times.whole),
+                ms(times.forward + times.backward + times.exposed + times.optimizer), close);
+    EXPECT_EQ(times.input.count() + times.checks.count(), 0);
+    ASSERT_EQ(step.buckets.size(), model.buckets.size());
+    Seconds free{0};
+    Seconds spent{0};
+    for (std::size_t i = 0; i < step.buckets.size(); ++i) {
+      const BucketSpan& bucket = step.buckets[i];
+      EXPECT_GE(bucket.start.count(), bucket.ready.count());
+      EXPECT_GE(bucket.start.count(), free.count());
+      EXPECT_NEAR(ms(bucket.end - bucket.start), ms(model.all_reduce[i]), close);
+      free = bucket.end;
+      spent += model.all_reduce[i];
+    }
+    EXPECT_NEAR(ms(times.communication), ms(spent), close);
+    EXPECT_LE(ms(free), ms(times.whole - times.optimizer) + close);
+    ASSERT_EQ(step.backward.size(), model.compute.layers.size());
+    for (std::size_t i = 1; i < step.backward.size(); ++i) {
+      EXPECT_EQ(step.backward[i].layer, step.backward[i - 1].layer - 1);
+      EXPECT_EQ(step.backward[i].begin.count(), step.backward[i - 1].end.count());
+    }
+  }
+}
+
+TEST(SimulatedStepTest, OverlapWithoutCostsOfItsOwnNeverHurts) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    StepModel model = random_model(seed);
+    const Seconds with = simulate_step(model).times.whole;
+    model.overlap = false;
+    EXPECT_LE(ms(with), ms(simulate_step(model).times.whole) + close) << seed;
+    for (Seconds& cost : model.all_reduce) cost = Seconds{0};
+    EXPECT_NEAR(ms(simulate_step(model).times.exposed), 0, close) << seed;
+  }
+}
+
+TEST(SimulatedStepTest, AStepScalesWithAllItsTimes) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    StepModel model = random_model(seed);
+    const double before = ms(simulate_step(model).times.whole);
+    for (LayerTimes& layer : model.compute.layers) {
+      for (auto time : {&LayerTimes::forward, &LayerTimes::weight, &LayerTimes::input}) {
+        layer.*time *= 3;
+      }
+    }
+    model.compute.optimizer *= 3;
+    for (Seconds& cost : model.all_reduce) cost *= 3;
+    EXPECT_NEAR(ms(simulate_step(model).times.whole), 3 * before, 1e-9) << seed;
+  }
+}
+
+TEST(SimulatedStepTest, SlownessHasTheSpreadItIsGivenAndKeepsSlowWorkersSlow) {
+  const Slowness slowness(3, 0.1, {{1, 2.0}, {1, 1.5}}, 7);
+  double sum = 0;
+  double squares = 0;
+  double ratio = 0;
+  constexpr int steps = 4000;
+  for (int step = 0; step < steps; ++step) {
+    const double own = std::log(slowness.of(0, step));
+    sum += own;
+    squares += own * own;
+    ratio += std::log(slowness.of(1, step));
+    EXPECT_EQ(slowness.of(0, step), Slowness(3, 0.1, {}, 7).of(0, step));
+  }
+  EXPECT_NEAR(sum / steps, 0, 0.01);
+  EXPECT_NEAR(std::sqrt(squares / steps), 0.1, 0.005);
+  EXPECT_NEAR(ratio / steps, std::log(3.0), 0.01);
 }
 
 TEST(SimulatedComputeTest, TheRooflineTakesTheLongerOfFlopsAndBytes) {

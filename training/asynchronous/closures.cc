@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::chrono::milliseconds between_caller_looks{50};  // at whether a caller is still there
 
-Progress closure_progress(const Score& sum, std::int64_t steps, std::int64_t count, Seconds took) {
-  const auto all = static_cast<double>(count);
-  return {steps, sum.loss / all, static_cast<double>(sum.correct) / all, took, count};
-}
-
 }  // namespace
 
 Closures::Closures(std::int64_t begin, std::int64_t end, std::int64_t steps_per_epoch,
@@ -80,13 +75,13 @@ void Closures::count(const ClosureResult& result) {
   epoch_samples_ += result.samples;
   samples_ += result.samples;
   if (on_step_) {
-    on_step_(closure_progress(result.score, finished_, result.samples, result.times.whole));
+    on_step_(progress_of(result.score, finished_, result.samples, result.times.whole));
   }
   if (finished_ % steps_per_epoch_ != 0) return;
   const Seconds end = steady_now();
-  epochs_.push_back(closure_progress(std::exchange(epoch_, {}), steps_per_epoch_,
-                                     std::exchange(epoch_samples_, 0),
-                                     end - std::exchange(began_, end)));
+  epochs_.push_back(progress_of(std::exchange(epoch_, {}), steps_per_epoch_,
+                                std::exchange(epoch_samples_, 0),
+                                end - std::exchange(began_, end)));
   epochs_.back().samples = std::exchange(samples_, 0);
 }
 

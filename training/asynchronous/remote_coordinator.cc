@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -17,32 +19,29 @@ namespace {
 
 constexpr std::chrono::milliseconds between_tries{50};
 
-/// Keeps a call open to every server; its end means that the server has ended.
-class ServerWatch {
+/// Keeps a call open to a task; `ended` is called if it ends, for then the other side has ended.
+class StandingCall {
  public:
-  ServerWatch(CallNetwork& network, const ServerRun& run, Closures& closures) {
-    for (const TaskAddress& server : run.servers) {
-      callers_.push_back(network.reach(server.words(), server.address));
-      threads_.emplace_back([this, &server, &closures, caller = callers_.back().get()] {
-        try {
-          caller->call(request(Request::stay).packet(), Seconds{0});
-        } catch (const CallError&) {
-          if (!expected_) closures.fail(server.words() + " was lost");
-        }
-      });
-    }
+  StandingCall(CallNetwork& network, const TaskAddress& task, std::string packet,
+               std::function<void()> ended)
+      : caller_(network.reach(task.words(), task.address)),
+        thread_([caller = caller_.get(), packet = std::move(packet), ended = std::move(ended)] {
+          try {
+            caller->call(packet, Seconds{0});
+          } catch (const CallError&) {
+            ended();
+          }
+        }) {}
+  ~StandingCall() {
+    caller_->cancel();
+    thread_.join();
   }
-  ~ServerWatch() {
-    for (const auto& caller : callers_) caller->cancel();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  /// From now on servers may end.
-  void expect_end() { expected_ = true; }
+  StandingCall(const StandingCall&) = delete;
+  StandingCall& operator=(const StandingCall&) = delete;
 
  private:
-  std::atomic<bool> expected_{false};
-  std::vector<std::unique_ptr<Caller>> callers_;
-  std::vector<std::thread> threads_;
+  std::unique_ptr<Caller> caller_;
+  std::thread thread_;
 };
 
 void give_variables(const TrainingPlan& plan, const ServerRun& run, const TrainingState& state,
@@ -71,7 +70,8 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
   const auto server =
       network.listen(listen, [&](const IncomingCall& call) { return service.answer(call); });
   RemoteVariables variables(network, run.servers, placement, run.timeout);
-  std::optional<ServerWatch> watch;
+  std::atomic<bool> servers_may_end{false};
+  std::deque<StandingCall> watch;
   ReplicaHooks own = hooks;
   own.stop_wanted = [&] {
     service.look_after_workers();
@@ -87,7 +87,11 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
   std::exception_ptr failure;
   try {
     give_variables(plan, run, first_state(plan, hooks.start), placement, variables);
-    watch.emplace(network, run, closures);
+    for (const TaskAddress& ps : run.servers) {
+      watch.emplace_back(network, ps, request(Request::stay).take(), [&] {
+        if (!servers_may_end) closures.fail(ps.words() + " was lost");
+      });
+    }
     service.begin(closures);
     const bool stopped = save_in_pauses(closures, own, state);
     report.workers = service.reports();
@@ -97,7 +101,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const Pl
     failure = std::current_exception();
     why = error.what();
   }
-  if (watch) watch->expect_end();
+  servers_may_end = true;
   const bool begun = service.end(why);
   if (begun) service.wait_for_farewells();  // so that workers hear the cause, not its consequence
   for (int i = 0; i < placement.servers(); ++i) variables.finish(i, why);
@@ -119,11 +123,6 @@ class ChiefLine {
         run_(run),
         index_(index),
         caller_(network.reach(run.chief.words(), run.chief.address)) {}
-  ~ChiefLine() {
-    if (presence_) presence_->cancel();
-    if (thread_.joinable()) thread_.join();
-  }
-
   void join(const PlanValues& values, const std::string& unfit) {
     PacketWriter packet = request(Request::join);
     packet.number(index_).text(unfit).number(std::ssize(values));
@@ -135,14 +134,9 @@ class ChiefLine {
       std::this_thread::sleep_for(between_tries);
     }
     incarnation_ = PacketReader(*answer).number();
-    presence_ = network_.reach(run_.chief.words(), run_.chief.address);
-    thread_ = std::thread([this] {
-      try {
-        presence_->call(request(Request::stay).number(index_).number(incarnation_).packet(),
-                        Seconds{0});
-      } catch (const CallError&) {  // the next request for a closure returns the reason
-      }
-    });
+    // Should it end, the next request for a closure returns the reason.
+    presence_.emplace(network_, run_.chief,
+                      request(Request::stay).number(index_).number(incarnation_).take(), [] {});
   }
 
   std::optional<std::int64_t> next(const ClosureResult* result, bool leaves) {
@@ -176,8 +170,7 @@ class ChiefLine {
   int index_;
   std::int64_t incarnation_ = 0;
   std::unique_ptr<Caller> caller_;
-  std::unique_ptr<Caller> presence_;
-  std::thread thread_;
+  std::optional<StandingCall> presence_;
 };
 
 }  // namespace

@@ -4,8 +4,22 @@
 
 #include "core/error.h"
 #include "core/suggest.h"
+#include "training/engines/layer.h"
+#include "training/engines/plain_layers.h"
 
 namespace collbench {
+
+std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t samples,
+                                            DataType type) {
+  if (type == DataType::f32) {
+    return make_layered_network<float>(model, samples, false, make_plain_layer<float>);
+  }
+  if (type == DataType::f64) {
+    return make_layered_network<double>(model, samples, false, make_plain_layer<double>);
+  }
+  throw Unavailable(fmt::format("engine plain computes in f32 or f64, not {}", to_string(type)));
+}
+
 namespace {
 
 std::vector<ComputeEngine> make_rows() {

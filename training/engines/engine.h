@@ -102,7 +102,7 @@ std::span<const ComputeEngine> engines();
 /// with a suggestion for an unknown name.
 const ComputeEngine& find_engine(const std::string& name, DataType type = DataType::f32);
 
-// The networks of the rows, one file each.
+/// Plain loops; in f64 the oracle of other engines.
 std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t samples,
                                             DataType type);
 /// The row of oneDNN; none where it was not built in.

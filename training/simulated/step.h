@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,11 +91,10 @@ struct LayerSpan {
   Seconds end{0};
 };
 
-/// One step of the slowest worker. `times.communication` is the time in all-reduces, `exposed` what
-/// of it came after the backward pass.
+/// One step of the slowest worker; `times.waiting` is that of the others for it, the mean over all
+/// workers.
 struct SimulatedStep {
   StepTimes times;
-  Seconds waiting{0};              // of the others for the slowest, mean over all workers
   std::vector<LayerSpan> forward;  // of the last micro-batch
   std::vector<LayerSpan> backward;
   std::vector<BucketSpan> buckets;
@@ -110,5 +110,11 @@ SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, st
 
 /// `steps` steps, each with factors of its own. Equal models give equal times on every machine.
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps);
+
+/// Writes the Chrome trace event format (JSON) with two rows: the slowest worker's layers, and the
+/// all-reduces of buckets with the time when each was ready. Times are microseconds since the step
+/// began. Source: Trace Event Format, Google 2016, events "X" and "M".
+void write_step_trace(std::ostream& out, const Workload& workload, const StepModel& model,
+                      const SimulatedStep& step);
 
 }  // namespace collbench
