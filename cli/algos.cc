@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "algorithms/exchange/goal.h"
 #include "algorithms/exchange/msccl_xml.h"
@@ -13,6 +14,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -27,8 +29,12 @@ int list_algorithms(const Settings& /*settings*/) {
   }
   std::cout << fmt::format("{:<{}}  chosen by back end, workers and size; the run says why\n",
                            "auto", width);
+  std::vector<std::string> black_boxes;
+  for (const Backend& backend : backends()) {
+    if (backend.is_black_box) black_boxes.push_back(backend.name);
+  }
   std::cout << fmt::format("{:<{}}  black boxes, measured beside ours where they are installed\n",
-                           "gloo, mpi", width);
+                           fmt::format("{}", fmt::join(black_boxes, ", ")), width);
   return exit_ok;
 }
 
