@@ -31,7 +31,7 @@ constexpr OptionRow calibrate_rows[] = {
     {options_group, "summary", "", "TEXT", "fitted to measurements", "its summary line"},
     {options_group, "local", "", "", "",
      "measure this host (less than a minute) instead of reading files"},
-    {options_group, "backend", "", "NAME", "shm", "of --local: shm or grpc"},
+    {options_group, "backend", "", "NAME", "", "of --local: whose messages are measured [shm]"},
 };
 
 /// Cases of every algorithm that runs anywhere, over sizes from latency to bandwidth; about ten

@@ -9,7 +9,6 @@
 
 #include "bench/records/environment.h"
 #include "cli/declare.h"
-#include "cli/doctor_gpus.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
 #include "core/parse.h"

@@ -1,11 +1,10 @@
-#include "cli/doctor_gpus.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/doctor.h"
 #include "core/error.h"
 #include "transports/cuda/shared_library.h"
 

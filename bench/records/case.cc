@@ -1,29 +1,24 @@
 #include "bench/records/case.h"
 
-#include "core/error.h"
-#include "core/suggest.h"
+#include <algorithm>
+
+#include "core/require_known.h"
 
 namespace collbench {
 
+namespace {
+
+constexpr std::string_view buffers_names[] = {"hot", "produced", "cold"};  // as the enumerators
+
+}  // namespace
+
 std::string_view to_string(Buffers buffers) {
-  switch (buffers) {
-    case Buffers::hot:
-      return "hot";
-    case Buffers::produced:
-      return "produced";
-    case Buffers::cold:
-      return "cold";
-  }
-  return "";
+  return buffers_names[static_cast<std::size_t>(buffers)];
 }
 
 Buffers parse_buffers(std::string_view name) {
-  for (const Buffers buffers : {Buffers::hot, Buffers::produced, Buffers::cold}) {
-    if (to_string(buffers) == name) return buffers;
-  }
-  throw InvalidArgument("unknown buffer mode '" + std::string(name) + "'." +
-                        did_you_mean(name, {"hot", "produced", "cold"}) +
-                        " Possible are hot, produced and cold.");
+  require_known("buffers", name, {std::begin(buffers_names), std::end(buffers_names)}, "mode");
+  return static_cast<Buffers>(std::ranges::find(buffers_names, name) - buffers_names);
 }
 
 }  // namespace collbench

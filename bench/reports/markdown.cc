@@ -3,64 +3,38 @@
 
 #include <fmt/format.h>
 
-#include "bench/reports/columns.h"
-#include "bench/reports/formats.h"
 #include "bench/reports/notes.h"
 #include "bench/reports/report_verdicts.h"
+#include "bench/reports/text.h"
 
 namespace collbench {
 namespace {
 
-std::string joined(const std::string& heading, const std::string& unit) {
-  return unit.empty() ? heading : heading + " " + unit;
-}
-
-class MarkdownReporter final : public Reporter {
+class MarkdownReporter final : public NotedTable {
  public:
-  MarkdownReporter(std::ostream& out, TableStyle style) : out_(out), style_(std::move(style)) {}
+  using NotedTable::NotedTable;
 
-  void begin(const Environment& environment, const std::vector<Case>& cases) override {
-    columns_ = table_columns(style_.columns, cases, style_.unicode);
-    if (!style_.quiet) {
-      // Two blanks at the end of a line begin a new one.
-      for (const std::string& line : RunNotes::heading(environment, cases)) {
-        out_ << escaped_for_markdown(line) << "  \n";
-      }
-      out_ << '\n';
-    }
+ private:
+  void print_heading(const std::vector<std::string>& lines) override {
+    // Two blanks at the end of a line begin a new one.
+    for (const std::string& line : lines) out_ << escaped_for_markdown(line) << "  \n";
+    if (!lines.empty()) out_ << '\n';
     std::string names = "|";
     std::string rule = "|";
     for (const Column& column : columns_) {
-      names += fmt::format(" {} |", escaped_for_markdown(joined(column.heading, column.unit)));
+      const std::string unit = column.unit.empty() ? "" : " " + column.unit;
+      names += fmt::format(" {} |", escaped_for_markdown(column.heading + unit));
       rule += column.left() ? ":--|" : "--:|";
     }
     out_ << names << '\n' << rule << '\n' << std::flush;
   }
 
-  void record(const Record& record) override {
-    if (style_.sort.empty()) {
-      print(record);
-    } else {
-      records_.push_back(record);
-    }
-  }
-
-  void end(const RunSummary& summary) override {
-    sort_records(records_, style_.sort);
-    for (const Record& record : records_) print(record);
-    if (!style_.quiet) print_notes(summary);
-    out_ << std::flush;
-  }
-
- private:
-  void print(const Record& record) {
-    const Row row{record, figures(record)};
-    const std::string choice = notes_.choice(record);
+  void print_row(const Row& row, const std::string& choice) override {
+    const Record& record = row.record;
     if (!choice.empty()) remarks_.push_back(choice);
     if (!record.skipped.empty()) {
       remarks_.push_back(fmt::format("{} skipped: {}", case_name(record.point), record.skipped));
     }
-    notes_.count(row);
     std::string line = "|";
     for (const Column& column : columns_) {
       const std::string text = escaped_for_markdown(cell_text(column, row));
@@ -69,22 +43,18 @@ class MarkdownReporter final : public Reporter {
     out_ << line << '\n' << std::flush;
   }
 
-  void print_notes(const RunSummary& summary) {
+  void print_closing(const std::vector<std::string>& warnings,
+                     const std::vector<std::string>& lines, bool /*wrong*/) override {
     out_ << '\n';
-    for (const std::string& remark : remarks_) out_ << "- " << escaped_for_markdown(remark) << '\n';
-    for (const std::string& warning : notes_.warnings()) {
-      out_ << "- disturbed: " << escaped_for_markdown(warning) << '\n';
-    }
-    for (const std::string& line : notes_.closing(summary))
-      out_ << "- " << escaped_for_markdown(line) << '\n';
+    const auto print = [&](const char* mark, const std::vector<std::string>& all) {
+      for (const std::string& line : all) out_ << mark << escaped_for_markdown(line) << '\n';
+    };
+    print("- ", remarks_);
+    print("- disturbed: ", warnings);
+    print("- ", lines);
   }
 
-  std::ostream& out_;
-  TableStyle style_;
-  std::vector<Column> columns_;
-  std::vector<Record> records_;  // kept only to be sorted
   std::vector<std::string> remarks_;
-  RunNotes notes_;
 };
 
 }  // namespace

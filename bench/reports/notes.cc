@@ -63,10 +63,8 @@ std::vector<std::string> simulated_heading(const Environment& environment,
       values([](const Case& c) { return c.workers; }), to_string(first.type))};
 }
 
-}  // namespace
-
-std::vector<std::string> RunNotes::heading(const Environment& environment,
-                                           const std::vector<Case>& cases) {
+std::vector<std::string> run_heading(const Environment& environment,
+                                     const std::vector<Case>& cases) {
   const auto backends = distinct(cases, backend_text);
   const auto workers = distinct(cases, [](const Case& c) { return c.workers; });
   if (!cases.front().simulated.topology.empty()) return simulated_heading(environment, cases);
@@ -92,7 +90,35 @@ std::vector<std::string> RunNotes::heading(const Environment& environment,
   return lines;
 }
 
-std::string RunNotes::choice(const Record& record) {
+}  // namespace
+
+void NotedTable::begin(const Environment& environment, const std::vector<Case>& cases) {
+  columns_ = table_columns(style_.columns, cases, style_.unicode);
+  print_heading(style_.quiet ? std::vector<std::string>() : run_heading(environment, cases));
+}
+
+void NotedTable::record(const Record& record) {
+  if (style_.sort.empty()) return show(record);
+  records_.push_back(record);
+}
+
+void NotedTable::end(const RunSummary& summary) {
+  sort_records(records_, style_.sort);
+  for (const Record& record : records_) show(record);
+  if (warning_count_ > warnings_.size()) {
+    warnings_.push_back(fmt::format("and {} more", warning_count_ - warnings_.size()));
+  }
+  if (!style_.quiet) print_closing(warnings_, closing(summary), summary.wrong > 0);
+  out_ << std::flush;
+}
+
+void NotedTable::show(const Record& record) {
+  const Row row{record, figures(record)};
+  count(row);
+  print_row(row, choice(record));
+}
+
+std::string NotedTable::choice(const Record& record) {
   if (record.choice_reason.empty()) return "";
   std::string text =
       fmt::format("auto on {} for {} workers is {}: {}",
@@ -102,7 +128,7 @@ std::string RunNotes::choice(const Record& record) {
   return choices_.insert(text).second ? text : "";
 }
 
-void RunNotes::count(const Row& row) {
+void NotedTable::count(const Row& row) {
   const Record& record = row.record;
   const Measurement& measured = record.measurement;
   if (measured.exact) ++exact_;
@@ -119,22 +145,14 @@ void RunNotes::count(const Row& row) {
                            record.algorithm_chosen, record.point.workers);
 }
 
-std::vector<std::string> RunNotes::warnings() const {
-  std::vector<std::string> lines = warnings_;
-  if (warning_count_ > lines.size()) {
-    lines.push_back(fmt::format("and {} more", warning_count_ - warnings_.size()));
-  }
-  return lines;
-}
-
-std::string RunNotes::verdict(const RunSummary& summary) const {
+std::string NotedTable::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
   return unchecked_ == 0 ? "all results correct" : "all checked results correct";
 }
 
-std::vector<std::string> RunNotes::closing(const RunSummary& summary) const {
+std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
   std::string line = fmt::format("{} case{}, {:.1f} s", summary.measured,
                                  summary.measured == 1 ? "" : "s", summary.elapsed.count());
   if (summary.skipped > 0) line += fmt::format(", {} skipped", summary.skipped);

@@ -1,39 +1,51 @@
-// The notes around the rows of a table: what ran where, what auto chose and why, what disturbed the
-// measurement, and a summary.
+// A table of records for people with the notes around its rows: what ran where, what auto chose and
+// why, what disturbed the measurement, and a summary.
 #pragma once
 
 #include <cstddef>
+#include <iosfwd>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 
 namespace collbench {
 
-/// Collects over a run; lines are plain text without an end of line.
-/// Thread safety: none.
-class RunNotes {
+/// Rows come one by one unless they are to be sorted. How the parts look is for its subclasses; all
+/// lines are plain text without an end of line. Thread safety: none.
+class NotedTable : public Reporter {
  public:
+  NotedTable(std::ostream& out, TableStyle style) : out_(out), style_(std::move(style)) {}
+  void begin(const Environment& environment, const std::vector<Case>& cases) final;
+  void record(const Record& record) final;
+  void end(const RunSummary& summary) final;
+
+ protected:
   /// "collbench 0.1.0  allreduce  algo=ring  ...", the host, and a warning if workers outnumber its
-  /// cores. Requires a case.
-  static std::vector<std::string> heading(const Environment& environment,
-                                          const std::vector<Case>& cases);
-
-  /// What auto chose for this record and why; empty if it was said before.
-  std::string choice(const Record& record);
-  /// Counts a row and keeps its warnings.
-  void count(const Row& row);
-
-  /// What disturbed rows, "1 KiB ring on shm: foreign load", at most a few and how many more.
-  std::vector<std::string> warnings() const;
+  /// cores; no lines if the style is quiet.
+  virtual void print_heading(const std::vector<std::string>& lines) = 0;
+  /// `choice`: what auto chose for this row and why; empty if it was said before.
+  virtual void print_row(const Row& row, const std::string& choice) = 0;
+  /// What disturbed rows, "1 KiB ring on shm: foreign load", at most a few and how many more;
   /// "9 cases, 1.9 s, all results correct. best busbw 4.61 GB/s at ...", then what ended it early.
-  std::vector<std::string> closing(const RunSummary& summary) const;
+  virtual void print_closing(const std::vector<std::string>& warnings,
+                             const std::vector<std::string>& lines, bool wrong) = 0;
+
+  std::ostream& out_;
+  TableStyle style_;
+  std::vector<Column> columns_;
 
  private:
+  void show(const Record& record);
+  std::string choice(const Record& record);
+  void count(const Row& row);
+  std::vector<std::string> closing(const RunSummary& summary) const;
   std::string verdict(const RunSummary& summary) const;
 
+  std::vector<Record> records_;  // kept only to be sorted
   std::set<std::string> choices_;
   std::vector<std::string> warnings_;
   std::size_t warning_count_ = 0;

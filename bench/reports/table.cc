@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "bench/reports/columns.h"
-#include "bench/reports/formats.h"
 #include "bench/reports/notes.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
@@ -21,15 +19,13 @@ std::string trimmed(std::string line) {
   return line;
 }
 
-class TableReporter final : public Reporter {
+class TableReporter final : public NotedTable {
  public:
-  TableReporter(std::ostream& out, TableStyle style) : out_(out), style_(std::move(style)) {}
+  using NotedTable::NotedTable;
 
-  void begin(const Environment& environment, const std::vector<Case>& cases) override {
-    columns_ = table_columns(style_.columns, cases, style_.unicode);
-    if (!style_.quiet) {
-      for (const std::string& line : RunNotes::heading(environment, cases)) print_note(line);
-    }
+ private:
+  void print_heading(const std::vector<std::string>& lines) override {
+    for (const std::string& line : lines) print_note(line);
     std::string names = "#";
     std::string units = "#";
     for (const Column& column : columns_) {
@@ -39,28 +35,25 @@ class TableReporter final : public Reporter {
     out_ << trimmed(names) << '\n' << trimmed(units) << '\n' << std::flush;
   }
 
-  void record(const Record& record) override {
-    if (style_.sort.empty()) {
-      print(record);
-    } else {
-      records_.push_back(record);
-    }
+  void print_row(const Row& row, const std::string& choice) override {
+    if (!style_.quiet && !choice.empty()) print_note(choice);
+    std::string line = " ";
+    for (const Column& column : columns_) line += cell(column, cell_text(column, row));
+    if (!row.record.skipped.empty()) line += "  skipped: " + row.record.skipped;
+    if (!row.record.measurement.warnings.empty()) line += " !";
+    line = trimmed(std::move(line));
+    out_ << (is_right(row.record) ? line : painted(line, red)) << '\n' << std::flush;
   }
 
-  void end(const RunSummary& summary) override {
-    sort_records(records_, style_.sort);
-    for (const Record& record : records_) print(record);
-    if (style_.quiet) return;
-    for (const std::string& warning : notes_.warnings()) print_note("! " + warning);
-    bool wrong = summary.wrong > 0;
-    for (const std::string& line : notes_.closing(summary)) {
+  void print_closing(const std::vector<std::string>& warnings,
+                     const std::vector<std::string>& lines, bool wrong) override {
+    for (const std::string& warning : warnings) print_note("! " + warning);
+    for (const std::string& line : lines) {
       print_note(wrong ? painted(line, red) : line);
       wrong = false;
     }
-    out_ << std::flush;
   }
 
- private:
   void print_note(const std::string& text) { out_ << "# " << text << '\n'; }
 
   std::string painted(const std::string& text, std::string_view colour) const {
@@ -71,25 +64,6 @@ class TableReporter final : public Reporter {
     const std::string gap = &column == &columns_.front() ? "" : "  ";
     return gap + (column.left() ? align_left(text, column.width) : align_right(text, column.width));
   }
-
-  void print(const Record& record) {
-    const std::string choice = notes_.choice(record);
-    if (!style_.quiet && !choice.empty()) print_note(choice);
-    const Row row{record, figures(record)};
-    notes_.count(row);
-    std::string line = " ";
-    for (const Column& column : columns_) line += cell(column, cell_text(column, row));
-    if (!record.skipped.empty()) line += "  skipped: " + record.skipped;
-    if (!record.measurement.warnings.empty()) line += " !";
-    line = trimmed(std::move(line));
-    out_ << (is_right(record) ? line : painted(line, red)) << '\n' << std::flush;
-  }
-
-  std::ostream& out_;
-  TableStyle style_;
-  std::vector<Column> columns_;
-  std::vector<Record> records_;  // kept only to be sorted
-  RunNotes notes_;
 };
 
 }  // namespace

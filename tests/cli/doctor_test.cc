@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/doctor_gpus.h"
 namespace collbench {
 namespace {
 
