@@ -153,7 +153,8 @@ int calibrate(const Settings& settings) {
           local ? "calibrate: --local measures this host; it takes no FILE"
                 : "calibrate: name files of measurements, or --local");
   const std::vector<MeasuredTable> tables =
-      local ? std::vector{measure_here(settings.text("backend"))}
+      local ? std::vector{measure_here(settings.given("backend") ? settings.text("backend")
+                                                                 : usual_backend().name)}
             : read_measured_files(settings.words("FILE"));
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
