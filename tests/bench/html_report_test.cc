@@ -10,7 +10,6 @@
 #include "tests/bench/report_records.h"
 #include "tests/bench/report_verdicts.h"
 
-
 namespace collbench {
 namespace {
 
