@@ -3,7 +3,6 @@
 
 #include <iostream>
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -49,11 +48,10 @@ void print_points(const std::string& policy, const std::vector<RegretPoint>& poi
 int regret(const Settings& settings) {
   const std::vector<MeasuredTime> rows = all_rows(read_measured_files(settings.words("FILE")));
   std::set<std::string> reasons;
-  std::istringstream names(settings.text("policy"));
   constexpr std::size_t width = 30;
   std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
                            "mean", "p95", "worst", "no answer");
-  for (std::string name; std::getline(names, name, ',');) {
+  for (const std::string& name : settings.list("policy")) {
     const std::vector<RegretPoint> points = regret_of(name, rows, settings.flag("held-out"));
     require(!points.empty(), "no point was measured with at least two algorithms to compare");
     print_summary(name, summarize_regret(points), width);

@@ -109,32 +109,16 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   return plan;
 }
 
-/// One of the workers that the user starts: joins the others, measures with them; rank 0 reports.
-int measure_remotely(const LaunchedWorker& worker, const Settings& settings, RunPlan plan,
-                     Environment environment, ProgressLine& progress) {
-  const std::vector<BandwidthGate> gates = gates_of(settings);
-  const Outputs outputs = outputs_of(settings, record_format_names());
+/// What one of the workers that the user starts joins.
+JoinSpec job_of(const LaunchedWorker& worker, const Settings& settings, const RunPlan& plan) {
   JoinSpec job = join_spec_of(worker, settings);
   job.backend = plan.cases.front().backend;
   job.pin = plan.sampling.pin;
   job.cpus = plan.sampling.cpus;
-  const bool reports = job.rank == 0;
-  watch_interrupts();
-  const std::shared_ptr<JoinedTeam> team = join(job, plan, environment);
-  std::optional<ReporterSet> reporters;
-  if (reports) reporters.emplace(outputs, plan.sampling);
-  const RunResult result =
-      run_cases(plan, environment, reports ? reporters->pointers() : std::vector<Reporter*>());
-  progress.clear();
-  if (reports) reporters->close();
-  if (!reports && !result.error && !settings.flag("quiet")) {
-    std::cerr << fmt::format(
-        "{}{} cases measured as worker {} of {} (by {}); rank 0 has the figures\n", speaker(),
-        result.summary.measured, job.rank, job.ranks(), job.source);
-  }
-  return exit_code_of(result, reports ? gates : std::vector<BandwidthGate>());
+  return job;
 }
 
+/// Alone or with the other workers of a job, of which rank 0 reports.
 int measure(const std::optional<LaunchedWorker>& worker, const Settings& settings,
             std::vector<Case> cases) {
   ProgressLine progress(use_progress(settings.text("progress")));
@@ -146,16 +130,27 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
     return find_backend(point.backend).on_gpus;
   });
   if (on_gpus) add_gpus(environment);
-  if (worker) {
-    return measure_remotely(*worker, settings, std::move(plan), std::move(environment), progress);
-  }
   const std::vector<BandwidthGate> gates = gates_of(settings);
-  ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
+  const Outputs outputs = outputs_of(settings, record_format_names());
+  const JoinSpec job = worker ? job_of(*worker, settings, plan) : JoinSpec();
   watch_interrupts();
-  const RunResult result = run_cases(plan, environment, reporters.pointers());
+  if (worker) join(job, plan, environment);
+  const bool reports = !worker || job.rank == 0;
+  std::optional<ReporterSet> reporters;
+  if (reports) reporters.emplace(outputs, plan.sampling);
+  const RunResult result =
+      run_cases(plan, environment, reports ? reporters->pointers() : std::vector<Reporter*>());
   progress.clear();
-  reporters.close();
-  return exit_code_of(result, gates);
+  if (reports) {
+    reporters->close();
+    return exit_code_of(result, gates);
+  }
+  if (!result.error && !settings.flag("quiet")) {
+    std::cerr << fmt::format(
+        "{}{} cases measured as worker {} of {} (by {}); rank 0 has the figures\n", speaker(),
+        result.summary.measured, job.rank, job.ranks(), job.source);
+  }
+  return exit_code_of(result, {});
 }
 
 // Workers inherit it; they load the library themselves.

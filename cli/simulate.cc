@@ -1,4 +1,5 @@
 // `collbench simulate`: the same cases as `run`, on a network from a file or a name.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -47,16 +48,22 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
   return plan;
 }
 
+constexpr const char* detail_options[] = {"trace", "links", "ranks"};
+
+bool wants_details(const Settings& settings) {
+  return std::ranges::any_of(detail_options,
+                             [&](const char* name) { return settings.given(name); });
+}
+
 /// Files about one case alone: trace, links, ranks.
 void write_details(const Settings& settings, const std::vector<Record>& records,
                    CaseBinder& binder) {
-  const auto wanted = [&](const char* name) { return !settings.text(name).empty(); };
-  if (!wanted("trace") && !wanted("links") && !wanted("ranks")) return;
+  if (!wants_details(settings)) return;
   Case point = records.front().point;
   point.algorithm = records.front().algorithm_chosen;
-  const Played played = play_case(point, binder, wanted("trace") ? most_traced_transfers : 0);
+  const Played played =
+      play_case(point, binder, settings.given("trace") ? most_traced_transfers : 0);
   const auto write = [&](const char* name, const auto& writer) {
-    if (!wanted(name)) return;
     write_output(settings.text(name),
                  [&](std::ostream& out) { writer(out, played.scenario, played.outcome); });
   };
@@ -66,7 +73,7 @@ void write_details(const Settings& settings, const std::vector<Record>& records,
 }
 
 void check_details(const Settings& settings, const std::vector<Case>& cases) {
-  for (const char* name : {"trace", "links", "ranks"}) {
+  for (const char* name : detail_options) {
     require(settings.text(name).empty() || cases.size() == 1,
             fmt::format("{} shows one case; these are {} (choose with -b, --algo, --filter)",
                         settings.label(name), cases.size()));
@@ -85,11 +92,8 @@ int exit_code_of(const RunResult& result) {
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   check_details(settings, cases);
   ProgressLine progress(use_progress(settings.text("progress")));
-  bool shows_messages = settings.flag("check");
-  for (const char* name : {"trace", "links", "ranks"}) {
-    shows_messages = shows_messages || !settings.text(name).empty();
-  }
-  const auto binder = std::make_shared<CaseBinder>(shows_messages);
+  const auto binder =
+      std::make_shared<CaseBinder>(settings.flag("check") || wants_details(settings));
   const RunPlan plan = plan_of(std::move(cases), binder, progress);
   Environment environment = run_environment(settings);
   ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);

@@ -149,6 +149,7 @@ std::size_t widest_cell(const Column& column, const std::vector<Case>& cases) {
 std::string own_text(const Column& column, const Row& row) {
   if (column.text != nullptr) return column.text(row);
   if (column.words != nullptr) return column.words(row.record.point);
+  assert(column.value != nullptr);
   return significant(column.value(row));
 }
 

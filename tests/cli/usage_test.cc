@@ -83,8 +83,21 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"--algo", "torus:dims=3x3", "-W", "8"}, "8");
   expect_usage_error({"--filter", "bytes>=1M", "-e", "1K"}, "--filter leaves no case");
   expect_usage_error({"--json", "-", "--csv", "-"}, "standard output already carries");
+  expect_usage_error({"--format", "table", "--csv", "-"}, "standard output already carries");
+  expect_usage_error({"--color", "sometimes"}, "--color: unknown 'sometimes'. Known are auto");
+  expect_usage_error({"ab", "--base", "a", "--head", "b", "--rounds", "0"}, "--rounds");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
+}
+
+TEST_F(UsageTest, DefaultsStandInBracketsAndAreTheValuesUsed) {
+  EXPECT_THAT(run({"help", "ab"}).out, HasSubstr("fresh processes [10]"));
+  EXPECT_THAT(run({"help", "topo", "convert"}).out, HasSubstr("- is standard output [-]"));
+  EXPECT_THAT(run({"algos", "verify", "ring"}).out, HasSubstr("proven for 64 worker counts"));
+}
+
+TEST_F(UsageTest, TheListOfAlgorithmsNamesAllBlackBoxes) {
+  EXPECT_THAT(run({"algos", "list"}).out, HasSubstr("gloo, mpi, nccl"));
 }
 
 TEST_F(UsageTest, WhatIsNotHereIsNotAUsageError) {
