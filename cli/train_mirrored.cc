@@ -143,8 +143,8 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
     require(!plan.central && !plan.mean_before_sum && cores.empty(),
             fmt::format("{}: only the mirrored strategies run in processes, without --devices",
                         settings.label("backend")));
-    std::optional<TrainingWorkers> workers = launched_workers(settings);
-    return train_joined(settings, workers ? std::move(*workers) : isolated_workers(settings));
+    std::optional<TrainingWorkers> launched = launched_workers(settings);
+    return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
   }
   per_replica_batch(plan.global_batch, workers);
   TrainSession session(settings, plan, true);
