@@ -16,8 +16,8 @@
 
 #include "heuristics/policies/choose.h"
 #include "transports/communicator.h"
-#include "transports/remote_calls.h"
 #include "transports/memory.h"
+#include "transports/remote_calls.h"
 #include "transports/world/rank_context.h"
 #include "transports/world/world_spec.h"
 
