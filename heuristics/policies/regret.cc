@@ -1,6 +1,7 @@
 #include "heuristics/policies/regret.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
