@@ -16,10 +16,10 @@
 #include "algorithms/registry.h"
 #include "bench/micro/handwritten.h"
 #include "core/quantile.h"
+#include "transports/memory.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
 #include "transports/world/core_order.h"
-#include "transports/world/memory.h"
 
 namespace collbench {
 namespace {

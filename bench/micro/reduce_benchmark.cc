@@ -14,7 +14,7 @@
 #include <benchmark/benchmark.h>
 
 #include "transports/kernels/kernels.h"
-#include "transports/world/memory.h"
+#include "transports/memory.h"
 
 namespace collbench {
 namespace {
