@@ -60,10 +60,12 @@ std::string TrainSession::file_to_resume() const {
   if (files.empty()) return "";
   const std::string& latest = files.back();
   std::string file = read_checkpoint(latest);
-  const std::string damage = damage_of(file);
-  require(damage.empty(),
-          fmt::format("{} is damaged: {}. {}", latest, damage, advice_without(files)));
-  decode_checkpoint(file, plan_, latest);  // refused here with the name of the file
+  try {
+    decode_checkpoint(file, plan_, latest);  // refused here with the name of the file
+  } catch (const InvalidArgument& error) {
+    if (damage_of(file).empty()) throw;
+    throw InvalidArgument(fmt::format("{}. {}", error.what(), advice_without(files)));
+  }
   return file;
 }
 

@@ -249,7 +249,7 @@ TEST_F(MembershipTest, ADifferenceIsNamedOnEveryRank) {
   };
   for (const Difference& difference :
        {Difference{{"-d", "f64"}, "rank 2 has data type f64 where rank 0 has f32"},
-        Difference{{"--algo", "tree"}, "rank 2 has algorithm tree where rank 0 has ring"},
+        Difference{{"--algo", "tree"}, "rank 2 has algorithms tree where rank 0 has ring"},
         Difference{{"--seed", "7"}, "rank 2 has seed 7 where rank 0 has 1"}}) {
     std::vector<std::future<Outcome>> ranks;
     for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 3)));

@@ -124,7 +124,7 @@ TEST_F(RemoteTest, ADifferenceIsNamedOnEveryRank) {
   };
   for (const Difference& difference :
        {Difference{{"-d", "f64"}, "rank 2 has data type f64 where rank 0 has f32"},
-        Difference{{"--algo", "tree"}, "rank 2 has algorithm tree where rank 0 has ring, direct"},
+        Difference{{"--algo", "tree"}, "rank 2 has algorithms tree where rank 0 has ring, direct"},
         Difference{{"-n", "20"}, "rank 2 has iterations 20 where rank 0 has 10"}}) {
     const Arguments hosts = free_addresses(3);
     std::vector<std::future<Outcome>> ranks;
