@@ -37,8 +37,8 @@ enum class RankKind : std::uint8_t { threads, processes, launched };
 struct Backend {
   std::string name;
   std::string summary;
-  std::string absence;      // what a build without its library says
-  std::string unavailable;  // why it cannot be used here; empty if it can
+  std::string absence = {};      // what a build without its library says
+  std::string unavailable = {};  // why it cannot be used here; empty if it can
   /// The same where finding out costs something, as starting a GPU does; asked only when needed.
   std::string (*find_unavailable)() = nullptr;
   /// What `auto` goes by.
@@ -49,8 +49,8 @@ struct Backend {
   /// Whether threads will not do for a spec.
   bool (*needs_processes)(const WorldSpec&) = nullptr;
   /// What its ranks are, for readers of a table; also where they are isolated.
-  std::string ranks_in_words;
-  std::string isolated_ranks_in_words;
+  std::string ranks_in_words = {};
+  std::string isolated_ranks_in_words = {};
   /// Called by every rank at once. Throws as Communicator does, and InvalidArgument.
   std::unique_ptr<Communicator> (*make_communicator)(const WorldSpec&, RankContext&) = nullptr;
 
@@ -71,15 +71,15 @@ struct Backend {
   bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
-  MemoryCopies copies;  // to and from that memory
+  MemoryCopies copies = {};  // to and from that memory
   bool on_gpus = false;
   /// Whether it may be told which devices to use (WorldSpec::devices).
   bool takes_devices = false;
   /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
   /// none.
-  std::string transport_option;
+  std::string transport_option = {};
   /// The transport that goes without saying in tables; others are told there. Empty: none is.
-  std::string usual_transport;
+  std::string usual_transport = {};
   /// Whether its ranks may be started by anyone on any machine (join_remote), also to talk about
   /// other things than all-reduces (call_network).
   bool spans_machines = false;
