@@ -33,10 +33,12 @@ bool is_replaceable(const std::string& path) {
 
 constexpr std::string_view unfinished_mark = ".unfinished.";
 
+// Hidden, so that what lists the folder for results does not find it.
 std::string unfinished_name(const std::string& path) {
   static std::atomic<int> count{0};
-  return path + std::string(unfinished_mark) + std::to_string(getpid()) + "." +
-         std::to_string(count++);
+  const std::size_t name = path.rfind('/') + 1;  // 0 if there is no folder
+  return path.substr(0, name) + "." + path.substr(name) + std::string(unfinished_mark) +
+         std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
 // So that the new name outlives a loss of power. Some file systems cannot; the name then comes

@@ -255,7 +255,9 @@ void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
   // What a process left that was killed while it wrote.
   for (const auto& entry : fs::directory_iterator(path_, failed)) {
     const std::string other = entry.path().filename().string();
-    if (other.starts_with(prefix) && is_unfinished_output(other)) fs::remove(entry.path(), failed);
+    if (other.starts_with(fmt::format(".{}", prefix)) && is_unfinished_output(other)) {
+      fs::remove(entry.path(), failed);
+    }
   }
 }
 

@@ -56,6 +56,11 @@ TEST_F(OutputFileTest, OfAWriterThatFailsLeavesTheOldOne) {
     OutputFile file(path_);
     file.stream() << std::string(1'000'000, 'x') << std::flush;
     EXPECT_EQ(content_of(path_), "old");
+    EXPECT_EQ(files(), 2);
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      EXPECT_TRUE(name == "result" || (name.starts_with(".result") && is_unfinished_output(name)));
+    }
   }
   EXPECT_EQ(content_of(path_), "old");
   EXPECT_EQ(files(), 1);
