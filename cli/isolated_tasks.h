@@ -36,7 +36,7 @@ std::optional<TrainingWorkers> launched_workers(const Settings& settings);
 TrainingWorkers isolated_workers(const Settings& settings);
 
 /// Joins the workers, runs `work` as one of them, and returns what it does once those that were
-/// started here have ended. `source` is who started this one.
+/// started here have ended. `source` names what started this one.
 int join_workers(const Settings& settings, TrainingWorkers workers,
                  const std::function<int(JoinedWorld& world, const std::string& source)>& work);
 

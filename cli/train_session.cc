@@ -12,6 +12,15 @@
 namespace collbench {
 namespace {
 
+// The last of `files` is damaged.
+std::string advice_without(const std::vector<std::string>& files) {
+  const auto whole = std::find_if(files.rbegin() + 1, files.rend(), [](const std::string& path) {
+    return damage_of(read_checkpoint(path)).empty();
+  });
+  if (whole == files.rend()) return "No older one is whole: another --checkpoint begins anew";
+  return fmt::format("Remove it to go on from {}, which is whole", *whole);
+}
+
 /// "[=====>    ]": TensorFlow's bar.
 std::string bar(std::int64_t done, std::int64_t all) {
   constexpr std::int64_t width = 20;
@@ -43,15 +52,6 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
   if (settings.given("tensorboard")) {
     events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
   }
-}
-
-// The last of `files` is damaged.
-static std::string advice_without(const std::vector<std::string>& files) {
-  const auto whole = std::find_if(files.rbegin() + 1, files.rend(), [](const std::string& path) {
-    return damage_of(read_checkpoint(path)).empty();
-  });
-  if (whole == files.rend()) return "No older one is whole: another --checkpoint begins anew";
-  return fmt::format("Remove it to go on from {}, which is whole", *whole);
 }
 
 std::string TrainSession::file_to_resume() const {

@@ -33,7 +33,8 @@ class CheckpointFolder {
   /// The latest `keep` files stay.
   explicit CheckpointFolder(std::string path, int keep = 3);
 
-  /// Makes the folder if need be. Throws Unavailable naming what could not be written.
+  /// Makes the folder if need be. Throws Unavailable if it or a file cannot be
+  /// written, Error if the disk is full; both name it.
   void save(std::string_view file, std::int64_t step) const;
   /// The files by step, the latest last.
   std::vector<std::string> files() const;

@@ -36,7 +36,7 @@ struct GlooOptions {
 /// Thread safety: all of them may share it.
 std::shared_ptr<gloo::rendezvous::Store> make_gloo_memory_store();
 
-/// Joins rank `rank` of `ranks`, who all meet in one `store`, which serves no other communicator;
+/// Joins rank `rank` of `ranks`, which all meet in one `store`, which serves no other communicator;
 /// returns once every rank has joined. An operation that fails throws TransportError naming the
 /// peers whose connection broke, as far as Gloo knows them. Ranks meet once more before they let it
 /// go: a rank that leaves closes connections others may still need. Throws InvalidArgument for an

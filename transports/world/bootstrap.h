@@ -7,8 +7,8 @@
 // started wrongly, twice or not at all is told on all of them, and a rank that is lost is noticed.
 //
 // A rank's host is the one it names, else that from which its connection came. Both sides prove
-// that they know the job's token (transports/world/bootstrap_messages.h); who cannot is refused,
-// and does not end the bootstrap of the others.
+// that they know the job's token (transports/world/bootstrap_messages.h); a rank that cannot is
+// refused, and does not end the bootstrap of the others.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Connections of a bootstrap: receiving, connecting again and again, and who has come but not yet
-// said who it is.
+// Connections of a bootstrap: receiving, connecting again and again, and ranks that have come but
+// not yet said who it is.
 #pragma once
 
 #include <chrono>
