@@ -95,36 +95,38 @@ void print_machine(const FittedMachine& machine) {
 
 void print_models(const Calibration& calibration) {
   std::cout << fmt::format("\n{:<44} {:>6} {:>6}  {}\n", "method", "scales", "points", "sizes");
-  for (const MethodModel& model : calibration.models()) {
+  for (const MeasuredMethod& measured : calibration.measured()) {
     std::set<Scale> scales;
-    Bytes least = model.points().front().bytes;
+    Bytes least = measured.points.front().bytes;
     Bytes most = least;
-    for (const MeasuredTime& row : model.points()) {
+    for (const MeasuredTime& row : measured.points) {
       scales.insert(row.scale);
       least = std::min(least, row.bytes);
       most = std::max(most, row.bytes);
     }
-    std::cout << fmt::format("{:<44} {:>6} {:>6}  {} to {}\n", to_string(model.method()),
-                             scales.size(), model.points().size(), to_string(least),
+    std::cout << fmt::format("{:<44} {:>6} {:>6}  {} to {}\n", to_string(measured.method),
+                             scales.size(), measured.points.size(), to_string(least),
                              to_string(most));
   }
 }
 
 /// Share of the network's (or node's) rate that a size reaches at the largest scale.
 void print_efficiency(const Calibration& calibration, const FittedMachine& machine) {
-  const auto& models = calibration.models();
-  const MethodModel& model = *std::max_element(
-      models.begin(), models.end(),
-      [](const auto& a, const auto& b) { return a.points().size() < b.points().size(); });
-  const Scale scale = model.points().back().scale;
+  const std::vector<MeasuredMethod> methods = calibration.measured();
+  const MeasuredMethod& fullest = *std::max_element(
+      methods.begin(), methods.end(),
+      [](const auto& a, const auto& b) { return a.points.size() < b.points.size(); });
+  const Scale scale = fullest.points.back().scale;
   const double rate = scale.nodes > 1 ? machine.network_rate.value : machine.node_rate.value;
   if (rate <= 0) return;
   std::cout << fmt::format("\nreached share of the {} rate by '{}' on {}\n ",
-                           scale.nodes > 1 ? "network" : "node", to_string(model.method()),
+                           scale.nodes > 1 ? "network" : "node", to_string(fullest.method),
                            to_string(scale));
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 16) {
-    const double time = model.estimate(scale, Bytes{bytes}).time.count();
-    const double busbw = 2.0 * (scale.ranks - 1) / scale.ranks * static_cast<double>(bytes) / time;
+    const auto estimate = calibration.estimate(fullest.method, scale, Bytes{bytes});
+    if (!estimate) continue;
+    const double busbw =
+        2.0 * (scale.ranks - 1) / scale.ranks * static_cast<double>(bytes) / estimate->time.count();
     std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}), 100 * busbw / rate);
   }
   std::cout << '\n';

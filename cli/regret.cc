@@ -8,6 +8,7 @@
 
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
 
@@ -19,7 +20,9 @@ constexpr OptionRow regret_rows[] = {
      "tables of several algorithms, or folders of them, as for calibrate", Presence::required},
     {options_group, "policy", "p", "NAMES", "default,oracle,measured,model",
      "comma-separated: default (the library's own choice), oracle, measured, "
-     "model (fitted to the tables), and those of select"},
+     "largest-scale (the best of the largest scale known), model (fitted to the tables), and "
+     "those of select"},
+    {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",
      "the policy does not know the measurements of the size that it is asked for"},
     {options_group, "regions", "", "", "", "also by size and number of ranks"},
@@ -45,14 +48,26 @@ void print_points(const std::string& policy, const std::vector<RegretPoint>& poi
   }
 }
 
+std::string knowledge_line(const RegretKnowledge& knowledge, std::size_t judged) {
+  if (knowledge.size_held_out) return "# held out: policies do not know the size asked for";
+  if (!knowledge.fitted_to) return "# in sample: policies know the measurements they are judged by";
+  return sample_line(static_cast<int>(knowledge.fitted_to->size()), 0, judged);
+}
+
 int regret(const Settings& settings) {
   const std::vector<MeasuredTime> rows = all_rows(read_measured_files(settings.words("FILE")));
+  RegretKnowledge knowledge;
+  knowledge.size_held_out = settings.flag("held-out");
+  require(!knowledge.size_held_out || !settings.given("fit"),
+          "regret: --held-out leaves sizes of FILE out, --fit all of it; give one of them");
+  if (settings.given("fit")) knowledge.fitted_to = rows_to_fit(settings.text("fit"), rows);
+  std::cout << knowledge_line(knowledge, rows.size()) << '\n';
   std::set<std::string> reasons;
   constexpr std::size_t width = 30;
   std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
                            "mean", "p95", "worst", "no answer");
   for (const std::string& name : settings.list("policy")) {
-    const std::vector<RegretPoint> points = regret_of(name, rows, settings.flag("held-out"));
+    const std::vector<RegretPoint> points = regret_of(name, rows, knowledge);
     require(!points.empty(), "no point was measured with at least two algorithms to compare");
     print_summary(name, summarize_regret(points), width);
     if (settings.flag("regions")) {

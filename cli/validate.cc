@@ -7,6 +7,7 @@
 
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
 #include "heuristics/calibration/calibration.h"
@@ -22,6 +23,7 @@ constexpr OptionRow validate_rows[] = {
      Presence::required},
     {options_group, "machine", "m", "NAME", "",
      "what to predict with: a file of calibrate, or any machine as for --topo"},
+    {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",
      "instead of a machine: predict every scale from a fit to all others"},
     {options_group, "single-nodes", "", "", "",
@@ -90,15 +92,17 @@ std::string short_name(const std::string& path) { return path.substr(path.find_l
 
 int validate(const Settings& settings) {
   const bool held_out = settings.flag("held-out");
-  require(held_out != settings.given("machine"),
-          held_out
-              ? "validate: --held-out predicts each scale from the others; it takes no --machine"
-              : "validate: name a machine to predict with (--machine), or --held-out");
+  const int ways =
+      (held_out ? 1 : 0) + (settings.given("machine") ? 1 : 0) + (settings.given("fit") ? 1 : 0);
+  require(ways == 1,
+          "validate: name one to predict with: a machine (--machine), tables to fit to "
+          "(--fit), or --held-out, which predicts each scale from the others");
   const Bytes least = settings.size("from");
   std::vector<MeasuredTable> tables = read_measured_files(settings.words("FILE"));
   std::vector<std::string> notes;
   std::vector<HeldOut> all;
   HeldOutGroups groups;
+  std::string sample;
   const auto add = [&](const std::string& name, HeldOut point) {
     if (point.measured.bytes < least) return;
     groups[name].push_back(point);
@@ -112,7 +116,16 @@ int validate(const Settings& settings) {
       add(name, std::move(point));
     }
   } else {
-    const Predictor predictor(settings.text("machine"));
+    const std::vector<MeasuredTime> judged = all_rows(tables);
+    const Predictor predictor =
+        settings.given("fit") ? Predictor(Calibration(rows_to_fit(settings.text("fit"), judged)))
+                              : Predictor(settings.text("machine"));
+    if (const Calibration* calibration = predictor.calibration()) {
+      const std::vector<MeasuredTime> fitted = calibration->points();
+      sample = sample_line(static_cast<int>(fitted.size()), shared_points(fitted, judged),
+                           judged.size());
+      for (const std::string& note : calibration->notes()) notes.push_back(note);
+    }
     for (const MeasuredTable& table : tables) {
       for (HeldOut& point : predictor.predict_all(table.times, notes)) {
         const std::string suffix = tables.size() > 1 && table.times.size() < 200
@@ -130,7 +143,12 @@ int validate(const Settings& settings) {
     return exit_ok;
   }
   if (settings.flag("points")) print_points(all);
+  if (!sample.empty()) std::cout << sample << '\n';
   print_groups(groups, all);
+  if (held_out || !sample.empty()) {
+    std::cout << fmt::format("# the 80 % intervals hold {} of the points\n",
+                             percent(summarize_held_out(all).within));
+  }
   return exit_ok;
 }
 

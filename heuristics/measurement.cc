@@ -1,12 +1,59 @@
 #include "heuristics/measurement.h"
 
+#include <map>
+#include <tuple>
+#include <utility>
+
 #include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/quantile.h"
 
 namespace collbench {
 
 MethodKey method_of(const MeasuredTime& time) {
   return {time.system, time.library, time.algorithm, time.protocol,
           time.type,   time.op,      time.in_place};
+}
+
+std::vector<MeasuredTime> medians_of(std::span<const MeasuredTime> rows) {
+  std::map<std::tuple<MethodKey, Scale, Bytes>, std::vector<const MeasuredTime*>> groups;
+  for (const MeasuredTime& row : rows) {
+    groups[{method_of(row), row.scale, row.bytes}].push_back(&row);
+  }
+  std::vector<MeasuredTime> medians;
+  for (const auto& [key, group] : groups) {
+    std::vector<double> times;
+    for (const MeasuredTime* row : group) times.push_back(row->time.count());
+    medians.push_back(*group.front());
+    medians.back().time = Seconds{quantile(std::move(times), 0.5)};
+  }
+  return medians;
+}
+
+std::string to_string(const GridShape& shape) {
+  std::string text;
+  for (const int length : shape) {
+    if (length > 0) text += fmt::format("{}{}", text.empty() ? "" : "x", length);
+  }
+  return text;
+}
+
+GridShape parse_grid_shape(std::string_view text) {
+  GridShape shape{};
+  if (text.find('x') == text.npos) return shape;
+  const std::string whole(text);
+  for (std::size_t axis = 0;; ++axis) {
+    require(axis < shape.size(), fmt::format("'{}' has more than {} axes", whole, shape.size()));
+    const std::size_t x = text.find('x');
+    const std::string length(text.substr(0, x));
+    require(!length.empty() && length.find_first_not_of("0123456789") == length.npos &&
+                length.size() < 8 && std::stoi(length) >= 1,
+            fmt::format("'{}' is no shape: axes are numbers like 4x4x4", whole));
+    shape[axis] = std::stoi(length);
+    if (x == text.npos) return shape;
+    text.remove_prefix(x + 1);
+  }
 }
 
 std::string full_name(const std::string& algorithm, const std::string& protocol) {
@@ -35,7 +82,9 @@ std::string to_string(const Scale& scale) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
   if (scale.nodes == 0) return counted(scale.ranks, "rank");
-  return counted(scale.ranks, "rank") + " on " + counted(scale.nodes, "node");
+  const std::string shape = to_string(scale.shape);
+  return counted(scale.ranks, "rank") + " on " +
+         (shape.empty() ? counted(scale.nodes, "node") : shape + " nodes");
 }
 
 }  // namespace collbench

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/data_type.h"
@@ -16,10 +18,14 @@
 
 namespace collbench {
 
+/// Axes of a torus or mesh, the unused ones 0.
+using GridShape = std::array<int, 6>;
+
 /// How many ranks and where: `ranks` of them spread evenly over `nodes`.
 struct Scale {
   int ranks = 0;
-  int nodes = 0;  // 0: not known
+  int nodes = 0;      // 0: not known
+  GridShape shape{};  // of the nodes; zeros: the source does not say
   /// 0 if the nodes are not known.
   int ranks_per_node() const { return nodes > 0 ? ranks / nodes : 0; }
   auto operator<=>(const Scale&) const = default;
@@ -40,6 +46,7 @@ struct MeasuredTime {
   Seconds high{0};
   int samples = 0;    // 0: not known
   bool mean = false;  // `time` is a mean
+  std::string batch;  // the run or job that it was measured in; empty: not known
   std::string note;   // wrong_result, why the row is doubtful; empty: nothing to say
   bool is_wrong() const { return note == wrong_result; }
 
@@ -85,11 +92,18 @@ struct MethodKey {
   auto operator<=>(const MethodKey&) const = default;
 };
 MethodKey method_of(const MeasuredTime& time);
+/// One row for each method, scale and size, in that order: the first of them, with their median.
+std::vector<MeasuredTime> medians_of(std::span<const MeasuredTime> rows);
+/// "4x4x4" for {4, 4, 4}; empty for none.
+std::string to_string(const GridShape& shape);
+/// Of "4x4x4"; none for a plain number. Throws InvalidArgument for what is no shape of at most six
+/// axes from 1 to 2^20.
+GridShape parse_grid_shape(std::string_view text);
 /// "ring/LL", or "ring" without a protocol.
 std::string full_name(const std::string& algorithm, const std::string& protocol);
 /// "abci-v100 nccl auto".
 std::string to_string(const MethodKey& key);
-/// "16 ranks on 4 nodes".
+/// "16 ranks on 4 nodes", "64 ranks on 4x4x4 nodes".
 std::string to_string(const Scale& scale);
 
 }  // namespace collbench

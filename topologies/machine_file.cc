@@ -130,7 +130,9 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
   Structure structure = read_structure(root.table("structure"), classes, fabric, size);
   Costs costs = read_all_costs(root, structure.node_costs);
-  root.tables("calibration");  // measured points: heuristics/calibration/fitted_machine.h
+  // Of a calibration: its constants and measured points, heuristics/calibration/fitted_machine.h.
+  root.tables("fitted");
+  root.tables("calibration");
   root.finish();
   if (structure.node_costs) fabric.reset();  // it joined the nodes of this cluster
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),

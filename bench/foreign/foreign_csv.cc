@@ -44,6 +44,7 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"in_place_time", {"ip_time_us"}},
       {"low", {"p10_us", "p25_us", "min_us"}},
       {"high", {"p90_us", "p75_us", "max_us"}},
+      {"batch", {"timestamp", "batch", "job"}},
       {"samples", {"n", "n_iter", "iterations", "samples"}},
       {"ranks", {"ranks", "gpus", "workers", "world_size"}},
       {"nodes", {"nodes", "n_nodes"}},
@@ -72,6 +73,14 @@ int product(const std::string& text, const std::string& what, const std::string&
     require(all <= 1 << 30, fmt::format("{}: {} is '{}', which is too many", place, what, text));
     if (x == rest.npos) return static_cast<int>(all);
     rest.remove_prefix(x + 1);
+  }
+}
+
+GridShape shape_of(const std::string& text, const std::string& place) {
+  try {
+    return parse_grid_shape(text);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
   }
 }
 
@@ -150,7 +159,7 @@ class CsvReader {
       const std::string text = cell(cells, what);
       return text.empty() ? 0 : product(text, what, place_);
     };
-    row.scale = {count("ranks"), count("nodes")};
+    row.scale = {count("ranks"), count("nodes"), shape_of(cell(cells, "nodes"), place_)};
     const int each = count("per_node");
     if (row.scale.ranks == 0) row.scale.ranks = row.scale.nodes * each;
     require(each == 0 || row.scale.nodes == 0 || row.scale.ranks == row.scale.nodes * each,
@@ -163,6 +172,7 @@ class CsvReader {
     row.library = cell(cells, "library");
     row.algorithm = cell(cells, "algorithm");
     row.protocol = cell(cells, "protocol");
+    row.batch = cell(cells, "batch");
     if (row.algorithm.empty()) row.algorithm = "auto";
     const std::string type = cell(cells, "type");
     const std::string op = cell(cells, "op");

@@ -43,8 +43,8 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     return own == 0 ? hint : own;
   };
   for (MeasuredTime& time : table.times) {
-    time.scale = {stated(time.scale.ranks, hints.ranks, "ranks"),
-                  stated(time.scale.nodes, hints.nodes, "nodes")};
+    time.scale.ranks = stated(time.scale.ranks, hints.ranks, "ranks");
+    time.scale.nodes = stated(time.scale.nodes, hints.nodes, "nodes");
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
                                          "{},ranks=8,nodes=2",

@@ -10,13 +10,14 @@
 
 #include "core/error.h"
 #include "core/quantile.h"
+#include "heuristics/calibration/plausible.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t least_points = 4;
-constexpr double least_span = 16;      // of sizes, largest over smallest
-constexpr double contradiction = 1.5;  // median factor between rows of the same point
+constexpr double least_span = 16;            // of sizes, largest over smallest
+constexpr std::size_t least_named_rows = 6;  // of methods that play a known form
 
 /// Rows by a property of theirs, without those whose results are wrong.
 template <typename Key>
@@ -26,29 +27,6 @@ auto grouped(std::span<const MeasuredTime> rows, Key key) {
     if (!row.is_wrong()) groups[key(row)].push_back(row);
   }
   return groups;
-}
-
-/// Two rows of one method, scale and size should agree; if most do not, two things are mixed up.
-void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
-  std::map<std::pair<Scale, Bytes>, std::pair<Seconds, Seconds>> range;
-  for (const MeasuredTime& row : rows) {
-    auto& [least, most] =
-        range.try_emplace({row.scale, row.bytes}, row.time, row.time).first->second;
-    least = std::min(least, row.time);
-    most = std::max(most, row.time);
-  }
-  std::erase_if(range, [](const auto& entry) { return entry.second.first == entry.second.second; });
-  if (range.size() < 3) return;
-  std::multimap<double, const decltype(range)::value_type*> factors;
-  for (const auto& entry : range) factors.emplace(entry.second.second / entry.second.first, &entry);
-  if (std::next(factors.begin(), std::ssize(factors) / 2)->first <= contradiction) return;
-  const auto& [point, times] = *factors.rbegin()->second;
-  throw InvalidArgument(fmt::format(
-      "the tables of '{}' contradict each other at {} points, half of them by more than {:.2g} "
-      "times; {} with {}: {} and {}. If they are different systems, give each a name: "
-      "FILE,system=NAME",
-      to_string(method), factors.size(), contradiction, to_string(point.second),
-      to_string(point.first), to_string(times.first), to_string(times.second)));
 }
 
 /// Why a method cannot be fitted; empty if it can.
@@ -66,6 +44,25 @@ std::string lacking(const std::vector<MeasuredTime>& rows) {
                        least_span);
   }
   return {};
+}
+
+/// How many are of methods that play one known form.
+std::size_t named_rows(const std::vector<MeasuredTime>& rows) {
+  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const auto& row) {
+    const auto played = played_method(method_of(row), row.scale);
+    return played && played->form != PlayedForm::library_choice;
+  }));
+}
+
+/// Names of hosts' libraries that have no form; NCCL's are meant to have trends.
+bool is_unknown(const std::vector<MeasuredTime>& rows) {
+  const MeasuredTime& first = rows.front();
+  const bool between = std::any_of(rows.begin(), rows.end(), [](const MeasuredTime& row) {
+    return row.scale.nodes > 1 && row.scale.nodes == row.scale.ranks;
+  });
+  return between && first.library.find("ccl") == std::string::npos &&
+         !is_library_default(first.algorithm) &&
+         !played_method(method_of(first), {.ranks = 2, .nodes = 2});
 }
 
 bool matches(const std::string& asked, const std::string& own) {
@@ -88,9 +85,8 @@ void hold_out(const std::vector<MeasuredTime>& group, LeftOut is_left_out, const
     require(!rest.empty(), "no other scale is measured");
     const Calibration calibration(std::move(rest));
     for (const MeasuredTime& row : left_out) {
-      const MethodModel* model = calibration.find(method_of(row));
-      if (model == nullptr || !stands_for(model->method().algorithm, row.algorithm)) continue;
-      held.push_back({row, model->estimate(row.scale, row.bytes)});
+      const auto predicted = calibration.estimate(method_of(row), row.scale, row.bytes);
+      if (predicted) held.push_back({row, *predicted});
     }
   } catch (const InvalidArgument& e) {
     notes.push_back(fmt::format("{} is not held out: {}", what, e.what()));
@@ -111,21 +107,97 @@ ErrorSummary summarize_errors(std::vector<double> errors) {
   return summary;
 }
 
-Calibration::Calibration(std::vector<MeasuredTime> rows) {
-  std::string first_lack;
+Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored) {
+  const bool any = !rows.empty();
+  refuse_impossible(rows);
+  for (const auto& [method, own] : grouped(rows, method_of)) refuse_contradiction(method, own);
+  rows = take_structures(std::move(rows), stored);
   for (auto& [method, own] : grouped(rows, method_of)) {
-    refuse_contradiction(method, own);
     const std::string lack = lacking(own);
     if (!lack.empty()) {
       notes_.push_back(fmt::format("'{}' is left out: {}", to_string(method), lack));
       continue;
     }
+    if (is_unknown(own)) {
+      notes_.push_back(fmt::format("'{}' has a trend of its own: it is not known what it plays",
+                                   to_string(method)));
+    }
     models_.emplace_back(std::move(own));
   }
-  require(!models_.empty(),
-          rows.empty() ? "no measurements to calibrate with"
-                       : fmt::format("too few measurements: {}",
-                                     notes_.empty() ? "all have wrong results" : notes_.front()));
+  require(!models_.empty() || !structures_.empty(),
+          !any ? "no measurements to calibrate with"
+               : fmt::format("too few measurements: {}",
+                             notes_.empty() ? "all have wrong results" : notes_.front()));
+}
+
+std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime> rows,
+                                                       std::span<const StoredFit> stored) {
+  const auto structure_key = [](const MeasuredTime& row) {
+    const auto played = played_method(method_of(row), row.scale);
+    return std::pair(row.system, played ? std::optional(played->interconnect) : std::nullopt);
+  };
+  std::vector<MeasuredTime> rest;
+  for (auto& [key, own] : grouped(rows, structure_key)) {
+    const auto& [system, interconnect] = key;
+    if (!interconnect || !lacking(own).empty() || named_rows(own) < least_named_rows) {
+      rest.insert(rest.end(), own.begin(), own.end());
+      continue;
+    }
+    std::optional<NetworkFit> fit;
+    for (const StoredFit& each : stored) {
+      if (each.system == system && each.interconnect == *interconnect) fit = each.fit;
+    }
+    structures_.emplace_back(*interconnect, std::move(own), std::move(fit));
+    const auto& notes = structures_.back().notes();
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
+  }
+  return rest;
+}
+
+std::vector<MeasuredMethod> Calibration::measured() const {
+  std::map<MethodKey, std::vector<MeasuredTime>> all;
+  for (const StructuralModel& structure : structures_) {
+    for (const MeasuredTime& point : structure.points()) all[method_of(point)].push_back(point);
+  }
+  for (const MethodModel& model : models_) {
+    auto& points = all[model.method()];
+    points.insert(points.end(), model.points().begin(), model.points().end());
+  }
+  std::vector<MeasuredMethod> methods;
+  for (auto& [method, points] : all) methods.push_back({method, std::move(points)});
+  return methods;
+}
+
+std::vector<MeasuredTime> Calibration::points() const {
+  std::vector<MeasuredTime> all;
+  for (const MeasuredMethod& method : measured()) {
+    all.insert(all.end(), method.points.begin(), method.points.end());
+  }
+  return all;
+}
+
+const StructuralModel* Calibration::structure_of(const MethodKey& method,
+                                                 const Scale& scale) const {
+  for (const StructuralModel& structure : structures_) {
+    if (matches(method.system, structure.system()) && structure.can_predict(method, scale)) {
+      return &structure;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<Estimate> Calibration::estimate(const MethodKey& method, const Scale& scale,
+                                              Bytes bytes, std::string* instead) const {
+  if (const StructuralModel* structure = structure_of(method, scale)) {
+    if (instead != nullptr && !structure->has_measured(method)) {
+      *instead = fmt::format("'{}' is not measured: predicted by its schedule from {}",
+                             to_string(method), structure->basis());
+    }
+    return structure->estimate(method, scale, bytes);
+  }
+  const MethodModel* model = find(method, instead);
+  if (model == nullptr || !stands_for(model->method().algorithm, method.algorithm)) return {};
+  return model->estimate(scale, bytes);
 }
 
 const MethodModel* Calibration::find(const MethodKey& method, std::string* instead) const {
@@ -153,17 +225,15 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes) {
   std::vector<HeldOut> held;
-  const auto library_of = [](const MeasuredTime& row) {
-    return std::pair(row.system, row.library);
-  };
-  // Rows of one system and library may stand in for each other.
-  for (const auto& [library, own] : grouped(rows, library_of)) {
+  const auto system_of = [](const MeasuredTime& row) { return row.system; };
+  // Rows of one system may stand in for each other.
+  for (const auto& [system, own] : grouped(rows, system_of)) {
     std::set<Scale> scales;
     for (const MeasuredTime& row : own) scales.insert(row.scale);
     for (const Scale& scale : scales) {
       if (scale.nodes == 1 && !single_nodes && scales.rbegin()->nodes > 1) continue;
-      const std::string what = fmt::format("{} of {}{}{}", to_string(scale), library.first,
-                                           library.first.empty() ? "" : " ", library.second);
+      const std::string what =
+          fmt::format("{}{}{}", to_string(scale), system.empty() ? "" : " of ", system);
       hold_out(
           own, [&](const MeasuredTime& row) { return row.scale == scale; }, what, held, notes);
     }
@@ -174,7 +244,8 @@ std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, boo
 std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
   std::vector<HeldOut> held;
   std::vector<std::string> notes;
-  for (const auto& [method, own] : grouped(rows, method_of)) {
+  const auto system_of = [](const MeasuredTime& row) { return row.system; };
+  for (const auto& [system, own] : grouped(rows, system_of)) {
     std::set<Bytes> sizes;
     for (const MeasuredTime& row : own) sizes.insert(row.bytes);
     for (const Bytes size : sizes) {

@@ -1,8 +1,13 @@
 // A calibration: models of every method that was measured on a system, checked on points held out
 // from their fit.
 //
-// Refused, with the reason: too few points for every method, tables that contradict each other. A
-// method with too few points is left out, with a note.
+// Methods of which it is known what they play share the constants of their system
+// (heuristics/structure/structural_model.h), which reaches other scales and methods not measured.
+// Others have a trend each (heuristics/calibration/method_model.h): names that are not known, and
+// NCCL, whose times jump where it changes channels and protocols.
+//
+// Refused, with the reason: too few points for every method, tables that contradict each other,
+// times that no machine reaches. A method with too few points is left out, with a note.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +17,7 @@
 #include <vector>
 
 #include "heuristics/calibration/method_model.h"
+#include "heuristics/structure/structural_model.h"
 
 namespace collbench {
 
@@ -33,27 +39,61 @@ struct HeldOut {
   double error() const { return predicted.time / measured.time - 1; }
 };
 
+/// What one method did.
+struct MeasuredMethod {
+  MethodKey method;
+  std::vector<MeasuredTime> points;  // one for each scale and size
+};
+
+/// A fit made before, of one system on one network.
+struct StoredFit {
+  std::string system;
+  Interconnect interconnect = Interconnect::switched;
+  NetworkFit fit;
+};
+
 class Calibration {
  public:
-  /// Throws InvalidArgument, saying what is missing or which rows contradict each other.
-  explicit Calibration(std::vector<MeasuredTime> rows);
+  /// Fits what `stored` has no fit for. Throws InvalidArgument, saying what is missing, which rows
+  /// contradict each other, or which time is impossible.
+  explicit Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored = {});
 
+  /// Trends, of methods that have no structure.
   std::span<const MethodModel> models() const { return models_; }
+  std::span<const StructuralModel> structures() const { return structures_; }
   const std::vector<std::string>& notes() const { return notes_; }
+
+  /// All methods that have a model, by system, library and name.
+  std::vector<MeasuredMethod> measured() const;
+  /// Their points, in that order.
+  std::vector<MeasuredTime> points() const;
 
   /// The model for a method: its own, else of its library with another algorithm or protocol
   /// (`instead` then names it), else none. An empty system, library or algorithm matches any.
   const MethodModel* find(const MethodKey& method, std::string* instead = nullptr) const;
 
+  /// The structure that knows what the method plays at the scale; null if none does. An empty
+  /// system matches any.
+  const StructuralModel* structure_of(const MethodKey& method, const Scale& scale) const;
+
+  /// By the structure, else the trend of the method, or of the library's own choice for one of its
+  /// algorithms; nothing for methods that neither knows. `instead` says what stands in.
+  std::optional<Estimate> estimate(const MethodKey& method, const Scale& scale, Bytes bytes,
+                                   std::string* instead = nullptr) const;
+
  private:
+  std::vector<MeasuredTime> take_structures(std::vector<MeasuredTime> rows,
+                                            std::span<const StoredFit> stored);
+
   std::vector<MethodModel> models_;
+  std::vector<StructuralModel> structures_;
   std::vector<std::string> notes_;
 };
 
 /// Predicts all points of every scale (or size) from a calibration without them. A scale can be
-/// held out if another one remains of its system and library; one that cannot is reported in
-/// `notes`. Single nodes are held out last or not at all: what is inside a node shows in no other
-/// scale, so they are held out only with `single_nodes`.
+/// held out if another one remains of its system; one that cannot is reported in `notes`. Single
+/// nodes are held out last or not at all: what is inside a node shows in no other scale, so they
+/// are held out only with `single_nodes`.
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes);
 std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows);

@@ -54,23 +54,24 @@ Seconds by_schedule(const Machine& network, const MeasuredTime& row) {
 
 }  // namespace
 
-Predictor::Predictor(const std::string& machine) : machine_(machine) {
-  std::vector<MeasuredTime> points = calibration_points_of(machine);
-  if (!points.empty()) calibration_.emplace(std::move(points));
-}
+Predictor::Predictor(const std::string& machine)
+    : machine_(machine), calibration_(calibration_of(machine)) {}
+
+Predictor::Predictor(Calibration calibration) : calibration_(std::move(calibration)) {}
 
 Estimate Predictor::predict_row(const MeasuredTime& row, std::string& note) const {
   if (calibration_) {
-    const MethodModel* model = calibration_->find(method_of(row), &note);
-    if (model == nullptr) {
+    std::optional<Estimate> found =
+        calibration_->estimate(method_of(row), row.scale, row.bytes, &note);
+    if (!found) {
       MethodKey any = method_of(row);  // the description may give the system another name
       any.system.clear();
-      model = calibration_->find(any, &note);
+      found = calibration_->estimate(any, row.scale, row.bytes, &note);
     }
-    require(model != nullptr, fmt::format("'{}' is not in the calibration, nor anything of its "
-                                          "library",
-                                          to_string(method_of(row))));
-    return model->estimate(row.scale, row.bytes);
+    require(found.has_value(), fmt::format("'{}' is not in the calibration, nor anything of its "
+                                           "library that stands for it",
+                                           to_string(method_of(row))));
+    return *found;
   }
   const Machine network = machine_for(machine_, row);
   const bool nccl = row.library == "nccl" || row.library == "rccl";

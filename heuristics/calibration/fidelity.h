@@ -19,6 +19,10 @@ class Predictor {
   /// `machine` as a file of `calibrate` or as for --topo; its size is that of each row. Throws
   /// InvalidArgument and Unavailable for what is no machine.
   explicit Predictor(const std::string& machine);
+  explicit Predictor(Calibration calibration);
+
+  /// What it predicts with; null for a machine that was not fitted.
+  const Calibration* calibration() const { return calibration_ ? &*calibration_ : nullptr; }
 
   /// What can be predicted; of the rest `notes` say why, once for each reason.
   std::vector<HeldOut> predict_all(std::span<const MeasuredTime> rows,

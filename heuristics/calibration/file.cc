@@ -1,5 +1,6 @@
 // The file of a calibration: a machine description (docs/topologies.md) and its measured points.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -51,11 +52,82 @@ std::string machine_part(const FittedMachine& m) {
   return text + fmt::format("source = {}\n", source);
 }
 
-std::string points_part(const MethodModel& model) {
-  const MethodKey& method = model.method();
+/// Reads one text of a list, with the place of the list in the complaint.
+template <typename Read>
+auto read_item(const TomlTable& table, const char* key, const std::string& text, Read read) {
+  try {
+    return read(text);
+  } catch (const InvalidArgument& e) {
+    table.refuse(key, e.what());
+  }
+}
+
+/// One line for each constant, with what it is and where it began.
+std::string structure_part(const StructuralModel& structure) {
+  const NetworkModel& model = network_model(structure.interconnect());
+  std::string text = fmt::format(
+      "\n[[fitted]]\nsystem = {}\nnetwork = \"{}\"\nsource = {}\nper_doubling = {:.4g}  # standard "
+      "deviation of ln(time) for each doubling of the nodes beyond those measured\n\n"
+      "[fitted.constants]  # in parentheses: what was expected before measuring\n",
+      toml_quoted(structure.system()), model.name, toml_quoted(structure.basis()),
+      structure.fit().per_doubling);
+  for (std::size_t k = 0; k < model.constants.size(); ++k) {
+    const NetworkConstant& constant = model.constants[k];
+    const FittedConstant& fitted = structure.fit().constants[k];
+    text += fmt::format("{} = \"{:.4g} {}, within {:.2f} times\"  # {} ({:.3g}, within {:.2g})\n",
+                        constant.name, fitted.value, constant.unit, fitted.factor, constant.meaning,
+                        constant.prior, std::exp(constant.deviation));
+  }
+  return text;
+}
+
+FittedConstant read_constant(const NetworkConstant& constant, const std::string& text) {
+  const auto refuse = [&]() -> InvalidArgument {
+    return InvalidArgument(fmt::format("'{}' is no constant like \"{:.3g} {}, within 1.2 times\"",
+                                       text, constant.prior, constant.unit));
+  };
+  FittedConstant fitted;
+  std::istringstream words(text);
+  std::string unit;
+  std::string within;
+  std::string times;
+  words >> fitted.value >> unit >> within >> fitted.factor >> times;
+  const bool complete = !words.fail() && (words >> std::ws).eof();
+  if (!complete || unit != std::string(constant.unit) + "," || within != "within" ||
+      times != "times" || !(fitted.value > 0) || !(fitted.factor >= 1)) {
+    throw refuse();
+  }
+  return fitted;
+}
+
+StoredFit read_fit(const TomlTable& table) {
+  StoredFit stored;
+  stored.system = table.text("system");
+  const NetworkModel* model = find_network_model(table.text("network"));
+  if (model == nullptr) {
+    table.refuse("network",
+                 fmt::format("'{}' is none of switched, torus, gpu-nodes", table.text("network")));
+  }
+  stored.interconnect = model->interconnect;
+  table.text("source");
+  stored.fit.per_doubling = table.number("per_doubling", 0, 10);
+  const TomlTable constants = table.table("constants");
+  for (const NetworkConstant& constant : model->constants) {
+    const std::string name(constant.name);
+    stored.fit.constants.push_back(
+        read_item(constants, name.c_str(), constants.text(name),
+                  [&](const std::string& text) { return read_constant(constant, text); }));
+  }
+  constants.finish();
+  table.finish();
+  return stored;
+}
+
+std::string points_part(const MeasuredMethod& measured) {
+  const MethodKey& method = measured.method;
   std::string text;
   std::map<Scale, std::vector<const MeasuredTime*>> scales;
-  for (const MeasuredTime& row : model.points()) scales[row.scale].push_back(&row);
+  for (const MeasuredTime& row : measured.points) scales[row.scale].push_back(&row);
   for (const auto& [scale, rows] : scales) {
     text += "\n[[calibration]]\n";
     for (const auto& [key, value] : {std::pair{"system", &method.system},
@@ -67,6 +139,8 @@ std::string points_part(const MethodModel& model) {
     text += fmt::format("type = \"{}\"\nop = \"{}\"\nin_place = {}\n", to_string(method.type),
                         to_string(method.op), method.in_place);
     text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
+    const std::string shape = to_string(scale.shape);
+    if (!shape.empty()) text += fmt::format("shape = \"{}\"\n", shape);
     std::string sizes;
     std::string times;
     for (const MeasuredTime* row : rows) {
@@ -77,16 +151,6 @@ std::string points_part(const MethodModel& model) {
     text += fmt::format("sizes = [{}]\ntimes = [{}]\n", sizes, times);
   }
   return text;
-}
-
-/// Reads one text of a list, with the place of the list in the complaint.
-template <typename Read>
-auto read_item(const TomlTable& table, const char* key, const std::string& text, Read read) {
-  try {
-    return read(text);
-  } catch (const InvalidArgument& e) {
-    table.refuse(key, e.what());
-  }
 }
 
 void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
@@ -102,6 +166,9 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   row.op = read_item(table, "op", table.text("op"), parse_reduce_op);
   row.in_place = table.flag("in_place", false);
   row.scale = {table.integer("ranks", 1, 1 << 24), table.integer("nodes", 0, 1 << 24)};
+  if (table.has("shape")) {
+    row.scale.shape = read_item(table, "shape", table.text("shape"), parse_grid_shape);
+  }
   const std::vector<std::string> sizes = table.texts("sizes");
   const std::vector<std::string> times = table.texts("times");
   if (sizes.size() != times.size()) {
@@ -125,8 +192,9 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
   std::string text =
       fmt::format("summary = {}\nsource = {}\n", toml_quoted(summary), toml_quoted(source));
   text += machine_part(fit_machine(calibration));
+  for (const StructuralModel& each : calibration.structures()) text += structure_part(each);
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
-  for (const MethodModel& model : calibration.models()) text += points_part(model);
+  for (const MeasuredMethod& each : calibration.measured()) text += points_part(each);
   return text;
 }
 
@@ -138,7 +206,17 @@ std::vector<MeasuredTime> calibration_points(std::string_view text, const std::s
   return rows;
 }
 
-std::vector<MeasuredTime> calibration_points_of(const std::string& specification) {
+std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file) {
+  std::vector<MeasuredTime> rows = calibration_points(text, file);
+  if (rows.empty()) return {};
+  std::vector<StoredFit> fits;
+  for (const TomlTable& table : TomlTable::parse(text, file).tables("fitted")) {
+    fits.push_back(read_fit(table));
+  }
+  return Calibration(std::move(rows), fits);
+}
+
+std::optional<Calibration> calibration_of(const std::string& specification) {
   const std::size_t end = specification.find(".toml");
   if (end == specification.npos) return {};
   std::string path = specification.substr(0, end + 5);
@@ -152,7 +230,7 @@ std::vector<MeasuredTime> calibration_points_of(const std::string& specification
   if (!file || std::filesystem::is_directory(path)) {
     throw Unavailable(fmt::format("cannot read '{}'", path));
   }
-  return calibration_points(text.str(), path);
+  return stored_calibration(text.str(), path);
 }
 
 }  // namespace collbench

@@ -29,8 +29,8 @@ struct FittedRow {
 
 std::vector<FittedRow> played_rows(const Calibration& calibration) {
   std::vector<FittedRow> played;
-  for (const MethodModel& model : calibration.models()) {
-    for (const MeasuredTime& row : model.points()) {
+  for (const MeasuredMethod& measured : calibration.measured()) {
+    for (const MeasuredTime& row : measured.points) {
       const bool alike = row.scale.nodes <= 1 || row.scale.ranks == row.scale.nodes;
       if (!alike || row.scale.ranks < 2 || row.scale.ranks > 256) continue;
       try {
@@ -134,7 +134,7 @@ void fit_to_schedules(const std::vector<FittedRow>& played, FittedMachine& machi
   machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
 }
 
-/// The model that tells the most: the most scales, then the most points.
+/// The trend that tells the most: the most scales, then the most points.
 const MethodModel& fullest(const Calibration& calibration) {
   const auto scales = [](const MethodModel& model) {
     std::set<Scale> all;
@@ -150,11 +150,11 @@ const MethodModel& fullest(const Calibration& calibration) {
 /// are more.
 double reached_rate(const Calibration& calibration, bool between) {
   double rate = 0;
-  for (const MethodModel& model : calibration.models()) {
+  for (const MeasuredMethod& measured : calibration.measured()) {
     int most = 1;
-    for (const MeasuredTime& row : model.points()) most = std::max(most, row.scale.nodes);
+    for (const MeasuredTime& row : measured.points) most = std::max(most, row.scale.nodes);
     const int least = between ? std::clamp(most, 2, 3) : 1;
-    for (const MeasuredTime& row : model.points()) {
+    for (const MeasuredTime& row : measured.points) {
       const int nodes = std::max(row.scale.nodes, 1);
       if (between ? nodes < least : nodes > 1) continue;
       const double sent = 2.0 * (row.scale.ranks - 1) / row.scale.ranks;
@@ -183,20 +183,63 @@ void read_trend(const Calibration& calibration, FittedMachine& machine) {
       fmt::format("trend of '{}', {} points", to_string(model.method()), model.points().size());
 }
 
-}  // namespace
+/// The structure with the most points.
+const StructuralModel& fullest_structure(const Calibration& calibration) {
+  const auto structures = calibration.structures();
+  return *std::max_element(structures.begin(), structures.end(), [](const auto& a, const auto& b) {
+    return a.points().size() < b.points().size();
+  });
+}
 
-FittedMachine fit_machine(const Calibration& calibration) {
-  const MethodModel& model = fullest(calibration);
-  FittedMachine machine;
-  for (const MeasuredTime& row : model.points()) {
+void read_structure(const StructuralModel& structure, FittedMachine& machine) {
+  const NetworkModel& model = network_model(structure.interconnect());
+  const auto fitted_constant = [&](std::string_view name) -> FittedConstant {
+    for (std::size_t k = 0; k < model.constants.size(); ++k) {
+      if (model.constants[k].name == name) return structure.fit().constants[k];
+    }
+    return {};
+  };
+  const auto time = [&](std::string_view name, double share) -> FittedCost {
+    const FittedConstant constant = fitted_constant(name);
+    return {constant.value * 1e-6 * share, constant.factor};
+  };
+  const auto rate = [&](std::string_view name) -> FittedCost {
+    const FittedConstant constant = fitted_constant(name);
+    return {constant.value > 0 ? 1e6 / constant.value : 0, constant.factor};
+  };
+  const PlainConstants& plain = model.plain;
+  machine.overhead = time(plain.overhead, 1);
+  machine.reduction_rate = rate(plain.reduce);
+  // A message goes up a link and down another.
+  machine.network_latency = time(plain.latency, 0.5);
+  machine.network_rate = rate(plain.byte);
+  machine.node_latency = time(plain.inside_latency, 0.5);
+  machine.node_rate = rate(plain.inside_byte);
+  machine.basis = fmt::format("constants of a {} network, {}", model.name, structure.basis());
+}
+
+void take_size(std::span<const MeasuredTime> points, FittedMachine& machine) {
+  for (const MeasuredTime& row : points) {
     const int nodes = std::max(row.scale.nodes, 1);
     machine.network = machine.network || nodes > 1;
     machine.ranks_per_node = std::max(machine.ranks_per_node, row.scale.ranks / nodes);
   }
+}
+
+}  // namespace
+
+FittedMachine fit_machine(const Calibration& calibration) {
+  FittedMachine machine;
+  const bool structured = !calibration.structures().empty();
+  take_size(structured ? std::span(fullest_structure(calibration).points())
+                       : std::span(fullest(calibration).points()),
+            machine);
   const std::vector<FittedRow> played = played_rows(calibration);
   if (played.size() >= 8) {
     if (machine.network) machine.ranks_per_node = 1;
     fit_to_schedules(played, machine);
+  } else if (structured) {
+    read_structure(fullest_structure(calibration), machine);
   } else {
     read_trend(calibration, machine);
   }

@@ -5,7 +5,8 @@
 // per node), the costs are those with which predict() comes closest to the measured times, in
 // relative terms. Otherwise latencies are read off the trend of the method with the most points,
 // half of one for each way, and rates are the most that any size reached; they contain reductions
-// then.
+// then. A system with a structure states its constants, of which those of a plain machine are
+// taken.
 #pragma once
 
 #include <optional>
@@ -40,10 +41,13 @@ FittedMachine fit_machine(const Calibration& calibration);
 /// back as both a machine (topologies/machine_file.h) and a calibration.
 std::string to_toml(const Calibration& calibration, const std::string& summary,
                     const std::string& source);
-/// The points of a description. Throws InvalidArgument as FILE:LINE:. None if it has none.
+/// The points of a description; none if it has none. Throws InvalidArgument as FILE:LINE:.
 std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file);
+/// The calibration of a description, with the constants that it states; nothing if it has no
+/// points. Throws as calibration_points() and as Calibration.
+std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file);
 /// Of the file that a specification of a machine names ("m.toml", "m.toml:8", "cluster:4xm.toml").
-/// Throws Unavailable if it cannot be read; none if it names no file.
-std::vector<MeasuredTime> calibration_points_of(const std::string& specification);
+/// Throws Unavailable if it cannot be read; nothing if it names no file.
+std::optional<Calibration> calibration_of(const std::string& specification);
 
 }  // namespace collbench

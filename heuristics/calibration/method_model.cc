@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/quantile.h"
 #include "heuristics/calibration/deviation_field.h"
+#include "heuristics/measured_range.h"
 
 namespace collbench {
 namespace {
@@ -21,15 +19,7 @@ constexpr int rounds_of_trust = 2;
 
 /// One row for every scale and size; of more than most_points sizes, evenly many.
 std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
-  std::map<std::pair<Scale, Bytes>, std::vector<const MeasuredTime*>> groups;
-  for (const MeasuredTime& row : rows) groups[{row.scale, row.bytes}].push_back(&row);
-  std::vector<MeasuredTime> points;
-  for (const auto& [key, group] : groups) {
-    std::vector<double> times;
-    for (const MeasuredTime* row : group) times.push_back(row->time.count());
-    points.push_back(*group.front());
-    points.back().time = Seconds{quantile(std::move(times), 0.5)};
-  }
+  std::vector<MeasuredTime> points = medians_of(rows);
   if (points.size() <= most_points) return points;
   std::vector<MeasuredTime> fewer;
   for (std::size_t i = 0; i < most_points; ++i) {
@@ -89,14 +79,6 @@ Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
   return fitted;
 }
 
-/// Beyond the measured values of one axis, in words.
-void add_beyond(const std::set<int>& known, int asked, const char* what, std::string& text) {
-  if (asked >= *known.begin() && asked <= *known.rbegin()) return;
-  if (!text.empty()) text += "; ";
-  text += fmt::format("{} {}, measured with {}", asked, what, *known.begin());
-  text += known.size() == 1 ? " only" : fmt::format(" to {}", *known.rbegin());
-}
-
 }  // namespace
 
 struct MethodModel::Data {
@@ -104,9 +86,7 @@ struct MethodModel::Data {
   std::vector<MeasuredTime> points;
   Trend trend;
   std::optional<DeviationField> deviations;
-  std::set<int> nodes;  // that were measured, as the following
-  std::set<int> each;
-  std::set<Bytes> sizes;
+  MeasuredRange range;
 };
 
 MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
@@ -114,11 +94,7 @@ MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
   auto data = std::make_shared<Data>();
   data->method = method_of(rows.front());
   data->points = condensed(rows);
-  for (const MeasuredTime& point : data->points) {
-    data->nodes.insert(std::max(point.scale.nodes, 1));
-    data->each.insert(point.scale.ranks / std::max(point.scale.nodes, 1));
-    data->sizes.insert(point.bytes);
-  }
+  for (const MeasuredTime& point : data->points) data->range.add(point);
   Fitted fitted = fit(data->points, prior_for(data->method));
   data->trend = fitted.trend;
   data->deviations.emplace(std::move(fitted.places), fitted.deviations, std::move(fitted.own),
@@ -138,16 +114,7 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * deviation.deviation)};
   estimate.high = Seconds{std::exp(log_time + eighty_percent * deviation.deviation)};
-  const int nodes = std::max(scale.nodes, 1);
-  add_beyond(data.nodes, nodes, "nodes", estimate.extrapolates);
-  add_beyond(data.each, scale.ranks / nodes, "ranks per node", estimate.extrapolates);
-  const Bytes least = *data.sizes.begin();
-  const Bytes most = *data.sizes.rbegin();
-  if (bytes < least || bytes > most) {
-    if (!estimate.extrapolates.empty()) estimate.extrapolates += "; ";
-    estimate.extrapolates += fmt::format("{}, measured from {} to {}", to_string(bytes),
-                                         to_string(least), to_string(most));
-  }
+  estimate.extrapolates = data.range.beyond(scale, bytes);
   return estimate;
 }
 

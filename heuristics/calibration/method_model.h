@@ -14,16 +14,9 @@
 #include <vector>
 
 #include "heuristics/calibration/trend.h"
+#include "heuristics/estimate.h"
 
 namespace collbench {
-
-struct Estimate {
-  Seconds time{0};
-  Seconds low{0};  // 80 % interval
-  Seconds high{0};
-  /// In words how far the point is from what was measured; empty within it.
-  std::string extrapolates;
-};
 
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
 class MethodModel {

@@ -1,36 +1,15 @@
-// Open MPI's coll/tuned: its all-reduce algorithms by number, and the fixed rules that choose one.
-//
-// The rules know only the size of the communicator and of the vector. Their switch points are
-// averages over the clusters that Open MPI's contributors measured, for commutative operators,
-// which all of ours are. Source: Open MPI 4.1, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c and
-// ompi/mca/coll/base/coll_base_allreduce.c.
+// Open MPI's all-reduce algorithms by the names and numbers that its rules files and options use;
+// heuristics/structure/ompi_decision.h has the rules by which it chooses among them.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "core/units.h"
+#include "heuristics/structure/ompi_decision.h"
 
 namespace collbench {
 
-/// The numbers that rules files and coll_tuned_allreduce_algorithm use. 0 leaves it to the library.
-enum class OmpiAlgorithm : int {
-  linear = 1,
-  nonoverlapping = 2,
-  recursive_doubling = 3,
-  ring = 4,
-  segmented_ring = 5,
-  rabenseifner = 6
-};
 std::string_view to_string(OmpiAlgorithm algorithm);
-
-/// What the fixed rules choose. Requires ranks >= 1.
-OmpiAlgorithm ompi_fixed_rule(int ranks, Bytes bytes);
-
-/// What the chosen function then plays: ring needs an element per rank and otherwise falls to
-/// recursive doubling, Rabenseifner's to linear.
-OmpiAlgorithm ompi_played(OmpiAlgorithm chosen, int ranks, std::int64_t elements);
 
 /// Open MPI's number for one of our algorithms ("ring", "ring:segments=4",
 /// "halving-doubling", "reduce-broadcast", ...); nothing if it has none like it.

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/quantile.h"
-#include "heuristics/calibration/calibration.h"
+#include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {
@@ -24,7 +24,7 @@ using TimeRows = std::vector<MeasuredTime>;
 
 struct Points {
   std::map<PointKey, std::map<std::string, MeasuredTime>> candidates;
-  std::map<std::pair<std::string, std::string>, TimeRows> by_library;
+  std::map<std::string, TimeRows> by_system;
 };
 
 Points gather(std::span<const MeasuredTime> rows) {
@@ -36,7 +36,7 @@ Points gather(std::span<const MeasuredTime> rows) {
     const auto [at, fresh] =
         points.candidates[key].try_emplace(full_name(row.algorithm, row.protocol), row);
     if (!fresh && row.time < at->second.time) at->second = row;
-    points.by_library[{row.system, row.library}].push_back(row);
+    points.by_system[row.system].push_back(row);
   }
   std::erase_if(points.candidates, [](const auto& entry) { return entry.second.size() < 2; });
   return points;
@@ -52,28 +52,54 @@ std::string choose_default(const Candidates& candidates) {
   throw InvalidArgument("the library's own choice was not measured there");
 }
 
-/// Algorithms with too few points for a model count with their time here, unless it is held out.
-std::string choose_calibrated(const Candidates& candidates, const Calibration& calibration,
-                              bool held_out) {
+/// The fastest at the largest scale known, of those that can be had here.
+std::string choose_at_largest_scale(const Candidates& candidates, const TimeRows& known) {
+  const MeasuredTime& asked = candidates.begin()->second;
   std::string best;
   Seconds least{0};
-  std::optional<Seconds> of_default;
-  std::string default_name;
-  for (const auto& [name, row] : candidates) {
-    const MethodModel* model = calibration.find(method_of(row));
-    const bool fitted = model != nullptr && model->method() == method_of(row);
-    if (!fitted && held_out) continue;
-    const Seconds time = fitted ? model->estimate(row.scale, row.bytes).time : row.time;
-    if (best.empty() || time < least) {
-      best = name;
-      least = time;
-    }
-    if (!is_library_default(row.algorithm)) continue;
-    of_default = time;
-    default_name = name;
+  for (const MeasuredTime& row :
+       times_at_largest_scale(known, asked.system, asked.scale, asked.bytes)) {
+    const std::string name = full_name(row.algorithm, row.protocol);
+    if (candidates.count(name) == 0 || (!best.empty() && row.time >= least)) continue;
+    best = name;
+    least = row.time;
   }
-  require(!best.empty(), "none of the algorithms there can be fitted");
-  if (of_default && least > *of_default * (1 - worth_leaving_default)) return default_name;
+  require(!best.empty(), "none of the algorithms there was measured at the largest scale known");
+  return best;
+}
+
+/// Where methods have trends of their own, the library's own choice is kept for less than 2 %.
+/// Algorithms with too few points for a model count with their time here, if it may be seen.
+std::string choose_calibrated(const Candidates& candidates, const Calibration& calibration,
+                              bool may_see_here) {
+  const MeasuredTime& asked = candidates.begin()->second;
+  std::vector<MethodKey> methods;
+  std::map<MethodKey, std::string> names;
+  std::string best;
+  Seconds least{0};
+  for (const auto& [name, row] : candidates) {
+    const MethodKey method = method_of(row);
+    names[method] = name;
+    const MethodModel* model = calibration.find(method);
+    const bool has_trend = model != nullptr && model->method() == method;
+    if (has_trend || calibration.structure_of(method, row.scale) != nullptr) {
+      methods.push_back(method);
+    } else if (may_see_here && (best.empty() || row.time < least)) {
+      best = name;
+      least = row.time;
+    }
+  }
+  const auto ranked = rank_methods(calibration, methods, asked.scale, asked.bytes);
+  require(!best.empty() || !ranked.empty(), "none of the algorithms there can be fitted");
+  if (!ranked.empty() && (best.empty() || ranked.front().counted < least)) {
+    best = names.at(ranked.front().method);
+    least = ranked.front().counted;
+  }
+  for (const FittedCandidate& each : ranked) {
+    if (!is_library_default(each.method.algorithm)) continue;
+    if (calibration.structure_of(each.method, asked.scale) != nullptr) continue;
+    if (least > each.estimate.time * (1 - worth_leaving_default)) return names.at(each.method);
+  }
   return best;
 }
 
@@ -94,6 +120,11 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   question.op = any.op;
   question.workers = any.scale.ranks;
   question.nodes = std::max(any.scale.nodes, 1);
+  // Of the same build of the library if it was measured, else of the system.
+  const bool same = std::any_of(known.begin(), known.end(), [&](const MeasuredTime& row) {
+    return row.library == any.library;
+  });
+  if (same) std::erase_if(known, [&](const auto& row) { return row.library != any.library; });
   for (MeasuredTime& row : known) row.algorithm = spelled(row.algorithm);
   question.measured = known;
   for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
@@ -105,32 +136,37 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   return chosen;
 }
 
-/// Chooses at the points of one library; calibrations are made once for each size held out.
+/// Chooses at the points of one system; calibrations are made once for each size held out.
 class Chooser {
  public:
-  Chooser(std::string policy, const TimeRows& rows, bool held_out)
-      : policy_(std::move(policy)), rows_(rows), held_out_(held_out) {}
+  Chooser(std::string policy, TimeRows rows, bool size_held_out, bool may_see_here)
+      : policy_(std::move(policy)),
+        rows_(std::move(rows)),
+        size_held_out_(size_held_out),
+        may_see_here_(may_see_here && !size_held_out) {}
 
   std::string choose(const Candidates& candidates) {
     if (policy_ == "default") return choose_default(candidates);
     const Bytes size = candidates.begin()->second.bytes;
+    if (policy_ == "largest-scale") return choose_at_largest_scale(candidates, known(size));
     if (policy_ != "model") return ask_policy(policy_, candidates, known(size));
-    const Bytes key = held_out_ ? size : Bytes{};
+    const Bytes key = size_held_out_ ? size : Bytes{};
     auto at = calibrations_.find(key);
     if (at == calibrations_.end()) at = calibrations_.emplace(key, Calibration(known(size))).first;
-    return choose_calibrated(candidates, at->second, held_out_);
+    return choose_calibrated(candidates, at->second, may_see_here_);
   }
 
  private:
   TimeRows known(Bytes size) const {
     TimeRows rows = rows_;
-    if (held_out_) std::erase_if(rows, [&](const auto& row) { return row.bytes == size; });
+    if (size_held_out_) std::erase_if(rows, [&](const auto& row) { return row.bytes == size; });
     return rows;
   }
 
   std::string policy_;
-  const TimeRows& rows_;
-  bool held_out_;
+  TimeRows rows_;
+  bool size_held_out_;
+  bool may_see_here_;
   std::map<Bytes, Calibration> calibrations_;
 };
 
@@ -191,17 +227,22 @@ std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points) 
 }
 
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
-                                   bool held_out) {
-  if (policy != "default") find_policy(policy);
+                                   const RegretKnowledge& knowledge) {
+  if (policy != "default" && policy != "largest-scale") find_policy(policy);
   const Points points = gather(rows);
-  std::map<std::pair<std::string, std::string>, Chooser> choosers;
-  for (const auto& [library, own] : points.by_library) {
-    choosers.try_emplace(library, policy, own, held_out);
+  const bool in_sample = !knowledge.fitted_to.has_value();
+  std::map<std::string, Chooser> choosers;
+  for (const auto& each : points.by_system) {
+    const std::string& system = each.first;
+    TimeRows known = in_sample ? each.second : *knowledge.fitted_to;
+    if (!in_sample) {
+      std::erase_if(known, [&](const MeasuredTime& row) { return row.system != system; });
+    }
+    choosers.try_emplace(system, policy, std::move(known), knowledge.size_held_out, in_sample);
   }
   std::vector<RegretPoint> judged;
   for (const auto& [key, candidates] : points.candidates) {
-    Chooser& chooser = choosers.at({std::get<0>(key), std::get<1>(key)});
-    judged.push_back(judge(candidates, chooser));
+    judged.push_back(judge(candidates, choosers.at(std::get<0>(key))));
   }
   return judged;
 }

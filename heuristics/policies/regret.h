@@ -4,10 +4,12 @@
 //
 // over the points where at least two algorithms of one library were measured with the same system,
 // scale, size, type, operator and place. A policy is asked at each point with the measurements that
-// it may know: all of them, or all but those of this size (held out), which is how it does between
-// the sizes of a table.
+// it may know: all of them (in sample), all but those of this size (held out), which is how it does
+// between the sizes of a table, or those of other tables, which is how it does at scales that were
+// not measured.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,11 +43,19 @@ struct RegionRegret {
 };
 std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points);
 
-/// Every policy of heuristics/policies/policy.h by name, and `default`: what the library itself
-/// took (is_library_default()). `model` is the fastest by the models of
-/// heuristics/calibration/calibration.h, fitted to what it may know; it keeps to the default unless
-/// it expects to gain 2 %. Throws InvalidArgument with a suggestion for another name.
+/// What a policy may know when it is asked.
+struct RegretKnowledge {
+  bool size_held_out = false;  // not the measurements of the size that it is asked for
+  /// Only these, and none of those that it is judged by; unset: the latter.
+  std::optional<std::vector<MeasuredTime>> fitted_to;
+};
+
+/// Every policy of heuristics/policies/policy.h by name, `default`: what the library itself took
+/// (is_library_default()), and `largest-scale`: the fastest at the largest scale known, at the
+/// nearest size. `model` is the fastest by a calibration (heuristics/calibration/fitted_choice.h)
+/// to what it may know; where it has only trends it keeps to the default unless it expects to gain
+/// 2 %. Throws InvalidArgument with a suggestion for another name.
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
-                                   bool held_out);
+                                   const RegretKnowledge& knowledge = {});
 
 }  // namespace collbench

@@ -91,7 +91,7 @@ TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
       "# source: somewhere\nsystem,nodes,tasks_per_node,algorithm,bytes,median_us,p10_us\n"
       "tofu,2x2x2,4,ring,1024,30,25\n";
   const MeasuredTable table = read_foreign(csv, "file");
-  EXPECT_EQ(table.times.at(0).scale, (Scale{32, 8}));
+  EXPECT_EQ(table.times.at(0).scale, (Scale{32, 8, {2, 2, 2}}));
   EXPECT_EQ(table.source, "somewhere");
   EXPECT_FALSE(table.times[0].mean);
   EXPECT_THAT(refusal_of_foreign("bytes,ranks\n1,2\n"), HasSubstr("no column for time"));

@@ -191,13 +191,13 @@ TEST(CalibrationFileTest, IsFoundInTheNameOfAMachine) {
   std::ofstream(path) << to_toml(Calibration(rows), "made", "made");
   for (const std::string& name : {path, path + ":8", "cluster:4x" + path,
                                   "cluster:16x" + path + ",400Gbps,5us", "cluster:" + path}) {
-    EXPECT_EQ(calibration_points_of(name).size(), rows.size()) << name;
+    EXPECT_EQ(calibration_of(name).value().points().size(), rows.size()) << name;
   }
-  EXPECT_THAT(calibration_points_of("dgx-h100"), IsEmpty());
-  EXPECT_THAT(calibration_points_of("cluster:4xdgx-h100"), IsEmpty());
-  EXPECT_THROW(calibration_points_of((folder / "none.toml").string()), Unavailable);
+  EXPECT_FALSE(calibration_of("dgx-h100"));
+  EXPECT_FALSE(calibration_of("cluster:4xdgx-h100"));
+  EXPECT_THROW(calibration_of((folder / "none.toml").string()), Unavailable);
   std::filesystem::create_directory(folder / "folder.toml");
-  EXPECT_THROW(calibration_points_of((folder / "folder.toml").string()), Unavailable);
+  EXPECT_THROW(calibration_of((folder / "folder.toml").string()), Unavailable);
   std::filesystem::remove_all(folder);
 }
 

@@ -169,14 +169,14 @@ TEST(FittedMachineTest, RefusesPointsThatAreNoneWithTheLine) {
 TEST(RegretTest, OfTheOracleIsNoneAndOfTheDefaultWhatItLoses) {
   std::vector<MeasuredTime> rows = curve({8, 2}, "default", 1.5);
   for (const MeasuredTime& row : curve({8, 2}, "fast")) rows.push_back(row);
-  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, false)).worst, 0);
-  const RegretSummary library = summarize_regret(regret_of("default", rows, false));
+  EXPECT_EQ(summarize_regret(regret_of("oracle", rows)).worst, 0);
+  const RegretSummary library = summarize_regret(regret_of("default", rows));
   EXPECT_EQ(library.points, 10);
   EXPECT_NEAR(library.mean, 0.5, 1e-9);
   EXPECT_NEAR(library.p95, 0.5, 1e-9);
-  EXPECT_LT(summarize_regret(regret_of("model", rows, true)).mean, 0.01);
-  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, true)).unanswered, 10);
-  EXPECT_THROW(regret_of("nonsense", rows, false), InvalidArgument);
+  EXPECT_LT(summarize_regret(regret_of("model", rows, {.size_held_out = true})).mean, 0.01);
+  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, {.size_held_out = true})).unanswered, 10);
+  EXPECT_THROW(regret_of("nonsense", rows), InvalidArgument);
 }
 
 TEST(TimeCurveTest, LiesBetweenTheChordAndWhatItsNeighboursAllow) {
@@ -213,7 +213,7 @@ TEST(RegretTest, OutsideTheSizesMeasuredALibrarysChoiceIsLeftOnlyForAClearGain) 
   for (const auto& [slower, left] : {std::pair{1.03, false}, std::pair{1.3, true}}) {
     std::vector<MeasuredTime> rows = curve({8, 2}, "default", slower);
     for (const MeasuredTime& row : curve({8, 2}, "fast")) rows.push_back(row);
-    const std::vector<RegretPoint> points = regret_of("measured", rows, true);
+    const std::vector<RegretPoint> points = regret_of("measured", rows, {.size_held_out = true});
     ASSERT_EQ(points.front().best.bytes, (Bytes{1024}));
     EXPECT_EQ(points.front().chosen, left ? "fast" : "default") << slower;
     EXPECT_EQ(points[1].chosen, "fast") << slower;
@@ -224,7 +224,7 @@ TEST(RegretTest, TheLibrarysOwnChoiceIsKeptWhereItIsFastest) {
   std::vector<MeasuredTime> rows = curve({8, 2}, "auto");
   for (const MeasuredTime& row : curve({8, 2}, "ring", 1.7)) rows.push_back(row);
   for (const char* policy : {"measured", "model", "oracle"}) {
-    const RegretSummary summary = summarize_regret(regret_of(policy, rows, false));
+    const RegretSummary summary = summarize_regret(regret_of(policy, rows));
     EXPECT_EQ(summary.points, 10) << policy;
     EXPECT_EQ(summary.worst, 0) << policy;
   }

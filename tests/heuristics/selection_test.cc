@@ -188,7 +188,7 @@ TEST(RegretTest, EqualsASearchByHand) {
     }
     expected.push_back(own / best - 1);
   }
-  const std::vector<RegretPoint> points = regret_of("default", rows, false);
+  const std::vector<RegretPoint> points = regret_of("default", rows);
   ASSERT_EQ(points.size(), expected.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_NEAR(points[i].regret(), expected[i], 1e-12);
@@ -205,7 +205,7 @@ TEST(RegretTest, EqualsASearchByHand) {
   EXPECT_NEAR(summary.p95,
               std::lerp(expected[below], expected[below + 1], at - static_cast<double>(below)),
               1e-12);
-  EXPECT_EQ(summarize_regret(regret_of("oracle", rows, false)).worst, 0);
+  EXPECT_EQ(summarize_regret(regret_of("oracle", rows)).worst, 0);
 }
 
 TEST(RegretTest, RegionsOfSizePartTheirPoints) {
@@ -219,7 +219,7 @@ TEST(RegretTest, RegionsOfSizePartTheirPoints) {
   }
   rows.push_back(random_row(engine, "ring", 4096));  // alone there: nothing to choose from
   std::vector<std::pair<std::string, int>> points;
-  for (const auto& [band, ranks, summary] : regret_by_region(regret_of("default", rows, false))) {
+  for (const auto& [band, ranks, summary] : regret_by_region(regret_of("default", rows))) {
     EXPECT_EQ(ranks, 8);
     points.emplace_back(band, summary.points);
   }

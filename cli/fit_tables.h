@@ -1,0 +1,27 @@
+// The option --fit: tables to fit to, of which none of the points is among those that are judged.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+inline constexpr const char* fit_help =
+    "fit to these tables and judge on FILE, which must share no point with them; A.csv,B.csv for "
+    "several, and what a table does not say follows it as for FILE";
+
+/// Rows of the tables "A.csv,nodes=2,B.csv". Throws InvalidArgument if one of them is among
+/// `judged` (the same method, scale, size and time), or if none is of a system that is judged.
+std::vector<MeasuredTime> rows_to_fit(const std::string& tables,
+                                      std::span<const MeasuredTime> judged);
+
+/// How many of `judged` are among `fitted`.
+int shared_points(std::span<const MeasuredTime> fitted, std::span<const MeasuredTime> judged);
+
+/// "# held out: ..." or "# in sample: ...", which says how to read the figures that follow.
+std::string sample_line(int fitted, int shared, std::size_t judged);
+
+}  // namespace collbench

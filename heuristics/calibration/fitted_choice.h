@@ -1,0 +1,37 @@
+// Which of several methods is the fastest by a calibration, with those that are too close to tell.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heuristics/calibration/calibration.h"
+
+namespace collbench {
+
+/// Predicted times closer than this are noise: a batch of measurements repeats no better.
+inline constexpr double tie = 0.05;
+
+struct FittedCandidate {
+  MethodKey method;
+  Estimate estimate;
+  Seconds counted{0};       // the time, longer for names that may stand for another schedule
+  bool is_tied = false;     // within `tie` of the fastest
+  bool may_change = false;  // stand for another schedule than where it was measured
+  std::string instead;      // what the estimate rests on if the method was not measured
+};
+
+/// The methods that the calibration predicts, fastest by `counted` first. At a scale that was not
+/// measured, the first of those tied is the one that was the fastest at the largest scale measured;
+/// a name that may stand for another schedule there comes first only if all that are tied do.
+std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
+                                          std::span<const MethodKey> methods, const Scale& scale,
+                                          Bytes bytes);
+
+/// The largest measured scale of several nodes, or of one if there is no other: of rows with this
+/// system and so many ranks per node, the times at the size nearest to `bytes`.
+std::vector<MeasuredTime> times_at_largest_scale(std::span<const MeasuredTime> rows,
+                                                 const std::string& system, const Scale& scale,
+                                                 Bytes bytes);
+
+}  // namespace collbench

@@ -1,0 +1,90 @@
+#include "heuristics/calibration/plausible.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr double contradiction = 1.5;  // median factor between rows of the same point
+constexpr double other_unit = 50;      // times the ratio of the nodes
+// Eight adapters of 800 Gb/s are 0.8 TB/s; the fastest memory of a device of 2025 has 8 TB/s.
+constexpr double most_of_node = 2e12;
+constexpr double most_of_rank = 2e13;
+
+/// The least ratio of times at sizes that both curves have; 0 without such sizes.
+double least_ratio(const std::map<Bytes, Seconds>& slow, const std::map<Bytes, Seconds>& fast) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [bytes, time] : slow) {
+    const auto other = fast.find(bytes);
+    if (other != fast.end()) least = std::min(least, time / other->second);
+  }
+  return least == std::numeric_limits<double>::infinity() ? 0 : least;
+}
+
+void refuse_other_units(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
+  std::map<Scale, std::map<Bytes, Seconds>> curves;
+  for (const MeasuredTime& row : rows) curves[row.scale].insert_or_assign(row.bytes, row.time);
+  for (const auto& [slow_scale, slow] : curves) {
+    for (const auto& [fast_scale, fast] : curves) {
+      const double growth = std::max(1.0, static_cast<double>(slow_scale.ranks) / fast_scale.ranks);
+      const double ratio = least_ratio(slow, fast);
+      if (ratio <= other_unit * growth) continue;
+      throw InvalidArgument(fmt::format(
+          "the tables of '{}' contradict each other: {} took at least {:.3g} times as long as {} "
+          "at every size. Are the times of one of them in another unit? They must be in "
+          "microseconds",
+          to_string(method), to_string(slow_scale), ratio, to_string(fast_scale)));
+    }
+  }
+}
+
+}  // namespace
+
+void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
+  std::map<std::pair<Scale, Bytes>, std::pair<Seconds, Seconds>> range;
+  for (const MeasuredTime& row : rows) {
+    auto& [least, most] =
+        range.try_emplace({row.scale, row.bytes}, row.time, row.time).first->second;
+    least = std::min(least, row.time);
+    most = std::max(most, row.time);
+  }
+  std::erase_if(range, [](const auto& entry) { return entry.second.first == entry.second.second; });
+  refuse_other_units(method, rows);
+  if (range.size() < 3) return;
+  std::multimap<double, const decltype(range)::value_type*> factors;
+  for (const auto& entry : range) factors.emplace(entry.second.second / entry.second.first, &entry);
+  if (std::next(factors.begin(), std::ssize(factors) / 2)->first <= contradiction) return;
+  const auto& [point, times] = *factors.rbegin()->second;
+  throw InvalidArgument(fmt::format(
+      "the tables of '{}' contradict each other at {} points, half of them by more than {:.2g} "
+      "times; {} with {}: {} and {}. If they are different systems, give each a name: "
+      "FILE,system=NAME",
+      to_string(method), factors.size(), contradiction, to_string(point.second),
+      to_string(point.first), to_string(times.first), to_string(times.second)));
+}
+
+void refuse_impossible(std::span<const MeasuredTime> rows) {
+  for (const MeasuredTime& row : rows) {
+    if (row.is_wrong() || row.scale.ranks < 2) continue;
+    // What any algorithm must send: of a node of several, or of a rank.
+    const bool between = row.scale.nodes > 1;
+    const double parts = between ? row.scale.nodes : row.scale.ranks;
+    const double sent = 2 * (parts - 1) / parts * static_cast<double>(row.bytes.count);
+    const double rate = sent / row.time.count();
+    if (rate <= (between ? most_of_node : most_of_rank)) continue;
+    throw InvalidArgument(fmt::format(
+        "'{}', {} with {}: {} would be {} out of every {}, which nothing reaches. Are the times "
+        "in another unit than microseconds?",
+        to_string(method_of(row)), to_string(row.bytes), to_string(row.scale), to_string(row.time),
+        to_string(Bandwidth{rate}), between ? "node" : "rank"));
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,20 @@
+// Whether measured times can be: tables that contradict each other, and times that no machine
+// reaches.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// Two rows of one method, scale and size should agree; if most do not, two things are mixed up.
+/// Requires rows of one method. Throws InvalidArgument, naming the rows farthest apart; also if one
+/// scale is slower than another by so much at every size that the unit of its times must differ.
+void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows);
+
+/// Throws InvalidArgument for a time in which no network, or no memory, moves the bytes.
+void refuse_impossible(std::span<const MeasuredTime> rows);
+
+}  // namespace collbench

@@ -1,0 +1,64 @@
+#include "heuristics/measured_range.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+/// Beyond the measured values of one axis, in words.
+void add_beyond(const std::set<int>& known, int asked, const char* what, std::string& text) {
+  if (asked >= *known.begin() && asked <= *known.rbegin()) return;
+  if (!text.empty()) text += "; ";
+  text += fmt::format("{} {}, measured with {}", asked, what, *known.begin());
+  text += known.size() == 1 ? " only" : fmt::format(" to {}", *known.rbegin());
+}
+
+double log2_of(Bytes bytes) {
+  return std::log2(static_cast<double>(std::max<std::int64_t>(bytes.count, 1)));
+}
+
+}  // namespace
+
+void MeasuredRange::add(const MeasuredTime& time) {
+  const int nodes = std::max(time.scale.nodes, 1);
+  nodes_.insert(nodes);
+  each_.insert(time.scale.ranks / nodes);
+  sizes_.insert(time.bytes);
+}
+
+std::string MeasuredRange::beyond(const Scale& scale, Bytes bytes) const {
+  std::string text;
+  const int nodes = std::max(scale.nodes, 1);
+  add_beyond(nodes_, nodes, "nodes", text);
+  add_beyond(each_, scale.ranks / nodes, "ranks per node", text);
+  const Bytes least = *sizes_.begin();
+  const Bytes most = *sizes_.rbegin();
+  if (bytes < least || bytes > most) {
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}, measured from {} to {}", to_string(bytes), to_string(least),
+                        to_string(most));
+  }
+  return text;
+}
+
+double MeasuredRange::doublings_to_nodes(int nodes) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const int known : nodes_) {
+    least = std::min(least, std::abs(std::log2(static_cast<double>(nodes) / known)));
+  }
+  return least;
+}
+
+double MeasuredRange::doublings_to_size(Bytes bytes) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Bytes known : sizes_) {
+    least = std::min(least, std::abs(log2_of(bytes) - log2_of(known)));
+  }
+  return least;
+}
+
+}  // namespace collbench

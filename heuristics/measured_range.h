@@ -1,0 +1,30 @@
+// What sizes and scales were measured, to say of a question how far it lies from them.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+class MeasuredRange {
+ public:
+  void add(const MeasuredTime& time);
+
+  /// In words what of the question lies beyond all that was added: "64 nodes, measured with 2 to
+  /// 4"; empty within. Requires at least one measured time.
+  std::string beyond(const Scale& scale, Bytes bytes) const;
+  /// Doublings from the nearest number of nodes, 0 if it was measured. Requires as above.
+  double doublings_to_nodes(int nodes) const;
+  /// Doublings from the nearest size. Requires as above.
+  double doublings_to_size(Bytes bytes) const;
+  const std::set<int>& nodes() const { return nodes_; }
+
+ private:
+  std::set<int> nodes_;  // those not known count as one
+  std::set<int> each_;   // ranks of a node
+  std::set<Bytes> sizes_;
+};
+
+}  // namespace collbench

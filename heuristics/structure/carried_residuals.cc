@@ -1,0 +1,56 @@
+#include "heuristics/structure/carried_residuals.h"
+
+#include <cmath>
+#include <utility>
+
+namespace collbench {
+namespace {
+
+constexpr double nodes_reach = 3;  // doublings
+constexpr double ports_reach = 3;
+constexpr double family_pull = 1;
+constexpr double method_pull = 0.3;
+constexpr double other_build = 0.3;
+
+}  // namespace
+
+CarriedResiduals::CarriedResiduals(std::vector<ResidualPlace> places,
+                                   std::vector<double> deviations, double size_length)
+    : places_(std::move(places)), deviations_(std::move(deviations)), size_length_(size_length) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    beyond_family_.push_back(deviations_[i] - of_family(places_[i]));
+  }
+}
+
+double CarriedResiduals::weight(const ResidualPlace& a, const ResidualPlace& b) const {
+  const double near = std::exp(-std::abs(a.size - b.size) / size_length_ -
+                               std::abs(a.nodes - b.nodes) / nodes_reach -
+                               std::abs(a.ports - b.ports) / ports_reach);
+  return a.library == b.library ? near : other_build * near;
+}
+
+double CarriedResiduals::of_family(const ResidualPlace& place) const {
+  double sum = 0;
+  double weights = family_pull;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].family != place.family) continue;
+    const double w = weight(place, places_[i]);
+    sum += w * deviations_[i];
+    weights += w;
+  }
+  return sum / weights;
+}
+
+double CarriedResiduals::at(const ResidualPlace& place) const {
+  double sum = 0;
+  double weights = method_pull;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].method != place.method) continue;
+    const double w = weight(place, places_[i]);
+    sum += w * beyond_family_[i];
+    weights += w;
+  }
+  return of_family(place) + sum / weights;
+}
+
+}  // namespace collbench

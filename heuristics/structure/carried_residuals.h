@@ -1,0 +1,49 @@
+// What the constants of a network leave unexplained, carried to other sizes and scales: first by
+// families of forms, then by methods, the less the farther.
+//
+//   family(x) = sum w y / (sum w + 1)    over the points of the family
+//   method(x) = sum w (y - family) / (sum w + 0.3)    over the points of the method
+//   w = trust * exp(-|log2 n - log2 n_i| / length - |log2 p - log2 p_i| / 3 - |P - P_i| / 3)
+//
+// y are logarithms of measured over predicted times, n bytes, p nodes, P ports of a torus. Points
+// of another build of the library have a trust of 0.3.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heuristics/structure/played_method.h"
+
+namespace collbench {
+
+struct ResidualPlace {
+  PlayedFamily family = PlayedFamily::ring;
+  std::string method;   // what it is among alike ports: "BINE-L-UTOFU-0"
+  std::string library;  // its build
+  double size = 0;      // log2 of bytes
+  double nodes = 0;     // log2
+  double ports = 1;
+};
+
+/// Immutable. Thread safety: const members may run on any number of threads.
+class CarriedResiduals {
+ public:
+  CarriedResiduals() = default;
+  /// Requires vectors of one length. `size_length` are doublings.
+  CarriedResiduals(std::vector<ResidualPlace> places, std::vector<double> deviations,
+                   double size_length);
+
+  /// Expected logarithm of measured over predicted time.
+  double at(const ResidualPlace& place) const;
+
+ private:
+  double weight(const ResidualPlace& a, const ResidualPlace& b) const;
+  double of_family(const ResidualPlace& place) const;
+
+  std::vector<ResidualPlace> places_;
+  std::vector<double> deviations_;
+  std::vector<double> beyond_family_;
+  double size_length_ = 1;
+};
+
+}  // namespace collbench

@@ -1,0 +1,88 @@
+#include "heuristics/structure/ignored_requests.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "heuristics/structure/played_method.h"
+
+namespace collbench {
+namespace {
+
+constexpr double alike = 0.04;
+constexpr double alike_share = 0.85;
+constexpr int least_common = 5;
+
+using BatchKey = std::tuple<std::string, Scale, std::string>;  // batch, scale, library
+using SizeTimes = std::map<Bytes, Seconds>;
+using BatchCurves = std::map<BatchKey, std::map<std::string, SizeTimes>>;
+
+bool is_choice(const std::string& algorithm, const MeasuredTime& row) {
+  MethodKey method = method_of(row);
+  method.algorithm = algorithm;
+  const auto played = played_method(method, row.scale);
+  return played && family_of(*played) == PlayedFamily::choice;
+}
+
+enum class Likeness { unknown, alike, different };
+
+Likeness likeness(const SizeTimes& a, const SizeTimes& b) {
+  int common = 0;
+  int near = 0;
+  for (const auto& [bytes, time] : a) {
+    const auto other = b.find(bytes);
+    if (other == b.end()) continue;
+    ++common;
+    near += std::abs(time / other->second - 1) <= alike ? 1 : 0;
+  }
+  if (common < least_common) return Likeness::unknown;
+  return near >= alike_share * common ? Likeness::alike : Likeness::different;
+}
+
+}  // namespace
+
+std::vector<MeasuredTime> without_ignored_requests(std::vector<MeasuredTime> rows,
+                                                   std::vector<std::string>& notes) {
+  BatchCurves batches;
+  std::set<std::string> choices;
+  for (const MeasuredTime& row : rows) {
+    batches[{row.batch, row.scale, row.library}][row.algorithm][row.bytes] = row.time;
+    if (is_choice(row.algorithm, row)) choices.insert(row.algorithm);
+  }
+  // How each pair of a named method and a choice compares, by batch.
+  std::map<std::pair<std::string, std::string>, std::map<BatchKey, Likeness>> pairs;
+  for (const auto& [key, curves] : batches) {
+    for (const auto& [algorithm, times] : curves) {
+      if (choices.count(algorithm) > 0) continue;
+      for (const std::string& choice : choices) {
+        const auto own = curves.find(choice);
+        if (own == curves.end()) continue;
+        const Likeness found = likeness(times, own->second);
+        if (found != Likeness::unknown) pairs[{algorithm, choice}][key] = found;
+      }
+    }
+  }
+  std::set<std::pair<BatchKey, std::string>> ignored;
+  for (const auto& [pair, found] : pairs) {
+    bool differs = false;
+    for (const auto& [key, how] : found) differs = differs || how == Likeness::different;
+    for (const auto& [key, how] : found) {
+      if (!differs || how != Likeness::alike) continue;
+      if (!ignored.emplace(key, pair.first).second) continue;
+      notes.push_back(
+          fmt::format("'{}' of {} on {} in batch {} is left out: it took the time of "
+                      "'{}', so the request for it was ignored",
+                      pair.first, std::get<2>(key), to_string(std::get<1>(key)), std::get<0>(key),
+                      pair.second));
+    }
+  }
+  std::erase_if(rows, [&](const MeasuredTime& row) {
+    return ignored.count({{row.batch, row.scale, row.library}, row.algorithm}) > 0;
+  });
+  return rows;
+}
+
+}  // namespace collbench

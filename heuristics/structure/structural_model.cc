@@ -1,0 +1,239 @@
+#include "heuristics/structure/structural_model.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/quantile.h"
+#include "heuristics/measured_range.h"
+#include "heuristics/structure/ignored_requests.h"
+#include "heuristics/structure/library_choice.h"
+
+namespace collbench {
+namespace {
+
+constexpr double element_bytes = 4;  // of the tables measured
+constexpr double batch_noise = 0.05;
+constexpr double unseen_noise = 0.15;
+constexpr double per_size_doubling = 0.055;
+constexpr double least_per_doubling = 0.05;
+constexpr double most_per_doubling = 0.6;
+constexpr double prior_scales = 2;    // that the network's own uncertainty counts as
+constexpr double of_normal = 0.6745;  // median of the absolute value of a standard normal variable
+constexpr double eighty_percent = 1.2816;
+constexpr double change_penalty = 1.05;
+constexpr double unseen_penalty = 1.02;
+
+/// What Open MPI's rules choose is measured under that name, too.
+std::string ompi_name(PlayedForm form) {
+  switch (form) {
+    case PlayedForm::halving:
+      return "rabenseifner_ompi";
+    case PlayedForm::doubling:
+      return "recursive_doubling_ompi";
+    case PlayedForm::ring:
+      return "ring_ompi";
+    case PlayedForm::tree:
+      return "nonoverlapping_ompi";
+    default:
+      return "linear_ompi";
+  }
+}
+
+/// Of methods that differ in the number of ports only, what they have in common.
+std::string name_without_ports(const std::string& algorithm) {
+  return algorithm.substr(0, algorithm.find_last_of('-'));
+}
+
+double bytes_of(Bytes bytes) { return static_cast<double>(std::max<std::int64_t>(bytes.count, 1)); }
+
+ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& played,
+                             const MethodKey& method, const Scale& scale, Bytes bytes) {
+  ResidualPlace place;
+  place.family = family_of(played);
+  const bool by_ports = named.form == PlayedForm::port_halving ||
+                        named.form == PlayedForm::port_doubling ||
+                        named.form == PlayedForm::port_ring;
+  place.method = named.form == PlayedForm::ompi_choice ? ompi_name(played.form)
+                 : by_ports                            ? name_without_ports(method.algorithm)
+                                                       : method.algorithm;
+  place.library = method.library;
+  place.size = std::log2(bytes_of(bytes));
+  place.nodes = std::log2(static_cast<double>(scale.nodes));
+  place.ports = by_ports ? named.ports : 1;
+  return place;
+}
+
+}  // namespace
+
+struct StructuralModel::Data {
+  std::string system;
+  const NetworkModel* model = nullptr;
+  std::vector<MeasuredTime> points;
+  LibraryChoices choices;
+  NetworkFit fit;
+  CarriedResiduals residuals;
+  MeasuredRange range;
+  std::map<std::string, MeasuredRange> by_algorithm;
+  std::vector<std::string> notes;
+
+  PlayedMethod named(const MethodKey& method, const Scale& scale) const {
+    return *played_method(method, scale);
+  }
+  PlayedMethod played(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    const PlayedMethod chosen = choices.resolve(named(method, scale), method, bytes_of(bytes));
+    return played_for(chosen, scale.ranks, bytes_of(bytes), element_bytes);
+  }
+  double log_us(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    return log_microseconds(*model, fit.constants, played(method, scale, bytes), scale,
+                            bytes_of(bytes));
+  }
+  ResidualPlace place(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    return residual_place(named(method, scale), played(method, scale, bytes), method, scale, bytes);
+  }
+
+  std::vector<PlayedRow> rows_to_fit() const;
+  void carry_residuals();
+  double error_per_doubling() const;
+};
+
+/// Choices by rules that are not known say nothing about the constants.
+std::vector<PlayedRow> StructuralModel::Data::rows_to_fit() const {
+  std::vector<PlayedRow> rows;
+  for (const MeasuredTime& point : points) {
+    const MethodKey method = method_of(point);
+    if (named(method, point.scale).form == PlayedForm::library_choice) continue;
+    rows.push_back({played(method, point.scale, point.bytes), point.scale, bytes_of(point.bytes),
+                    std::log(point.time.count() * 1e6)});
+  }
+  return rows;
+}
+
+void StructuralModel::Data::carry_residuals() {
+  std::vector<ResidualPlace> places;
+  std::vector<double> deviations;
+  for (const MeasuredTime& point : points) {
+    const MethodKey method = method_of(point);
+    places.push_back(place(method, point.scale, point.bytes));
+    deviations.push_back(std::log(point.time.count() * 1e6) -
+                         log_us(method, point.scale, point.bytes));
+  }
+  residuals = CarriedResiduals(std::move(places), std::move(deviations), model->size_length);
+}
+
+/// From predicting each scale by a fit to the others; the prior of the network where only one is
+/// known.
+double StructuralModel::Data::error_per_doubling() const {
+  double squares = prior_scales * model->per_doubling * model->per_doubling;
+  double scales = prior_scales;
+  if (range.nodes().size() < 2) return model->per_doubling;
+  for (const int nodes : range.nodes()) {
+    Data others = *this;
+    std::erase_if(others.points, [&](const auto& point) { return point.scale.nodes == nodes; });
+    others.range = {};
+    for (const MeasuredTime& point : others.points) others.range.add(point);
+    others.choices = LibraryChoices(others.points);
+    others.fit.constants = fit_constants(*model, others.rows_to_fit(), fit.constants);
+    others.carry_residuals();
+    std::vector<double> errors;
+    for (const MeasuredTime& point : points) {
+      if (point.scale.nodes != nodes) continue;
+      const MethodKey method = method_of(point);
+      const double carried = others.residuals.at(others.place(method, point.scale, point.bytes));
+      errors.push_back(std::abs(others.log_us(method, point.scale, point.bytes) + carried -
+                                std::log(point.time.count() * 1e6)));
+    }
+    const double away = std::max(others.range.doublings_to_nodes(nodes), 1.0);
+    const double deviation = quantile(std::move(errors), 0.5) / of_normal;
+    squares += std::max(0.0, deviation * deviation - batch_noise * batch_noise) / (away * away);
+    scales += 1;
+  }
+  return std::clamp(std::sqrt(squares / scales), least_per_doubling, most_per_doubling);
+}
+
+StructuralModel::StructuralModel(Interconnect interconnect, std::vector<MeasuredTime> rows,
+                                 std::optional<NetworkFit> fit) {
+  assert(!rows.empty());
+  auto data = std::make_shared<Data>();
+  data->system = rows.front().system;
+  data->model = &network_model(interconnect);
+  data->points = medians_of(without_ignored_requests(std::move(rows), data->notes));
+  for (const MeasuredTime& point : data->points) {
+    data->range.add(point);
+    data->by_algorithm[point.algorithm].add(point);
+  }
+  data->choices = LibraryChoices(data->points);
+  if (fit) {
+    data->fit = *std::move(fit);
+  } else {
+    data->fit.constants = fit_constants(*data->model, data->rows_to_fit());
+    data->fit.per_doubling = data->error_per_doubling();
+  }
+  data->carry_residuals();
+  data_ = std::move(data);
+}
+
+const std::string& StructuralModel::system() const { return data_->system; }
+Interconnect StructuralModel::interconnect() const { return data_->model->interconnect; }
+const NetworkFit& StructuralModel::fit() const { return data_->fit; }
+const std::vector<std::string>& StructuralModel::notes() const { return data_->notes; }
+const std::vector<MeasuredTime>& StructuralModel::points() const { return data_->points; }
+
+std::vector<MethodKey> StructuralModel::methods() const {
+  std::set<MethodKey> methods;
+  for (const MeasuredTime& point : data_->points) methods.insert(method_of(point));
+  return {methods.begin(), methods.end()};
+}
+
+std::string StructuralModel::basis() const {
+  return fmt::format("{} times of {} methods on {} nodes", data_->points.size(),
+                     data_->by_algorithm.size(), fmt::join(data_->range.nodes(), ", "));
+}
+
+bool StructuralModel::has_measured(const MethodKey& method) const {
+  return data_->by_algorithm.count(method.algorithm) > 0;
+}
+
+bool StructuralModel::can_predict(const MethodKey& method, const Scale& scale) const {
+  const auto played = played_method(method, scale);
+  return played && played->interconnect == interconnect();
+}
+
+Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+  assert(can_predict(method, scale));
+  const Data& data = *data_;
+  const double log_us =
+      data.log_us(method, scale, bytes) + data.residuals.at(data.place(method, scale, bytes));
+  const auto own = data.by_algorithm.find(method.algorithm);
+  const MeasuredRange& range = own == data.by_algorithm.end() ? data.range : own->second;
+  const double sizes = range.doublings_to_size(bytes);
+  const double unseen = own == data.by_algorithm.end() ? unseen_noise : 0;
+  const double deviation = std::hypot(
+      std::hypot(batch_noise, data.fit.per_doubling * range.doublings_to_nodes(scale.nodes)),
+      unseen, per_size_doubling * sizes);
+  Estimate estimate;
+  estimate.time = Seconds{std::exp(log_us) * 1e-6};
+  estimate.low = estimate.time * std::exp(-eighty_percent * deviation);
+  estimate.high = estimate.time * std::exp(eighty_percent * deviation);
+  estimate.extrapolates = range.beyond(scale, bytes);
+  return estimate;
+}
+
+bool StructuralModel::may_change(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+  const auto own = data_->by_algorithm.find(method.algorithm);
+  if (own != data_->by_algorithm.end() && own->second.nodes().count(scale.nodes) > 0) return false;
+  const PlayedMethod named = data_->named(method, scale);
+  return named.falls_back || named.form == PlayedForm::library_choice ||
+         is_replaced(named, scale.ranks, bytes_of(bytes), element_bytes);
+}
+
+double StructuralModel::preference(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+  return (has_measured(method) ? 1 : unseen_penalty) *
+         (may_change(method, scale, bytes) ? change_penalty : 1);
+}
+
+}  // namespace collbench
