@@ -93,6 +93,31 @@ void print_machine(const FittedMachine& machine) {
   }
 }
 
+void print_structures(const Calibration& calibration) {
+  for (const StructuralModel& structure : calibration.structures()) {
+    const NetworkModel& model = network_model(structure.interconnect());
+    std::cout << fmt::format("\n{}{}{} network: {}\n", structure.system(),
+                             structure.system().empty() ? "" : ", ", model.name, structure.basis());
+    for (std::size_t k = 0; k < model.constants.size(); ++k) {
+      const NetworkConstant& constant = model.constants[k];
+      const FittedConstant& fitted = structure.fit().constants[k];
+      std::cout << fmt::format("  {:<24} {:>9.3g} {:<10} within {:.2f} times; expected {:.3g}\n",
+                               constant.name, fitted.value, constant.unit, fitted.factor,
+                               constant.prior);
+    }
+  }
+}
+
+/// What the figures say against using the fit.
+void warn_of_fit(const std::vector<HeldOut>& by_scale, std::vector<std::string>& notes) {
+  const ErrorSummary summary = summarize_held_out(by_scale, Bytes{1024});
+  if (summary.points == 0 || summary.p90 <= 1) return;
+  notes.push_back(fmt::format(
+      "the fit does not predict scales that it has not seen: with each left out, one point in ten "
+      "is off by more than {}. Scales in between, or tables measured alike, would help",
+      percent(summary.p90)));
+}
+
 void print_models(const Calibration& calibration) {
   std::cout << fmt::format("\n{:<44} {:>6} {:>6}  {}\n", "method", "scales", "points", "sizes");
   for (const MeasuredMethod& measured : calibration.measured()) {
@@ -164,9 +189,12 @@ int calibrate(const Settings& settings) {
   if (out != "-") {
     const FittedMachine machine = fit_machine(calibration);
     print_machine(machine);
+    print_structures(calibration);
     print_models(calibration);
     print_efficiency(calibration, machine);
-    print_errors("held out by scale (nodes > 1)", leave_one_scale_out(rows, false, notes));
+    const std::vector<HeldOut> by_scale = leave_one_scale_out(rows, false, notes);
+    print_errors("held out by scale (nodes > 1)", by_scale);
+    warn_of_fit(by_scale, notes);
     print_errors("held out by size", leave_one_size_out(rows));
     for (const std::string& note : notes) std::cout << "note: " << note << '\n';
   }

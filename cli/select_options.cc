@@ -1,6 +1,7 @@
 #include "cli/select_options.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "core/require_known.h"
 #include "core/text_file.h"
 #include "heuristics/calibration/fit.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
@@ -25,7 +27,7 @@ constexpr OptionRow select_rows[] = {
     {what_to_choose_for, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
     {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
     {what_to_choose_for, "nodes", "", "N", "auto",
-     "nodes they are spread over; auto asks the machine"},
+     "nodes they are spread over, or their shape as a torus (4x4x8); auto asks the machine"},
     {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_choose_for, "devices", "", "KIND", "auto",
@@ -117,6 +119,42 @@ int count_of(const Settings& settings, const char* name, int automatic) {
   return settings.text(name) == "auto" ? automatic : settings.count(name, 1, 1 << 24);
 }
 
+/// As many ranks on each node as most measured times are of, if the workers fill such nodes.
+int fitted_nodes(const Calibration& calibration, int workers) {
+  std::map<int, int> times;
+  for (const MeasuredTime& point : calibration.points()) {
+    if (point.scale.nodes > 1) ++times[point.scale.ranks_per_node()];
+  }
+  const auto most = std::max_element(
+      times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != times.end() && workers % most->first == 0 ? workers / most->first : 1;
+}
+
+/// Nodes as a number or a shape.
+void set_nodes(const Settings& settings, const Inquiry& inquiry, Question& question) {
+  const std::string& text = settings.text("nodes");
+  if (text.find('x') != text.npos) {
+    question.shape = parse_grid_shape(text);
+    question.nodes = 1;
+    for (const int length : question.shape) question.nodes *= std::max(length, 1);
+    return;
+  }
+  const int automatic = inquiry.fitted ? fitted_nodes(*inquiry.fitted, question.workers)
+                        : question.machine == nullptr
+                            ? 1
+                            : nodes_of(question.machine->topology.layout(), question.workers);
+  question.nodes = count_of(settings, "nodes", automatic);
+}
+
+/// A fitted file describes one node where several ranks share one: as many as are asked for.
+Machine machine_asked(const std::string& name, const Inquiry& inquiry, const Question& question) {
+  const bool one_node = inquiry.fitted && name.find(':') == name.npos &&
+                        name.find(',') == name.npos && question.nodes > 1 &&
+                        question.nodes < question.workers;
+  return machine(one_node ? fmt::format("cluster:{}x{}", question.nodes, name) : name,
+                 question.workers);
+}
+
 Question common_question(const Settings& settings) {
   Question question;
   question.bytes = settings.size("bytes");
@@ -140,18 +178,18 @@ Inquiry inquiry_of(const Settings& settings) {
   Inquiry inquiry;
   inquiry.policies = policies_of(settings);
   const Question common = common_question(settings);
+  inquiry.fitted = calibration_of(settings.text("topo"));
   const std::vector<int> workers = settings.worker_counts("workers");
   inquiry.machines.reserve(workers.size());
   for (const int count : workers) {
     Question question = common;
     question.workers = count;
+    if (inquiry.fitted) set_nodes(settings, inquiry, question);
     if (!settings.text("topo").empty()) {
-      inquiry.machines.push_back(machine(settings.text("topo"), count));
+      inquiry.machines.push_back(machine_asked(settings.text("topo"), inquiry, question));
       question.machine = &inquiry.machines.back();
     }
-    question.nodes = count_of(
-        settings, "nodes",
-        question.machine == nullptr ? 1 : nodes_of(question.machine->topology.layout(), count));
+    set_nodes(settings, inquiry, question);
     question.devices = devices_of(settings, question.machine);
     inquiry.questions.push_back(std::move(question));
   }
@@ -159,6 +197,7 @@ Inquiry inquiry_of(const Settings& settings) {
   read_measured(settings, inquiry);
   for (Question& question : inquiry.questions) {
     question.nccl = inquiry.nccl.get();
+    question.fitted = inquiry.fitted ? &*inquiry.fitted : nullptr;
     question.measured = inquiry.measured;
   }
   inquiry.network = !settings.text("topo").empty() ? settings.text("topo")

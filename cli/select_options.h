@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cli/settings.h"
+#include "heuristics/calibration/calibration.h"
 #include "heuristics/nccl/nccl_model.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/machine.h"
@@ -18,9 +20,10 @@ std::span<const OptionRow> select_option_rows();
 /// Questions and all that they point to.
 struct Inquiry {
   std::vector<const Policy*> policies;
-  std::vector<Question> questions;  // one per number of workers
-  std::string network;              // in words: "dgx-a100", "shm on 2 cores"
-  std::vector<Machine> machines;    // one per question, or none
+  std::vector<Question> questions;    // one per number of workers
+  std::string network;                // in words: "dgx-a100", "shm on 2 cores"
+  std::vector<Machine> machines;      // one per question, or none
+  std::optional<Calibration> fitted;  // of the machine's file
   std::unique_ptr<NcclInputs> nccl;
   std::vector<MeasuredTime> measured;
   std::vector<std::string> notes;  // about the measurements

@@ -185,6 +185,12 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   }
 }
 
+std::vector<MeasuredTime> points_of(const TomlTable& root) {
+  std::vector<MeasuredTime> rows;
+  for (const TomlTable& table : root.tables("calibration")) read_points(table, rows);
+  return rows;
+}
+
 }  // namespace
 
 std::string to_toml(const Calibration& calibration, const std::string& summary,
@@ -199,20 +205,15 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
 }
 
 std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file) {
-  std::vector<MeasuredTime> rows;
-  for (const TomlTable& table : TomlTable::parse(text, file).tables("calibration")) {
-    read_points(table, rows);
-  }
-  return rows;
+  return points_of(TomlTable::parse(text, file));
 }
 
 std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file) {
-  std::vector<MeasuredTime> rows = calibration_points(text, file);
+  const TomlTable root = TomlTable::parse(text, file);
+  std::vector<MeasuredTime> rows = points_of(root);
   if (rows.empty()) return {};
   std::vector<StoredFit> fits;
-  for (const TomlTable& table : TomlTable::parse(text, file).tables("fitted")) {
-    fits.push_back(read_fit(table));
-  }
+  for (const TomlTable& table : root.tables("fitted")) fits.push_back(read_fit(table));
   return Calibration(std::move(rows), fits);
 }
 

@@ -13,10 +13,9 @@ double size_distance(Bytes a, Bytes b) {
 }
 
 /// Moves the tied candidate that was measured as the fastest to the front.
-void settle_ties(const Calibration& calibration, const Scale& scale, Bytes bytes,
+void settle_ties(const std::vector<MeasuredTime>& rows, const Scale& scale, Bytes bytes,
                  std::vector<FittedCandidate>& candidates) {
   const std::string system = candidates.front().method.system;
-  const std::vector<MeasuredTime> rows = calibration.points();
   std::map<std::string, Seconds> known;
   for (const MeasuredTime& row : times_at_largest_scale(rows, system, scale, bytes)) {
     known[full_name(row.algorithm, row.protocol)] = row.time;
@@ -39,8 +38,7 @@ void settle_ties(const Calibration& calibration, const Scale& scale, Bytes bytes
   std::rotate(candidates.begin(), best, std::next(best));
 }
 
-bool is_measured_scale(const Calibration& calibration, const Scale& scale) {
-  const std::vector<MeasuredTime> points = calibration.points();
+bool is_measured_scale(const std::vector<MeasuredTime>& points, const Scale& scale) {
   return std::any_of(points.begin(), points.end(), [&](const MeasuredTime& point) {
     return point.scale.ranks == scale.ranks && point.scale.nodes == scale.nodes;
   });
@@ -94,9 +92,10 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
   for (FittedCandidate& candidate : candidates) {
     candidate.is_tied = candidate.counted <= candidates.front().counted * (1 + tie);
   }
-  if (!candidates.empty() && !is_measured_scale(calibration, scale)) {
-    settle_ties(calibration, scale, bytes, candidates);
-  }
+  const bool close = candidates.size() > 1 && candidates[1].is_tied;
+  if (!close) return candidates;
+  const std::vector<MeasuredTime> points = calibration.points();
+  if (!is_measured_scale(points, scale)) settle_ties(points, scale, bytes, candidates);
   return candidates;
 }
 

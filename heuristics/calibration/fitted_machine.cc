@@ -116,35 +116,6 @@ FittedCost fitted(double value, double factor) {
   return {value, factor};
 }
 
-void fit_to_schedules(const std::vector<FittedRow>& played, FittedMachine& machine) {
-  Costs4 costs = {5e-6, 5e-6, 1e-9, 1e-10};
-  Costs4 spread{};
-  for (int i = 0; i < 3; ++i) {
-    std::vector<Costs4> all;
-    for (const FittedRow& each : played) all.push_back(amounts(each, costs));
-    costs = fit_amounts(played, all, costs, spread);
-  }
-  machine.error = median_error(played, costs);
-  if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
-  if (costs[3] > least_costs[3]) machine.reduction_rate = fitted(1 / costs[3], spread[3]);
-  (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
-  (machine.network ? machine.network_rate : machine.node_rate) = {1 / costs[2], spread[2]};
-  std::set<std::string> names;
-  for (const FittedRow& each : played) names.insert(each.row.algorithm);
-  machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
-}
-
-/// The trend that tells the most: the most scales, then the most points.
-const MethodModel& fullest(const Calibration& calibration) {
-  const auto scales = [](const MethodModel& model) {
-    std::set<Scale> all;
-    for (const MeasuredTime& row : model.points()) all.insert(row.scale);
-    return std::pair(all.size(), model.points().size());
-  };
-  return *std::max_element(calibration.models().begin(), calibration.models().end(),
-                           [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
-}
-
 /// The most bytes per second and rank, both ways counted, that any method and size reached inside
 /// one node or between nodes. Two nodes alone exchange directly, so more of them count where there
 /// are more.
@@ -162,6 +133,42 @@ double reached_rate(const Calibration& calibration, bool between) {
     }
   }
   return rate;
+}
+
+void fit_to_schedules(const Calibration& calibration, const std::vector<FittedRow>& played,
+                      FittedMachine& machine) {
+  Costs4 costs = {5e-6, 5e-6, 1e-9, 1e-10};
+  Costs4 spread{};
+  for (int i = 0; i < 3; ++i) {
+    std::vector<Costs4> all;
+    for (const FittedRow& each : played) all.push_back(amounts(each, costs));
+    costs = fit_amounts(played, all, costs, spread);
+  }
+  machine.error = median_error(played, costs);
+  if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
+  if (costs[3] > least_costs[3]) machine.reduction_rate = fitted(1 / costs[3], spread[3]);
+  (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
+  FittedCost& rate = machine.network ? machine.network_rate : machine.node_rate;
+  rate = {1 / costs[2], spread[2]};
+  std::set<std::string> names;
+  for (const FittedRow& each : played) names.insert(each.row.algorithm);
+  machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
+  if (costs[2] > least_costs[2]) return;
+  // Other costs explain all of the times, which does not make the links infinitely fast.
+  rate.value = reached_rate(calibration, machine.network);
+  machine.basis +=
+      "; their rate is not told apart from other costs: the most that any size reached";
+}
+
+/// The trend that tells the most: the most scales, then the most points.
+const MethodModel& fullest(const Calibration& calibration) {
+  const auto scales = [](const MethodModel& model) {
+    std::set<Scale> all;
+    for (const MeasuredTime& row : model.points()) all.insert(row.scale);
+    return std::pair(all.size(), model.points().size());
+  };
+  return *std::max_element(calibration.models().begin(), calibration.models().end(),
+                           [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
 }
 
 void read_trend(const Calibration& calibration, FittedMachine& machine) {
@@ -237,7 +244,7 @@ FittedMachine fit_machine(const Calibration& calibration) {
   const std::vector<FittedRow> played = played_rows(calibration);
   if (played.size() >= 8) {
     if (machine.network) machine.ranks_per_node = 1;
-    fit_to_schedules(played, machine);
+    fit_to_schedules(calibration, played, machine);
   } else if (structured) {
     read_structure(fullest_structure(calibration), machine);
   } else {

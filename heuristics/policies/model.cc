@@ -164,6 +164,7 @@ std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<s
 }  // namespace
 
 Answer ask_model(const Question& question) {
+  if (std::optional<Answer> fitted = ask_fitted(question)) return *std::move(fitted);
   require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
   const ModelPolicy model(question);
   std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);

@@ -27,6 +27,7 @@
 namespace collbench {
 
 struct NcclInputs;  // heuristics/nccl/nccl_model.h
+class Calibration;  // heuristics/calibration/calibration.h
 
 /// What the workers compute on. `virtual_gpus` are several logical devices on one GPU.
 enum class Devices : std::uint8_t { cpus, gpus, virtual_gpus, mixed };
@@ -36,9 +37,11 @@ struct Question {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   int workers = 2;
-  int nodes = 1;  // that they are spread over evenly
+  int nodes = 1;      // that they are spread over evenly
+  GridShape shape{};  // of the nodes; zeros: not known
   Devices devices = Devices::cpus;
   const Machine* machine = nullptr;        // the network; null: unknown
+  const Calibration* fitted = nullptr;     // of the machine; null: nothing was fitted
   const NcclInputs* nccl = nullptr;        // NCCL's inputs; null: derived from the machine
   std::string backend;                     // "shm", "grpc": on this host; empty: none in particular
   ChoiceKind kind = ChoiceKind::messages;  // of that back end
@@ -81,6 +84,10 @@ const Policy& find_policy(std::string_view name);
 /// Asks after checking what every policy requires: workers, nodes that divide them, a size of at
 /// least 0. One worker needs no all-reduce, which is the answer then.
 Answer ask(const Policy& policy, const Question& question);
+
+/// What the calibration of the machine says; nothing without one, or if it predicts no method at
+/// this scale.
+std::optional<Answer> ask_fitted(const Question& question);
 
 /// The name in `available` for `algorithm`: itself, or another name for the same ("tree" of NCCL
 /// is "double-tree" here); itself if nothing is listed, nothing if none of them is.

@@ -44,13 +44,19 @@ double CarriedResiduals::of_family(const ResidualPlace& place) const {
 double CarriedResiduals::at(const ResidualPlace& place) const {
   double sum = 0;
   double weights = method_pull;
+  double nearest = 0;
+  double nearest_deviation = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].method != place.method) continue;
     const double w = weight(place, places_[i]);
     sum += w * beyond_family_[i];
     weights += w;
+    if (places_[i].nodes != place.nodes || w <= nearest) continue;
+    nearest = w;
+    nearest_deviation = beyond_family_[i];
   }
-  return of_family(place) + sum / weights;
+  const double own = nearest * nearest_deviation + (1 - nearest) * sum;
+  return of_family(place) + own / (nearest + (1 - nearest) * weights);
 }
 
 }  // namespace collbench

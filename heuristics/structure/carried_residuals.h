@@ -5,7 +5,9 @@
 //   method(x) = sum w (y - family) / (sum w + 0.3)    over the points of the method
 //   w = trust * exp(-|log2 n - log2 n_i| / length - |log2 p - log2 p_i| / 3 - |P - P_i| / 3)
 //
-// y are logarithms of measured over predicted times, n bytes, p nodes, P ports of a torus. Points
+// At a scale where the method was measured, its nearest point there counts with its w and all of
+// them with the rest, so that a measured point stays what was measured. y are logarithms of
+// measured over predicted times, n bytes, p nodes, P ports of a torus. Points
 // of another build of the library have a trust of 0.3.
 #pragma once
 

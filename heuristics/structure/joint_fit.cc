@@ -11,7 +11,7 @@ namespace collbench {
 namespace {
 
 constexpr double error_scale = 0.1;
-constexpr int most_steps = 60;
+constexpr int most_steps = 40;
 constexpr double nudge = 1e-4;      // of a logarithm, for derivatives
 constexpr double longest_step = 1;  // of a logarithm, beyond which the linearisation means nothing
 constexpr double correlated = 4;    // rows that count as one independent observation
@@ -49,7 +49,7 @@ class ConstantFit {
       const bool better = then < now;
       damping *= better ? 0.3 : 8;
       if (!better) continue;
-      const bool done = now - then < 1e-7 * now;
+      const bool done = now - then < 1e-5 * now;
       logs_ = next;
       errors = then_errors;
       now = then;

@@ -161,7 +161,9 @@ StructuralModel::StructuralModel(Interconnect interconnect, std::vector<Measured
   auto data = std::make_shared<Data>();
   data->system = rows.front().system;
   data->model = &network_model(interconnect);
-  data->points = medians_of(without_ignored_requests(std::move(rows), data->notes));
+  // Rows with a fit made before are those that it kept.
+  if (!fit) rows = without_ignored_requests(std::move(rows), data->notes);
+  data->points = medians_of(rows);
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);

@@ -1,0 +1,152 @@
+// Fits judged on other tables: `calibrate`, `validate --fit`, `regret --fit`, and `select` on a
+// fitted machine, with published times of LUMI and Fugaku.
+#include <fstream>
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// The rows of a published table with these nodes, with its heading.
+std::string rows_with(const std::string& table, const std::string& nodes) {
+  std::ifstream file(COLLBENCH_SOURCE_DIR "/results/published/" + table);
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    const bool heading = line.starts_with("#") || line.starts_with("system,");
+    if (heading || line.find("," + nodes + ",1,") != line.npos) kept += line + "\n";
+  }
+  return kept;
+}
+
+class FitTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("small.csv", rows_with("lumi-pico.csv", "8"));
+    folder_.write("large.csv", rows_with("lumi-pico.csv", "16"));
+    folder_.write("cube.csv", rows_with("fugaku-pico.csv", "2x2x2"));
+    folder_.write("torus.csv", rows_with("fugaku-pico.csv", "4x4x4"));
+  }
+  std::string out(const std::vector<std::string>& arguments) {
+    const Outcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  std::string refused(const std::vector<std::string>& arguments) {
+    const Outcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    return outcome.err;
+  }
+  ScratchFolder folder_;
+};
+
+/// The number that the first group of `pattern` finds.
+double figure(const std::string& text, const std::string& pattern) {
+  std::smatch match;
+  EXPECT_TRUE(std::regex_search(text, match, std::regex(pattern))) << text;
+  return match.empty() ? -1 : std::stod(match[1]);
+}
+
+TEST_F(FitTest, ErrorsAtAScaleNotFittedAreThoseOfTheModelAndNotOfATrend) {
+  const std::string pattern = "all +[0-9]+ +([0-9.]+) /";
+  const std::string lumi = out({"validate", "large.csv", "--fit", "small.csv"});
+  EXPECT_THAT(lumi, StartsWith("# held out: fitted to 126 points, judged on 130 others"));
+  EXPECT_LT(figure(lumi, pattern), 10);
+  const std::string fugaku = out({"validate", "torus.csv", "--fit", "cube.csv"});
+  EXPECT_LT(figure(fugaku, pattern), 12);
+  EXPECT_LT(figure(fugaku, "all +[0-9]+ +[0-9.]+ / ([0-9.]+)"), 40);
+  EXPECT_GT(figure(fugaku, "intervals hold ([0-9.]+) %"), 70);
+}
+
+TEST_F(FitTest, ChoosesBetterThanTheLargestScaleKnown) {
+  const std::string text =
+      out({"regret", "large.csv", "--fit", "small.csv", "--policy", "largest-scale,model"});
+  EXPECT_THAT(text, StartsWith("# held out"));
+  const double known = figure(text, "largest-scale +14 +([0-9.]+) %");
+  const double model = figure(text, "model +14 +([0-9.]+) %");
+  EXPECT_LT(model, known);
+  EXPECT_LT(model, 7);
+}
+
+TEST_F(FitTest, PointsThatAreFittedCannotJudge) {
+  for (const char* command : {"regret", "validate"}) {
+    EXPECT_THAT(refused({command, "large.csv", "--fit", "small.csv,large.csv"}),
+                AllOf(HasSubstr("--fit shares 130 of 130 points"), HasSubstr("16 ranks on 16")));
+    EXPECT_THAT(refused({command, "large.csv", "--fit", "cube.csv"}),
+                HasSubstr("--fit knows the system 'fugaku', the tables to judge are of 'lumi'"));
+  }
+}
+
+TEST_F(FitTest, WhatWasFittedIsCalledInSample) {
+  out({"calibrate", "small.csv", "-o", "m.toml"});
+  EXPECT_THAT(out({"validate", "small.csv", "-m", "m.toml"}),
+              StartsWith("# in sample: 126 of the 126 points"));
+  EXPECT_THAT(out({"validate", "large.csv", "-m", "m.toml"}), StartsWith("# held out"));
+  EXPECT_THAT(out({"regret", "small.csv", "--policy", "model"}), StartsWith("# in sample"));
+}
+
+TEST_F(FitTest, SelectChoosesAmongTheMethodsOfAFittedMachine) {
+  out({"calibrate", "cube.csv", "torus.csv", "-o", "m.toml"});
+  const std::string large =
+      out({"select", "-t", "m.toml", "-W", "512", "--nodes", "8x8x8", "-b", "64M"});
+  EXPECT_THAT(large, AllOf(HasSubstr("by the fit to fugaku"), HasSubstr("80 % within"),
+                           HasSubstr("512 nodes, measured with 8 to 64"),
+                           HasSubstr("default-trix6"), Not(HasSubstr("halving-doubling"))));
+  // The depth of the trees is that of the axes: the same nodes in a row take longer.
+  const auto time = [&](const std::string& nodes) {
+    const std::string text = out({"select", "-t", "m.toml", "-W", "512", "--nodes", nodes, "-b",
+                                  "2K", "--available", "default-trix3"});
+    return figure(text, "default-trix3 +([0-9.]+) us");
+  };
+  EXPECT_GT(time("2x2x128"), 3 * time("8x8x8"));
+}
+
+TEST_F(FitTest, AnOtherLibrarysNamesArePricedByTheirSchedules) {
+  out({"calibrate", "small.csv", "-o", "m.toml"});
+  const std::string text = out({"select", "-t", "m.toml", "-W", "64", "-b", "1K", "--available",
+                                "ring,recursive-doubling", "--explain"});
+  EXPECT_THAT(text, AllOf(StartsWith("auto: recursive-doubling"),
+                          HasSubstr("by its schedule, not measured")));
+}
+
+TEST_F(FitTest, ConstantsOfAFittedFileAreReadBackAndRefusedWithTheirLine) {
+  out({"calibrate", "small.csv", "-o", "m.toml"});
+  std::string text = folder_.read("m.toml");
+  EXPECT_THAT(text, AllOf(HasSubstr("[[fitted]]"), HasSubstr("latency = \""),
+                          HasSubstr("of a round (2.5, within 2)")));
+  const std::size_t at = text.find("latency = \"", text.find("[fitted.constants]"));
+  text.replace(at, text.find('\n', at) - at, "latency = \"-3 us, within 1.1 times\"");
+  folder_.write("bad.toml", text);
+  EXPECT_THAT(refused({"validate", "large.csv", "-m", "bad.toml"}),
+              AllOf(HasSubstr("bad.toml:"), HasSubstr("is no constant like \"2.5 us, within")));
+}
+
+TEST_F(FitTest, TimesInAnotherUnitAreRefused) {
+  const std::string heading = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
+  const auto table = [&](double factor, int nodes) {
+    std::string text;
+    for (const int bytes : {1024, 16384, 262144, 4194304}) {
+      text += "s,mpi,ring," + std::to_string(nodes) + ",1," + std::to_string(bytes) + "," +
+              std::to_string(factor * (10 + bytes * 1e-3)) + "\n";
+    }
+    return text;
+  };
+  folder_.write("units.csv", heading + table(1, 8) + table(1000, 16));
+  EXPECT_THAT(refused({"calibrate", "units.csv"}),
+              AllOf(HasSubstr("16 ranks on 16 nodes took at least 1e+03 times as long as 8 ranks"),
+                    HasSubstr("must be in microseconds")));
+  folder_.write("fast.csv", heading + table(1e-6, 8));
+  EXPECT_THAT(refused({"calibrate", "fast.csv"}), HasSubstr("which nothing reaches"));
+}
+
+}  // namespace
+}  // namespace collbench
