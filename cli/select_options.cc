@@ -146,13 +146,15 @@ void set_nodes(const Settings& settings, const Inquiry& inquiry, Question& quest
   question.nodes = count_of(settings, "nodes", automatic);
 }
 
-/// A fitted file describes one node where several ranks share one: as many as are asked for.
+/// A fitted file describes one node where several ranks share one: then as many as are asked for.
 Machine machine_asked(const std::string& name, const Inquiry& inquiry, const Question& question) {
-  const bool one_node = inquiry.fitted && name.find(':') == name.npos &&
-                        name.find(',') == name.npos && question.nodes > 1 &&
-                        question.nodes < question.workers;
-  return machine(one_node ? fmt::format("cluster:{}x{}", question.nodes, name) : name,
-                 question.workers);
+  const bool is_file = name.find(':') == name.npos && name.find(',') == name.npos;
+  if (!inquiry.fitted || !is_file || question.nodes < 2) return machine(name, question.workers);
+  try {
+    return machine(name, question.workers);
+  } catch (const InvalidArgument&) {
+    return machine(fmt::format("cluster:{}x{}", question.nodes, name), question.workers);
+  }
 }
 
 Question common_question(const Settings& settings) {

@@ -186,9 +186,6 @@ Prior prior_for(const MethodKey& method) {
   const std::string name = lower(method.algorithm);
   const std::string library = lower(method.library);
   const bool ring = contains(name, "ring");
-  const bool rounds_of_all = contains(name, "recursive_doubling") || contains(name, "_lat") ||
-                             contains(name, "bine_l") || contains(name, "recdoub_l") ||
-                             contains(name, "allgather_reduce") || contains(name, "one_shot");
   if (contains(library, "ccl") || contains(name, "nccl")) {
     // Start and latencies: NCCL 2.30.7, src/graph/tuning.cc, tree with LL: 6.8 us, twice 0.6 us per
     // further rank of a node, twice 5 us per doubling. Rates: A100 and NDR, as orders of magnitude.
@@ -200,8 +197,6 @@ Prior prior_for(const MethodKey& method) {
   // Processors of 2015 to 2025 with adapters of 100 Gb/s, as orders of magnitude.
   TermValues costs = {2, 0.3, 1.5, 0.1, 2e-4, 4e-4, 1e-5, 1e-5, 1e-6, 0.03};
   if (ring) costs[ring_latency] = 2;
-  if (rounds_of_all) costs[whole] = 4e-4;
-  if (rounds_of_all) costs[network_rate] = 1e-5;
   return from_values(costs, {1.5, 1, 1, 1.5, 1, 1.5, 2, 2, 2, 1});
 }
 

@@ -1,5 +1,6 @@
-// How the time of an all-reduce grows with its size and scale: a sum of terms that each have a
-// cause, with one cost each, fitted to measurements.
+// How the time of an all-reduce grows with its size and scale where it is not known what is played,
+// or on one node: a sum of terms that each have a cause, with one cost each, fitted to
+// measurements. What is known is priced by its rounds instead (heuristics/structure/).
 //
 // With N nodes of p ranks, R = N p, and s bytes per rank:
 //
@@ -39,8 +40,7 @@ struct Prior {
   TermValues deviation{};
 };
 /// By what is known without measuring: kernels of GPUs (constants of NCCL's tuner) or programs on
-/// hosts; the algorithm's name says whether it is a ring (steps from node to node), sends whole
-/// vectors in every round, or neither.
+/// hosts; the algorithm's name says whether it is a ring (steps from node to node).
 Prior prior_for(const MethodKey& method);
 
 class Trend {

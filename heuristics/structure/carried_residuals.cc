@@ -11,6 +11,7 @@ constexpr double ports_reach = 3;
 constexpr double family_pull = 1;
 constexpr double method_pull = 0.3;
 constexpr double other_build = 0.3;
+constexpr double other_name = 0.5;
 
 }  // namespace
 
@@ -26,7 +27,8 @@ double CarriedResiduals::weight(const ResidualPlace& a, const ResidualPlace& b) 
   const double near = std::exp(-std::abs(a.size - b.size) / size_length_ -
                                std::abs(a.nodes - b.nodes) / nodes_reach -
                                std::abs(a.ports - b.ports) / ports_reach);
-  return a.library == b.library ? near : other_build * near;
+  const bool other = a.method == b.method && a.name != b.name && a.ports == b.ports;
+  return near * (a.library == b.library ? 1 : other_build) * (other ? other_name : 1);
 }
 
 double CarriedResiduals::of_family(const ResidualPlace& place) const {

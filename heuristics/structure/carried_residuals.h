@@ -8,7 +8,7 @@
 // At a scale where the method was measured, its nearest point there counts with its w and all of
 // them with the rest, so that a measured point stays what was measured. y are logarithms of
 // measured over predicted times, n bytes, p nodes, P ports of a torus. Points
-// of another build of the library have a trust of 0.3.
+// of another build of the library have a trust of 0.3, of another name for the same method 0.5.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ namespace collbench {
 
 struct ResidualPlace {
   PlayedFamily family = PlayedFamily::ring;
-  std::string method;   // what it is among alike ports: "BINE-L-UTOFU-0"
+  std::string method;   // names that play alike have one: "BINE-L-UTOFU-0"
+  std::string name;     // as the library has it
   std::string library;  // its build
   double size = 0;      // log2 of bytes
   double nodes = 0;     // log2

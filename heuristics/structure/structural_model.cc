@@ -12,6 +12,7 @@
 #include "heuristics/measured_range.h"
 #include "heuristics/structure/ignored_requests.h"
 #include "heuristics/structure/library_choice.h"
+#include "heuristics/structure/residual_place.h"
 
 namespace collbench {
 namespace {
@@ -28,45 +29,7 @@ constexpr double eighty_percent = 1.2816;
 constexpr double change_penalty = 1.05;
 constexpr double unseen_penalty = 1.02;
 
-/// What Open MPI's rules choose is measured under that name, too.
-std::string ompi_name(PlayedForm form) {
-  switch (form) {
-    case PlayedForm::halving:
-      return "rabenseifner_ompi";
-    case PlayedForm::doubling:
-      return "recursive_doubling_ompi";
-    case PlayedForm::ring:
-      return "ring_ompi";
-    case PlayedForm::tree:
-      return "nonoverlapping_ompi";
-    default:
-      return "linear_ompi";
-  }
-}
-
-/// Of methods that differ in the number of ports only, what they have in common.
-std::string name_without_ports(const std::string& algorithm) {
-  return algorithm.substr(0, algorithm.find_last_of('-'));
-}
-
 double bytes_of(Bytes bytes) { return static_cast<double>(std::max<std::int64_t>(bytes.count, 1)); }
-
-ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& played,
-                             const MethodKey& method, const Scale& scale, Bytes bytes) {
-  ResidualPlace place;
-  place.family = family_of(played);
-  const bool by_ports = named.form == PlayedForm::port_halving ||
-                        named.form == PlayedForm::port_doubling ||
-                        named.form == PlayedForm::port_ring;
-  place.method = named.form == PlayedForm::ompi_choice ? ompi_name(played.form)
-                 : by_ports                            ? name_without_ports(method.algorithm)
-                                                       : method.algorithm;
-  place.library = method.library;
-  place.size = std::log2(bytes_of(bytes));
-  place.nodes = std::log2(static_cast<double>(scale.nodes));
-  place.ports = by_ports ? named.ports : 1;
-  return place;
-}
 
 }  // namespace
 
@@ -93,7 +56,8 @@ struct StructuralModel::Data {
                             bytes_of(bytes));
   }
   ResidualPlace place(const MethodKey& method, const Scale& scale, Bytes bytes) const {
-    return residual_place(named(method, scale), played(method, scale, bytes), method, scale, bytes);
+    return residual_place(named(method, scale), played(method, scale, bytes), method, scale,
+                          bytes_of(bytes));
   }
 
   std::vector<PlayedRow> rows_to_fit() const;

@@ -191,10 +191,7 @@ TEST(TrendTest, TheNameOfAMethodTellsWhatItsPriorExpects) {
   };
   for (const Row& row :
        {Row{"nccl", "ring", "tree", ring_latency}, Row{"RCCL", "Ring", "tree", ring_latency},
-        Row{"openmpi", "ring_ompi", "auto", ring_latency},
-        Row{"openmpi", "recursive_doubling", "auto", whole},
-        Row{"openmpi", "Recursive-Doubling", "auto", whole},
-        Row{"mpich", "swing_lat", "auto", whole}, Row{"shm", "one-shot", "auto", whole}}) {
+        Row{"openmpi", "ring_ompi", "auto", ring_latency}}) {
     const Prior prior = prior_for(method_named(row.library, row.algorithm));
     const Prior other = prior_for(method_named(row.library, row.against));
     EXPECT_GT(prior.mean[row.dearer], other.mean[row.dearer] + 1)
