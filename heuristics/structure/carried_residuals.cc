@@ -1,5 +1,6 @@
 #include "heuristics/structure/carried_residuals.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -43,22 +44,49 @@ double CarriedResiduals::of_family(const ResidualPlace& place) const {
   return sum / weights;
 }
 
+CarriedResiduals::OwnScale CarriedResiduals::at_own_scale(const ResidualPlace& place) const {
+  // The nearest points on either side, of the same name.
+  OwnScale own;
+  double below = -1;
+  double above = -1;
+  double deviation_below = 0;
+  double deviation_above = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const ResidualPlace& each = places_[i];
+    if (each.name != place.name || each.library != place.library) continue;
+    if (each.nodes != place.nodes) continue;
+    const double away = each.size - place.size;
+    if (away <= 0 && (below < 0 || -away < below)) {
+      below = -away;
+      deviation_below = deviations_[i];
+    }
+    if (away >= 0 && (above < 0 || away < above)) {
+      above = away;
+      deviation_above = deviations_[i];
+    }
+  }
+  if (below < 0 && above < 0) return own;
+  if (below >= 0 && above >= 0) {
+    const double share = below + above > 0 ? below / (below + above) : 0;
+    return {1, deviation_below + share * (deviation_above - deviation_below)};
+  }
+  const double away = std::max(below, above);
+  return {std::exp(-away / size_length_), below >= 0 ? deviation_below : deviation_above};
+}
+
 double CarriedResiduals::at(const ResidualPlace& place) const {
+  const OwnScale own = at_own_scale(place);
+  if (own.share == 1) return own.deviation;
   double sum = 0;
   double weights = method_pull;
-  double nearest = 0;
-  double nearest_deviation = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].method != place.method) continue;
     const double w = weight(place, places_[i]);
     sum += w * beyond_family_[i];
     weights += w;
-    if (places_[i].nodes != place.nodes || w <= nearest) continue;
-    nearest = w;
-    nearest_deviation = beyond_family_[i];
   }
-  const double own = nearest * nearest_deviation + (1 - nearest) * sum;
-  return of_family(place) + own / (nearest + (1 - nearest) * weights);
+  const double carried = of_family(place) + sum / weights;
+  return own.share * own.deviation + (1 - own.share) * carried;
 }
 
 }  // namespace collbench

@@ -5,10 +5,11 @@
 //   method(x) = sum w (y - family) / (sum w + 0.3)    over the points of the method
 //   w = trust * exp(-|log2 n - log2 n_i| / length - |log2 p - log2 p_i| / 3 - |P - P_i| / 3)
 //
-// At a scale where the method was measured, its nearest point there counts with its w and all of
-// them with the rest, so that a measured point stays what was measured. y are logarithms of
-// measured over predicted times, n bytes, p nodes, P ports of a torus. Points
+// y are logarithms of measured over predicted times, n bytes, p nodes, P ports of a torus. Points
 // of another build of the library have a trust of 0.3, of another name for the same method 0.5.
+//
+// Between two sizes that were measured at the very scale, y is on the line between theirs over
+// log2 n, so that a measured point stays what was measured; outside them that fades with w.
 #pragma once
 
 #include <string>
@@ -42,6 +43,13 @@ class CarriedResiduals {
  private:
   double weight(const ResidualPlace& a, const ResidualPlace& b) const;
   double of_family(const ResidualPlace& place) const;
+
+  /// What the own points of the same scale say, and how much of it counts.
+  struct OwnScale {
+    double share = 0;
+    double deviation = 0;
+  };
+  OwnScale at_own_scale(const ResidualPlace& place) const;
 
   std::vector<ResidualPlace> places_;
   std::vector<double> deviations_;
