@@ -12,8 +12,8 @@
 namespace collbench {
 namespace {
 
-constexpr double alike = 0.04;
-constexpr double alike_share = 0.85;
+constexpr double like_within = 0.04;
+constexpr double like_share = 0.85;
 constexpr int least_common = 5;
 
 using BatchKey = std::tuple<std::string, Scale, std::string>;  // batch, scale, library
@@ -36,10 +36,10 @@ Likeness likeness(const SizeTimes& a, const SizeTimes& b) {
     const auto other = b.find(bytes);
     if (other == b.end()) continue;
     ++common;
-    near += std::abs(time / other->second - 1) <= alike ? 1 : 0;
+    near += std::abs(time / other->second - 1) <= like_within ? 1 : 0;
   }
   if (common < least_common) return Likeness::unknown;
-  return near >= alike_share * common ? Likeness::alike : Likeness::different;
+  return near >= like_share * common ? Likeness::alike : Likeness::different;
 }
 
 }  // namespace
