@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/plausible.h"
+#include "heuristics/structure/ignored_requests.h"
 
 namespace collbench {
 namespace {
@@ -44,6 +45,17 @@ std::string lacking(const std::vector<MeasuredTime>& rows) {
                        least_span);
   }
   return {};
+}
+
+std::vector<MeasuredTime> without_ignored_by_system(const std::vector<MeasuredTime>& rows,
+                                                    std::vector<std::string>& notes) {
+  std::vector<MeasuredTime> kept;
+  for (auto& [system, own] : grouped(rows, [](const auto& row) { return row.system; })) {
+    for (MeasuredTime& row : without_ignored_requests(std::move(own), notes)) {
+      kept.push_back(std::move(row));
+    }
+  }
+  return kept;
 }
 
 /// How many are of methods that play one known form.
@@ -110,6 +122,8 @@ ErrorSummary summarize_errors(std::vector<double> errors) {
 Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored) {
   const bool any = !rows.empty();
   refuse_impossible(rows);
+  // Rows with a fit made before are those that it kept.
+  if (stored.empty()) rows = without_ignored_by_system(rows, notes_);
   for (const auto& [method, own] : grouped(rows, method_of)) refuse_contradiction(method, own);
   rows = take_structures(std::move(rows), stored);
   for (auto& [method, own] : grouped(rows, method_of)) {
@@ -147,9 +161,7 @@ std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime>
     for (const StoredFit& each : stored) {
       if (each.system == system && each.interconnect == *interconnect) fit = each.fit;
     }
-    structures_.emplace_back(*interconnect, std::move(own), std::move(fit));
-    const auto& notes = structures_.back().notes();
-    notes_.insert(notes_.end(), notes.begin(), notes.end());
+    structures_.emplace_back(*interconnect, own, std::move(fit));
   }
   return rest;
 }

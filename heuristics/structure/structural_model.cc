@@ -10,7 +10,6 @@
 
 #include "core/quantile.h"
 #include "heuristics/measured_range.h"
-#include "heuristics/structure/ignored_requests.h"
 #include "heuristics/structure/library_choice.h"
 #include "heuristics/structure/residual_place.h"
 
@@ -42,7 +41,6 @@ struct StructuralModel::Data {
   CarriedResiduals residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
-  std::vector<std::string> notes;
 
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
     return *played_method(method, scale);
@@ -119,14 +117,12 @@ double StructuralModel::Data::error_per_doubling() const {
   return std::clamp(std::sqrt(squares / scales), least_per_doubling, most_per_doubling);
 }
 
-StructuralModel::StructuralModel(Interconnect interconnect, std::vector<MeasuredTime> rows,
+StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<MeasuredTime>& rows,
                                  std::optional<NetworkFit> fit) {
   assert(!rows.empty());
   auto data = std::make_shared<Data>();
   data->system = rows.front().system;
   data->model = &network_model(interconnect);
-  // Rows with a fit made before are those that it kept.
-  if (!fit) rows = without_ignored_requests(std::move(rows), data->notes);
   data->points = medians_of(rows);
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
@@ -146,7 +142,6 @@ StructuralModel::StructuralModel(Interconnect interconnect, std::vector<Measured
 const std::string& StructuralModel::system() const { return data_->system; }
 Interconnect StructuralModel::interconnect() const { return data_->model->interconnect; }
 const NetworkFit& StructuralModel::fit() const { return data_->fit; }
-const std::vector<std::string>& StructuralModel::notes() const { return data_->notes; }
 const std::vector<MeasuredTime>& StructuralModel::points() const { return data_->points; }
 
 std::vector<MethodKey> StructuralModel::methods() const {

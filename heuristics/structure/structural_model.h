@@ -31,14 +31,12 @@ class StructuralModel {
  public:
   /// Requires rows of one system that all play on `interconnect` (played_method()), at least one.
   /// Fits them, unless `fit` has been made of them before.
-  StructuralModel(Interconnect interconnect, std::vector<MeasuredTime> rows,
+  StructuralModel(Interconnect interconnect, const std::vector<MeasuredTime>& rows,
                   std::optional<NetworkFit> fit = {});
 
   const std::string& system() const;
   Interconnect interconnect() const;
   const NetworkFit& fit() const;
-  /// Rows that were left out of the fit because a request was ignored there, in words.
-  const std::vector<std::string>& notes() const;
   const std::vector<MeasuredTime>& points() const;
   /// Measured methods in the order of their names.
   std::vector<MethodKey> methods() const;

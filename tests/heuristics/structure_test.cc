@@ -7,6 +7,7 @@
 
 #include "algorithms/registry.h"
 #include "algorithms/resolve.h"
+#include "heuristics/calibration/calibration.h"
 #include "heuristics/structure/ignored_requests.h"
 #include "heuristics/structure/message_rounds.h"
 #include "heuristics/structure/structural_model.h"
@@ -289,6 +290,25 @@ TEST(IgnoredRequestsTest, ARunThatTookTheDefaultsTimesIsLeftOut) {
   ASSERT_THAT(notes, SizeIs(1));
   EXPECT_THAT(notes.front(), HasSubstr("'recursive_doubling' of mpi"));
   EXPECT_THAT(notes.front(), HasSubstr("in batch one is left out"));
+}
+
+TEST(IgnoredRequestsTest, AreLeftOutBeforeTablesContradictEachOther) {
+  std::vector<MeasuredTime> rows;
+  for (const char* batch : {"one", "two"}) {
+    for (MeasuredTime row : made_rows({16}, {"ring", "rabenseifner"})) {
+      row.batch = batch;
+      rows.push_back(row);
+      if (row.algorithm == "ring") continue;
+      row.algorithm = "default_mpich";
+      rows.push_back(row);
+      row.algorithm = "recursive_doubling";  // ignored in the first batch, three times as slow else
+      if (row.batch == "two") row.time *= 3;
+      rows.push_back(row);
+    }
+  }
+  const Calibration calibration(rows);
+  ASSERT_THAT(calibration.notes(), SizeIs(1));
+  EXPECT_THAT(calibration.notes().front(), HasSubstr("'recursive_doubling' of mpi"));
 }
 
 TEST(IgnoredRequestsTest, AMethodThatTheLibraryAlwaysChoosesIsKept) {
