@@ -70,7 +70,8 @@ void print_points(const std::vector<HeldOut>& all) {
   }
 }
 
-void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
+void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all,
+                const std::string& sample) {
   nlohmann::ordered_json tables = nlohmann::ordered_json::array();
   const auto add = [&](const std::string& name, const std::vector<HeldOut>& points) {
     const ErrorSummary summary = summarize_held_out(points);
@@ -84,6 +85,7 @@ void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
   };
   for (const auto& [name, points] : groups) add(name, points);
   add("all", all);
+  if (!sample.empty()) tables.back()["sample"] = sample.substr(2);
   std::cout << tables.dump(2) << '\n';
 }
 
@@ -109,6 +111,7 @@ int validate(const Settings& settings) {
     all.push_back(std::move(point));
   };
   if (held_out) {
+    sample = "# held out: every scale is predicted from a fit to the others";
     for (HeldOut& point :
          leave_one_scale_out(all_rows(tables), settings.flag("single-nodes"), notes)) {
       const std::string name = fmt::format("{}, {}", to_string(method_of(point.measured)),
@@ -139,13 +142,13 @@ int validate(const Settings& settings) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require(!all.empty(), "nothing could be predicted; the notes say why");
   if (settings.flag("json")) {
-    print_json(groups, all);
+    print_json(groups, all, sample);
     return exit_ok;
   }
   if (settings.flag("points")) print_points(all);
   if (!sample.empty()) std::cout << sample << '\n';
   print_groups(groups, all);
-  if (held_out || !sample.empty()) {
+  if (!sample.empty()) {
     std::cout << fmt::format("# the 80 % intervals hold {} of the points\n",
                              percent(summarize_held_out(all).within));
   }

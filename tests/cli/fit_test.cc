@@ -91,6 +91,9 @@ TEST_F(FitTest, WhatWasFittedIsCalledInSample) {
   EXPECT_THAT(out({"validate", "small.csv", "-m", "m.toml"}),
               StartsWith("# in sample: 126 of the 126 points"));
   EXPECT_THAT(out({"validate", "large.csv", "-m", "m.toml"}), StartsWith("# held out"));
+  EXPECT_THAT(out({"validate", "small.csv", "-m", "m.toml", "--json"}),
+              HasSubstr("\"sample\": \"in sample: 126 of"));
+  EXPECT_THAT(out({"validate", "small.csv", "large.csv", "--held-out"}), StartsWith("# held out"));
   EXPECT_THAT(out({"regret", "small.csv", "--policy", "model"}), StartsWith("# in sample"));
 }
 
