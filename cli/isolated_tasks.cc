@@ -10,10 +10,10 @@
 
 #include "cli/remote.h"
 #include "cli/train_options.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 namespace {

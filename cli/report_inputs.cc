@@ -11,7 +11,7 @@
 #include "bench/verdicts/history.h"
 #include "bench/verdicts/verdict_json.h"
 #include "core/error.h"
-#include "core/text_file.h"
+#include "core/input_file.h"
 
 namespace collbench {
 namespace {
@@ -23,7 +23,7 @@ bool is_comparison(const std::string& text) {
          text.find("\"records\"") == std::string::npos;
 }
 
-/// Tables of other benchmarks; `path` may end in hints.
+/// Tables of other benchmarks: of a folder, or of a file with hints behind its name.
 void add_tables(const std::string& path, ReportInputs& inputs) {
   std::vector<std::string> skipped;
   const std::vector<MeasuredTable> tables = read_tables(path, skipped);
@@ -58,9 +58,9 @@ std::vector<Record> ReportInputs::records() const {
 ReportInputs read_report_inputs(const std::vector<std::string>& files) {
   ReportInputs inputs;
   for (const std::string& path : files) {
-    // What is no file may be one with hints: "job.txt,ranks=16".
-    const bool is_file = std::filesystem::is_regular_file(path);
-    const std::string text = is_file ? read_text_file(path) : "";
+    // What is not there may be a file with hints: "job.txt,ranks=16".
+    const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+    const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
     const std::string name = std::filesystem::path(path).filename().string();
     try {
       if (is_comparison(text)) {
@@ -72,6 +72,8 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
         add_links(links_from_csv(text, name), inputs.replays);
       } else if (is_file && foreign_format(text) == "collbench") {
         inputs.sources.push_back({name, records_from_json(text)});
+      } else if (is_file) {
+        inputs.sources.push_back({name, to_records(read_foreign(text, path))});
       } else {
         add_tables(path, inputs);
       }

@@ -9,8 +9,8 @@
 #include "bench/reports/columns.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/require_known.h"
-#include "core/text_file.h"
 
 namespace collbench {
 
@@ -100,7 +100,7 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
 
 Environment run_environment(const Settings& settings) {
   Environment environment = collect_environment();
-  std::string command = read_text_file("/proc/self/cmdline");
+  std::string command = read_file("/proc/self/cmdline");
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
   environment["command"] = command;

@@ -6,9 +6,9 @@
 
 #include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/require_known.h"
-#include "core/text_file.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
@@ -89,7 +89,7 @@ void read_measured(const Settings& settings, Inquiry& inquiry) {
 void read_graphs(const Settings& settings, Inquiry& inquiry) {
   const std::string& file = settings.text("nccl-graphs");
   if (file.empty()) return;
-  inquiry.nccl = std::make_unique<NcclInputs>(import_nccl_graphs(read_text_file(file), file));
+  inquiry.nccl = std::make_unique<NcclInputs>(import_nccl_graphs(read_file(file), file));
   if (inquiry.machines.empty()) {
     inquiry.notes.emplace_back(
         "without a machine (--topo) the graphs are taken for those of H100 and Intel CPUs");

@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/require_known.h"
 #include "core/suggest.h"
-#include "core/text_file.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -101,7 +101,7 @@ std::string environment_variable(const std::string& name) {
 
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
   if (explicit_file.empty()) return {};
-  return {{explicit_file, parse_config(read_text_file(explicit_file), explicit_file)}};
+  return {{explicit_file, parse_config(read_file(explicit_file), explicit_file)}};
 }
 
 std::string config_file_of(const CLI::App& app, const std::string& name) {
@@ -112,7 +112,7 @@ std::string config_file_of(const CLI::App& app, const std::string& name) {
 std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
   std::vector<ConfigLayer> layers = explicit_layer(explicit_file);
   const auto add = [&](const std::string& file) {
-    layers.push_back({file, parse_config(read_text_file(file), file)});
+    layers.push_back({file, parse_config(read_file(file), file)});
   };
   if (std::filesystem::exists("collbench.toml")) add("./collbench.toml");
   std::string folder = environment_variable("XDG_CONFIG_HOME");

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/import/import_topology.h"
@@ -221,20 +220,6 @@ constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", nullptr},
                                                {"mesh", make_torus},
                                                {"star", make_star},
                                                {"torus", make_torus}}};
-
-std::string read_file(const std::string& path) {
-  constexpr std::uintmax_t most = 16 << 20;
-  std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  std::ifstream in(path, std::ios::binary);
-  require(regular && in.good(),
-          fmt::format("machine file '{}' cannot be read; does it exist?", path));
-  require(std::filesystem::file_size(path) <= most,
-          fmt::format("machine file '{}' is larger than {} bytes", path, most));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 DescribedMachine from_path(const Specification& spec, std::size_t end) {
   std::string rest = spec.text.substr(end);

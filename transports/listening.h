@@ -8,8 +8,8 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "core/descriptor.h"
 #include "core/host_port.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 

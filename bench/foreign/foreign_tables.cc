@@ -11,8 +11,8 @@
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/require_known.h"
-#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -139,7 +139,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   namespace fs = std::filesystem;
   std::string file = path;
   const TableHints hints = split_hints(file);
-  if (!fs::is_directory(file)) return {read_foreign(read_text_file(file), file, hints)};
+  if (!fs::is_directory(file)) return {read_foreign(read_file(file), file, hints)};
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(file)) {
     if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
@@ -148,7 +148,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   std::vector<MeasuredTable> tables;
   for (const std::string& each : files) {
     try {
-      tables.push_back(read_foreign(read_text_file(each), each, hints));
+      tables.push_back(read_foreign(read_file(each), each, hints));
     } catch (const InvalidArgument& e) {
       skipped.push_back(e.what());
     }

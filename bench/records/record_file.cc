@@ -2,9 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <sstream>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -22,13 +22,9 @@ void write_records(const std::string& path, const RecordFile& file) {
 }
 
 RecordFile read_records(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Unavailable(file_failure("read", path));
+  const std::string text = read_file(path);
   try {
-    return records_from_json(text.str());
+    return records_from_json(text);
   } catch (const InvalidArgument& error) {
     throw InvalidArgument("'" + path + "': " + error.what());
   }

@@ -1,12 +1,12 @@
 #include "topologies/import/import_topology.h"
 
 #include <array>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/suggest.h"
 #include "topologies/import/graph.h"
 #include "topologies/machine_file.h"
@@ -14,7 +14,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::streamsize largest_file = 64 << 20;
+constexpr std::size_t largest_file = 64 << 20;
 
 // In the order of TopologyFormat.
 constexpr std::array<std::string_view, 7> format_names{"auto",       "toml",  "simgrid", "nccl",
@@ -102,16 +102,7 @@ Machine import_topology(std::string_view text, const std::string& file, Topology
 }
 
 Machine import_topology_file(const std::string& path, TopologyFormat format) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
-  const std::streamsize size = file.tellg();
-  require(size >= 0 && size <= largest_file,
-          fmt::format("'{}' is no file of at most {} MiB", path, largest_file >> 20));
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  file.read(text.data(), size);
-  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
-  return import_topology(text, path, format);
+  return import_topology(read_file(path, largest_file), path, format);
 }
 
 }  // namespace collbench

@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
-#include "training/file_content.h"
 #include "training/workloads/shipped_workloads.h"
 
 namespace collbench {
@@ -219,7 +219,7 @@ Workload find_workload(const std::string& name) {
   require(name.find_first_of("./") != std::string::npos,
           fmt::format("unknown workload '{}'.{} Known are {}, or the path of a table", name,
                       did_you_mean(name, known), fmt::join(known, ", ")));
-  return parse_workload(file_content(name, "workload"), name);
+  return parse_workload(read_file(name), name);
 }
 
 std::vector<Tensor> tensors_of(const Workload& workload) {

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 namespace {

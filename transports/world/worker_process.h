@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
+#include "core/descriptor.h"
 #include "core/units.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 
