@@ -3,10 +3,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -15,16 +15,10 @@ using SortedJson = nlohmann::json;
 
 /// Runs `read` on the parsed text; what is missing or of another kind is refused with the file.
 template <typename Read>
-MeasuredTable read_json(std::string_view text, const std::string& file, Read read) {
+MeasuredTable read_table(std::string_view text, const std::string& file, Read read) {
   MeasuredTable table;
   table.name = file;
-  try {
-    read(SortedJson::parse(text), table);
-  } catch (const SortedJson::parse_error& e) {
-    throw InvalidArgument(fmt::format("{}: no JSON: {}", file, e.what()));
-  } catch (const SortedJson::exception& e) {
-    throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
-  }
+  read_json<SortedJson>(text, file, [&](const SortedJson& json) { read(json, table); });
   require(!table.times.empty(), fmt::format("{}: no measurement in it", file));
   return table;
 }
@@ -114,7 +108,7 @@ double microseconds_of(const SortedJson& entry, const std::string& place) {
 }  // namespace
 
 MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row = mean_of("nccl");
     row.scale = scale_of_devices(document);
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
@@ -129,7 +123,7 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.size(); ++i) {
       const SortedJson& entry = document[i];
       const std::string place = fmt::format("{}: [{}]", file, i);
@@ -153,7 +147,7 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.at("benchmarks").size(); ++i) {
       const SortedJson& entry = document["benchmarks"][i];
       const std::string place = fmt::format("{}: benchmarks[{}]", file, i);

@@ -12,6 +12,7 @@
 #include "bench/records/record_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/plain_text.h"
 #include "core/require_known.h"
 
 namespace collbench {
@@ -111,6 +112,8 @@ std::string foreign_format(std::string_view text) {
 
 MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
+  // A log may have been written through a terminal.
+  const std::string plain = without_terminal_codes(text);
   using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
   static const std::map<std::string_view, Reader> readers = {
       {"nccl-tests", read_nccl_text},
@@ -125,12 +128,12 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
          return to_measurements(records_from_json(std::string(records)), name);
        }},
   };
-  const auto reader = readers.find(foreign_format(text));
+  const auto reader = readers.find(foreign_format(plain));
   require(reader != readers.end(),
           fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, Google "
                       "Benchmark or collbench, and no CSV",
                       file));
-  MeasuredTable table = reader->second(text, file);
+  MeasuredTable table = reader->second(plain, file);
   apply(hints, file, table);
   return table;
 }

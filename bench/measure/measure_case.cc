@@ -2,11 +2,10 @@
 
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/measure/sampler.h"
 #include "bench/records/record_json.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "transports/nccl/gpu_survey.h"
 #include "transports/world/core_order.h"
 
@@ -44,12 +43,10 @@ Sampling read_sampling(const SortedJson& value) {
 }
 
 std::pair<Case, Sampling> read_order(const std::string& order) {
-  try {
-    const SortedJson value = SortedJson::parse(order);
-    return {case_from_json(value.at("case")), read_sampling(value.at("sampling"))};
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not the order of a case: " + order.substr(0, 200) + ": " + error.what());
-  }
+  using Order = std::pair<Case, Sampling>;
+  return read_json<SortedJson>(order, "not the order of a case", [](const SortedJson& value) {
+    return Order(case_from_json(value.at("case")), read_sampling(value.at("sampling")));
+  });
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 #include <cmath>
 #include <type_traits>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "bench/records/case_fields.h"
 #include "bench/records/whole_number.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -68,6 +69,7 @@ Json case_value(const Case& point) {
 
 Case case_of(const Json& value) {
   Case point = fields_of(value, case_fields());
+  require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
   if (value.contains("simulated")) {
     point.simulated = fields_of(value["simulated"], simulated_fields());
   }
@@ -164,6 +166,15 @@ void check_units(const Json& record) {
   }
 }
 
+// A skew may be negative, a latency or an element count cannot.
+void check_times(const Measurement& measured) {
+  for (const auto* times : {&measured.latency_ns, &measured.back_to_back_ns}) {
+    for (const auto time : *times) {
+      require(time >= 0, fmt::format("a latency of {} ns; 0 or more", time));
+    }
+  }
+}
+
 Record record_of(const Json& value) {
   check_units(value);
   Record record;
@@ -181,6 +192,7 @@ Record record_of(const Json& value) {
   read_whole(value.at("latency_ns"), measured.latency_ns);
   read_whole(value.at("skew_ns"), measured.skew_ns);
   read_whole(value.at("back_to_back_ns"), measured.back_to_back_ns);
+  check_times(measured);
   if (value.contains("estimate") && !value["estimate"].at("time_ns").is_null()) {
     const Json& estimate = value["estimate"];
     measured.estimate = Forecast{Seconds{estimate.at("time_ns").get<double>() * 1e-9},
@@ -203,15 +215,7 @@ void check_version(const Json& head) {
                                                 std::to_string(record_schema_version));
 }
 
-// Runs a reader; what nlohmann-json says about the place becomes our error.
-template <typename Reader>
-auto reading(Reader reader) {
-  try {
-    return reader();
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a record file of collbench: ") + error.what());
-  }
-}
+constexpr std::string_view not_records = "not a record file of collbench";
 
 // Text that is not UTF-8 (a host name, a path) must not lose a measurement.
 std::string dump(const Json& value, int indent = -1) {
@@ -237,7 +241,7 @@ Record record_at(const Json& value, std::size_t place) {
   try {
     return record_of(value);
   } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not a record of collbench: " + where() + error.what());
+    throw InvalidArgument("not a record of collbench: " + where() + library_reason(error));
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(where() + error.what());
   }
@@ -248,19 +252,16 @@ RecordFile records_of_lines(const std::string& text) {
   std::size_t start = 0;
   // Only what ends in a line end was written whole.
   for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
-    const std::string line = text.substr(start, end - start);
-    if (!Json::accept(line)) {  // NaN is no JSON either
-      throw InvalidArgument("not a record file of collbench: line " +
-                            std::to_string(file.records.size() + (start == 0 ? 1 : 2)) +
-                            " is no JSON: " + line.substr(0, 60));
-    }
-    const Json value = Json::parse(line);
-    if (start == 0) {
-      check_version(value);
-      value.at("environment").get_to(file.environment);
-    } else {
-      file.records.push_back(record_at(value, file.records.size() + 1));
-    }
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    const std::size_t number = file.records.size() + (start == 0 ? 1 : 2);
+    read_json<Json>(line, fmt::format("{}: line {}", not_records, number), [&](const Json& value) {
+      if (start == 0) {
+        check_version(value);
+        value.at("environment").get_to(file.environment);
+      } else {
+        file.records.push_back(record_at(value, file.records.size() + 1));
+      }
+    });
   }
   return file;
 }
@@ -286,22 +287,18 @@ std::string environment_line(const Environment& environment) {
 }
 
 Record record_from_json(const std::string& text) {
-  return reading([&] { return record_of(Json::parse(text)); });
+  return read_json<Json>(text, not_records, record_of);
 }
 
-Case case_from_json(const std::string& text) {
-  return reading([&] { return case_of(Json::parse(text)); });
-}
+Case case_from_json(const std::string& text) { return read_json<Json>(text, not_records, case_of); }
 
 RecordFile records_from_json(const std::string& text) {
-  return reading([&] {
-    // The single object is indented, so its first line alone is no JSON; a lone environment line
-    // is.
-    if (Json::accept(text.substr(0, text.find('\n'))) &&
-        !Json::parse(text.substr(0, text.find('\n'))).contains("records")) {
-      return records_of_lines(text);
-    }
-    const Json value = Json::parse(text);
+  // The single object is indented, so its first line alone is no JSON; a lone environment line is.
+  const std::string first = text.substr(0, text.find('\n'));
+  if (Json::accept(first) && !Json::parse(first).contains("records")) {
+    return records_of_lines(text);
+  }
+  return read_json<Json>(text, not_records, [&](const Json& value) {
     check_version(value);
     RecordFile file;
     value.at("environment").get_to(file.environment);

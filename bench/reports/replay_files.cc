@@ -7,11 +7,11 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/records/whole_number.h"
 #include "bench/reports/replay.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -178,8 +178,7 @@ bool is_link_table(const std::string& text) { return text.starts_with(link_headi
 Replay trace_from_json(const std::string& text, const std::string& name) {
   Replay replay;
   replay.name = name;
-  try {
-    const SortedJson trace = SortedJson::parse(text);
+  read_json<SortedJson>(text, "not a trace of collbench simulate", [&](const SortedJson& trace) {
     const SortedJson& about = trace.at("otherData");
     about.at("topology").get_to(replay.topology);
     about.at("schedule").get_to(replay.engine);
@@ -188,9 +187,7 @@ Replay trace_from_json(const std::string& text, const std::string& name) {
     TraceReader reader(replay);
     for (const SortedJson& event : trace.at("traceEvents")) reader.event(event);
     reader.end();
-  } catch (const SortedJson::exception& error) {
-    throw InvalidArgument(std::string("not a trace of collbench simulate: ") + error.what());
-  }
+  });
   require(!replay.messages.empty(), "a trace without messages");
   return replay;
 }

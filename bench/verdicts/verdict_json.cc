@@ -3,11 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/records/record_json.h"
 #include "bench/records/whole_number.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -175,11 +174,7 @@ std::string to_json(const Comparison& comparison) {
 }
 
 Comparison comparison_from_json(const std::string& text) {
-  try {
-    return comparison_of(Json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a comparison of collbench: ") + error.what());
-  }
+  return read_json<Json>(text, "not a comparison of collbench", comparison_of);
 }
 
 }  // namespace collbench

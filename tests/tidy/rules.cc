@@ -153,6 +153,10 @@ Complaints check_machinery(const SourceFile& file) {
     const std::string path = include.path.ends_with(".pb.h") ? "google/protobuf" : include.path;
     for (const Machinery& m : machinery) {
       if (!path.starts_with(m.include_starts_with)) continue;
+      // The reader of JSON is a template over the library's two kinds of values.
+      if (file.path == "core/json.h" && m.include_starts_with == std::string_view("nlohmann/")) {
+        continue;
+      }
       if (is_header(file)) {
         complaints.push_back(at(file, include.line, "a header may not include " + include.path));
       } else if (!is_test(file) && !lies_in(file, m.folders)) {
