@@ -28,6 +28,8 @@ auto read_json(std::string_view text, std::string_view what, Read&& read) {
   }
   try {
     return read(Json::parse(text));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw refuse("no JSON: " + library_reason(error));
   } catch (const nlohmann::json::exception& error) {
     throw refuse(library_reason(error));
   }
