@@ -155,7 +155,7 @@ void read_sizes(const Settings& settings, Sweep& sweep) {
     sweep.step = settings.size("stepbytes");
     require(sweep.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
   } else {
-    sweep.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
+    sweep.factor = settings.number("stepfactor");
     require(sweep.factor > 1,
             fmt::format("{} must be above 1 (got {})", settings.label("stepfactor"), sweep.factor));
   }

@@ -1,29 +1,15 @@
 #include "algorithms/exchange/schedule_file.h"
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "algorithms/combinators.h"
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::string_view path_option = "path";
-
-std::string contents_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  // A folder can be opened, but not read.
-  if (!in || std::filesystem::is_directory(path)) {
-    throw Unavailable("cannot read the file '" + path + "'");
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 struct ProvedFile {
   Schedule schedule;
@@ -36,7 +22,7 @@ ProvedFile read_proved(const AlgorithmSpec& spec) {
           "file: the path is missing; write file:PATH, as in file:ring.xml");
   const auto read = [&] {
     try {
-      return from_msccl_xml(contents_of(path->second));
+      return from_msccl_xml(read_text_file(path->second));
     } catch (const InvalidArgument& e) {
       throw InvalidArgument(path->second + ": " + e.what());
     }

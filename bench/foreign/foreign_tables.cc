@@ -4,14 +4,14 @@
 #include <array>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
-#include "core/require_known.h"
+#include "core/parse.h"
+#include "core/suggest.h"
 #include "core/text_file.h"
 
 namespace collbench {
@@ -66,9 +66,8 @@ TableHints split_hints(std::string& path) {
   const std::size_t comma = path.rfind(',', equals);
   if (comma == path.npos) return hints;
   const std::string all = path.substr(comma + 1);
-  std::istringstream parts(all);
   path.resize(comma);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split_at(all, ',')) {
     const std::string key = part.substr(0, part.find('='));
     const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
     const std::string place = fmt::format("'{}'", part);

@@ -1,8 +1,6 @@
 #include "bench/records/case.h"
 
-#include <algorithm>
-
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 
@@ -17,8 +15,8 @@ std::string_view to_string(Buffers buffers) {
 }
 
 Buffers parse_buffers(std::string_view name) {
-  require_known("buffers", name, {std::begin(buffers_names), std::end(buffers_names)}, "mode");
-  return static_cast<Buffers>(std::ranges::find(buffers_names, name) - buffers_names);
+  return static_cast<Buffers>(
+      require_known("buffers", name, {std::begin(buffers_names), std::end(buffers_names)}, "mode"));
 }
 
 }  // namespace collbench

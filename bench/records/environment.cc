@@ -159,7 +159,7 @@ void add_gpus(Environment& environment) {
   if (!survey.unavailable.empty()) environment["gpu"] = "unknown: " + survey.unavailable;
   const CudaDriverState driver = find_cuda_driver();
   environment["cuda_driver"] = to_string(CudaVersion{driver.version});
-  const NcclLibrary nccl = find_nccl();
+  const FoundLibrary nccl = find_nccl();
   if (nccl.unavailable.empty()) environment["nccl"] = nccl.version;
   if (const std::string variables = nccl_variables(); !variables.empty()) {
     environment["nccl_variables"] = variables;
