@@ -1,7 +1,11 @@
 #include "bench/records/case_fields.h"
 
+#include "core/suggest.h"
+
 namespace collbench {
 namespace {
+
+constexpr std::string_view buffers_names[] = {"hot", "produced", "cold"};  // as the enumerators
 
 template <class Value>
 std::string in_words(const Value& value) {
@@ -19,6 +23,15 @@ std::string in_words(const Value& value) {
 }
 
 }  // namespace
+
+std::string_view to_string(Buffers buffers) {
+  return buffers_names[static_cast<std::size_t>(buffers)];
+}
+
+Buffers parse_buffers(std::string_view name) {
+  return static_cast<Buffers>(
+      require_known("buffers", name, {std::begin(buffers_names), std::end(buffers_names)}, "mode"));
+}
 
 std::string field_text(const JsonField<Case>& field, const Case& point) {
   return std::visit([&](auto member) { return in_words(point.*member); }, field.member);
