@@ -8,7 +8,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/option_words.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -32,11 +31,9 @@ constexpr OptionRow launch_rows[] = {
 };
 
 std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  const std::vector<std::string_view> words = split_at_blanks(text);
   require(!words.empty(), "--ssh: an empty command");
-  return words;
+  return {words.begin(), words.end()};
 }
 
 /// The caller's secret for all its runs, else one of this job.

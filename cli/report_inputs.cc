@@ -7,7 +7,7 @@
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/measure/case_filter.h"
-#include "bench/reports/replay_files.h"
+#include "bench/reports/replay.h"
 #include "bench/verdicts/history.h"
 #include "bench/verdicts/verdict_json.h"
 #include "core/error.h"

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "bench/reports/columns.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/input_file.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 
@@ -96,6 +98,18 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
     for (const Record& record : records) reporter->record(record);
     reporter->end(summary);
   }
+}
+
+int exit_code_of(const RunResult& result) {
+  const RunSummary& summary = result.summary;
+  if (summary.wrong > 0) {
+    throw WrongResult(
+        fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
+  }
+  if (result.error) std::rethrow_exception(result.error);
+  if (summary.stopped_by.empty()) return exit_ok;
+  if (interrupted_by().empty()) throw TransportError("stopped by " + summary.stopped_by);
+  return interrupt_exit_code();
 }
 
 Environment run_environment(const Settings& settings) {

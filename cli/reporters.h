@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
 #include "bench/reports/formats.h"
 #include "cli/settings.h"
@@ -47,6 +48,10 @@ class ReporterSet {
 /// InvalidArgument if there are none.
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
                   const std::vector<Record>& records);
+
+/// 0, or 130 or 143 after a signal. Throws WrongResult if a sum was wrong, what ended the run
+/// early, and TransportError if another rank was asked to stop.
+int exit_code_of(const RunResult& result);
 
 /// The environment of this process with the command line as it was typed and the seed.
 Environment run_environment(const Settings& settings);

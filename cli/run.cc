@@ -58,18 +58,11 @@ bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& 
   return all_pass;
 }
 
+/// The same where gates hold, and where nothing could run.
 int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gates) {
-  const RunSummary& summary = result.summary;
-  if (summary.wrong > 0) {
-    throw WrongResult(
-        fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
-  }
-  if (result.error) std::rethrow_exception(result.error);
-  if (!summary.stopped_by.empty()) {
-    if (interrupted_by().empty()) throw TransportError("stopped by " + summary.stopped_by);
-    return interrupt_exit_code();
-  }
-  if (summary.measured == 0 && summary.skipped > 0) return exit_skipped;
+  const int code = exit_code_of(result);
+  if (code != exit_ok) return code;
+  if (result.summary.measured == 0 && result.summary.skipped > 0) return exit_skipped;
   return passes(gates, result.records) ? exit_ok : exit_gate_failed;
 }
 

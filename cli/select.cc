@@ -11,7 +11,7 @@
 #include "cli/output_file.h"
 #include "cli/select_options.h"
 #include "core/error.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/policies/selection_table.h"
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/import_nccl_graphs.h"
 #include "topologies/specification.h"
@@ -68,8 +68,7 @@ Devices devices_of(const Settings& settings, const Machine* machine) {
     return gpus ? Devices::gpus : Devices::cpus;
   }
   const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed", "auto"};
-  require_known(settings.label("devices"), text, names, "devices");
-  return static_cast<Devices>(std::ranges::find(names, text) - names.begin());
+  return static_cast<Devices>(require_known(settings.label("devices"), text, names, "devices"));
 }
 
 void read_measured(const Settings& settings, Inquiry& inquiry) {

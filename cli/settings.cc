@@ -14,7 +14,6 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
-#include "core/require_known.h"
 #include "core/suggest.h"
 #include "topologies/toml_table.h"
 
@@ -182,6 +181,10 @@ const Setting& Settings::at(std::string_view name) const {
 
 int Settings::count(std::string_view name, std::int64_t least, std::int64_t most) const {
   return static_cast<int>(parse_count(label(name), text(name), least, most));
+}
+
+double Settings::number(std::string_view name) const {
+  return parse_number(label(name), text(name));
 }
 
 double Settings::fraction(std::string_view name) const {

@@ -7,7 +7,6 @@
 
 #include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
-#include "bench/reports/chrome_trace.h"
 #include "bench/reports/formats.h"
 #include "bench/simulated/files.h"
 #include "bench/simulated/team.h"
@@ -38,10 +37,7 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(point)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
-  plan.choose = [binder](const Case& point, int /*cores*/) -> Choice {
-    const Decided decided = binder->decide_algorithm(point);
-    return {decided.name, decided.reason};
-  };
+  plan.choose = [binder](const Case& point, int) { return binder->decide_algorithm(point); };
   plan.make = [team = std::make_shared<SimulatedTeam>(binder)](const Case&, const Sampling&) {
     return team;
   };
@@ -78,15 +74,6 @@ void check_details(const Settings& settings, const std::vector<Case>& cases) {
             fmt::format("{} shows one case; these are {} (choose with -b, --algo, --filter)",
                         settings.label(name), cases.size()));
   }
-}
-
-int exit_code_of(const RunResult& result) {
-  if (result.summary.wrong > 0) {
-    throw WrongResult(fmt::format("{} of {} cases gave a wrong result", result.summary.wrong,
-                                  result.summary.measured));
-  }
-  if (result.error) std::rethrow_exception(result.error);
-  return result.summary.stopped_by.empty() ? exit_ok : interrupt_exit_code();
 }
 
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {

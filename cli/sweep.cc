@@ -33,8 +33,8 @@ std::string simulate_one(const Case& point, bool check) {
   record.point = point;
   Case decided = point;
   if (point.algorithm == "auto") {
-    Decided choice = binder.decide_algorithm(point);
-    decided.algorithm = choice.name;
+    const Choice choice = binder.decide_algorithm(point);
+    decided.algorithm = choice.algorithm;
     record.choice_reason = choice.reason;
   }
   record.algorithm_chosen = decided.algorithm;

@@ -10,6 +10,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -7,6 +7,7 @@
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -67,14 +68,7 @@ Scale scale_of_devices(const SortedJson& document) {
 
 /// "ring/shm/workers:8/1048576/f32/sum", as the reporters of this project name cases.
 bool read_name(const std::string& name, MeasuredTime& row, const std::string& place) {
-  std::vector<std::string> parts(1);
-  for (const char c : name) {
-    if (c == '/') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
+  const std::vector<std::string> parts = split_at(name, '/');
   row.algorithm = parts.front();
   bool sized = false;
   for (std::size_t i = 1; i < parts.size(); ++i) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -12,8 +11,9 @@
 #include "bench/records/record_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 #include "core/plain_text.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {
@@ -67,9 +67,8 @@ TableHints split_hints(std::string& path) {
   const std::size_t comma = path.rfind(',', equals);
   if (comma == path.npos) return hints;
   const std::string all = path.substr(comma + 1);
-  std::istringstream parts(all);
   path.resize(comma);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split_at(all, ',')) {
     const std::string key = part.substr(0, part.find('='));
     const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
     const std::string place = fmt::format("'{}'", part);

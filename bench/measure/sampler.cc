@@ -23,7 +23,7 @@ constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
 
 /// The different values of a field of cases, in their order: "f32" or "1 KiB, 4 KiB".
-std::string values_of(std::span<const Case> cases, const CaseField<Case>& field) {
+std::string values_of(std::span<const Case> cases, const JsonField<Case>& field) {
   constexpr std::size_t most_told = 8;
   std::vector<std::string> values;
   for (const Case& point : cases) {
@@ -262,7 +262,7 @@ class Sampler {
 
 std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling) {
   std::vector<NamedValue> values;
-  for (const CaseField<Case>& field : case_fields()) {
+  for (const JsonField<Case>& field : case_fields()) {
     const bool many = field.name == "algorithm" || field.name == "size";
     values.emplace_back(std::string(field.name) + (many ? "s" : ""), values_of(cases, field));
   }
@@ -299,15 +299,6 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
     measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
     measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
   }
-}
-
-std::vector<NamedValue> named_values(const Sampling& sampling) {
-  return {{"iterations", std::to_string(sampling.iterations)},
-          {"warm-up", std::to_string(sampling.warmup)},
-          {"target interval", std::to_string(sampling.target_interval)},
-          {"time per case", to_string(sampling.max_time)},
-          {"check", sampling.check ? "yes" : "no"},
-          {"seed", std::to_string(sampling.seed)}};
 }
 
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -91,9 +92,7 @@ std::string cgroup_quota() {
   tighten(number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "")).value_or(-1),
           number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "")).value_or(0));
   if (tightest == std::numeric_limits<double>::infinity()) return "none";
-  std::ostringstream text;
-  text << tightest << " cores";
-  return text.str();
+  return fmt::format("{:g} cores", tightest);
 }
 
 // Share of all processor time since boot that the hypervisor gave to other guests.
@@ -109,10 +108,7 @@ std::string steal() {
     if (column == 7) stolen = ticks;
   }
   if (total <= 0) return "unknown";
-  std::ostringstream text;
-  text.precision(3);
-  text << 100 * stolen / total << " % since boot";
-  return text.str();
+  return fmt::format("{:.3g} % since boot", 100 * stolen / total);
 }
 
 // "NCCL_ALGO=Ring NCCL_DEBUG=INFO": what the user tells NCCL; secrets have other names.
@@ -122,9 +118,7 @@ std::string nccl_variables() {
     if (std::string_view(*variable).starts_with("NCCL_")) found.emplace_back(*variable);
   }
   std::sort(found.begin(), found.end());
-  std::string text;
-  for (const std::string& variable : found) text += (text.empty() ? "" : " ") + variable;
-  return text;
+  return fmt::format("{}", fmt::join(found, " "));
 }
 
 }  // namespace
@@ -159,7 +153,7 @@ void add_gpus(Environment& environment) {
   if (!survey.unavailable.empty()) environment["gpu"] = "unknown: " + survey.unavailable;
   const CudaDriverState driver = find_cuda_driver();
   environment["cuda_driver"] = to_string(CudaVersion{driver.version});
-  const NcclLibrary nccl = find_nccl();
+  const FoundLibrary nccl = find_nccl();
   if (nccl.unavailable.empty()) environment["nccl"] = nccl.version;
   if (const std::string variables = nccl_variables(); !variables.empty()) {
     environment["nccl_variables"] = variables;

@@ -10,9 +10,9 @@
 namespace collbench {
 namespace {
 
-std::string file_failure(const std::string& verb, const std::string& path) {
+std::string write_failure(const std::string& path) {
   const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
-  return "cannot " + verb + " '" + path + "': " + reason;
+  return "cannot write '" + path + "': " + reason;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ RecordFile read_records(const std::string& path) {
 RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
   errno = 0;
   file_.open(path, std::ios::trunc);
-  if (!file_) throw Unavailable(file_failure("write", path));
+  if (!file_) throw Unavailable(write_failure(path));
   write_line(environment_line(environment));
 }
 
@@ -42,7 +42,7 @@ void RecordLog::append(const Record& record) { write_line(to_json(record)); }
 void RecordLog::write_line(const std::string& line) {
   errno = 0;
   file_ << line << '\n' << std::flush;
-  if (!file_) throw Error(file_failure("write", path_));
+  if (!file_) throw Error(write_failure(path_));
 }
 
 }  // namespace collbench

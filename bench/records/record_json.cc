@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "bench/records/case_fields.h"
-#include "bench/records/whole_number.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -15,68 +14,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json written(const std::string& text) { return text; }
-Json written(Bytes bytes) { return bytes.count; }
-Json written(Seconds time) { return time.count() * 1e6; }
-template <class Number>
-requires std::is_arithmetic_v<Number> Json written(Number number) { return number; }
-template <class Word>
-requires std::is_enum_v<Word> Json written(Word word) { return to_string(word); }
-
-void read(const Json& value, std::string& text) { value.get_to(text); }
-void read(const Json& value, bool& flag) { value.get_to(flag); }
-void read(const Json& value, int& number) { read_whole(value, number); }
-void read(const Json& value, std::uint64_t& number) { read_whole(value, number); }
-void read(const Json& value, Bytes& bytes) { read_whole(value, bytes.count); }
-void read(const Json& value, DataType& type) { type = parse_data_type(value.get<std::string>()); }
-void read(const Json& value, ReduceOp& op) { op = parse_reduce_op(value.get<std::string>()); }
-void read(const Json& value, Buffers& state) { state = parse_buffers(value.get<std::string>()); }
-void read(const Json& value, Seconds& time) { time = Seconds{value.get<double>() * 1e-6}; }
-
-template <class Owner>
-Json fields_value(const Owner& owner, std::span<const CaseField<Owner>> fields) {
-  static const Owner usual;
-  Json value = Json::object();
-  for (const CaseField<Owner>& field : fields) {
-    std::visit(
-        [&](auto member) {
-          if (field.optional && owner.*member == usual.*member) return;
-          value[std::string(field.key)] = written(owner.*member);
-        },
-        field.member);
-  }
-  return value;
-}
-
-template <class Owner>
-Owner fields_of(const Json& value, std::span<const CaseField<Owner>> fields) {
-  Owner owner;
-  for (const CaseField<Owner>& field : fields) {
-    const std::string key(field.key);
-    if (field.optional && !value.contains(key)) continue;
-    std::visit([&](auto member) { read(value.at(key), owner.*member); }, field.member);
-  }
-  return owner;
-}
-
 Json case_value(const Case& point) {
-  Json value = fields_value(point, case_fields());
+  Json value = written_fields<Json>(point, case_fields());
   if (!point.simulated.topology.empty()) {
-    value["simulated"] = fields_value(point.simulated, simulated_fields());
+    value["simulated"] = written_fields<Json>(point.simulated, simulated_fields());
   }
   return value;
 }
 
 Case case_of(const Json& value) {
-  Case point = fields_of(value, case_fields());
+  Case point = read_fields(value, case_fields());
   require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
   if (value.contains("simulated")) {
-    point.simulated = fields_of(value["simulated"], simulated_fields());
+    point.simulated = read_fields(value["simulated"], simulated_fields());
   }
   return point;
 }
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json summary_value(const Record& record) {
   if (record.measurement.latency_ns.empty()) return nullptr;
@@ -95,36 +48,26 @@ Json summary_value(const Record& record) {
   if (summary.median_ns > 0) {
     const Seconds median{summary.median_ns * 1e-9};
     value["algbw_GBps"] =
-        finite_or_null(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
-    value["busbw_GBps"] = finite_or_null(bus_bandwidth(record, median).bytes_per_second / 1e9);
+        finite_or_null<Json>(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
+    value["busbw_GBps"] =
+        finite_or_null<Json>(bus_bandwidth(record, median).bytes_per_second / 1e9);
   }
   return value;
 }
 
-Json exact_value(const Exact& exact) {
-  return {{"time_s", finite_or_null(exact.time.count())},
-          {"engine", exact.engine},
-          {"why", exact.why},
-          {"messages", exact.messages},
-          {"messages_played", exact.messages_played},
-          {"rounds", exact.rounds},
-          {"rank_classes", exact.rank_classes},
-          {"busiest_link_bytes", finite_or_null(exact.busiest_link_bytes)},
-          {"bottleneck", exact.bottleneck}};
-}
-
-Exact exact_of(const Json& value) {
-  Exact exact;
-  exact.time = Seconds{value.at("time_s").get<double>()};
-  value.at("engine").get_to(exact.engine);
-  value.at("why").get_to(exact.why);
-  read_whole(value.at("messages"), exact.messages);
-  read_whole(value.at("messages_played"), exact.messages_played);
-  read_whole(value.at("rounds"), exact.rounds);
-  read_whole(value.at("rank_classes"), exact.rank_classes);
-  value.at("busiest_link_bytes").get_to(exact.busiest_link_bytes);
-  value.at("bottleneck").get_to(exact.bottleneck);
-  return exact;
+std::span<const JsonField<Exact>> exact_fields() {
+  static const JsonField<Exact> fields[] = {
+      {"time_s", &Exact::time},
+      {"engine", &Exact::engine},
+      {"why", &Exact::why},
+      {"messages", &Exact::messages},
+      {"messages_played", &Exact::messages_played},
+      {"rounds", &Exact::rounds},
+      {"rank_classes", &Exact::rank_classes},
+      {"busiest_link_bytes", &Exact::busiest_link_bytes},
+      {"bottleneck", &Exact::bottleneck},
+  };
+  return fields;
 }
 
 Json record_value(const Record& record) {
@@ -144,14 +87,14 @@ Json record_value(const Record& record) {
                 {"skew_ns", measured.skew_ns},
                 {"back_to_back_ns", measured.back_to_back_ns}};
   if (record.bound) {
-    value["bound"] = {{"time_ns", finite_or_null(record.bound->time.count() * 1e9)},
+    value["bound"] = {{"time_ns", finite_or_null<Json>(record.bound->time.count() * 1e9)},
                       {"reason", record.bound->reason}};
   }
   if (measured.estimate) {
-    value["estimate"] = {{"time_ns", finite_or_null(measured.estimate->time.count() * 1e9)},
+    value["estimate"] = {{"time_ns", finite_or_null<Json>(measured.estimate->time.count() * 1e9)},
                          {"by", measured.estimate->by}};
   }
-  if (measured.exact) value["exact"] = exact_value(*measured.exact);
+  if (measured.exact) value["exact"] = written_fields<Json>(*measured.exact, exact_fields());
   return value;
 }
 
@@ -198,7 +141,7 @@ Record record_of(const Json& value) {
     measured.estimate = Forecast{Seconds{estimate.at("time_ns").get<double>() * 1e-9},
                                  estimate.at("by").get<std::string>()};
   }
-  if (value.contains("exact")) measured.exact = exact_of(value["exact"]);
+  if (value.contains("exact")) measured.exact = read_fields(value["exact"], exact_fields());
   const Json& bound = value.at("bound");
   if (!bound.is_null() && !bound.at("time_ns").is_null()) {
     record.bound = Bound{Seconds{bound.at("time_ns").get<double>() * 1e-9},

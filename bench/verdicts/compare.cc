@@ -247,10 +247,8 @@ std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order or
 std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
   std::vector<std::string> mismatches;
   for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
-    const auto one = base.find(key);
-    const auto other = head.find(key);
-    const std::string before = one == base.end() ? "" : one->second;
-    const std::string after = other == head.end() ? "" : other->second;
+    const std::string before = value_of(base, key, "");
+    const std::string after = value_of(head, key, "");
     if (before != after) {
       mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
     }

@@ -48,7 +48,8 @@ std::string refusal_of_json(const std::string& text) {
 }
 
 TEST(ReadJsonTest, SaysWhereTheTextIsNoJson) {
-  EXPECT_THAT(refusal_of_json("{\n\"size\": ,}"), HasSubstr("job.json: no JSON: parse error at line 2"));
+  EXPECT_THAT(refusal_of_json("{\n\"size\": ,}"),
+              HasSubstr("job.json: no JSON: parse error at line 2"));
   EXPECT_EQ(refusal_of_json("{}"), "job.json: key 'size' not found");
   EXPECT_EQ(refusal_of_json(R"({"size": "x"})"), "job.json: type must be number, but is string");
   EXPECT_EQ(refusal_of_json(R"({"size": 3})"), "");

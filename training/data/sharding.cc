@@ -11,7 +11,7 @@
 namespace collbench {
 namespace {
 
-constexpr const char* names[] = {"auto", "off", "file", "data"};  // by AutoShard
+constexpr std::string_view names[] = {"auto", "off", "file", "data"};  // by AutoShard
 
 }  // namespace
 
@@ -19,14 +19,12 @@ AutoShard parse_auto_shard(const std::string& text) {
   std::string lower = text;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (std::uint8_t i = 0; i < std::size(names); ++i) {
-    if (lower == names[i]) return static_cast<AutoShard>(i);
-  }
-  throw InvalidArgument(fmt::format("unknown sharding '{}'.{} Policies: auto, off, file, data",
-                                    text, did_you_mean(lower, {"auto", "off", "file", "data"})));
+  return static_cast<AutoShard>(index_of("sharding", lower, names));
 }
 
-std::string to_string(AutoShard policy) { return names[static_cast<std::uint8_t>(policy)]; }
+std::string to_string(AutoShard policy) {
+  return std::string(names[static_cast<std::uint8_t>(policy)]);
+}
 
 std::vector<std::int64_t> batch_sizes_for_worker(std::int64_t global_batch, int workers,
                                                  int replicas_per_worker, int worker) {

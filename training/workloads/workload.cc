@@ -24,14 +24,6 @@ constexpr std::size_t untimed_columns = 5;
 constexpr std::int64_t most_parameters = std::int64_t{1} << 40;
 constexpr double most_work = 1e21;  // flops or activations of a sample, microseconds of a layer
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 // May stand in JSON without an escape.
 bool is_plain(char c) { return c >= ' ' && c < 127 && c != '"' && c != '\\'; }
 
