@@ -166,7 +166,7 @@ class Simulation {
       const auto element_each = [](int chunk, std::int64_t count, int) {
         return count == 0 ? 0 : chunk;
       };
-      played.push_back(scenario_.equal_chunks ? with_partition(track, element_each) : track);
+      played.push_back(scenario_.equal_chunks ? track.with_partition(element_each) : track);
     }
     return played;
   }
