@@ -8,12 +8,12 @@
 
 namespace collbench {
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, const std::string& what) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   // A folder can be opened, but not read.
   if (!in || std::filesystem::is_directory(path)) {
-    throw Unavailable("cannot read the file '" + path + "'");
+    throw Unavailable("cannot read the " + what + " '" + path + "'");
   }
   text << in.rdbuf();
   return std::move(text).str();

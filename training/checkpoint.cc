@@ -15,8 +15,8 @@
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/parse.h"
+#include "core/text_file.h"
 #include "training/elements.h"
-#include "training/file_content.h"
 #include "training/safetensors.h"
 
 namespace collbench {
@@ -273,6 +273,6 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return paths.back();
 }
 
-std::string read_checkpoint(const std::string& path) { return file_content(path, "checkpoint"); }
+std::string read_checkpoint(const std::string& path) { return read_text_file(path, "checkpoint"); }
 
 }  // namespace collbench

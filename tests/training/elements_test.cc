@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/text_file.h"
 #include "training/bucket_reducer.h"
-#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -69,13 +69,13 @@ TEST(FileContentTest, IsEveryByteOfAFile) {
   const std::string path = testing::TempDir() + "content of a file";
   const std::string bytes("a\0b\r\n\xff", 6);
   std::ofstream(path, std::ios::binary) << bytes;
-  EXPECT_EQ(file_content(path, "test"), bytes);
+  EXPECT_EQ(read_text_file(path, "test"), bytes);
   std::ofstream(path, std::ios::binary) << "";
-  EXPECT_EQ(file_content(path, "test"), "");
+  EXPECT_EQ(read_text_file(path, "test"), "");
   std::filesystem::remove(path);
   const std::string folder = std::filesystem::temp_directory_path();
   for (const std::string& unreadable : {path, folder}) {
-    EXPECT_THAT([&] { file_content(unreadable, "test"); },
+    EXPECT_THAT([&] { read_text_file(unreadable, "test"); },
                 testing::ThrowsMessage<Unavailable>("cannot read the test '" + unreadable + "'"));
   }
 }

@@ -5,7 +5,6 @@
 // ready, so that their all-reduce runs on other streams while the pass goes on.
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <map>
 
 #include <cuda_runtime_api.h>

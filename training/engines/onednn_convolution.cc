@@ -5,9 +5,7 @@
 #include <unordered_map>
 
 #include <dnnl.hpp>
-#include <fmt/format.h>
 
-#include "core/error.h"
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer_kernels.h"
 

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/suggest.h"
-#include "training/file_content.h"
+#include "core/text_file.h"
 #include "training/workloads/shipped_workloads.h"
 
 namespace collbench {
@@ -219,7 +219,7 @@ Workload find_workload(const std::string& name) {
   require(name.find_first_of("./") != std::string::npos,
           fmt::format("unknown workload '{}'.{} Known are {}, or the path of a table", name,
                       did_you_mean(name, known), fmt::join(known, ", ")));
-  return parse_workload(file_content(name, "workload"), name);
+  return parse_workload(read_text_file(name, "workload"), name);
 }
 
 std::vector<Tensor> tensors_of(const Workload& workload) {
