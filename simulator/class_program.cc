@@ -1,7 +1,5 @@
 #include "simulator/class_program.h"
 
-#include <cassert>
-
 namespace collbench {
 
 ClassProgram::ClassProgram(Program& members, const Symmetry& symmetry)

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "simulator/memory_budget.h"
-#include "transports/play/execute.h"
+#include "transports/play/plan.h"
 
 namespace collbench {
 namespace {

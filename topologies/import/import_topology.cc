@@ -2,7 +2,6 @@
 
 #include <array>
 #include <fstream>
-#include <utility>
 
 #include <fmt/format.h>
 

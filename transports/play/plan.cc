@@ -1,7 +1,6 @@
 #include "transports/play/plan.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <span>
 
