@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "simulator/engines.h"
 #include "simulator/event_queue.h"
 #include "simulator/fair_share.h"
-#include "simulator/memory_budget.h"
 #include "simulator/pair_table.h"
 
 namespace collbench {

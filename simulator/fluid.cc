@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/flows.h"
-#include "simulator/memory_budget.h"
 #include "simulator/rank_program.h"
 
 namespace collbench {

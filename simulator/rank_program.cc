@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "algorithms/resolve.h"
+#include "core/error.h"
 #include "simulator/engines.h"
-#include "simulator/memory_budget.h"
 #include "simulator/pair_table.h"
 
 namespace collbench {
@@ -249,6 +249,12 @@ std::string first_mismatch(const Schedule& schedule) {
     if (receives.size() > both) return describe(receives[both], t, false);
   }
   return {};
+}
+
+void require_matched(const RankProgram& program, const Schedule& schedule) {
+  if (program.matched()) return;
+  throw InvalidArgument(
+      fmt::format("{} cannot be played: {}", schedule.name(), first_mismatch(schedule)));
 }
 
 }  // namespace collbench
