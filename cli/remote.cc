@@ -12,8 +12,8 @@
 #include "core/parse.h"
 #include "core/text_file.h"
 #include "transports/job_security.h"
+#include "transports/listening.h"
 #include "transports/world/backend.h"
-#include "transports/world/network_interface.h"
 
 namespace collbench {
 namespace {

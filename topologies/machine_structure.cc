@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/networks/networks.h"
-#include "topologies/slice.h"
 
 namespace collbench {
 namespace {
