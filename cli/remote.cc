@@ -12,8 +12,8 @@
 #include "core/input_file.h"
 #include "core/parse.h"
 #include "transports/job_security.h"
+#include "transports/listening.h"
 #include "transports/world/backend.h"
-#include "transports/world/network_interface.h"
 
 namespace collbench {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
-#include "heuristics/nccl/import_nccl_graphs.h"
+#include "heuristics/nccl/nccl_model.h"
 #include "topologies/specification.h"
 #include "transports/waiting.h"
 #include "transports/world/backend.h"

@@ -1,7 +1,6 @@
 #include "topologies/local_machine.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>

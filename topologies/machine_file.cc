@@ -1,7 +1,5 @@
 #include "topologies/machine_file.h"
 
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "topologies/machine_structure.h"
 #include "topologies/networks/networks.h"

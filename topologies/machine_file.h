@@ -6,7 +6,6 @@
 // many sizes; their size is given with their name ("tpu-v5e:4x4").
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

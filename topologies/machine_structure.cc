@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +10,6 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/networks/networks.h"
-#include "topologies/slice.h"
 
 namespace collbench {
 namespace {
@@ -73,22 +71,19 @@ struct StructureReader {
     table.refuse("kind", fmt::format("it comes in one size only; leave ':{}' out", size.lengths));
   }
 
-  std::vector<LinkClass> links(const std::string& key) const;
-  DragonflyLinks dragonfly_links(const std::string& color) const;
-};
-
-std::vector<LinkClass> StructureReader::links(const std::string& key) const {
-  std::vector<LinkClass> found;
-  for (const std::string& name : table.texts(key)) {
-    found.push_back(class_called(name, table, key, classes));
+  std::vector<LinkClass> links(const std::string& key) const {
+    std::vector<LinkClass> found;
+    for (const std::string& name : table.texts(key)) {
+      found.push_back(class_called(name, table, key, classes));
+    }
+    return found;
   }
-  return found;
-}
 
-DragonflyLinks StructureReader::dragonfly_links(const std::string& color) const {
-  const std::string lanes = color + "_lanes";
-  return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
-}
+  DragonflyLinks dragonfly_links(const std::string& color) const {
+    const std::string lanes = color + "_lanes";
+    return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
+  }
+};
 
 Topology read_star(const StructureReader& r) { return star(r.count("hosts", 1), r.link("link")); }
 

@@ -5,7 +5,6 @@
 // or out of range, naming the key, the value and what would be right.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

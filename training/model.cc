@@ -1,7 +1,6 @@
 #include "training/model.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 

@@ -32,7 +32,7 @@ ProvedFile read_proved(const AlgorithmSpec& spec) {
   if (!proof.ok()) {
     throw InvalidArgument(path->second + ": no all-reduce: " + proof.violations.front().what);
   }
-  return {named(to_string(spec), schedule), proof.replica_consistent};
+  return {schedule.named(to_string(spec)), proof.replica_consistent};
 }
 
 Schedule make_from_file(int ranks, const AlgorithmSpec& spec) {

@@ -1,11 +1,10 @@
-#include "topologies/slice.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {
