@@ -163,8 +163,7 @@ int run_worker(const Settings& settings, const Task& task) {
 int run_server(const Task& task) {
   const auto network = network_of(task.job);
   VariableService service;
-  const auto server = network->listen(
-      task.job.listen, [&](const IncomingCall& call) { return service.answer(call); });
+  const auto server = network->listen(task.job.listen, handlers_of(service));
   service.wait_until_finished(task.job.timeout, [] { return !interrupted_by().empty(); });
   if (!interrupted_by().empty()) return interrupt_exit_code();
   std::cerr << fmt::format("{}served to the end as ps {} of {}\n", speaker(), task.index,

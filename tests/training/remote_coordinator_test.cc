@@ -41,8 +41,8 @@ class Cluster {
   void start_server(int index) {
     threads_.emplace_back([this, index] {
       VariableService service;
-      const auto server = loop_.listen(run_.servers[static_cast<std::size_t>(index)].address,
-                                       [&](const IncomingCall& c) { return service.answer(c); });
+      const auto server =
+          loop_.listen(run_.servers[static_cast<std::size_t>(index)].address, handlers_of(service));
       note(index + std::ssize(run_.workers),
            [&] { service.wait_until_finished(run_.timeout, [] { return false; }); });
     });

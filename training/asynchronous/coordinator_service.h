@@ -1,7 +1,7 @@
 // The chief's handlers for the workers' requests.
 //
-// A worker joins, then keeps one call open, whose end tells the chief that it was lost, and
-// requests closures with another. A worker that joins under a name in use replaces the earlier one.
+// A worker joins, then requests closures; the end of its connection tells the chief that it was
+// lost. A worker that joins under a name in use replaces the earlier one.
 #pragma once
 
 #include <condition_variable>
@@ -26,6 +26,8 @@ class CoordinatorService {
   /// Answers a call. Throws InvalidArgument for what it cannot read, and for a worker that does not
   /// fit; TransportError once the run has failed.
   std::string answer(const IncomingCall& call);
+  /// The worker that it was, if any, has left or is lost.
+  void gone(CallerNumber caller);
 
   /// Waits until all workers have joined, and lets them begin. Throws TransportError naming those
   /// that are missing after the timeout, or the reason why one cannot take part.
@@ -42,16 +44,14 @@ class CoordinatorService {
 
  private:
   struct Worker {
-    std::int64_t incarnation = 0;
-    bool here = false;
+    CallerNumber caller = 0;  // none: it is not here
+    bool came = false;        // some time
     bool leaving = false;
     bool told = false;  // has received the reason why the run failed
     std::vector<StepTimes> steps;
   };
-  std::string join(PacketReader& request);
-  std::string next(PacketReader& request, const std::function<bool()>& abandoned);
-  void stay(PacketReader& request, const std::function<bool()>& abandoned);
-  std::size_t known_worker(PacketReader& request);
+  std::string join(PacketReader& request, CallerNumber caller);
+  std::string next(PacketReader& request, const IncomingCall& call);
   void require_same(const TaskAddress& worker, PacketReader& request) const;
   std::string missing() const;
   int here() const;

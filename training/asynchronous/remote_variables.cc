@@ -23,7 +23,7 @@ std::string VariableService::answer(const IncomingCall& call) {
   PacketReader reader(call.request);
   switch (static_cast<Request>(reader.number())) {
     case Request::set:
-      set(reader);
+      set(reader, call.caller);
       return "";
     case Request::read:
       return read();
@@ -34,9 +34,6 @@ std::string VariableService::answer(const IncomingCall& call) {
       write(store().contents(), reply);
       return reply.take();
     }
-    case Request::stay:
-      stay(call.abandoned);
-      return "";
     case Request::finish: {
       const std::lock_guard lock(mutex_);
       end_ = reader.text();
@@ -54,14 +51,14 @@ VariableStore& VariableService::store() {
   return *store_;
 }
 
-void VariableService::set(PacketReader& request) {
+void VariableService::set(PacketReader& request, CallerNumber caller) {
   const StoreContents contents = read_contents(request);
   request.end();
   auto store = std::make_unique<VariableStore>(contents);
   const std::lock_guard lock(mutex_);
   require(store_ == nullptr, "this ps already serves a run");
   store_ = std::move(store);
-  last_sign_ = steady_now();
+  chief_ = caller;
 }
 
 std::string VariableService::read() {
@@ -81,24 +78,19 @@ std::string VariableService::update(PacketReader& request) {
   return PacketWriter().number(store().update(gradients, moves) - seen).take();
 }
 
-void VariableService::stay(const std::function<bool()>& abandoned) {
-  std::unique_lock lock(mutex_);
-  chief_here_ = true;
-  changed_.notify_all();
-  while (!end_ && !abandoned()) changed_.wait_for(lock, between_run_looks);
-  chief_lost_ = !end_;
+void VariableService::gone(CallerNumber caller) {
+  const std::lock_guard lock(mutex_);
+  chief_lost_ = chief_lost_ || caller == chief_;
   changed_.notify_all();
 }
 
 void VariableService::wait_until_finished(Seconds patience, const std::function<bool()>& stop) {
+  const Seconds begin = steady_now();
   std::unique_lock lock(mutex_);
-  last_sign_ = std::max(last_sign_, steady_now());
   while (!end_ && !chief_lost_) {
     if (stop()) return;
     changed_.wait_for(lock, between_run_looks);
-    // A chief that has connected may still wait for another server, for as long as this one waited.
-    const Seconds longest = store_ == nullptr ? patience : 2 * patience;
-    if (!chief_here_ && steady_now() - last_sign_ > longest) {
+    if (chief_ == 0 && steady_now() - begin > patience) {
       throw TransportError(
           fmt::format("no chief connected to this ps within {}", to_string(patience)));
     }
@@ -129,9 +121,7 @@ std::string RemoteVariables::answer_of(std::size_t server) {
 template <class Compose>
 std::vector<std::string> RemoteVariables::ask(Compose compose) {
   for (std::size_t i = 0; i < callers_.size(); ++i) {
-    const std::string request = compose(i);
-    const auto piece = std::as_bytes(std::span(request));
-    callers_[i]->start(std::span(&piece, 1), timeout_);
+    callers_[i]->start(compose(i), timeout_);
   }
   std::vector<std::string> answers(callers_.size());
   std::exception_ptr failure;
@@ -203,6 +193,13 @@ std::vector<StoreContents> RemoteVariables::contents() {
     all.push_back(read_contents(reader));
   }
   return all;
+}
+
+const TaskAddress* RemoteVariables::lost() {
+  for (std::size_t i = 0; i < callers_.size(); ++i) {
+    if (callers_[i]->lost()) return &servers_[i];
+  }
+  return nullptr;
 }
 
 void RemoteVariables::finish(int server, const std::string& why) noexcept {

@@ -11,6 +11,7 @@
 #include "training/asynchronous/closures.h"
 #include "training/asynchronous/packet.h"
 #include "training/asynchronous/variable_store.h"
+#include "transports/remote_calls.h"
 
 namespace collbench {
 
@@ -20,7 +21,6 @@ enum class Request : std::int64_t {
   read,
   update,
   contents,
-  stay,  // kept open until the other side is done, so that its end reveals a lost peer
   finish,
   join,  // worker to chief
   next,
@@ -58,6 +58,13 @@ class RunPatience {
   Seconds begin_;
   Seconds said_;
 };
+
+/// What a service (CoordinatorService, VariableService) does for its callers.
+template <class Service>
+CallHandlers handlers_of(Service& service) {
+  return {[&service](const IncomingCall& call) { return service.answer(call); },
+          [&service](CallerNumber caller) { service.gone(caller); }};
+}
 
 PacketWriter request(Request what);
 void write(const StoreContents& contents, PacketWriter& to);
