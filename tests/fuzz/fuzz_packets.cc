@@ -52,7 +52,7 @@ void require_readable(VariableService& server) {
 // the length of the rest, and the rest.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ServerRun run = run_of_two();
-  const PlanValues values{{"model", "mlp"}, {"batch", "32"}};
+  const std::vector<NamedValue> values{{"model", "mlp"}, {"batch", "32"}};
   CoordinatorService chief(run, values);
   VariableService server;
   Closures closures(0, 4, 2, 2, nullptr, {});
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!rest.empty() && rest.front() % 2 == 1) {
     for (const int worker : {0, 1}) {
       PacketWriter join = request(Request::join);
-      join.number(worker).text("").number(2).text("model").text("mlp").text("batch").text("32");
+      join.number(worker).text("").text(text_of(values));
       answer_of(chief, join.take(), static_cast<CallerNumber>(worker) + 1);
     }
     chief.begin(closures);  // throws, if one has not joined

@@ -47,7 +47,7 @@ class Cluster {
            [&] { service.wait_until_finished(run_.timeout, [] { return false; }); });
     });
   }
-  void start_worker(int index, const PlanValues& values = {{"seed", "1"}},
+  void start_worker(int index, const std::vector<NamedValue>& values = {{"seed", "1"}},
                     const std::string& unfit = "", std::function<bool()> stop = {}) {
     threads_.emplace_back([=, this] {
       note(index, [&] {

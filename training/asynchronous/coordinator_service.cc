@@ -16,7 +16,7 @@ constexpr Seconds farewell{5.0};  // or the timeout, if that is shorter
 
 }  // namespace
 
-CoordinatorService::CoordinatorService(const ServerRun& run, PlanValues values)
+CoordinatorService::CoordinatorService(const ServerRun& run, std::vector<NamedValue> values)
     : run_(run), values_(std::move(values)), workers_(run.workers.size()) {}
 
 std::string CoordinatorService::answer(const IncomingCall& call) {
@@ -31,22 +31,6 @@ std::string CoordinatorService::answer(const IncomingCall& call) {
   }
 }
 
-void CoordinatorService::require_same(const TaskAddress& worker, PacketReader& request) const {
-  const std::int64_t count = request.number("values of the plan", 0, 1000);
-  PlanValues theirs;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::string name = request.text();
-    theirs.emplace_back(std::move(name), request.text());
-  }
-  for (const auto& [name, value] : values_) {
-    const auto their = std::find_if(theirs.begin(), theirs.end(),
-                                    [&, key = name](const auto& row) { return row.first == key; });
-    const std::string found = their == theirs.end() ? "none" : their->second;
-    require(found == value,
-            fmt::format("{} has {} {} where the chief has {}", worker.words(), name, found, value));
-  }
-}
-
 std::string CoordinatorService::join(PacketReader& request, CallerNumber caller) {
   const auto index =
       static_cast<std::size_t>(request.number("worker", 0, std::ssize(run_.workers) - 1));
@@ -54,8 +38,10 @@ std::string CoordinatorService::join(PacketReader& request, CallerNumber caller)
   std::string unfit = request.text();
   if (!unfit.empty()) unfit = fmt::format("{} cannot take part: {}", worker.words(), unfit);
   try {
-    if (unfit.empty()) require_same(worker, request);
-  } catch (const InvalidArgument& error) {
+    if (unfit.empty()) {
+      require_same(values_, "the chief", text_of(values_), worker.words(), request.text());
+    }
+  } catch (const Error& error) {
     unfit = error.what();
   }
   const std::lock_guard lock(mutex_);

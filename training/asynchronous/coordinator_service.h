@@ -15,13 +15,15 @@
 #include "training/asynchronous/run_messages.h"
 #include "training/replica.h"
 #include "transports/remote_calls.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 
 /// Thread safety: any number of threads.
 class CoordinatorService {
  public:
-  CoordinatorService(const ServerRun& run, PlanValues values);
+  /// `values` are the settings that all workers must share.
+  CoordinatorService(const ServerRun& run, std::vector<NamedValue> values);
 
   /// Answers a call. Throws InvalidArgument for what it cannot read, and for a worker that does not
   /// fit; TransportError once the run has failed.
@@ -52,12 +54,11 @@ class CoordinatorService {
   };
   std::string join(PacketReader& request, CallerNumber caller);
   std::string next(PacketReader& request, const IncomingCall& call);
-  void require_same(const TaskAddress& worker, PacketReader& request) const;
   std::string missing() const;
   int here() const;
 
   const ServerRun run_;
-  const PlanValues values_;
+  const std::vector<NamedValue> values_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Worker> workers_;

@@ -30,9 +30,10 @@ void give_variables(const TrainingPlan& plan, const ServerRun& run, const Traini
 
 }  // namespace
 
-ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run, const PlanValues& values,
-                        const Dataset& data, const Dataset& held_out, const ReplicaHooks& hooks,
-                        CallNetwork& network, const std::string& listen) {
+ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run,
+                        const std::vector<NamedValue>& values, const Dataset& data,
+                        const Dataset& held_out, const ReplicaHooks& hooks, CallNetwork& network,
+                        const std::string& listen) {
   require(!run.servers.empty(), "There must be at least one ps.");
   require(!run.workers.empty(), "There must be at least one worker.");
   check(plan, data, plan.replicas);
@@ -86,10 +87,9 @@ class ChiefLine {
   ChiefLine(CallNetwork& network, const ServerRun& run, int index)
       : run_(run), index_(index), caller_(network.reach(run.chief.words(), run.chief.address)) {}
 
-  void join(const PlanValues& values, const std::string& unfit) {
+  void join(const std::vector<NamedValue>& values, const std::string& unfit) {
     PacketWriter packet = request(Request::join);
-    packet.number(index_).text(unfit).number(std::ssize(values));
-    for (const auto& [name, value] : values) packet.text(name).text(value);
+    packet.number(index_).text(unfit).text(text_of(values));
     RunPatience patience(run_);
     while (!reached_chief(packet.packet())) {
       patience.look(run_.chief.words());
@@ -133,8 +133,9 @@ class ChiefLine {
 }  // namespace
 
 std::int64_t work_for_chief(const TrainingPlan& plan, const ServerRun& run, int index,
-                            const PlanValues& values, const std::string& unfit, const Dataset& data,
-                            CallNetwork& network, const std::function<bool()>& stop) {
+                            const std::vector<NamedValue>& values, const std::string& unfit,
+                            const Dataset& data, CallNetwork& network,
+                            const std::function<bool()>& stop) {
   ChiefLine chief(network, run, index);
   chief.join(values, unfit);
   const Placement placement(tensors_of(plan.model), size_of(plan.type),

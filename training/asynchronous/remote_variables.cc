@@ -107,15 +107,9 @@ RemoteVariables::RemoteVariables(CallNetwork& network, const std::vector<TaskAdd
   }
 }
 
-std::string RemoteVariables::answer_of(std::size_t server) {
-  try {
-    return callers_[server]->finish();
-  } catch (const CallError& error) {
-    if (error.failure == CallFailure::refused) {
-      throw TransportError(fmt::format("{}: {}", servers_[server].words(), error.what()));
-    }
-    throw TransportError(fmt::format("{} was lost: {}", servers_[server].words(), error.what()));
-  }
+TransportError RemoteVariables::failure_of(std::size_t server, const CallError& error) const {
+  const char* what = error.failure == CallFailure::refused ? "" : " was lost";
+  return TransportError(fmt::format("{}{}: {}", servers_[server].words(), what, error.what()));
 }
 
 template <class Compose>
@@ -127,9 +121,9 @@ std::vector<std::string> RemoteVariables::ask(Compose compose) {
   std::exception_ptr failure;
   for (std::size_t i = 0; i < callers_.size(); ++i) {
     try {
-      answers[i] = answer_of(i);
-    } catch (const TransportError&) {
-      if (!failure) failure = std::current_exception();
+      answers[i] = callers_[i]->finish();
+    } catch (const CallError& error) {
+      if (!failure) failure = std::make_exception_ptr(failure_of(i, error));
     }
   }
   if (failure) std::rethrow_exception(failure);
@@ -172,16 +166,15 @@ std::int64_t RemoteVariables::update(Region gradients, Region moves) {
 }
 
 bool RemoteVariables::set(int server, const StoreContents& contents, Seconds patience) {
-  Caller& caller = *callers_[static_cast<std::size_t>(server)];
+  const auto place = static_cast<std::size_t>(server);
   PacketWriter writer = request(Request::set);
   write(contents, writer);
   try {
-    caller.call(writer.packet(), patience);
+    callers_[place]->call(writer.packet(), patience);
     return true;
   } catch (const CallError& error) {
     if (error.failure == CallFailure::absent) return false;
-    throw TransportError(
-        fmt::format("{}: {}", servers_[static_cast<std::size_t>(server)].words(), error.what()));
+    throw failure_of(place, error);
   }
 }
 

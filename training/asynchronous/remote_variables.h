@@ -72,7 +72,7 @@ class RemoteVariables final : public SharedVariables {
   /// The same request to each server, and all their answers.
   template <class Compose>
   std::vector<std::string> ask(Compose compose);
-  std::string answer_of(std::size_t server);
+  TransportError failure_of(std::size_t server, const CallError& error) const;
 
   std::vector<TaskAddress> servers_;
   std::vector<std::unique_ptr<Caller>> callers_;

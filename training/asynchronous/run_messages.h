@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -33,9 +32,6 @@ struct TaskAddress {
   std::string address;
   std::string words() const { return name + " (" + address + ")"; }
 };
-
-/// The settings that chief and workers must share, in the order in which they are compared.
-using PlanValues = std::vector<std::pair<std::string, std::string>>;
 
 /// The run, as every task has it.
 struct ServerRun {
