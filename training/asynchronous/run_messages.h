@@ -23,7 +23,6 @@ enum class Request : std::int64_t {
   finish,
   join,  // worker to chief
   next,
-  leave,
 };
 
 /// A task of the run, by its name in TF_CONFIG.
