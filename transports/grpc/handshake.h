@@ -29,11 +29,11 @@ class GrpcHandshake {
   GrpcHandshake(grpc::ServerContext& context, std::string_view called, std::string_view served,
                 const GrpcSelf& self);
 
-  /// What the caller claims; true once it has proved it.
+  /// What the caller claims to be, proved only once verdict_on() is OK.
   const GrpcIdentity& who() const { return greeting_.who; }
   /// Why the call is refused; OK if the caller's proof comes next.
   grpc::Status verdict() const;
-  /// The same for its first message: OK if that is the proof.
+  /// The same once its first message has come: OK if that is the proof.
   grpc::Status verdict_on(const grpc::ByteBuffer& message) const;
 
  private:

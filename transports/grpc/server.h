@@ -2,7 +2,8 @@
 // whose callers have not proved yet that they know the job's token, and carries every service:
 // streams of elements, RecvBuf calls, calls to parameter servers.
 //
-// A service greets its callers by transports/grpc/greeting.h and tells the server who has passed.
+// A service greets its callers by transports/grpc/greeting.h, and tells the guard of each
+// connection over which one has proved to know the token.
 #pragma once
 
 #include <memory>
@@ -31,7 +32,7 @@ struct GrpcServing {
   std::vector<ChannelArgument> arguments;
 };
 
-/// Thread safety: one owner; proved() from any thread.
+/// Thread safety: one owner; guard().prove() from any thread.
 class GrpcServer {
  public:
   /// Listens; connections wait for start(). Throws TransportError with the system's reason,
@@ -51,7 +52,7 @@ class GrpcServer {
   const std::string& token() const { return serving_.security.token; }
   grpc::ServerCompletionQueue& queue() { return *queue_; }
   ConnectionGuard& guard() { return guard_; }
-  /// Admits no more connections, and ends calls that are not done by then.
+  /// Admits no more connections, and ends the calls that are not done after `patience`.
   void shut_down(Seconds patience);
 
  private:
