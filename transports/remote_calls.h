@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -56,16 +57,16 @@ class CallServer {
 class Caller {
  public:
   virtual ~Caller() = default;
-  /// Starts a call; the request is copied. A caller has one call at a time. `patience` is the time
+  /// Starts a call. A caller has one call at a time. `patience` is the time
   /// limit of the whole call; 0 is none.
-  virtual void start(std::string_view request, Seconds patience) = 0;
+  virtual void start(std::string request, Seconds patience) = 0;
   /// The answer. Throws CallError.
   virtual std::string finish() = 0;
   /// Whether the connection of an earlier call has ended since: the server has, too.
   virtual bool lost() = 0;
 
-  std::string call(std::string_view request, Seconds patience) {
-    start(request, patience);
+  std::string call(std::string request, Seconds patience) {
+    start(std::move(request), patience);
     return finish();
   }
 };

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -78,10 +77,10 @@ class CallLoop final : public CallNetwork {
       if (answer_.valid()) answer_.wait();
       leave();
     }
-    void start(std::string_view request, Seconds) override {
+    void start(std::string request, Seconds) override {
       if (lost()) leave();
       answer_ = std::async(std::launch::async,
-                           [this, text = std::string(request)] { return answer_to(text); });
+                           [this, text = std::move(request)] { return answer_to(text); });
     }
     std::string finish() override { return answer_.get(); }
     bool lost() override { return peer_ && (peer_->lost || peer_->closing); }

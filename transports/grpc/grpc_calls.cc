@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 
@@ -58,8 +60,8 @@ class GrpcCallServer final : public CallServer {
   GrpcServer server_;
 };
 
-/// The streams of all callers of a network, polled by a thread: one that computes for long would
-/// not answer the other side's probes. The mutex is that of every stream.
+/// The streams of all callers of a network, started and polled by one thread: a caller that
+/// computes for long would not answer the other side's probes.
 class CallQueue {
  public:
   CallQueue() : thread_([this] { run(); }) {}
@@ -69,6 +71,12 @@ class CallQueue {
   }
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
+
+  /// Requires the lock. The task is run by the thread, with the lock, in the order posted.
+  void post(std::function<void()> task) {
+    tasks_.push_back(std::move(task));
+    if (!wake_.pending()) alarm_.Set(&queue, gpr_now(GPR_CLOCK_MONOTONIC), wake_.put());
+  }
 
   grpc::CompletionQueue queue;
   std::mutex mutex;
@@ -85,6 +93,11 @@ class CallQueue {
     }
   }
 
+  std::vector<std::function<void()>> tasks_;
+  GrpcTag wake_{[this](bool) {
+    for (const auto& task : std::exchange(tasks_, {})) task();
+  }};
+  grpc::Alarm alarm_;
   std::thread thread_;
 };
 
@@ -94,7 +107,10 @@ struct CallLine final : OutgoingEvents {
   void control(Rank /*from*/, std::string message) override { answer = std::move(message); }
   void outgoing_ended(Rank /*to*/, const StreamEnd& how) override { end = how; }
 
-  std::unique_ptr<OutgoingStream> stream;
+  bool idle() const { return is_left && (stream == nullptr || stream->idle()); }
+
+  std::unique_ptr<OutgoingStream> stream;  // of the queue's thread
+  bool is_left = false;                    // no task will use it
   std::optional<std::string> answer;
   std::optional<StreamEnd> end;
 };
@@ -111,23 +127,24 @@ class GrpcCaller final : public Caller {
     std::unique_lock lock(queue_->mutex);
     hang_up();
     queue_->changed.wait(lock, [this] {
-      return std::all_of(left_.begin(), left_.end(),
-                         [](const auto& line) { return line->stream->idle(); });
+      return std::all_of(left_.begin(), left_.end(), [](const auto& line) { return line->idle(); });
     });
   }
 
-  void start(std::string_view request, Seconds patience) override {
+  void start(std::string request, Seconds patience) override {
     const std::lock_guard lock(queue_->mutex);
     if (line_ != nullptr && line_->end) hang_up();
-    std::erase_if(left_, [](const auto& line) { return line->stream->idle(); });
-    if (line_ == nullptr) {
-      line_ = std::make_unique<CallLine>();
-      line_->stream = std::make_unique<OutgoingStream>(channel_, queue_->queue, grpc_names::calls,
-                                                       server_of_calls, self_, 1, *line_);
-    }
+    std::erase_if(left_, [](const auto& line) { return line->idle(); });
+    if (line_ == nullptr) line_ = std::make_unique<CallLine>();
     patience_ = patience;
     deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
-    line_->stream->send_copy(std::as_bytes(std::span(request)));
+    queue_->post([this, line = line_.get(), request = std::move(request)] {
+      if (line->stream == nullptr) {
+        line->stream = std::make_unique<OutgoingStream>(channel_, queue_->queue, grpc_names::calls,
+                                                        server_of_calls, self_, 1, *line);
+      }
+      line->stream->send_copy(std::as_bytes(std::span(request)));
+    });
   }
 
   std::string finish() override {
@@ -168,7 +185,10 @@ class GrpcCaller final : public Caller {
   /// Requires the lock. A stream may go only when it is idle.
   void hang_up() {
     if (line_ == nullptr) return;
-    line_->stream->cancel();
+    queue_->post([line = line_.get()] {
+      if (line->stream != nullptr) line->stream->cancel();
+      line->is_left = true;
+    });
     left_.push_back(std::move(line_));
   }
 

@@ -29,7 +29,7 @@ class GrpcCallService {
   virtual void end() = 0;
 };
 
-/// `server` must outlive the service's last call.
+/// To be called before start() of `server`, which must be destroyed before the service.
 std::unique_ptr<GrpcCallService> make_grpc_call_service(GrpcServer& server, CallHandlers handlers);
 
 }  // namespace collbench

@@ -35,11 +35,11 @@ class BothServices final : private IncomingEvents {
                  .most_unproved = 16,
                  .calls_at_once = 8,
                  .longest_message = -1,
-                 .arguments = {}}),
-        calls_(make_grpc_call_service(server_, {[this](const IncomingCall& call) {
-                                        ++served;
-                                        return std::string(call.request);
-                                      }})) {
+                 .arguments = {}}) {
+    calls_ = make_grpc_call_service(server_, {[this](const IncomingCall& call) {
+                                      ++served;
+                                      return std::string(call.request);
+                                    }});
     server_.guard().always_polled();
     server_.start({&calls_->service()}, &generic_);
     await_stream();
@@ -85,8 +85,8 @@ class BothServices final : private IncomingEvents {
   grpc::AsyncGenericService generic_;
   std::vector<std::unique_ptr<IncomingStream>> streams_;
   IncomingStream* latest_ = nullptr;
+  std::unique_ptr<GrpcCallService> calls_;  // goes after the server
   GrpcServer server_;
-  std::unique_ptr<GrpcCallService> calls_;
   std::thread thread_;
 };
 
