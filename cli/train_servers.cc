@@ -111,9 +111,9 @@ std::unique_ptr<CallNetwork> network_of(const JoinSpec& job) {
   return backend.call_network({security, job.timeout});
 }
 
-PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
-                         const Samples& samples) {
-  PlanValues values = values_of(settings, plan, samples);
+std::vector<NamedValue> agreed_values(const Settings& settings, const TrainingPlan& plan,
+                                      const Samples& samples) {
+  std::vector<NamedValue> values = values_of(settings, plan, samples);
   std::erase_if(values, [](const auto& row) {  // what only the chief does
     return row.first == "checkpoint" || row.first == "save-every" || row.first == "resume";
   });
@@ -134,7 +134,7 @@ int run_chief(const Settings& settings, const Task& task) {
 int run_worker(const Settings& settings, const Task& task) {
   TrainingPlan plan;
   Samples samples;
-  PlanValues values;
+  std::vector<NamedValue> values;
   std::string unfit;
   std::exception_ptr failure;
   try {
@@ -163,8 +163,7 @@ int run_worker(const Settings& settings, const Task& task) {
 int run_server(const Task& task) {
   const auto network = network_of(task.job);
   VariableService service;
-  const auto server = network->listen(
-      task.job.listen, [&](const IncomingCall& call) { return service.answer(call); });
+  const auto server = network->listen(task.job.listen, handlers_of(service));
   service.wait_until_finished(task.job.timeout, [] { return !interrupted_by().empty(); });
   if (!interrupted_by().empty()) return interrupt_exit_code();
   std::cerr << fmt::format("{}served to the end as ps {} of {}\n", speaker(), task.index,
