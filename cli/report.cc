@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "bench/reports/formats.h"
-#include "bench/reports/plot_gnuplot.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
 #include "cli/declare.h"

@@ -149,12 +149,6 @@ bool differ(double one, double other) {
   return std::abs(one - other) > exact_tolerance * std::max(std::abs(one), std::abs(other));
 }
 
-ArmRecords arm_records(const RecordFile& file) {
-  ArmRecords arm;
-  for (const Record& record : file.records) arm.add(record);
-  return arm;
-}
-
 /// Whether the rounds of two files were measured in turn: neither ends before the other begins.
 bool interleaved(const RecordFile& base, const RecordFile& head) {
   if (base.records.empty() || head.records.empty()) return false;
@@ -195,11 +189,13 @@ std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
   return quartiles;
 }
 
-void ArmRecords::add(const Record& record) {
-  const std::string key = to_json(record.point);
-  const auto [place, is_new] = records_.try_emplace(key);
-  if (is_new) keys_.push_back(key);
-  place->second.push_back(record);
+void ArmRecords::add(const RecordFile& file) {
+  for (const Record& record : file.records) {
+    const std::string key = to_json(record.point);
+    const auto [place, is_new] = records_.try_emplace(key);
+    if (is_new) keys_.push_back(key);
+    place->second.push_back(record);
+  }
 }
 
 const std::vector<Record>& ArmRecords::of(const std::string& key) const {
@@ -285,8 +281,8 @@ void require_sound(const RecordFile& file, const std::string& name) {
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
                          bool any_machine) {
   Arms arms;
-  arms.base = arm_records(base);
-  arms.head = arm_records(head);
+  arms.base.add(base);
+  arms.head.add(head);
   Comparison comparison;
   comparison.rule = rule;
   comparison.base = base.environment;

@@ -19,7 +19,7 @@ namespace collbench {
 /// The records of one arm by case. Thread safety: const members may run on any number of threads.
 class ArmRecords {
  public:
-  void add(const Record& record);
+  void add(const RecordFile& file);
   /// to_json(case) of all cases, in the order of their first records.
   const std::vector<std::string>& keys() const { return keys_; }
   /// The rounds of a case, in the order taken; none for a case that is not there.
