@@ -60,12 +60,14 @@ ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
   add(report_format("--format", console).records(std::cout, options));
   for (const auto& [name, path] : outputs.files) {
     // A file of JSON is there after every record, so that a run that is killed keeps what it had.
-    add(name == "json" ? json_file_reporter(path)
-                       : report_format("--format", name).records(open(path), options));
+    if (name == "json") {
+      add(json_file_reporter(path));
+      continue;
+    }
+    files_.push_back(std::make_unique<OutputFile>(path));
+    add(report_format("--format", name).records(files_.back()->stream(), options));
   }
 }
-
-ReporterSet::~ReporterSet() = default;
 
 std::vector<Reporter*> ReporterSet::pointers() const {
   std::vector<Reporter*> all;
@@ -75,11 +77,6 @@ std::vector<Reporter*> ReporterSet::pointers() const {
 
 void ReporterSet::close() {
   for (const auto& file : files_) file->commit();
-}
-
-std::ostream& ReporterSet::open(const std::string& path) {
-  files_.push_back(std::make_unique<OutputFile>(path));
-  return files_.back()->stream();
 }
 
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,

@@ -30,7 +30,6 @@ class ReporterSet {
   /// The table is shown if no other format is. Throws Unavailable, naming the file, for one that
   /// cannot be written.
   ReporterSet(Outputs outputs, const Sampling& sampling);
-  ~ReporterSet();
 
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
   std::vector<Reporter*> pointers() const;
@@ -38,8 +37,6 @@ class ReporterSet {
   void close();
 
  private:
-  std::ostream& open(const std::string& path);
-
   std::vector<std::unique_ptr<OutputFile>> files_;
   std::vector<std::unique_ptr<Reporter>> reporters_;
 };

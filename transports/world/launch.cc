@@ -28,12 +28,6 @@ constexpr const char* remote_script =
     "<&3 >/dev/null 2>&1 & watcher=$!; "
     "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
 
-std::string shell_quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string address_of(const LaunchHost& host, int port) {
   return fmt::format("{}:{}", host.name.substr(host.name.rfind('@') + 1), port);
 }
@@ -170,6 +164,12 @@ class Launch {
 };
 
 }  // namespace
+
+std::string shell_quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
   std::vector<LaunchHost> hosts;
