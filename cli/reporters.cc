@@ -9,7 +9,6 @@
 #include "bench/reports/columns.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
-#include "cli/terminal.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "core/text_file.h"
@@ -95,6 +94,14 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
     for (const Record& record : records) reporter->record(record);
     reporter->end(summary);
   }
+}
+
+void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&)) {
+  plan.stop_requested = interrupted_by;
+  plan.on_start = [&progress, words](const Case& point, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, words(point)));
+  };
+  plan.on_measured = [&progress] { progress.clear(); };
 }
 
 int exit_code_of(const RunResult& result) {

@@ -33,12 +33,11 @@ std::span<const JsonField<Sampling>> sampling_fields() {
 }
 
 std::pair<Case, Sampling> read_order(const std::string& order) {
-  try {
+  return reading_json<SortedJson>("not the order of a case: " + order.substr(0, 200), [&] {
     const SortedJson value = SortedJson::parse(order);
-    return {case_from_json(value.at("case")), read_fields(value.at("sampling"), sampling_fields())};
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not the order of a case: " + order.substr(0, 200) + ": " + error.what());
-  }
+    return std::pair(case_from_json(value.at("case")),
+                     read_fields(value.at("sampling"), sampling_fields()));
+  });
 }
 
 }  // namespace

@@ -42,6 +42,16 @@ void read_whole(const Json& value, std::vector<Integer>& into) {
   for (const Json& one : value) read_whole(one, into.emplace_back());
 }
 
+/// What `reader` gives; what the library says about a place becomes InvalidArgument, after `what`.
+template <typename Json, typename Reader>
+auto reading_json(const std::string& what, Reader reader) {
+  try {
+    return reader();
+  } catch (const typename Json::exception& error) {
+    throw InvalidArgument(what + ": " + error.what());
+  }
+}
+
 /// JSON has no NaN and no infinity: null stands for them.
 template <typename Json>
 Json finite_or_null(double value) {

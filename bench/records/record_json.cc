@@ -145,15 +145,7 @@ void check_version(const Json& head) {
                                                 std::to_string(record_schema_version));
 }
 
-// Runs a reader; what nlohmann-json says about the place becomes our error.
-template <typename Reader>
-auto reading(Reader reader) {
-  try {
-    return reader();
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a record file of collbench: ") + error.what());
-  }
-}
+constexpr const char* no_records = "not a record file of collbench";
 
 // Text that is not UTF-8 (a host name, a path) must not lose a measurement.
 std::string dump(const Json& value, int indent = -1) {
@@ -228,15 +220,15 @@ std::string environment_line(const Environment& environment) {
 }
 
 Record record_from_json(const std::string& text) {
-  return reading([&] { return record_of(Json::parse(text)); });
+  return reading_json<Json>(no_records, [&] { return record_of(Json::parse(text)); });
 }
 
 Case case_from_json(const std::string& text) {
-  return reading([&] { return case_of(Json::parse(text)); });
+  return reading_json<Json>(no_records, [&] { return case_of(Json::parse(text)); });
 }
 
 RecordFile records_from_json(const std::string& text) {
-  return reading([&] {
+  return reading_json<Json>(no_records, [&] {
     // The single object is indented, so its first line alone is no JSON; a lone environment line
     // is.
     if (Json::accept(text.substr(0, text.find('\n'))) &&

@@ -157,11 +157,8 @@ std::string to_json(const Comparison& comparison) {
 }
 
 Comparison comparison_from_json(const std::string& text) {
-  try {
-    return comparison_of(Json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a comparison of collbench: ") + error.what());
-  }
+  return reading_json<Json>("not a comparison of collbench",
+                            [&] { return comparison_of(Json::parse(text)); });
 }
 
 }  // namespace collbench
