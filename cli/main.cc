@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bench/measure/measure_case.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "core/error.h"

@@ -9,7 +9,6 @@
 #include "bench/reports/columns.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
-#include "cli/terminal.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/suggest.h"
@@ -60,12 +59,14 @@ ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
   add(report_format("--format", console).records(std::cout, options));
   for (const auto& [name, path] : outputs.files) {
     // A file of JSON is there after every record, so that a run that is killed keeps what it had.
-    add(name == "json" ? json_file_reporter(path)
-                       : report_format("--format", name).records(open(path), options));
+    if (name == "json") {
+      add(json_file_reporter(path));
+      continue;
+    }
+    files_.push_back(std::make_unique<OutputFile>(path));
+    add(report_format("--format", name).records(files_.back()->stream(), options));
   }
 }
-
-ReporterSet::~ReporterSet() = default;
 
 std::vector<Reporter*> ReporterSet::pointers() const {
   std::vector<Reporter*> all;
@@ -75,11 +76,6 @@ std::vector<Reporter*> ReporterSet::pointers() const {
 
 void ReporterSet::close() {
   for (const auto& file : files_) file->commit();
-}
-
-std::ostream& ReporterSet::open(const std::string& path) {
-  files_.push_back(std::make_unique<OutputFile>(path));
-  return files_.back()->stream();
 }
 
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
@@ -98,6 +94,14 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
     for (const Record& record : records) reporter->record(record);
     reporter->end(summary);
   }
+}
+
+void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&)) {
+  plan.stop_requested = interrupted_by;
+  plan.on_start = [&progress, words](const Case& point, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, words(point)));
+  };
+  plan.on_measured = [&progress] { progress.clear(); };
 }
 
 int exit_code_of(const RunResult& result) {

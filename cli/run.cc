@@ -90,11 +90,7 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   plan.sampling = sampling_of(settings);
   plan.cycles = settings.count("run-cycles", 1, 1'000'000);
   plan.skip_unavailable = settings.flag("skip-unavailable");
-  plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& point, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, measured_case(point)));
-  };
-  plan.on_measured = [&progress] { progress.clear(); };
+  follow(plan, progress, measured_case);
   plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& point,
                                                            const Measurement& measured) {
     return (*bounds)(point, measured);

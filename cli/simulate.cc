@@ -32,11 +32,7 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
                 ProgressLine& progress) {
   RunPlan plan;
   plan.cases = std::move(cases);
-  plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& point, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(point)));
-  };
-  plan.on_measured = [&progress] { progress.clear(); };
+  follow(plan, progress, simulated_case);
   plan.choose = [binder](const Case& point, int) { return binder->decide_algorithm(point); };
   plan.make = [team = std::make_shared<SimulatedTeam>(binder)](const Case&, const Sampling&) {
     return team;

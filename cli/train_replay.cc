@@ -13,6 +13,7 @@
 #include "cli/train_options.h"
 #include "cli/train_report.h"
 #include "cli/train_runs.h"
+#include "cli/train_simulated.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"

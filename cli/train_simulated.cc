@@ -52,6 +52,11 @@ constexpr OptionRow workload_rows[] = {
     {costs, "memory-share", "", "X", "", "of its memory bandwidth that is reached"},
 };
 
+/// --algo, or auto: each size is given the algorithm that suits it.
+std::string simulated_algorithm(const Settings& settings) {
+  return settings.given("algo") ? settings.text("algo") : "auto";
+}
+
 Seconds time_of(const Settings& settings, const char* name) {
   const std::string& text = settings.text(name);
   return text == "0" ? Seconds{0} : settings.duration(name);
@@ -266,10 +271,6 @@ StepCosts costs_of(const Settings& settings) {
     result.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
   }
   return result;
-}
-
-std::string simulated_algorithm(const Settings& settings) {
-  return settings.given("algo") ? settings.text("algo") : "auto";
 }
 
 std::vector<std::string> price_buckets(const Settings& settings, StepModel& model) {

@@ -20,9 +20,6 @@ const ComputeDevice& device_of(const Settings& settings);
 /// Throws InvalidArgument naming the option that is wrong.
 StepCosts costs_of(const Settings& settings);
 
-/// --algo, or auto: each size is given the algorithm that suits it.
-std::string simulated_algorithm(const Settings& settings);
-
 /// Plans buckets by --buckets and prices their all-reduces on --topo: sets model.buckets and
 /// model.all_reduce from what else the model has. Returns the algorithm of each bucket. Throws
 /// InvalidArgument for a rule, a network or an algorithm that does not fit.

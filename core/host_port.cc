@@ -36,11 +36,9 @@ HostPort parse_host_port(std::string_view what, std::string_view text, int least
 }
 
 std::string to_string(const HostPort& address) {
-  return fmt::format("{}:{}", bracketed(address.host), address.port);
-}
-
-std::string bracketed(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+  const bool ipv6 = address.host.find(':') != std::string::npos;
+  return ipv6 ? fmt::format("[{}]:{}", address.host, address.port)
+              : fmt::format("{}:{}", address.host, address.port);
 }
 
 bool is_loopback(std::string_view host) {

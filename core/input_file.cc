@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 #include <fcntl.h>
@@ -76,6 +77,24 @@ std::string read_file(const std::string& path, std::size_t limit, double pipe_pa
   require(!too_large && text.size() <= limit,
           fmt::format("'{}' is larger than {} MiB, the most that is read", path, limit >> 20));
   return text;
+}
+
+std::string first_line(const std::string& path, const std::string& otherwise) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !line.empty() ? line : otherwise;
+}
+
+std::string value_in_file(const std::string& path, const std::string& key,
+                          const std::string& otherwise) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (line.rfind(key, 0) != 0 || colon == std::string::npos) continue;
+    const auto start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return otherwise;
 }
 
 }  // namespace collbench

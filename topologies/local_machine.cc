@@ -11,19 +11,13 @@
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/input_file.h"
 #include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {
 
 constexpr int most_processors = 1 << 16;
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // "0-3,8"; nothing if it has another form.
 std::vector<int> read_list(const std::string& text) {

@@ -30,8 +30,11 @@ double number(const SortedJson& value, const std::string& what, const std::strin
   return table_number(fmt::format("{}", value.get<double>()), what, place);
 }
 
-void set_type(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
+/// Type, operator and size. False for a size of 0, which is no measurement.
+bool read_vector(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
+  row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
   read_names(row, entry.at("type").get<std::string>(), entry.at("redop").get<std::string>(), place);
+  return row.bytes.count > 0;
 }
 
 void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_place,
@@ -108,9 +111,7 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
       const std::string place = fmt::format("{}: results[{}]", file, i);
-      set_type(row, entry, place);
-      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
-      if (row.bytes.count == 0) continue;
+      if (!read_vector(row, entry, place)) continue;
       for (bool in_place : {false, true}) read_nccl_half(entry, row, in_place, place, table);
     }
   });
@@ -126,10 +127,8 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
         continue;
       }
       MeasuredTime row = mean_of("rccl");
-      set_type(row, entry, place);
       row.scale = {entry.at("ranks").get<int>(), entry.value("nodes", 0)};
-      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
-      if (row.bytes.count == 0) continue;
+      if (!read_vector(row, entry, place)) continue;
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
                                 number(entry.at("inPlace"), "inPlace", place) != 0, place);
       const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";

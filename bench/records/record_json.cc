@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int record_schema_version = 1;
+
 Json case_value(const Case& point) {
   Json value = written_fields<Json>(point, case_fields());
   if (!point.simulated.topology.empty()) {

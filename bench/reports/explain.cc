@@ -12,8 +12,6 @@ class ExplainingReporter final : public Reporter {
  public:
   explicit ExplainingReporter(std::ostream& out) : out_(out) {}
 
-  void begin(const Environment& /*environment*/, const std::vector<Case>& /*cases*/) override {}
-
   void record(const Record& record) override {
     if (!record.measurement.exact) return;
     const Exact& exact = *record.measurement.exact;
@@ -25,8 +23,6 @@ class ExplainingReporter final : public Reporter {
     }
     out_ << std::flush;
   }
-
-  void end(const RunSummary& /*summary*/) override {}
 
  private:
   std::ostream& out_;

@@ -55,7 +55,8 @@ bool workers_share_process(const Case& point) {
 
 class NcclReporter final : public Reporter {
  public:
-  NcclReporter(std::ostream& out, const Sampling& sampling) : out_(out), sampling_(sampling) {}
+  NcclReporter(std::ostream& out, const FormatOptions& options)
+      : out_(out), sampling_(options.sampling) {}
 
   void begin(const Environment& environment, const std::vector<Case>& cases) override {
     source_ = value_of(environment, "source", "");
@@ -154,11 +155,6 @@ class NcclReporter final : public Reporter {
 
 }  // namespace
 
-ReportFormat nccl_format() {
-  return {"nccl", "nccl-tests' table",
-          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
-            return std::make_unique<NcclReporter>(out, options.sampling);
-          }};
-}
+ReportFormat nccl_format() { return {"nccl", "nccl-tests' table", reporter_on<NcclReporter>}; }
 
 }  // namespace collbench

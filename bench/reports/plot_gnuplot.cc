@@ -1,5 +1,5 @@
-#include "bench/reports/plot_gnuplot.h"
-
+// Bus bandwidth and time against size on logarithmic axes, the middle half of the samples as a
+// band, the bound dashed.
 #include <algorithm>
 #include <map>
 #include <ostream>
@@ -8,11 +8,15 @@
 
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
+
+// Rows of plots; the choices with the most records are shown.
+constexpr std::size_t most_plot_rows = 4;
 
 struct Series {
   std::string name;

@@ -68,7 +68,7 @@ std::string interval_text(const Verdict& verdict) {
   const RatioEstimate* estimate = deciding(verdict);
   if (estimate == nullptr) return "-";
   if (estimate->high > 1e6) return "none";  // so few rounds bound nothing
-  return fmt::format("[{:+.1f}, {:+.1f}]", (estimate->low - 1) * 100, (estimate->high - 1) * 100);
+  return percent_interval(*estimate);
 }
 
 std::string comparison_text(const Comparison& comparison, const TableStyle& style) {

@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int comparison_schema_version = 1;
+
 std::span<const JsonField<Arm>> fields_of(const Arm*) {
   static const JsonField<Arm> fields[] = {
       {"rounds_ns", &Arm::rounds_ns}, {"typical_ns", &Arm::typical_ns}, {"p25_ns", &Arm::p25_ns},

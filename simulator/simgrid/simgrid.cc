@@ -15,12 +15,12 @@
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
-#include "simulator/simgrid/check.h"
 #include "simulator/simgrid/child.h"
 #include "simulator/simgrid/endpoint.h"
 #include "simulator/simgrid/kernel.h"
 #include "simulator/simgrid/world.h"
 #include "simulator/simulate.h"
+#include "transports/exact_check.h"
 #include "transports/play/execute.h"
 
 namespace collbench {
@@ -193,6 +193,8 @@ class Unpacker {
   std::size_t at_ = 0;
 };
 
+constexpr std::uint64_t check_seed = 1;  // of the values of all ranks
+
 // One simulation, in the child.
 class Simulation {
  public:
@@ -212,16 +214,18 @@ class Simulation {
         add_route(static_cast<int>(from), to, path);
     }
     if (scenario.real_data) {
-      exact_ = exact_reduction(scenario.type, scenario.op, program.ranks(), scenario.count);
+      exact_ = elements([&](std::int64_t at) {
+        return exact_result(scenario.type, scenario.op, program.ranks(), at, check_seed);
+      });
     }
   }
 
   std::vector<std::byte> run() {
     if (scenario_.real_data) {
       for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        vectors_[rank].resize(
-            static_cast<std::size_t>(Region{nullptr, played_count(), scenario_.type}.size().count));
-        fill_exact(vector_of(rank), scenario_.op, program_.ranks(), rank);
+        vectors_[static_cast<std::size_t>(rank)] = elements([&](std::int64_t at) {
+          return exact_input(scenario_.type, scenario_.op, program_.ranks(), rank, at, check_seed);
+        });
       }
     }
     for (int position = 0; position < program_.positions(); ++position) {
@@ -230,7 +234,7 @@ class Simulation {
     kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
     if (scenario_.real_data) {
       for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        wrong_ += count_inexact(vector_of(rank), exact_);
+        wrong_ += count_unlike(vector_of(rank), exact_.data());
       }
     }
     Packer packer;
@@ -282,6 +286,17 @@ class Simulation {
     return {memory.empty() ? nullptr : memory.data(), played_count(), scenario_.type};
   }
 
+  // A vector of `value` at each place.
+  template <typename Value>
+  std::vector<std::byte> elements(const Value& value) const {
+    const int width = size_of(scenario_.type);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(played_count() * width));
+    for (std::int64_t at = 0; at < played_count(); ++at) {
+      encode(scenario_.type, value(at), bytes.data() + at * width);
+    }
+    return bytes;
+  }
+
   void act(int position) {
     try {
       kernel_->sleep_until(program_.start(position).count());
@@ -309,7 +324,7 @@ class Simulation {
   std::vector<Schedule> tracks_;
   std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
   std::vector<Seconds> ends_;                    // by position
-  std::vector<double> exact_;
+  std::vector<std::byte> exact_;
   std::int64_t wrong_ = 0;
 };
 
@@ -321,7 +336,6 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   const auto program = rank_program(scenario);
   if (scenario.real_data) {
     require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
-    require_exact_sums(scenario.type, scenario.op, program->ranks());
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);

@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "core/parse.h"
-#include "transports/descriptor.h"
+#include "core/descriptor.h"
 #include "transports/world/line_socket.h"
 #include "transports/world/worker_process.h"
 
@@ -95,12 +95,6 @@ constexpr const char* remote_script =
     "kill -9 \"$worker\") "
     "<&3 >/dev/null 2>&1 & watcher=$!; "
     "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
-
-std::string shell_quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 std::string address_of(const LaunchHost& host, int port) {
   return fmt::format("{}:{}", host.name.substr(host.name.rfind('@') + 1), port);
@@ -238,6 +232,12 @@ class Launch {
 };
 
 }  // namespace
+
+std::string shell_quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
   std::vector<LaunchHost> hosts;

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 extern char** environ;
 
@@ -137,9 +137,7 @@ void ProcessHandle::kill() const {
 }
 
 bool ProcessHandle::stopped() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-  std::string line;
-  std::getline(file, line);
+  const std::string line = first_line("/proc/" + std::to_string(pid_) + "/stat");
   const auto name_end = line.rfind(')');  // the state follows the name in parentheses
   if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
   return line[name_end + 2] == 'T' || line[name_end + 2] == 't';

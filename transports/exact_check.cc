@@ -1,4 +1,4 @@
-#include "bench/measure/check.h"
+#include "transports/exact_check.h"
 
 #include <algorithm>
 #include <bit>
@@ -183,29 +183,34 @@ void CheckInputs::fill(Region region, InputKind kind) const {
   }
 }
 
-std::int64_t CheckInputs::count_unlike(Region region, const Tile& tile) const {
+std::int64_t count_unlike(Region region, const std::byte* right) {
+  const auto width = static_cast<std::size_t>(size_of(region.type));
+  const auto bytes = static_cast<std::size_t>(region.size().count);
+  if (bytes == 0 || std::memcmp(region.data, right, bytes) == 0) return 0;
+  std::int64_t unlike = 0;
+  for (std::size_t at = 0; at < bytes; at += width) {
+    unlike += std::memcmp(region.data + at, right + at, width) != 0 ? 1 : 0;
+  }
+  return unlike;
+}
+
+std::int64_t CheckInputs::count_unlike_tile(Region region, const Tile& tile) const {
   assert(region.type == type_);
-  const std::int64_t width = size_of(type_);
   std::int64_t unlike = 0;
   for (std::int64_t first = 0; first < region.count; first += block_elements) {
     const std::int64_t n = std::min(block_elements, region.count - first);
-    const std::byte* found = region.data + first * width;
-    const std::byte* right = tile.data() + block_start(first / block_elements) * width;
-    if (std::memcmp(found, right, static_cast<std::size_t>(n * width)) == 0) continue;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto bytes = static_cast<std::size_t>(width);
-      unlike += std::memcmp(found + i * width, right + i * width, bytes) != 0 ? 1 : 0;
-    }
+    unlike += count_unlike(region.part(first, n),
+                           tile.data() + block_start(first / block_elements) * size_of(type_));
   }
   return unlike;
 }
 
 std::int64_t CheckInputs::count_changed_inputs(Region region) const {
-  return count_unlike(region, exact_);
+  return count_unlike_tile(region, exact_);
 }
 
 std::int64_t CheckInputs::count_wrong_results(Region region) const {
-  return count_unlike(region, result_);
+  return count_unlike_tile(region, result_);
 }
 
 std::uint64_t hash_bits(Region region) {

@@ -28,6 +28,9 @@ double exact_result(DataType type, ReduceOp op, int ranks, std::int64_t position
 /// Stores `value` as one element, rounding to nearest even; wraps nothing: it must be in range.
 void encode(DataType type, double value, std::byte* element);
 
+/// How many of the elements of `region` differ in a bit from those at `right`.
+std::int64_t count_unlike(Region region, const std::byte* right);
+
 /// `exact` inputs prove a result; `rough` ones (random mantissas) show whether ranks round alike.
 enum class InputKind : std::uint8_t { exact, rough };
 
@@ -46,7 +49,7 @@ class CheckInputs {
  private:
   using Tile = std::vector<std::byte>;
   std::int64_t block_start(std::int64_t block) const;
-  std::int64_t count_unlike(Region region, const Tile& tile) const;
+  std::int64_t count_unlike_tile(Region region, const Tile& tile) const;
 
   DataType type_;
   std::uint64_t seed_;
