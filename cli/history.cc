@@ -134,7 +134,7 @@ constexpr OptionRow add_rows[] = {
     {arguments_group, "HEAD", "", "HEAD", "", "records of the version, of the same job",
      Presence::required},
     database,
-    {where_group, "when", "", "TIME", "", "time of the job, UTC; now if not given"},
+    {where_group, "when", "", "DATE", "", "time of the job, UTC; now if not given"},
 };
 constexpr OptionRow list_rows[] = {database};
 constexpr OptionRow show_rows[] = {

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "cli/declare.h"
-#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -62,8 +62,8 @@ int launch_workers(const Settings& settings) {
                      : std::filesystem::read_symlink("/proc/self/exe").string();
   plan.arguments = settings.words("ARGS");
   plan.token = token_of_job();
-  watch_interrupts();
-  const LaunchEnd end = launch(plan, {show_line, interrupted_by});
+  watch_stop_signals();
+  const LaunchEnd end = launch(plan, {show_line, stop_signal_name});
   if (end.code != 0) std::cerr << error_prefix() << end.failure << '\n';
   return end.code;
 }

@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/stop_request.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -97,7 +98,7 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
 }
 
 void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&)) {
-  plan.stop_requested = interrupted_by;
+  plan.stop_requested = stop_signal_name;
   plan.on_start = [&progress, words](const Case& point, int place, int total) {
     progress.show(fmt::format("[{}/{}] {}", place + 1, total, words(point)));
   };
@@ -112,7 +113,7 @@ int exit_code_of(const RunResult& result) {
   }
   if (result.error) std::rethrow_exception(result.error);
   if (summary.stopped_by.empty()) return exit_ok;
-  if (interrupted_by().empty()) throw TransportError("stopped by " + summary.stopped_by);
+  if (stop_signal_name().empty()) throw TransportError("stopped by " + summary.stopped_by);
   return interrupt_exit_code();
 }
 

@@ -13,12 +13,12 @@
 #include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/remote.h"
 #include "cli/reporters.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -122,7 +122,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   const std::vector<BandwidthGate> gates = gates_of(settings);
   const Outputs outputs = outputs_of(settings, record_format_names());
   const JoinSpec job = worker ? job_of(*worker, settings, plan) : JoinSpec();
-  watch_interrupts();
+  watch_stop_signals();
   if (worker) join(job, plan, environment);
   const bool reports = !worker || job.rank == 0;
   std::optional<ReporterSet> reporters;

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/input_file.h"
@@ -65,6 +66,49 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
     if (is_configurable(row)) names.emplace_back(row.name);
   }
   return names;
+}
+
+/// Refuses what no command could use, by what the metavar stands for, whether or not the command as
+/// it was called looks at it.
+void check_value(const OptionRow& row, const std::string& label, const std::string& value) {
+  if (row.metavar.empty() || value == row.default_value) return;
+  require(!value.empty(), fmt::format("{}: the value is empty", label));
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (row.metavar == "N" || row.metavar == "R") parse_count(label, value, -most, most);
+  if (row.metavar == "X") parse_number(label, value);
+  if (row.metavar == "SIZE") parse_size_option(label, value);
+  if (row.metavar == "PERCENT") parse_fraction(label, value);
+  if (row.metavar == "TIME" && value != "0") parse_positive_duration(label, value);
+}
+
+/// Variables that are no options, each read where it is used.
+constexpr std::string_view other_variables[] = {"COLLBENCH_CUDA_LIBRARY", "COLLBENCH_CUDNN_LIBRARY",
+                                                "COLLBENCH_ISA",          "COLLBENCH_JOB_TOKEN",
+                                                "COLLBENCH_NCCL_LIBRARY", "COLLBENCH_NVML_LIBRARY",
+                                                "COLLBENCH_SHARDS",       "COLLBENCH_WORKER_TOKEN"};
+
+/// Adds the variables of the options of `app` and of all commands below it.
+void add_variables(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(environment_name(name));
+  }
+  for (const CLI::App* command : app.get_subcommands(nullptr)) add_variables(*command, names);
+}
+
+/// A misspelt variable would be a setting that has no effect, and nothing would say so.
+void refuse_unknown_variables(const CLI::App& app) {
+  const CLI::App* top = &app;
+  while (top->get_parent() != nullptr) top = top->get_parent();
+  std::vector<std::string> known(std::begin(other_variables), std::end(other_variables));
+  add_variables(*top, known);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("COLLBENCH_")) continue;
+    const std::string name(text.substr(0, text.find('=')));
+    const bool is_known = std::ranges::find(known, name) != known.end();
+    require(is_known,
+            fmt::format("{} is no setting of collbench.{}", name, did_you_mean(name, known)));
+  }
 }
 
 }  // namespace
@@ -131,7 +175,9 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
     if (option->count() == 0) continue;
     take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
     values_.find(row.name)->second.words = option->results();
+    check_value(row, label(row.name), text(row.name));
   }
+  refuse_unknown_variables(app);
 }
 
 Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
@@ -139,6 +185,9 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
     : Settings(app, rows) {
   take_environment();
   take_files(layers);
+  for (const OptionRow& row : rows) {
+    if (given(row.name)) check_value(row, label(row.name), text(row.name));
+  }
 }
 
 void Settings::take_environment() {

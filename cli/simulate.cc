@@ -12,12 +12,12 @@
 #include "bench/simulated/team.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -81,7 +81,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   Environment environment = run_environment(settings);
   ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
   if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
-  watch_interrupts();
+  watch_stop_signals();
   const RunResult result = run_cases(plan, environment, reporters.pointers());
   progress.clear();
   reporters.close();

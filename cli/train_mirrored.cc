@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "algorithms/registry.h"
-#include "cli/interrupt.h"
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
@@ -20,6 +19,7 @@
 #include "cli/train_session.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
 #include "training/step_recorder.h"
@@ -81,7 +81,7 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
 }
 
 int train_joined(const Settings& settings, TrainingWorkers workers) {
-  watch_interrupts();
+  watch_stop_signals();
   return join_workers(settings, std::move(workers),
                       [&](JoinedWorld& world, const std::string& source) {
                         return train_as_one_of(world, source, settings);

@@ -5,7 +5,7 @@
 // from the constants of heuristics/nccl/nccl_constants.h and from the graphs that NCCL's search
 // found: how many channels, and how fast each is inside a node and between nodes. Everything
 // depends on the graphs. They come from a dump of NCCL (NCCL_GRAPH_DUMP_FILE,
-// import_nccl_graphs.h), or from a table of machines whose measured bandwidths confirm them, or are
+// import_nccl_graphs()), or from a table of machines whose measured bandwidths confirm them, or are
 // guessed from the links of a machine, which the inputs then say.
 //
 // Complete for all-reduce of one operation: ring, double tree, CollNet direct and chain, NVLS,

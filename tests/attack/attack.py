@@ -73,6 +73,7 @@ NAMES = ["", "no-such-name", "\x1b]0;x\x07", "a" * 100000, "ring:" * 2000, "../.
          "%s%n%n", "ring:segments=-1", "ring,,ring", "\xff\xfe", "=1+1", "'; exit 0; '"]
 PATHS = ["", "/proc/nonexistent/a/b", "/", "/dev/zero", "{tmp}/garbage", "{tmp}/deep.json",
          "{tmp}/deep.toml", "{tmp}/deep.xml", "{tmp}/empty", "a" * 5000, "\x1b[31m"]
+OUTPUTS = ["", "/proc/nonexistent/a/b", "/", "/dev/full", "{tmp}", "a" * 5000]
 LISTS = NAMES + ["1:2:3:4", ":", "1:", ":1", "=", "a=b=c", "1;2", "rank=9", "kill:rank=9",
                  "drop:every=0"]
 
@@ -81,7 +82,7 @@ FOREIGN = re.compile(
     r"_M_|what\(\)|Assertion|AddressSanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
     r"bad lexical|invalid_argument|out_of_range|syntax error, unexpected", re.I)
 
-# (option or part of a command line, value or None for every value): why exit 0 is right.
+# (option, value or None for every value, why exit 0 is right).
 ACCEPTED = []
 
 
@@ -93,8 +94,20 @@ def words_of(binary, command):
     return sorted(set(found))
 
 
-def values_for(placeholder):
+# Options whose FILE is written; each must notice a full disk.
+WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
+           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
+           "--plot", "--curve", "--events"}
+# Options that take any text.
+FREE = {"--title", "--label", "--note", "--revision"}
+
+
+def values_for(option, placeholder):
     head = re.split(r"[\[|,;:=]", placeholder)[0]
+    if option in FREE:
+        return ["", "\x1b]0;x\x07"]
+    if option in WRITTEN and head in ("FILE", "PATH", "FOLDER", "DIR"):
+        return OUTPUTS
     if "[" in placeholder or "," in placeholder or ":" in placeholder or "/" in placeholder:
         return LISTS if head not in ("N", "X", "SIZE") else sorted(set(LISTS + NUMBERS))
     if head in ("N", "R", "X", "PERCENT"):
@@ -142,7 +155,7 @@ def inputs_of_options(binary, tmp):
             continue
         filled = [word.format(tmp=tmp, binary=binary) for word in base]
         for option, placeholder in words_of(binary, command):
-            for value in values_for(placeholder):
+            for value in values_for(option, placeholder):
                 given = value.replace("{tmp}", tmp)
                 if "--" in filled:  # what follows is another command's
                     at = filled.index("--")
@@ -220,7 +233,7 @@ def prepare(binary, tmp):
         out.write(random.Random(1).randbytes(4096))
 
 
-def breach(line, value, binary, tmp):
+def breach(line, option, value, binary, tmp):
     """What rule a run broke, or ''; and the output's first lines."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COLLBENCH_")}
     environment["HOME"] = tmp
@@ -243,14 +256,13 @@ def breach(line, value, binary, tmp):
         return f"foreign text '{named.group()}'", text[at:at + 300]
     if any(ord(c) < 32 and c not in "\n\t\r" for c in text):
         return "control characters in the output", repr(shown)
-    if value is not None and done.returncode == 0 and not is_accepted(line, value):
-        return "accepted", shown
+    if value is not None and done.returncode == 0 and not is_accepted(option, value):
+        return f"accepted {option}", shown
     return "", shown
 
 
-def is_accepted(line, value):
-    text = " ".join(line)
-    return any(part in text and (only is None or only == value) for part, only, _ in ACCEPTED)
+def is_accepted(option, value):
+    return any(option == name and (only is None or only == value) for name, only, _ in ACCEPTED)
 
 
 def main():
@@ -272,7 +284,7 @@ def main():
             inputs = draw.sample(inputs, int(len(inputs) * arguments.share))
         broken = collections.Counter()
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            runs = pool.map(lambda one: (one, breach(one[0], one[2], binary, tmp)), inputs)
+            runs = pool.map(lambda one: (one, breach(*one, binary, tmp)), inputs)
             for (line, _, _), (rule, shown) in runs:
                 if rule:
                     broken[rule] += 1

@@ -15,9 +15,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/parse.h"
-#include "core/descriptor.h"
 #include "transports/world/line_socket.h"
 #include "transports/world/worker_process.h"
 

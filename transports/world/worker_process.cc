@@ -130,9 +130,9 @@ void ChildProcess::kill() {
 ProcessHandle::ProcessHandle(pid_t pid)
     : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
-void ProcessHandle::kill() const {
+void ProcessHandle::signal(int number) const {
   if (descriptor_.number() >= 0) {
-    syscall(SYS_pidfd_send_signal, descriptor_.number(), SIGKILL, nullptr, 0);
+    syscall(SYS_pidfd_send_signal, descriptor_.number(), number, nullptr, 0);
   }
 }
 

@@ -58,7 +58,7 @@ class ProcessHandle {
   explicit ProcessHandle(pid_t pid);
 
   pid_t pid() const { return pid_; }
-  void kill() const;
+  void signal(int number) const;
   /// Stopped by a signal (SIGSTOP, a debugger).
   bool stopped() const;
 

@@ -78,6 +78,7 @@ class ProcessWorld final : public World {
                                        " are processes here, which this work is not made for");
     spec_ = spec;
     timeout_ = timeout;
+    stop_grace_ = work.stop_grace;
     control_ = Control::create(control_memory_.data(), ranks_);
     SharedMemory arena;
     if (backend_.arena_bytes != nullptr) {
@@ -167,6 +168,7 @@ class ProcessWorld final : public World {
       }
       poll(sockets.data(), sockets.size(), 50);
       const auto now = Clock::now();
+      heed_stop_signal(arena);
       for (std::size_t i = 0; i < waiting.size(); ++i) {
         if (sockets[i].revents != 0) receive_from(waiting[i]);
       }
@@ -184,6 +186,15 @@ class ProcessWorld final : public World {
       const bool all_still = now - last_change > timeout_ + Seconds{1};
       if (!silent().empty() && (survivors_late || all_still)) give_up(stuck(), arena);
     }
+  }
+
+  // The ranks finish their case with what they have; a rank that does not is cut off.
+  void heed_stop_signal(std::byte* arena) {
+    if (stop_signal() == 0) return;
+    if (!std::exchange(stop_passed_on_, true)) {
+      for (const JoinedWorker& worker : workers_) worker.process.signal(SIGTERM);
+    }
+    if (time_since_stop_signal() > stop_grace_) give_up(stopped_fault(), arena);
   }
 
   // Takes what a worker says; notes its loss if its socket has ended.
@@ -266,7 +277,7 @@ class ProcessWorld final : public World {
   // killed; a launcher whose workers are gone cleans up after them before it ends.
   void end_workers(bool kindly) {
     if (!kindly) {
-      for (const JoinedWorker& worker : workers_) worker.process.kill();
+      for (const JoinedWorker& worker : workers_) worker.process.signal(SIGKILL);
     }
     workers_.clear();
     if (kind_ == RankKind::launched && !children_.empty()) {
@@ -293,6 +304,8 @@ class ProcessWorld final : public World {
   std::vector<std::optional<OrderOutcome>> outcomes_;
   std::vector<Rank> lost_;  // ranks whose socket has ended
   std::string broken_;      // why the world cannot go on
+  Seconds stop_grace_{0};   // of the work under way
+  bool stop_passed_on_ = false;
 };
 
 }  // namespace
