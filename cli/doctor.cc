@@ -10,8 +10,8 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 #include "transports/world/backend.h"
 
 namespace collbench {

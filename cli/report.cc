@@ -141,9 +141,7 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
 
 /// Every case of a history that `collbench history` keeps, with its change points.
 std::vector<StoredSeries> read_history(const std::string& path) {
-  // Opening makes a file that is not there; a report only reads.
-  if (!std::filesystem::exists(path)) throw Unavailable(fmt::format("cannot read '{}'", path));
-  const History history(path);
+  const History history(path, History::Use::read);
   std::vector<StoredSeries> all;
   for (const std::string& name : history.cases()) {
     all.push_back(history.series(name, ChangeRule{}));

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -1,10 +1,12 @@
 #include "core/input_file.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <optional>
 
 #include <fcntl.h>
@@ -61,6 +63,7 @@ std::string read_all(int file, const std::string& path, std::size_t limit,
 }  // namespace
 
 std::string read_file(const std::string& path, std::size_t limit, double pipe_patience_s) {
+  assert(limit < std::numeric_limits<std::size_t>::max());
   // Without O_NONBLOCK, opening a pipe waits for its writer for ever.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.number() < 0) unreadable(path, std::strerror(errno));

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -12,8 +13,11 @@
 
 namespace collbench {
 
+inline constexpr int deepest_json = 100;
+
 /// Calls `read` with the parsed text. Throws InvalidArgument, "WHAT: REASON", where the text is no
-/// JSON, holds control characters (names in it reach terminals), or lacks what `read` asks for.
+/// JSON, is nested deeper than `deepest_json`, holds control characters (names in it reach
+/// terminals), or lacks what `read` asks for.
 template <typename Json, typename Read>
 auto read_json(std::string_view text, std::string_view what, Read&& read) {
   const auto refuse = [&](const std::string& reason) {
@@ -25,6 +29,10 @@ auto read_json(std::string_view text, std::string_view what, Read&& read) {
     if (at != text.npos) {
       throw refuse("a control character, " + std::string(text.substr(at, 6)) + ", stands in it");
     }
+  }
+  // What follows a value follows its depth on the stack.
+  if (deeper_than(text, deepest_json)) {
+    throw refuse(fmt::format("it is nested deeper than {} levels", deepest_json));
   }
   try {
     return read(Json::parse(text));

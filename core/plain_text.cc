@@ -35,6 +35,21 @@ std::string without_terminal_codes(std::string_view text) {
   return plain;
 }
 
+bool deeper_than(std::string_view text, int levels) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > levels) return true;
+  }
+  return false;
+}
+
 std::string library_reason(const std::exception& error) {
   // "[json.exception.type_error.302] type must be number, but is string"
   static const std::regex codes(R"(^(\[[a-z_.0-9]+\] )?(filesystem error: )?)");

@@ -17,4 +17,7 @@ std::string without_terminal_codes(std::string_view text);
 /// What an exception of a library says, without the codes that some put before it.
 std::string library_reason(const std::exception& error);
 
+/// Whether brackets outside of quoted strings, as JSON and TOML have them, are nested deeper.
+bool deeper_than(std::string_view text, int levels);
+
 }  // namespace collbench

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 #include "topologies/import/import_topology.h"
 
 namespace collbench {

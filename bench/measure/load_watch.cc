@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {

@@ -108,7 +108,7 @@ class Sampler {
     warm_up();
     measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     time_latency();
-    if (sampling_.back_to_back) time_back_to_back();
+    if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
     measured_.played = tested_.description();
     if (stopped_) {

@@ -28,7 +28,8 @@ int StoppingRule::next_warmup(int done, Seconds elapsed, Seconds pace) const {
   if (automatic && elapsed >= end) return 0;
   const double expected = automatic ? std::min(sampling_.max_time / pace, static_cast<double>(most))
                                     : static_cast<double>(sampling_.iterations);
-  const int wanted = std::max(sampling_.warmup, static_cast<int>(expected / 10));
+  const int wanted = std::max(sampling_.warmup,
+                              static_cast<int>(std::min(expected, static_cast<double>(most)) / 10));
   int batch = std::min(wanted - done, batch_limit(pace));
   if (automatic) batch = std::min(batch, std::max(static_cast<int>((end - elapsed) / pace), 1));
   return std::max(batch, 0);

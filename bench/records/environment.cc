@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "core/available_memory.h"
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 #include "core/version.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/driver.h"

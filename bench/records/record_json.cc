@@ -1,11 +1,13 @@
 #include "bench/records/record_json.h"
 
 #include <cmath>
+#include <map>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "bench/records/case_fields.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -72,6 +74,50 @@ std::span<const JsonField<Exact>> exact_fields() {
   return fields;
 }
 
+// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
+std::string dump(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+constexpr const char* checksum_key = "crc32c";
+
+// Whatever wrote it: keys sorted, numbers to 17 digits.
+void append_plainly(const Json& value, std::string& text) {
+  if (value.is_number()) {
+    text += fmt::format("{:.17g} ", value.get<double>());
+  } else if (value.is_object()) {
+    std::map<std::string, const Json*> sorted;
+    for (const auto& [key, inner] : value.items()) sorted[key] = &inner;
+    for (const auto& [key, inner] : sorted) {
+      text += key + ':';
+      append_plainly(*inner, text);
+    }
+  } else if (value.is_array()) {
+    for (const Json& inner : value) append_plainly(inner, text);
+    text += ';';
+  } else {
+    text += dump(value);
+  }
+}
+
+// Of the record without this key.
+std::string checksum_of(const Json& record) {
+  std::string text;
+  append_plainly(record, text);
+  return fmt::format("{:08x}", crc32c(text));
+}
+
+// Records are kept for years and merged; a bit that flips must not become a result.
+void check_whole(const Json& record) {
+  if (!record.contains(checksum_key)) return;  // of an older version, or written by others
+  Json rest = record;
+  rest.erase(checksum_key);
+  require(record[checksum_key] == checksum_of(rest),
+          fmt::format("it does not fit its checksum, \"{0}\": it is damaged, or was edited (then "
+                      "remove \"{0}\")",
+                      checksum_key));
+}
+
 Json record_value(const Record& record) {
   const Measurement& measured = record.measurement;
   Json value = {{"case", case_value(record.point)},
@@ -97,6 +143,7 @@ Json record_value(const Record& record) {
                          {"by", measured.estimate->by}};
   }
   if (measured.exact) value["exact"] = written_fields<Json>(*measured.exact, exact_fields());
+  value[checksum_key] = checksum_of(value);
   return value;
 }
 
@@ -122,6 +169,7 @@ void check_times(const Measurement& measured) {
 
 Record record_of(const Json& value) {
   check_units(value);
+  check_whole(value);
   Record record;
   record.point = case_of(value.at("case"));
   value.at("algorithm_chosen").get_to(record.algorithm_chosen);
@@ -161,11 +209,6 @@ void check_version(const Json& head) {
 }
 
 constexpr std::string_view not_records = "not a record file of collbench";
-
-// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
-std::string dump(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 // The outermost `levels` of a value: dump() follows whatever depth a file has, on the stack.
 Json shallow(const Json& value, int levels) {

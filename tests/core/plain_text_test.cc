@@ -55,6 +55,13 @@ TEST(ReadJsonTest, SaysWhereTheTextIsNoJson) {
   EXPECT_EQ(refusal_of_json(R"({"size": 3})"), "");
 }
 
+TEST(ReadJsonTest, RefusesWhatWouldOverflowTheStack) {
+  const std::string deep = std::string(50'000, '[') + std::string(50'000, ']');
+  EXPECT_EQ(refusal_of_json(deep), "job.json: it is nested deeper than 100 levels");
+  EXPECT_EQ(refusal_of_json(R"({"size": 3, "a": ")" + std::string(200, '[') + "\"}"), "")
+      << "within a string";
+}
+
 TEST(ReadJsonTest, RefusesWhatATerminalWouldObey) {
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u001b[2J"})"),
             "job.json: a control character, \\u001b, stands in it");

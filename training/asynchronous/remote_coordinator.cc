@@ -102,7 +102,7 @@ class ChiefLine {
     packet.number(index_).number(leaves ? 1 : 0);
     packet.number(result == nullptr ? 0 : 1);
     if (result != nullptr) write(*result, packet);
-    if (caller_->lost()) throw TransportError(run_.chief.words() + " was lost");
+    if (caller_->lost()) throw_lost();
     std::int64_t step = -1;
     try {
       const std::string answer = caller_->call(packet.packet(), Seconds{0});
@@ -114,7 +114,18 @@ class ChiefLine {
     return step < 0 ? std::nullopt : std::optional(step);
   }
 
+  /// Throws if the chief is lost, or is within the time that connections take to end together.
+  void throw_if_lost() const {
+    const Seconds begin = steady_now();
+    while (steady_now() - begin < Seconds{0.5}) {
+      if (caller_->lost()) throw_lost();
+      std::this_thread::sleep_for(between_tries);
+    }
+  }
+
  private:
+  [[noreturn]] void throw_lost() const { throw TransportError(run_.chief.words() + " was lost"); }
+
   bool reached_chief(const std::string& packet) {
     try {
       caller_->call(packet, run_.timeout);
@@ -142,10 +153,16 @@ std::int64_t work_for_chief(const TrainingPlan& plan, const ServerRun& run, int 
                             static_cast<int>(run.servers.size()));
   RemoteVariables variables(network, run.servers, placement, run.timeout);
   std::int64_t done = 0;
-  work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
-    if (result != nullptr) ++done;
-    return chief.next(result, result != nullptr && stop());
-  });
+  try {
+    work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
+      if (result != nullptr) ++done;
+      return chief.next(result, result != nullptr && stop());
+    });
+  } catch (const TransportError&) {
+    // Parameter servers end when the chief does, and their end may be seen first.
+    chief.throw_if_lost();
+    throw;
+  }
   return done;
 }
 

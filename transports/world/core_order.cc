@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include "core/parse.h"
 #include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
