@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/records/case_fields.h"
 #include "core/error.h"
+#include "transports/kernels/exact_inputs.h"
 
 namespace collbench {
 namespace {

@@ -15,12 +15,12 @@
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
-#include "simulator/simgrid/check.h"
 #include "simulator/simgrid/child.h"
 #include "simulator/simgrid/endpoint.h"
 #include "simulator/simgrid/kernel.h"
 #include "simulator/simgrid/world.h"
 #include "simulator/simulate.h"
+#include "transports/kernels/exact_inputs.h"
 #include "transports/play/execute.h"
 
 namespace collbench {
@@ -193,6 +193,8 @@ class Unpacker {
   std::size_t at_ = 0;
 };
 
+constexpr std::uint64_t input_seed = 1;  // of real data
+
 // One simulation, in the child.
 class Simulation {
  public:
@@ -212,16 +214,18 @@ class Simulation {
         add_route(static_cast<int>(from), to, path);
     }
     if (scenario.real_data) {
-      exact_ = exact_reduction(scenario.type, scenario.op, program.ranks(), scenario.count);
+      exact_ = encoded([&](std::int64_t i) {
+        return exact_result(scenario.type, scenario.op, program.ranks(), i, input_seed);
+      });
     }
   }
 
   std::vector<std::byte> run() {
     if (scenario_.real_data) {
       for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        vectors_[rank].resize(
-            static_cast<std::size_t>(Region{nullptr, played_count(), scenario_.type}.size().count));
-        fill_exact(vector_of(rank), scenario_.op, program_.ranks(), rank);
+        vectors_[rank] = encoded([&](std::int64_t i) {
+          return exact_input(scenario_.type, scenario_.op, program_.ranks(), rank, i, input_seed);
+        });
       }
     }
     for (int position = 0; position < program_.positions(); ++position) {
@@ -229,9 +233,7 @@ class Simulation {
     }
     kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
     if (scenario_.real_data) {
-      for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        wrong_ += count_inexact(vector_of(rank), exact_);
-      }
+      for (const std::vector<std::byte>& vector : vectors_) count_wrong(vector);
     }
     Packer packer;
     packer.put(ends_);
@@ -246,6 +248,24 @@ class Simulation {
   }
 
  private:
+  // A vector whose element i is value(i).
+  template <class Value>
+  std::vector<std::byte> encoded(const Value& value) const {
+    const std::int64_t width = size_of(scenario_.type);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(scenario_.count * width));
+    for (std::int64_t i = 0; i < scenario_.count; ++i) {
+      encode(scenario_.type, value(i), bytes.data() + i * width);
+    }
+    return bytes;
+  }
+
+  void count_wrong(const std::vector<std::byte>& vector) {
+    const auto width = static_cast<std::size_t>(size_of(scenario_.type));
+    for (std::size_t at = 0; at < vector.size(); at += width) {
+      wrong_ += std::memcmp(vector.data() + at, exact_.data() + at, width) == 0 ? 0 : 1;
+    }
+  }
+
   // Moments are sums of few numbers: far apart compared to their rounding, close compared to all.
   static double precision(double seconds) { return seconds > 0 ? 3e-14 * seconds : 1e-18; }
 
@@ -309,7 +329,7 @@ class Simulation {
   std::vector<Schedule> tracks_;
   std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
   std::vector<Seconds> ends_;                    // by position
-  std::vector<double> exact_;
+  std::vector<std::byte> exact_;                 // what each vector must become
   std::int64_t wrong_ = 0;
 };
 
@@ -319,10 +339,8 @@ bool simgrid_available() { return true; }
 
 Outcome simulate_simgrid(const Scenario& scenario) {
   const auto program = rank_program(scenario);
-  if (scenario.real_data) {
-    require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
-    require_exact_sums(scenario.type, scenario.op, program->ranks());
-  }
+  require(!scenario.real_data || !scenario.equal_chunks,
+          "equal chunks have sizes only; real data needs whole elements");
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);
   Unpacker result(

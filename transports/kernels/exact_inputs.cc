@@ -1,4 +1,4 @@
-#include "bench/measure/check.h"
+#include "transports/kernels/exact_inputs.h"
 
 #include <algorithm>
 #include <bit>
