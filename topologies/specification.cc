@@ -189,12 +189,11 @@ DescribedMachine make_cluster(const Specification& spec) {
   const int seats = inner.machine.topology.hosts();
   if (nodes == 0) nodes = spec.size.workers > 0 ? (spec.size.workers - 1) / seats + 1 : 0;
   if (nodes == 0) spec.refuse(fmt::format("needs a number of nodes, as in cluster:8x{}", node));
-  std::optional<NodeFabric> fabric = inner.fabric;
+  std::optional<Fabric> fabric = inner.fabric;
   if (spec.bandwidth) {
-    fabric = NodeFabric{.adapter = spec.link("adapter"),
-                        .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
-                        .rails = spec.rails,
-                        .spine = std::nullopt};
+    fabric = Fabric{.adapter = spec.link("adapter"),
+                    .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
+                    .rails = spec.rails};
   }
   if (!fabric) {
     spec.refuse(
@@ -204,7 +203,7 @@ DescribedMachine make_cluster(const Specification& spec) {
   }
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
-  inner.machine.topology = cluster_in_fabric(inner.machine.topology, nodes, *fabric);
+  inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
   inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
   return {std::move(inner.machine), {}};
 }

@@ -50,11 +50,10 @@ const AlgorithmInfo& schedule_file() {
                                  .summary = "A program in MSCCL XML, proved when it is read",
                                  .constraints = "the ranks of the program",
                                  .cost = "as the program has it",
-                                 .replica_consistent = false,
                                  .source = "the file",
+                                 .make = make_from_file,
                                  .options = {{path_option, "", "of the file"}},
-                                 .inconsistent_option = "",
-                                 .make = make_from_file};
+                                 .replica_consistent = false};
   return row;
 }
 

@@ -11,8 +11,8 @@
 #include "tests/algorithms/pipelined.h"
 #include "tests/algorithms/simulated_ranks.h"
 
-#include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
+#include "algorithms/rooted.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "core/random.h"

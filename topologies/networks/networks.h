@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,13 +76,13 @@ Topology graph(std::string name, int hosts, int vertices, Layout layout,
 /// `nodes` copies of `node` joined by a fabric. Each host reaches the fabric through
 /// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order (several
 /// adapters of one host act as one link); with `rails` adapter k of all nodes meets at switch k and
-/// rails meet at a spine, otherwise all meet at one switch. `spine` is null where the spine never
+/// rails meet at a spine, otherwise all meet at one switch. `spine` is empty where the spine never
 /// limits. As on a star, half of the adapter's latency is at each end of a route.
 struct Fabric {
   LinkClass adapter;
   int adapters_per_node = 1;
   bool rails = false;
-  const LinkClass* spine = nullptr;  // one link per rail (or node) to the spine, `spine_lanes` wide
+  std::optional<LinkClass> spine = {};  // one link per rail (or node) to it, `spine_lanes` wide
   float spine_lanes = 1;
 };
 Topology cluster(const Topology& node, int nodes, const Fabric& fabric);

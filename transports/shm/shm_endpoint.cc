@@ -2,6 +2,7 @@
 // there.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ class ShmEndpoint final : public Endpoint {
         sent_(static_cast<std::size_t>(ranks_), 0),
         received_(static_cast<std::size_t>(ranks_), 0),
         taken_(static_cast<std::size_t>(ranks_), 0),
-        fused_(view, rank) {
+        fused_(make_shm_fused(view, rank)) {
     require(rank >= 0 && rank < ranks_, "shared memory: rank " + std::to_string(rank) +
                                             " is not below " + std::to_string(ranks_));
     pending_.reserve(256);
@@ -161,7 +162,7 @@ class ShmEndpoint final : public Endpoint {
 
   std::string give_up(const std::string& reason) override { return waiter_.end_world(reason); }
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
-    return fused_.play(fusion, in, out, reduction, reaches(in) && reaches(out));
+    return fused_->play(fusion, in, out, reduction, reaches(in) && reaches(out));
   }
 
  private:
@@ -298,7 +299,7 @@ class ShmEndpoint final : public Endpoint {
   std::size_t open_receives_ = 0;
   std::vector<std::uint64_t> message_;  // scratch of receive(): message number per source
   std::vector<const std::byte*> sources_;
-  ShmFused fused_;
+  std::unique_ptr<ShmFused> fused_;
 };
 
 }  // namespace

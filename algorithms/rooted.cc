@@ -1,4 +1,4 @@
-#include "algorithms/broadcast.h"
+#include "algorithms/rooted.h"
 
 #include <bit>
 
@@ -19,6 +19,15 @@ Schedule binomial_broadcast(int ranks, Rank root) {
     if (position >= have && position < 2 * have) out.recv((r - have + ranks) % ranks, {0, 1});
   };
   return {"binomial-broadcast", {.ranks = ranks, .chunks = 1, .rounds = rounds}, play};
+}
+
+Schedule reduce_to_one(int ranks) {
+  require(ranks >= 1, "reduce-to-one: ranks must be at least 1, not " + std::to_string(ranks));
+  const auto play = [ranks](Rank rank, int, Round& out) {
+    if (rank != 0) out.send(0, {0, 1});
+    for (Rank peer = 1; rank == 0 && peer < ranks; ++peer) out.recv_reduce(peer, {0, 1});
+  };
+  return {"reduce-to-one", {.ranks = ranks, .chunks = 1, .rounds = ranks > 1 ? 1 : 0}, play};
 }
 
 }  // namespace collbench
