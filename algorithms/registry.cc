@@ -59,30 +59,35 @@ Channels channels_of(const AlgorithmSpec& spec, int ranks) {
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
 AlgorithmInfo ring_row() {
-  return {"ring",
-          "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
-          "any number of ranks",
-          "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
-          true,
-          "Patarasuk, Yuan 2009; Baidu 2017",
-          {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
-           {"bidirectional", "", "half of the data in each direction"},
-           {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"},
-           channels_option,
-           node_option},
-          "",
-          [](int n, const AlgorithmSpec& spec) {
-            const bool both = flag_option(spec, "bidirectional");
-            const bool pincer = flag_option(spec, "pincer");
-            require(!both || !pincer, "ring: choose one of bidirectional and pincer");
-            const RingVariant variant = both     ? RingVariant::bidirectional
-                                        : pincer ? RingVariant::pincer
-                                                 : RingVariant::one_way;
-            const Schedule one =
-                ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
-            const Channels channels = channels_of(spec, n);
-            return channels.count == 1 ? one : ring_channels(channels, one);
-          }};
+  return {
+      "ring",
+      "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
+      "any number of ranks",
+      "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+      true,
+      "Patarasuk, Yuan 2009; Baidu 2017",
+      {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
+       {"bidirectional", "", "half of the data in each direction"},
+       {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"},
+       channels_option,
+       node_option,
+       {"orders", "ranks",
+        "rings at once on shares of the vector: 0-1-2-3+0-2-1-3, or wires: over the machine's"}},
+      "",
+      [](int n, const AlgorithmSpec& spec) {
+        const bool both = flag_option(spec, "bidirectional");
+        const bool pincer = flag_option(spec, "pincer");
+        require(!both || !pincer, "ring: choose one of bidirectional and pincer");
+        const RingVariant variant = both     ? RingVariant::bidirectional
+                                    : pincer ? RingVariant::pincer
+                                             : RingVariant::one_way;
+        const Schedule one = ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+        const Channels channels = channels_of(spec, n);
+        const std::vector<std::vector<Rank>> orders = orders_option(spec, "orders", n);
+        require(orders.empty() || channels.count == 1, "ring: choose one of orders and channels");
+        if (!orders.empty()) return rings_in_orders(orders, one);
+        return channels.count == 1 ? one : ring_channels(channels, one);
+      }};
 }
 
 AlgorithmInfo tree_row() {
