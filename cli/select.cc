@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view library_policy = "nccl";  // names the library's choice by itself
+
 /// "166 KiB": three digits, as exact as crossovers are.
 std::string rounded(Bytes size) {
   constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
@@ -71,6 +73,14 @@ void print_answer(const Policy& policy, const Question& question, const std::str
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
+  if (policy.name == library_policy) return;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return fmt::format("{}, {}", name_of(c.algorithm, c.protocol), to_string(*c.time));
+    };
+    std::cout << fmt::format("inside NCCL: its tuner takes {}; fastest of all it has: {}\n",
+                             described(inside->chosen), described(inside->fastest));
+  }
 }
 
 json json_of(const Policy& policy, const Question& question, const std::string& network) {
@@ -91,6 +101,16 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
            {"reason", answer.reason},       {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
+  if (policy.name == library_policy) return out;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return json{{"algorithm", c.algorithm},
+                  {"protocol", c.protocol},
+                  {"expected_us", c.time->count() * 1e6}};
+    };
+    out["inside_nccl"] = {{"tuner", described(inside->chosen)},
+                          {"fastest", described(inside->fastest)}};
+  }
   return out;
 }
 

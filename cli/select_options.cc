@@ -99,6 +99,8 @@ void read_graphs(const Settings& settings, Inquiry& inquiry) {
   const NcclInputs known = nccl_inputs(inquiry.machines.front(), first.workers, first.nodes);
   inquiry.nccl->compute_capability = known.compute_capability;
   inquiry.nccl->cpu = known.cpu;
+  inquiry.nccl->ll128 = known.ll128;
+  inquiry.nccl->hardware = known.hardware;
 }
 
 std::vector<const Policy*> policies_of(const Settings& settings) {

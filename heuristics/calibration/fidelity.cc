@@ -137,9 +137,11 @@ HeldOut Predictor::predict_by_fit(const MeasuredTime& row, std::string& note) co
                                         "library",
                                         to_string(method_of(row))));
   // Another protocol, type or place of the same algorithm is near; another algorithm is not.
-  require(model->method().algorithm == row.algorithm,
-          fmt::format("'{}' is not in the calibration, and '{}' says nothing about it",
-                      to_string(method_of(row)), to_string(model->method())));
+  const std::string& known = model->method().algorithm;
+  const bool same = known == row.algorithm || row.algorithm.empty() ||
+                    (is_library_default(known) && is_library_default(row.algorithm));
+  require(same, fmt::format("'{}' is not in the calibration, and '{}' says nothing about it",
+                            to_string(method_of(row)), to_string(model->method())));
   return {row, model->estimate(row.scale, row.bytes)};
 }
 

@@ -33,9 +33,9 @@ namespace collbench {
 /// What is asked of the library: its own choice unless one is named.
 struct LibraryQuestion {
   Bytes bytes;
-  int gpus_per_process = 1;                // `-g` of nccl-tests
-  std::optional<NcclAlgorithm> algorithm;  // none: what the tuner takes
-  std::optional<NcclProtocol> protocol;
+  int gpus_per_process = 1;                  // `-g` of nccl-tests
+  std::optional<NcclAlgorithm> algorithm{};  // none: what the tuner takes
+  std::optional<NcclProtocol> protocol{};
 };
 
 struct LibraryPlay {

@@ -148,6 +148,23 @@ TEST(NcclInputsTest, MachinesInClustersHaveSwitchesThatAddAndTreesOverThem) {
   EXPECT_EQ(inputs_of("cluster:2xdgx-a100", 16, 2).nvls.channels, 0);
 }
 
+// stas00/ml-engineering 744d01e, network/benchmarks: what NCCL selected on H200 and B200.
+TEST(NcclInputsTest, FewGpusOfANodeTakeARingAndMoreOfThemTheSwitch) {
+  const auto large = [](const char* name, int ranks) {
+    return library_choice(inputs_of(name, ranks, 1), {.bytes = 8_GiB}).tuner.algorithm;
+  };
+  EXPECT_EQ(large("hgx-h200", 4), NcclAlgorithm::ring);
+  EXPECT_EQ(large("hgx-h200", 5), NcclAlgorithm::nvls);
+  EXPECT_EQ(large("hgx-h200", 8), NcclAlgorithm::nvls);
+  EXPECT_EQ(large("aws-p6-b200", 5), NcclAlgorithm::ring);
+  EXPECT_EQ(large("aws-p6-b200", 8), NcclAlgorithm::nvls);
+  const auto at = [](Bytes bytes) {
+    return to_string(library_choice(inputs_of("hgx-h200", 8, 1), {.bytes = bytes}));
+  };
+  EXPECT_EQ(at(1_MiB), "ring, LL");
+  EXPECT_EQ(at(2_MiB), "nvls, Simple");
+}
+
 TEST(NcclInputsTest, ChannelsAreAsFastAsTheAdaptersThatTheyShare) {
   EXPECT_NEAR(inputs_of("cluster:2xhgx-b200,800Gbps,2us", 16, 2).ring.inter, 96, 1e-9);
   const NcclInputs many_small = inputs_of("cluster:2xaws-p5", 16, 2);
