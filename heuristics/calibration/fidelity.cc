@@ -28,31 +28,30 @@ std::string cluster_of(int nodes, const std::string& node) {
   return fmt::format("cluster:{}x{}", nodes, node);
 }
 
-/// How many copies of a machine seat the ranks of a row that does not say its nodes.
-int nodes_that_seat(int ranks, const std::string& name) {
-  const int seats = machine(name, std::min(ranks, 2)).topology.hosts();
+/// How many copies of a machine seat the ranks.
+int nodes_that_seat(int ranks, const Machine& one) {
+  const int seats = one.topology.hosts();
   return seats >= ranks ? 1 : (ranks + seats - 1) / seats;
 }
 
-/// The machine with as many nodes as the row has. A composition has its own, and NVLink may join
-/// hosts that a table counts as nodes.
+/// The machine with as many nodes as the row has. A cluster has its own, and NVLink may join hosts
+/// that a table counts as nodes.
 RowPlace place_of(const std::string& name, const MeasuredTime& row, std::string& note) {
   const int ranks = row.scale.ranks;
   const bool composed = name.find(':') != name.npos || name.find(',') != name.npos;
-  if (composed) {
+  const Machine one = machine(name, composed ? ranks : std::min(ranks, 2));
+  if (composed || one.topology.layout().kind == Layout::Kind::hierarchy) {
     RowPlace place{machine(name, ranks), row.scale.nodes};
     if (place.nodes == 0) place.nodes = nodes_of(place.network.topology.layout(), ranks);
     return place;
   }
   int nodes = row.scale.nodes;
   if (nodes == 0) {
-    nodes = nodes_that_seat(ranks, name);
+    nodes = nodes_that_seat(ranks, one);
     note = fmt::format("how many nodes is not said; {} taken for {} of {}", to_string(row.scale),
                        nodes, name);
-  } else if (nodes > 1) {
-    const Machine one = machine(name, ranks / nodes);
-    const bool joined = one.costs.gpus && one.costs.gpus->per_host > 0;
-    if (joined) nodes = nodes_that_seat(ranks, name);
+  } else if (one.costs.gpus && one.costs.gpus->per_host > 0) {
+    nodes = nodes_that_seat(ranks, one);
   }
   return {machine(nodes > 1 ? cluster_of(nodes, name) : name, ranks), nodes};
 }

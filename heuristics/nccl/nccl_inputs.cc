@@ -116,8 +116,11 @@ void add_inside(const Topology& topology, const Gpus& gpus, int per_node, Rates&
 void add_outside(const Topology& topology, const Gpus& gpus, int per_node, Rates& rates) {
   std::vector<std::set<LinkId>> cuts;
   std::vector<LinkId> route;
+  // Ranks may be said to sit on more nodes than the machine has.
+  const int seats = seats_of(topology, per_node);
+  const int next = per_node + seats <= topology.hosts() ? seats : per_node;
   for (Host host = 0; host < per_node; ++host) {
-    topology.route(host, host + seats_of(topology, per_node), route);
+    topology.route(host, host + next, route);
     for (std::size_t i = 0; i < route.size(); ++i) {
       if (cuts.size() <= i) cuts.emplace_back();
       cuts[i].insert(route[i]);

@@ -117,6 +117,9 @@ TEST(PredictorTest, NodesThatATableDoesNotSayAreThoseOfTheMachine) {
   };
   EXPECT_EQ(time("cluster:2xdgx-a100", unsaid), time("dgx-a100", said));
   EXPECT_THAT(notes, IsEmpty());
+  EXPECT_EQ(time("superpod-h100", unsaid), time("superpod-h100", said)) << "is a cluster itself";
+  EXPECT_EQ(time("superpod-h100", said), time("dgx-h100", said));
+  EXPECT_THAT(notes, IsEmpty());
   EXPECT_EQ(time("dgx-a100", unsaid), time("dgx-a100", said));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("16 ranks taken for 2 of dgx-a100")));
 }

@@ -201,6 +201,22 @@ TEST(NcclInputsTest, HostsThatNvlinkJoinsAreOneNode) {
               HasSubstr("99 ranks cannot be spread evenly over 2 domains of 72"));
 }
 
+TEST(NcclInputsTest, AnyMachineHasGraphsHoweverItsRanksAreSpread) {
+  for (const auto& [name, ranks, nodes] :
+       {std::tuple{"cluster:1xdgx-h100", 8, 2}, std::tuple{"dgx-a100", 8, 4},
+        std::tuple{"star:8,10Gbps,50us", 8, 8}, std::tuple{"torus:4x4,50GBps,1us", 16, 1},
+        std::tuple{"cluster:4xdgx-h100:1,10Gbps,9us", 4, 4}, std::tuple{"tpu-v4:4x4x4", 8, 1},
+        std::tuple{"cluster:8xdgx-1-v100", 12, 2}, std::tuple{"superpod-h100", 256, 32}}) {
+    const NcclInputs inputs = inputs_of(name, ranks, nodes);
+    EXPECT_GT(inputs.ring.channels, 0) << name;
+    EXPECT_GT(inputs.ring.intra, 0) << name;
+    for (const LibraryPlay& play : library_plays(inputs, {.bytes = 1_MiB})) {
+      EXPECT_GT(play.time.count(), 0) << name << to_string(play);
+      EXPECT_LT(play.time.count(), 1) << name << to_string(play);
+    }
+  }
+}
+
 TEST(NcclInputsTest, SharpAddsBetweenNodes) {
   Machine cluster = machine("cluster:4xdgx-h100", 32);
   const auto best = [&] { return library_choice(nccl_inputs(cluster, 32, 4), {.bytes = 1_GiB}); };
