@@ -27,6 +27,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .compute_capability = 90,
        .start_factor = 0.95,
        .step_factor = 0.71,
+       .overlap_factor = 1.35,
        .efficiency = 0.81,
        .search_share = 0.824,
        .source = "fitted: GH200, H100, H200, H20; NCCL 2.28.9, src/graph/topo.h: 20.6 of 25 GB/s a "
@@ -35,6 +36,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .compute_capability = 100,
        .start_factor = 0.95,
        .step_factor = 0.71,
+       .overlap_factor = 1.35,
        .efficiency = 0.78,
        .search_share = 0.802,
        .source = "assumed as Hopper, no table was fitted; efficiency: NVIDIA GTC25 S72583; NCCL "
@@ -43,6 +45,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .compute_capability = 80,
        .start_factor = 1.09,
        .step_factor = 0.7,
+       .overlap_factor = 1.4,
        .efficiency = 0.775,
        .search_share = 0.75,
        .ll128 = false,

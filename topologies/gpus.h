@@ -19,6 +19,7 @@ struct GpuGeneration {
   int compute_capability = 90;  // of NCCL's tables of constants; of AMD's GPUs the nearest
   double start_factor = 1;      // of the time until a kernel runs
   double step_factor = 1;       // of one step to another GPU of the node
+  double overlap_factor = 1;    // of the exponent of a ring's overlap inside a node
   double efficiency = 0.8;      // of the links, where the machine does not say
   double search_share = 0.8;    // of the nominal rate of links: what the library's search counts
   bool ll128 = true;            // has the protocol, which needs 128-byte stores that stay whole

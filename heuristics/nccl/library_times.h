@@ -14,10 +14,10 @@
 //   NVLS  L = 20.7 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
 //
 // for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
-// once in each direction. Steps and starts are constants times factors of the GPU's generation,
-// hops those of the network (topologies/gpus.h). Beyond 1 MiB the time is blended with NCCL's own
-// cost, whose errors have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that
-// drives k GPUs cannot start them in less than about 5.8 us each.
+// once in each direction. Steps, starts and the overlap of rings inside a node are constants times
+// factors of the GPU's generation, hops those of the network (topologies/gpus.h). Beyond 1 MiB the
+// time is blended with NCCL's own cost, whose errors have the other sign: T^(1-w) cost^w, w = 0.5
+// from 64 MiB on. A process that drives k GPUs cannot start them in less than about 5.8 us each.
 // Constants: a joint fit to 29 tables of nccl-tests and rccl-tests; results/studies/nccl-a-priori
 // has its errors, in sample and for systems left out.
 #pragma once

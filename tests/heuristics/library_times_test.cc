@@ -44,6 +44,15 @@ TEST(LibraryTimesTest, RingsOfOneNodeStartStepAndFlow) {
               6.6 * 1.26 + overlap(14 * 0.62 * 1.6, flow, 0.54), 1e-6);
 }
 
+TEST(LibraryTimesTest, RingsInsideANodeOfNewerGpusOverlapBetter) {
+  // Hopper: start 6.6 * 0.95 us, 6 steps of 0.62 * 0.71 us; three NVLinks of 150 * 0.82 GB/s.
+  const double latency = 6 * 0.62 * 0.71;
+  const double flow = (1 << 20) * 6.0 / 4 / (0.5 * 369e3);
+  EXPECT_NEAR(
+      us_of(inputs_of("alps-gh200", 4, 1), forced(1_MiB, NcclAlgorithm::ring, NcclProtocol::ll)),
+      6.6 * 0.95 + overlap(latency, flow, 0.54 * 1.35), 1e-6);
+}
+
 TEST(LibraryTimesTest, TreesBetweenNodesHopAndShareTheirAdapters) {
   // InfiniBand: 4.3 us a hop for LL; 8 adapters of 25 GB/s, of which 0.96 is reached.
   const auto by_hand = [](int nodes, double hop, double share) {
