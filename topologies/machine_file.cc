@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/machine_structure.h"
-#include "topologies/networks/networks.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -166,7 +165,7 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   std::string summary = root.text("summary");
   std::string source = root.text("source");
   const LinkClasses classes = root.has("link") ? read_links(root) : LinkClasses{};
-  std::optional<NodeFabric> fabric;
+  std::optional<Fabric> fabric;
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
   Structure structure = read_structure(root.table("structure"), classes, fabric, size);
   Costs costs = read_all_costs(root, structure.node_costs);
@@ -176,15 +175,6 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),
                   std::move(source)},
           std::move(fabric)};
-}
-
-Topology cluster_in_fabric(const Topology& node, int nodes, const NodeFabric& fabric) {
-  return cluster(node, nodes,
-                 Fabric{.adapter = fabric.adapter,
-                        .adapters_per_node = fabric.adapters_per_node,
-                        .rails = fabric.rails,
-                        .spine = fabric.spine ? &*fabric.spine : nullptr,
-                        .spine_lanes = fabric.spine_lanes});
 }
 
 }  // namespace collbench

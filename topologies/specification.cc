@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/import/import_topology.h"
@@ -212,12 +211,11 @@ DescribedMachine make_cluster(const Specification& spec) {
   const int seats = inner.machine.topology.hosts();
   if (nodes == 0) nodes = spec.size.workers > 0 ? (spec.size.workers - 1) / seats + 1 : 0;
   if (nodes == 0) spec.refuse(fmt::format("needs a number of nodes, as in cluster:8x{}", node));
-  std::optional<NodeFabric> fabric = inner.fabric;
+  std::optional<Fabric> fabric = inner.fabric;
   if (spec.bandwidth) {
-    fabric = NodeFabric{.adapter = spec.link("adapter"),
-                        .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
-                        .rails = spec.rails,
-                        .spine = std::nullopt};
+    fabric = Fabric{.adapter = spec.link("adapter"),
+                    .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
+                    .rails = spec.rails};
   }
   if (!fabric) {
     spec.refuse(
@@ -228,7 +226,7 @@ DescribedMachine make_cluster(const Specification& spec) {
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
   join_gpus(spec, inner.machine.costs);
-  inner.machine.topology = cluster_in_fabric(inner.machine.topology, nodes, *fabric);
+  inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
   inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
   return {std::move(inner.machine), {}};
 }
@@ -244,20 +242,6 @@ constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", nullptr},
                                                {"mesh", make_torus},
                                                {"star", make_star},
                                                {"torus", make_torus}}};
-
-std::string read_file(const std::string& path) {
-  constexpr std::uintmax_t most = 16 << 20;
-  std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  std::ifstream in(path, std::ios::binary);
-  require(regular && in.good(),
-          fmt::format("machine file '{}' cannot be read; does it exist?", path));
-  require(std::filesystem::file_size(path) <= most,
-          fmt::format("machine file '{}' is larger than {} bytes", path, most));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 DescribedMachine from_path(const Specification& spec, std::size_t end) {
   std::string rest = spec.text.substr(end);

@@ -11,6 +11,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -123,7 +124,7 @@ class CsvReader {
 
   /// "mpirun all_reduce_perf -b 8 -g 8": the GPUs that a process drives.
   void read_command(std::string_view command) {
-    const auto words = words_of(command);
+    const auto words = split_at_blanks(command);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       std::string_view count = words[i + 1];
       count = count.substr(0, count.find(','));

@@ -33,7 +33,7 @@ class NcclText {
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       if (line.text.empty()) continue;
-      const auto words = words_of(line.text);
+      const auto words = split_at_blanks(line.text);
       if (words.front().front() == '#') {
         read_comment(words);
       } else if (is_row(words)) {

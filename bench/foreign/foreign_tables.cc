@@ -13,8 +13,10 @@
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
-#include "core/require_known.h"
-#include "core/text_file.h"
+#include "core/input_file.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {
@@ -79,9 +81,8 @@ TableHints split_hints(std::string& path) {
   const std::size_t comma = path.rfind(',', equals);
   if (comma == path.npos) return hints;
   const std::string all = path.substr(comma + 1);
-  std::istringstream parts(all);
   path.resize(comma);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split_at(all, ',')) {
     const std::string key = part.substr(0, part.find('='));
     const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
     const std::string place = fmt::format("'{}'", part);
@@ -127,6 +128,8 @@ std::string foreign_format(std::string_view text) {
 
 MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
+  // A log may have been written through a terminal.
+  const std::string plain = without_terminal_codes(text);
   using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
   static const std::map<std::string_view, Reader> readers = {
       {"nccl-tests", read_nccl_text},
@@ -141,12 +144,12 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
          return to_measurements(records_from_json(std::string(records)), name);
        }},
   };
-  const auto reader = readers.find(foreign_format(text));
+  const auto reader = readers.find(foreign_format(plain));
   require(reader != readers.end(),
           fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, Google "
                       "Benchmark or collbench, and no CSV",
                       file));
-  MeasuredTable table = reader->second(text, file);
+  MeasuredTable table = reader->second(plain, file);
   apply(hints, file, table);
   return table;
 }
@@ -155,7 +158,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   namespace fs = std::filesystem;
   std::string file = path;
   const TableHints hints = split_hints(file);
-  if (!fs::is_directory(file)) return {read_foreign(read_text_file(file), file, hints)};
+  if (!fs::is_directory(file)) return {read_foreign(read_file(file), file, hints)};
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(file)) {
     if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
@@ -164,7 +167,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   std::vector<MeasuredTable> tables;
   for (const std::string& each : files) {
     try {
-      tables.push_back(read_foreign(read_text_file(each), each, hints));
+      tables.push_back(read_foreign(read_file(each), each, hints));
     } catch (const InvalidArgument& e) {
       skipped.push_back(e.what());
     }

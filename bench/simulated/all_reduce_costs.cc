@@ -20,7 +20,7 @@ AllReduceCosts::Play AllReduceCosts::play(Bytes size) {
   if (point_.workers == 1) return {};
   Case point = point_;
   point.bytes = size;
-  if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).name;
+  if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).algorithm;
   const Measurement measured = measure_simulated(point, binder_);
   return {measured.exact->time, measured.played};
 }

@@ -8,11 +8,9 @@
 // then.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/units.h"
 #include "heuristics/calibration/calibration.h"
 
 namespace collbench {

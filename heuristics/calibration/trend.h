@@ -21,7 +21,6 @@
 
 #include <array>
 #include <span>
-#include <string>
 
 #include "heuristics/measurement.h"
 

@@ -5,7 +5,7 @@
 // from the constants of heuristics/nccl/nccl_constants.h and from the graphs that NCCL's search
 // found: how many channels, and how fast each is inside a node and between nodes. Everything
 // depends on the graphs. They come from a dump of NCCL (NCCL_GRAPH_DUMP_FILE,
-// import_nccl_graphs.h), or are found from the links of a machine as NCCL's search would. The times
+// import_nccl_graphs()), or are found from the links of a machine as NCCL's search would. The times
 // are what the tuner compares, not what a play takes: heuristics/nccl/library_times.h has that.
 //
 // Complete for all-reduce of one operation: ring, double tree, CollNet direct and chain, NVLS,
@@ -111,5 +111,17 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes);
 /// what its GPUs are ([gpus]). Hosts that NVLink joins count as one node, as NCCL counts them.
 /// Throws InvalidArgument unless the nodes divide the ranks.
 NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes);
+
+/// What NCCL's search found, from the file it writes when NCCL_GRAPH_DUMP_FILE is set: the inputs
+/// of its cost model, so that they need not be guessed.
+///
+/// <graphs version="1"> <graph id="0" pattern="4" nchannels="12" speedintra="30" speedinter="30"
+/// latencyinter="0" typeintra="NVL" typeinter="PIX" ...>; id 0 is the ring, 1 the tree, 2 CollNet
+/// chain, 3 NVLS, 4 CollNet direct. Speeds are GB/s of one channel. The file says nothing of the
+/// processor, the GPU's generation and the number of nodes: those are the caller's. Its graphs for
+/// CollNet are there whether or not CollNet is in use, so `collnet` is the caller's as well.
+/// Source: facts of NVIDIA NCCL 2.28.9, src/graph/search.cc.
+/// Throws InvalidArgument as FILE:LINE: for what is not such a file, or has no ring.
+NcclInputs import_nccl_graphs(std::string_view text, const std::string& file);
 
 }  // namespace collbench

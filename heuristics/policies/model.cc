@@ -28,21 +28,13 @@ constexpr int worth_threads = 48;  // workers from which on a thread costs less 
 // a second, those of 8,192 the better part of a minute and gigabytes.
 constexpr double most_messages = 4e6;
 
-/// Of one round of each run of alike ones: what predict() looks at. From some ranks and rounds.
+/// Of one round of each run of alike ones: what predict() looks at.
 double messages_to_look_at(const Schedule& schedule) {
-  const std::vector<int> runs = schedule.runs();
-  const int rank_step = std::max(1, schedule.ranks() / 64);
-  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
+  const std::vector<SampledRound> sampled = sample_sends(schedule, 64);
   double sends = 0;
-  int asked = 0;
-  ResolvedRound round;
-  for (std::size_t i = 0; i < runs.size(); i += run_step) {
-    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
-      resolve(schedule, r, runs[i], round);
-      sends += static_cast<double>(round.sends().size());
-    }
-  }
-  return sends / asked * schedule.ranks() * static_cast<double>(runs.size());
+  for (const SampledRound& round : sampled) sends += round.sends;
+  const auto runs = static_cast<double>(schedule.runs().size());
+  return sampled.empty() ? 0 : sends / static_cast<double>(sampled.size()) * runs;
 }
 
 std::string terms_of(const Prediction& p, const Machine& machine) {

@@ -104,7 +104,8 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_THAT(why_not("cluster:4xstar:8,1Gbps"), HasSubstr("bandwidth and latency"));
   EXPECT_THAT(why_not("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
   EXPECT_THAT(why_not(""), HasSubstr("unknown name ''"));
-  EXPECT_THAT(why_not("nowhere.toml"), HasSubstr("'nowhere.toml' cannot be read"));
+  EXPECT_THAT(refusal<Unavailable>([] { machine("nowhere.toml"); }),
+              HasSubstr("cannot read 'nowhere.toml': No such file"));
 }
 
 TEST(SpecificationTest, AFileIsReadFromItsPathAndItsNodesFromBesideIt) {
