@@ -59,61 +59,66 @@ Channels channels_of(const AlgorithmSpec& spec, int ranks) {
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
 std::vector<AlgorithmInfo> simple_rows() {
-  return {{"ring",
-           "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
-           "any number of ranks",
-           "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
-           "Patarasuk, Yuan 2009; Baidu 2017",
-           [](int n, const AlgorithmSpec& spec) {
-             const bool both = flag_option(spec, "bidirectional");
-             const bool pincer = flag_option(spec, "pincer");
-             require(!both || !pincer, "ring: choose one of bidirectional and pincer");
-             const RingVariant variant = both     ? RingVariant::bidirectional
-                                         : pincer ? RingVariant::pincer
-                                                  : RingVariant::one_way;
-             const Schedule one =
-                 ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
-             const Channels channels = channels_of(spec, n);
-             return channels.count == 1 ? one : ring_channels(channels, one);
-           },
-           {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
-            {"bidirectional", "", "half of the data in each direction"},
-            {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"},
-            channels_option,
-            node_option}},
-          {"tree",
-           "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
-           "any number of ranks",
-           "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
-           "textbook; rank r is the child of (r-1)/2",
-           [](int n, const AlgorithmSpec& spec) {
-             return tree(n, int_option(spec, "segments", 8, 1, most_segments));
-           },
-           {{"segments", "8", "parts of the vector that follow each other through the tree"}}},
-          {"double-tree",
-           "Two complementary binary trees, each for half of the vector, pipelined",
-           "any number of ranks",
-           "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
-           "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
-           [](int n, const AlgorithmSpec& spec) {
-             const int segments = int_option(spec, "segments", 8, 1, most_segments);
-             const Channels channels = channels_of(spec, n);
-             return channels.node == 1 ? double_tree(n, segments)
-                                       : double_tree_channels(channels, n, segments);
-           },
-           {{"segments", "8", "parts of each half that follow each other through its tree"},
-            channels_option,
-            {"node", "1", "ranks of a node, below whose first rank the others hang in a chain"}}},
-          {"recursive-doubling",
-           "Partners exchange and add whole vectors: fewest rounds",
-           "any number of ranks; folded unless a power of two",
-           "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
-           "Thakur, Rabenseifner, Gropp 2005",
-           [](int n, const AlgorithmSpec& spec) {
-             if (!has_grid(spec)) return recursive_doubling(n);
-             return recursive_doubling(dims_option(spec, "dims", n), tracks_of(spec));
-           },
-           {grid_option, streams_option}}};
+  return {
+      {"ring",
+       "Ring reduce-scatter and all-gather: bandwidth-optimal, latency linear in n",
+       "any number of ranks",
+       "rounds 2*(n-1); sent 2*(n-1)/n; reduced (n-1)/n",
+       "Patarasuk, Yuan 2009; Baidu 2017",
+       [](int n, const AlgorithmSpec& spec) {
+         const bool both = flag_option(spec, "bidirectional");
+         const bool pincer = flag_option(spec, "pincer");
+         require(!both || !pincer, "ring: choose one of bidirectional and pincer");
+         const RingVariant variant = both     ? RingVariant::bidirectional
+                                     : pincer ? RingVariant::pincer
+                                              : RingVariant::one_way;
+         const Schedule one = ring(n, variant, int_option(spec, "segments", 1, 1, most_segments));
+         const Channels channels = channels_of(spec, n);
+         const std::vector<std::vector<Rank>> orders = orders_option(spec, "orders", n);
+         require(orders.empty() || channels.count == 1, "ring: choose one of orders and channels");
+         if (!orders.empty()) return rings_in_orders(orders, one);
+         return channels.count == 1 ? one : ring_channels(channels, one);
+       },
+       {{"segments", "1", "pieces each chunk is cut into, to overlap transfer and reduction"},
+        {"bidirectional", "", "half of the data in each direction"},
+        {"pincer", "", "shards gather from both sides: floor(n/2) rounds per phase"},
+        channels_option,
+        node_option,
+        {"orders", "ranks",
+         "rings at once on shares of the vector: 0-1-2-3+0-2-1-3, or wires: over the machine's"}}},
+      {"tree",
+       "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
+       "any number of ranks",
+       "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
+       "textbook; rank r is the child of (r-1)/2",
+       [](int n, const AlgorithmSpec& spec) {
+         return tree(n, int_option(spec, "segments", 8, 1, most_segments));
+       },
+       {{"segments", "8", "parts of the vector that follow each other through the tree"}}},
+      {"double-tree",
+       "Two complementary binary trees, each for half of the vector, pipelined",
+       "any number of ranks",
+       "rounds <= 2*L+S+1; sent <= 2; reduced <= 1",
+       "Sanders, Speck, Traeff 2009; the trees of NCCL 2.4",
+       [](int n, const AlgorithmSpec& spec) {
+         const int segments = int_option(spec, "segments", 8, 1, most_segments);
+         const Channels channels = channels_of(spec, n);
+         return channels.node == 1 ? double_tree(n, segments)
+                                   : double_tree_channels(channels, n, segments);
+       },
+       {{"segments", "8", "parts of each half that follow each other through its tree"},
+        channels_option,
+        {"node", "1", "ranks of a node, below whose first rank the others hang in a chain"}}},
+      {"recursive-doubling",
+       "Partners exchange and add whole vectors: fewest rounds",
+       "any number of ranks; folded unless a power of two",
+       "rounds log2(p)+2*(n>p); sent log2(p)+(n>p); reduced log2(p)+(n>p)",
+       "Thakur, Rabenseifner, Gropp 2005",
+       [](int n, const AlgorithmSpec& spec) {
+         if (!has_grid(spec)) return recursive_doubling(n);
+         return recursive_doubling(dims_option(spec, "dims", n), tracks_of(spec));
+       },
+       {grid_option, streams_option}}};
 }
 
 std::vector<AlgorithmInfo> shard_rows() {

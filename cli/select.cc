@@ -30,6 +30,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view library_policy = "nccl";  // names the library's choice by itself
 constexpr const char* what_to_choose_for = "What to choose for";
 constexpr const char* knowledge = "What is known";
 
@@ -121,6 +122,8 @@ void read_graphs(const Settings& settings, Inquiry& inquiry) {
   const NcclInputs known = nccl_inputs(inquiry.machines.front(), first.workers, first.nodes);
   inquiry.nccl->compute_capability = known.compute_capability;
   inquiry.nccl->cpu = known.cpu;
+  inquiry.nccl->ll128 = known.ll128;
+  inquiry.nccl->hardware = known.hardware;
 }
 
 std::vector<const Policy*> policies_of(const Settings& settings) {
@@ -237,6 +240,14 @@ void print_answer(const Policy& policy, const Question& question, const std::str
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
+  if (policy.name == library_policy) return;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return fmt::format("{}, {}", name_of(c.algorithm, c.protocol), to_string(*c.time));
+    };
+    std::cout << fmt::format("inside NCCL: its tuner takes {}; fastest of all it has: {}\n",
+                             described(inside->chosen), described(inside->fastest));
+  }
 }
 
 json json_of(const Policy& policy, const Question& question, const std::string& network) {
@@ -257,6 +268,16 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
            {"reason", answer.reason},       {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
+  if (policy.name == library_policy) return out;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return json{{"algorithm", c.algorithm},
+                  {"protocol", c.protocol},
+                  {"expected_us", c.time->count() * 1e6}};
+    };
+    out["inside_nccl"] = {{"tuner", described(inside->chosen)},
+                          {"fastest", described(inside->fastest)}};
+  }
   return out;
 }
 

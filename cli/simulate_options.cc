@@ -30,7 +30,7 @@ constexpr OptionRow spread_rows[] = {
 
 constexpr OptionRow network_rows[] = {
     {what_to_simulate, "algo", "A", "NAME[,..]", "auto",
-     "ring, torus:pincer, ...; auto (by prediction), all"},
+     "ring, torus:pincer, ...; nccl (as it would play); auto (by prediction), all"},
     {what_to_simulate, "workers", "W", "N[,..]", "",
      "ranks; 8,64 or 8:64:x2; one per device by default"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",

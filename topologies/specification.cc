@@ -30,6 +30,7 @@ struct Specification {
   double efficiency = 1;
   int adapters = 0;  // 0: not said
   bool rails = false;
+  const AdapterNetwork* network = nullptr;  // null: not said
   MachineSize size;
   std::string folder;
 
@@ -88,7 +89,7 @@ void read_option(Specification& spec, const std::string& option) {
     } else {
       spec.refuse(
           fmt::format("'{}' comes after bandwidth and latency, and is no option; options "
-                      "are efficiency=, adapters= and rails",
+                      "are efficiency=, adapters=, network= and rails",
                       option));
     }
   } else if (option == "rails") {
@@ -98,9 +99,13 @@ void read_option(Specification& spec, const std::string& option) {
   } else if (key == "adapters") {
     spec.adapters = needed(spec, option, small_integer_in(option.substr(equals + 1)));
     if (spec.adapters < 1) spec.refuse("a node has at least 1 adapter");
+  } else if (key == "network") {
+    spec.network = &find_row("network", option.substr(equals + 1), adapter_networks());
   } else {
-    spec.refuse(fmt::format("unknown option '{}='; options are efficiency=, adapters= and rails.{}",
-                            key, did_you_mean(key, {"efficiency", "adapters", "rails"})));
+    spec.refuse(
+        fmt::format("unknown option '{}='; options are efficiency=, adapters=, network= and "
+                    "rails.{}",
+                    key, did_you_mean(key, {"efficiency", "adapters", "network", "rails"})));
   }
 }
 
@@ -174,6 +179,23 @@ Topology make_dragonfly(const Specification& spec) {
                    colored("green", 2), spec.link("local"));
 }
 
+/// The kind of network that joins nodes of GPUs by adapters that were given: as said, or by their
+/// latency, of which protocols in software have more.
+void join_gpus(const Specification& spec, Costs& costs) {
+  if (!costs.gpus) {
+    if (spec.network != nullptr) spec.refuse("network= is for nodes whose file has [gpus]");
+    return;
+  }
+  constexpr Seconds least_of_software{10e-6};
+  if (spec.network != nullptr) {
+    costs.gpus->network = *spec.network;
+  } else if (spec.latency) {
+    costs.gpus->network =
+        find_row("network", *spec.latency < least_of_software ? "offloaded" : "software",
+                 adapter_networks());
+  }
+}
+
 DescribedMachine make_cluster(const Specification& spec) {
   std::string node = spec.text.substr(0, spec.text.find(',')).substr(spec.head[0].size());
   if (node.size() < 2) spec.refuse("needs nodes, as in cluster:8xdgx-h100");
@@ -203,6 +225,7 @@ DescribedMachine make_cluster(const Specification& spec) {
   }
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
+  join_gpus(spec, inner.machine.costs);
   inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
   inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
   return {std::move(inner.machine), {}};
@@ -302,6 +325,7 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
   for (const NetworkFamily& shape : shapes) {
     if (spec.head[0] != shape.name) continue;
     if (shape.make == nullptr) return make_cluster(spec);
+    if (spec.network != nullptr) spec.refuse("network= is for clusters of nodes with GPUs");
     return {{shape.make(spec), {}, spec.text, "given on the command line"}, {}};
   }
   return from_name(spec, options);

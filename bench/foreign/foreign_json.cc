@@ -1,4 +1,5 @@
 // JSON of nccl-tests (-J), rccl-tests (-Z json) and Google Benchmark.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -108,6 +109,10 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row = mean_of("nccl");
     row.scale = scale_of_devices(document);
+    if (document.contains("config") && document["config"].contains("ngpus")) {
+      const SortedJson& gpus = document["config"]["ngpus"];
+      row.gpus_per_process = std::max(1, static_cast<int>(number(gpus, "config.ngpus", file)));
+    }
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
       const std::string place = fmt::format("{}: results[{}]", file, i);

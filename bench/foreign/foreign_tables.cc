@@ -4,8 +4,11 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
@@ -43,9 +46,15 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
             fmt::format("{}: {} {} are stated, {} are given", file, own, what, hint));
     return own == 0 ? hint : own;
   };
+  std::set<int> replaced;
   for (MeasuredTime& time : table.times) {
+    // Tables often count hosts where several share a domain, or one host as many: what is given
+    // holds.
+    if (hints.nodes > 0 && time.scale.nodes > 0 && time.scale.nodes != hints.nodes) {
+      replaced.insert(time.scale.nodes);
+    }
     time.scale = {stated(time.scale.ranks, hints.ranks, "ranks"),
-                  stated(time.scale.nodes, hints.nodes, "nodes")};
+                  hints.nodes > 0 ? hints.nodes : time.scale.nodes};
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
                                          "{},ranks=8,nodes=2",
@@ -56,6 +65,11 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     if (!hints.system.empty()) time.system = hints.system;
     if (!hints.library.empty()) time.library = hints.library;
     if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;
+    if (hints.gpus_per_process > 0) time.gpus_per_process = hints.gpus_per_process;
+  }
+  if (!replaced.empty()) {
+    table.notes.push_back(fmt::format("{}: {} nodes are stated; taken as {}, which was given", file,
+                                      fmt::join(replaced, ", "), hints.nodes));
   }
 }
 
@@ -74,13 +88,16 @@ TableHints split_hints(std::string& path) {
     const std::string place = fmt::format("'{}'", part);
     const std::map<std::string, std::string*> texts = {
         {"system", &hints.system}, {"library", &hints.library}, {"algorithm", &hints.algorithm}};
-    const std::map<std::string, int*> counts = {{"ranks", &hints.ranks}, {"nodes", &hints.nodes}};
+    const std::map<std::string, int*> counts = {{"ranks", &hints.ranks},
+                                                {"nodes", &hints.nodes},
+                                                {"gpus_per_process", &hints.gpus_per_process}};
     if (const auto text = texts.find(key); text != texts.end()) {
       *text->second = value;
     } else if (const auto count = counts.find(key); count != counts.end()) {
       *count->second = static_cast<int>(table_integer(value, key, place));
     } else {
-      const std::vector<std::string> known = {"ranks", "nodes", "system", "library", "algorithm"};
+      const std::vector<std::string> known = {"ranks",  "nodes",   "gpus_per_process",
+                                              "system", "library", "algorithm"};
       require_known(fmt::format("{} behind '{}'", place, path), key, known);
     }
   }

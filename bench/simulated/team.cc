@@ -12,6 +12,7 @@
 #include "algorithms/halves.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
+#include "bench/simulated/library_case.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -221,8 +222,9 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
   return decide(std::move(candidates));
 }
 
-std::optional<Measurement> CaseBinder::measure_in_network(const Case& point) {
+std::optional<Measurement> CaseBinder::measure_modelled(const Case& point) {
   const Machine& machine = machine_of(point);
+  if (is_library_case(point.algorithm)) return measure_library_case(point, machine);
   if (!is_in_network(point.algorithm, machine)) return {};
   require(point.simulated.collective == "all-reduce",
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
@@ -248,7 +250,7 @@ Played play_case(const Case& point, CaseBinder& binder, std::int64_t trace_limit
 }
 
 Measurement measure_simulated(const Case& point, CaseBinder& binder) {
-  if (std::optional<Measurement> added = binder.measure_in_network(point)) return *added;
+  if (std::optional<Measurement> modelled = binder.measure_modelled(point)) return *modelled;
   const BoundCase bound = binder.bind(point);
   const Outcome outcome = simulate(bound.scenario, parse_engine(point.simulated.engine));
   Measurement measured;

@@ -40,8 +40,9 @@ class CaseBinder {
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
   Choice decide_algorithm(const Case& point);
-  /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
-  std::optional<Measurement> measure_in_network(const Case& point);
+  /// A case that is no schedule: the machine's in-network reduction ("nvls"), or what NCCL plays
+  /// ("nccl"); nothing for others.
+  std::optional<Measurement> measure_modelled(const Case& point);
 
  private:
   const Machine& machine_of(const Case& point);

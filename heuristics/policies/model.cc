@@ -15,9 +15,12 @@
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
+#include "topologies/wire_rings.h"
 
 namespace collbench {
 namespace {
+
+constexpr const char* rings_over_wires = "ring:orders=wires";
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
@@ -56,7 +59,12 @@ std::vector<std::string> names_for(const Question& question) {
   for (const AlgorithmInfo& info : algorithms()) {
     if (known_as(info.name, question.available)) names.emplace_back(info.name);
   }
-  if (question.available.empty()) names.emplace_back("torus:pincer");
+  if (question.available.empty()) {
+    names.emplace_back("torus:pincer");
+    if (!wire_rings(question.machine->topology, question.workers).empty()) {
+      names.emplace_back(rings_over_wires);
+    }
+  }
   for (const std::string& name : question.available) {
     if (name.find(':') == std::string::npos) continue;
     const std::string base = parse_algorithm_spec(name).name;
@@ -82,7 +90,9 @@ class ModelPolicy {
       const AlgorithmSpec spec =
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
       const std::string known = known_as(name, question_.available).value_or(name);
-      found.algorithm = known == name ? to_string(spec) : known;
+      // The rings over wires are many words; the name asks for them again.
+      const bool as_asked = known != name || name == rings_over_wires;
+      found.algorithm = as_asked ? known : to_string(spec);
       const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes);
       const double messages = messages_to_look_at(schedule);
       // A candidate that was named explicitly is predicted whatever it costs.

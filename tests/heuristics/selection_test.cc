@@ -212,7 +212,7 @@ TEST(RegretTest, RegionsOfSizePartTheirPoints) {
   RandomEngine engine = random_engine(10, "regret");
   std::vector<MeasuredTime> rows;
   for (const std::int64_t bytes :
-       {(32 << 10) - 4, 32 << 10, (1 << 20) - 4, 1 << 20, (32 << 20) - 4, 32 << 20}) {
+       {32 << 10, (32 << 10) + 4, 1 << 20, (1 << 20) + 4, 32 << 20, (32 << 20) + 4}) {
     for (const char* algorithm : {"default", "ring"}) {
       rows.push_back(random_row(engine, algorithm, bytes));
     }
