@@ -19,14 +19,22 @@ std::vector<Rank> channel_order(const Channels& channels, int ranks, int channel
   return order;
 }
 
-Schedule ring_channels(const Channels& channels, const Schedule& ring) {
+Schedule rings_in_orders(const std::vector<std::vector<Rank>>& orders, const Schedule& ring) {
+  const int count = static_cast<int>(orders.size());
   std::vector<Schedule> parts;
-  for (int c = 0; c < channels.count; ++c) {
-    const std::vector<Rank> order = channel_order(channels, ring.ranks(), c);
-    parts.push_back(embed(ring, ring.ranks(), channels.count * ring.chunks(), order,
-                          {c * ring.chunks(), ring.chunks()}));
+  for (int c = 0; c < count; ++c) {
+    parts.push_back(embed(ring, ring.ranks(), count * ring.chunks(),
+                          orders[static_cast<std::size_t>(c)], {c * ring.chunks(), ring.chunks()}));
   }
   return tracks(ring.name(), std::move(parts));
+}
+
+Schedule ring_channels(const Channels& channels, const Schedule& ring) {
+  std::vector<std::vector<Rank>> orders;
+  for (int c = 0; c < channels.count; ++c) {
+    orders.push_back(channel_order(channels, ring.ranks(), c));
+  }
+  return rings_in_orders(orders, ring);
 }
 
 Schedule double_tree_channels(const Channels& channels, int ranks, int segments) {

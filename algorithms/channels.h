@@ -25,6 +25,10 @@ std::vector<Rank> channel_order(const Channels& channels, int ranks, int channel
 /// One ring per channel, each on an equal share of the vector; the channels are tracks.
 Schedule ring_channels(const Channels& channels, const Schedule& ring);
 
+/// One ring per order of the ranks, each on an equal share of the vector; the orders are tracks.
+/// Requires that each holds every rank once.
+Schedule rings_in_orders(const std::vector<std::vector<Rank>>& orders, const Schedule& ring);
+
 /// Two trees per channel, on equal shares: a double tree over the nodes, whose vertices are the
 /// first ranks of the nodes in the order of the channel; the others hang below them in a chain.
 Schedule double_tree_channels(const Channels& channels, int ranks, int segments);

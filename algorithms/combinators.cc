@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <memory>
 #include <utility>
 
 #include "core/error.h"
@@ -93,7 +92,7 @@ Schedule concurrent(std::string name, std::vector<Schedule> parts) {
 }
 
 Schedule tracks(std::string name, std::vector<Schedule> parts) {
-  if (parts.size() == 1) return named(std::move(name), parts[0]);
+  if (parts.size() == 1) return parts[0].named(std::move(name));
   const Schedule together = concurrent(std::move(name), parts);
   return together.with_tracks(std::move(parts));
 }
@@ -201,27 +200,6 @@ Schedule folded(const Schedule& inner, int ranks) {
   };
   return sequence(inner.name(),
                   {before, embed(inner, ranks, inner.chunks(), seating), mirrored(before)});
-}
-
-Schedule with_partition(const Schedule& schedule, Partition partition) {
-  const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
-  const Schedule cut(schedule.name(), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
-                     play, partition, schedule.runs());
-  if (schedule.tracks().empty()) return cut;
-  std::vector<Schedule> parts;
-  for (const Schedule& track : schedule.tracks()) {
-    parts.push_back(with_partition(track, partition));
-  }
-  return cut.with_tracks(std::move(parts));
-}
-
-Schedule named(std::string name, const Schedule& schedule) {
-  const auto play = [schedule](Rank r, int t, Round& out) { schedule.round(r, t, out); };
-  const Schedule renamed(std::move(name), {schedule.ranks(), schedule.chunks(), schedule.rounds()},
-                         play, schedule.partition(), schedule.runs());
-  const std::span<const Schedule> parts = schedule.tracks();
-  if (parts.empty()) return renamed;
-  return renamed.with_tracks({parts.begin(), parts.end()});
 }
 
 }  // namespace collbench

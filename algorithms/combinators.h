@@ -60,10 +60,4 @@ Schedule split(const Schedule& schedule, int pieces);
 /// Source: Thakur, Rabenseifner, Gropp 2005 (there between neighbours).
 Schedule folded(const Schedule& inner, int ranks);
 
-/// The same schedule with other chunk boundaries.
-Schedule with_partition(const Schedule& schedule, Partition partition);
-
-/// The same schedule under another name.
-Schedule named(std::string name, const Schedule& schedule);
-
 }  // namespace collbench

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "algorithms/combinators.h"
+#include "algorithms/reduce_scatter.h"
 #include "core/error.h"
 
 namespace collbench {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/reduce_scatter.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {

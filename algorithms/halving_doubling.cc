@@ -6,7 +6,7 @@ namespace collbench {
 
 Schedule halving_doubling(int ranks, DistanceOrder order) {
   const std::vector<int> dims{floor_power_of_two(ranks)};
-  return named("halving-doubling", folded(halving_doubling(dims, 1, order), ranks));
+  return folded(halving_doubling(dims, 1, order), ranks).named("halving-doubling");
 }
 
 Schedule halving_doubling(const std::vector<int>& dims, int tracks, DistanceOrder order) {

@@ -60,6 +60,35 @@ std::size_t choice_option(const AlgorithmSpec& spec, std::string_view name,
   return static_cast<std::size_t>(found - choices.begin());
 }
 
+std::vector<std::vector<int>> orders_option(const AlgorithmSpec& spec, std::string_view name,
+                                            int ranks) {
+  const std::string* text = find(spec, name);
+  if (text == nullptr || *text == "ranks") return {};
+  require(*text != "wires", label(spec, name) +
+                                "=wires asks for the rings over a machine's wires; name a machine, "
+                                "or write the rings as in 0-1-2+0-2-1");
+  std::vector<std::vector<int>> orders;
+  for (const std::string& ring : split_at(*text, '+')) {
+    std::vector<bool> seen(static_cast<std::size_t>(ranks), false);
+    std::vector<int> order;
+    for (const std::string& part : split_at(ring, '-')) {
+      const auto rank = small_integer_in(part, 0, ranks - 1);
+      require(rank && !seen[static_cast<std::size_t>(*rank)],
+              fmt::format("{}: '{}' must be every rank from 0 to {} once, joined by -",
+                          label(spec, name), ring, ranks - 1));
+      seen[static_cast<std::size_t>(*rank)] = true;
+      order.push_back(*rank);
+    }
+    require(static_cast<int>(order.size()) == ranks,
+            fmt::format("{}: '{}' has {} ranks, but must be all {}", label(spec, name), ring,
+                        order.size(), ranks));
+    orders.push_back(std::move(order));
+  }
+  require(orders.size() <= 64,
+          fmt::format("{}: {} rings are more than 64", label(spec, name), orders.size()));
+  return orders;
+}
+
 std::vector<int> dims_option(const AlgorithmSpec& spec, std::string_view name, int ranks) {
   const std::string* text = find(spec, name);
   if (text == nullptr) return nearly_square(ranks);

@@ -25,6 +25,11 @@ std::size_t choice_option(const AlgorithmSpec& spec, std::string_view name,
 /// most nearly square AxB with A <= B.
 std::vector<int> dims_option(const AlgorithmSpec& spec, std::string_view name, int ranks);
 
+/// The orders of all ranks in option `name`, "0-1-2+0-2-1"; none if absent or "ranks". Throws
+/// InvalidArgument for what is no such order, and for "wires", which only a machine can tell.
+std::vector<std::vector<int>> orders_option(const AlgorithmSpec& spec, std::string_view name,
+                                            int ranks);
+
 /// One truth value per axis: "1,0", "10" or "tm" (torus, mesh); all true if absent.
 std::vector<bool> wrap_option(const AlgorithmSpec& spec, std::string_view name, std::size_t axes);
 

@@ -5,8 +5,8 @@
 namespace collbench {
 
 Schedule recursive_doubling(int ranks) {
-  return named("recursive-doubling",
-               folded(recursive_doubling(std::vector<int>{floor_power_of_two(ranks)}, 1), ranks));
+  const std::vector<int> dims{floor_power_of_two(ranks)};
+  return folded(recursive_doubling(dims, 1), ranks).named("recursive-doubling");
 }
 
 Schedule recursive_doubling(const std::vector<int>& dims, int tracks) {

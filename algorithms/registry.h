@@ -40,12 +40,12 @@ struct AlgorithmInfo {
   std::string_view summary;      // one line
   std::string_view constraints;  // "any number of ranks"
   std::string_view cost;         // rounds, bytes sent and bytes reduced per rank, as a formula
-  bool replica_consistent;       // all ranks end with bitwise equal sums; proven by the verifier
   std::string_view source;
-  std::vector<AlgorithmOption> options;
-  std::string_view inconsistent_option;  // flag that gives replica consistency up, or ""
   /// Throws InvalidArgument, saying what would be possible, for ranks or options that do not fit.
   Schedule (*make)(int ranks, const AlgorithmSpec& spec);
+  std::vector<AlgorithmOption> options = {};
+  std::string_view inconsistent_option = {};  // flag that gives replica consistency up, or ""
+  bool replica_consistent = true;  // all ranks end with bitwise equal sums; proven by the verifier
 };
 
 std::span<const AlgorithmInfo> algorithms();

@@ -178,6 +178,25 @@ ResolvedRound resolve(const Schedule& schedule, Rank rank, int round) {
   return resolved;
 }
 
+std::vector<SampledRound> sample_sends(const Schedule& schedule, int least) {
+  const std::vector<int> runs = schedule.runs();
+  const int rank_step = std::max(1, schedule.ranks() / least);
+  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / static_cast<unsigned>(least));
+  std::vector<SampledRound> sampled;
+  ResolvedRound round;
+  for (std::size_t i = 0; i < runs.size(); i += run_step) {
+    const int end = i + run_step < runs.size() ? runs[i + run_step] : schedule.rounds();
+    double sends = 0;
+    int asked = 0;
+    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
+      resolve(schedule, r, runs[i], round);
+      sends += static_cast<double>(round.sends().size());
+    }
+    sampled.push_back({sends * schedule.ranks() / asked, end - runs[i]});
+  }
+  return sampled;
+}
+
 std::string to_string(Chunks chunks) {
   const std::string first = std::to_string(chunks.first);
   if (chunks.count == 1) return "chunk " + first;

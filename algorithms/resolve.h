@@ -70,4 +70,13 @@ ResolvedRound resolve(const Schedule& schedule, Rank rank, int round);
 /// "chunk 3" or "chunks 0 to 1".
 std::string to_string(Chunks chunks);
 
+/// Sends of all ranks in one round, and how many rounds it stands for.
+struct SampledRound {
+  double sends = 0;
+  int rounds = 0;
+};
+/// Rounds of a schedule, the first of each run of alike ones, from evenly chosen runs and ranks, at
+/// least `least` of either where there are so many.
+std::vector<SampledRound> sample_sends(const Schedule& schedule, int least);
+
 }  // namespace collbench

@@ -19,31 +19,22 @@ void ring_step(Rank r, int n, int step, int behind, OpKind receive, int pieces, 
   out.push({receive, previous, {received * pieces + piece}});
 }
 
+// One ring, or two in opposite directions that share every chunk.
+Phases rings(const char* name, int n, int directions) {
+  const auto phase = [=](OpKind receive, int behind) {
+    const auto play = [=](Rank r, int t, Round& out) {
+      ring_step(r, n, 1, behind + t, receive, directions, 0, out);
+      if (directions == 2) ring_step(r, n, -1, behind + t, receive, directions, 1, out);
+    };
+    return Schedule(name, {n, directions * n, n - 1}, play, {}, {0});
+  };
+  return {phase(OpKind::recv_reduce, 1), phase(OpKind::recv, 0)};
+}
+
 }  // namespace
 
-Phases ring_phases(int ranks) {
-  const int n = ranks;
-  const auto scatter = [n](Rank r, int t, Round& out) {
-    ring_step(r, n, 1, 1 + t, OpKind::recv_reduce, 1, 0, out);
-  };
-  const auto gather = [n](Rank r, int t, Round& out) {
-    ring_step(r, n, 1, t, OpKind::recv, 1, 0, out);
-  };
-  return {{"ring", {n, n, n - 1}, scatter, {}, {0}}, {"ring", {n, n, n - 1}, gather, {}, {0}}};
-}
+Phases ring_phases(int ranks) { return rings("ring", ranks, 1); }
 
-Phases bidirectional_phases(int ranks) {
-  const int n = ranks;
-  const auto scatter = [n](Rank r, int t, Round& out) {
-    ring_step(r, n, 1, 1 + t, OpKind::recv_reduce, 2, 0, out);
-    ring_step(r, n, -1, 1 + t, OpKind::recv_reduce, 2, 1, out);
-  };
-  const auto gather = [n](Rank r, int t, Round& out) {
-    ring_step(r, n, 1, t, OpKind::recv, 2, 0, out);
-    ring_step(r, n, -1, t, OpKind::recv, 2, 1, out);
-  };
-  return {{"bidirectional ring", {n, 2 * n, n - 1}, scatter, {}, {0}},
-          {"bidirectional ring", {n, 2 * n, n - 1}, gather, {}, {0}}};
-}
+Phases bidirectional_phases(int ranks) { return rings("bidirectional ring", ranks, 2); }
 
 }  // namespace collbench

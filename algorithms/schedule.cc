@@ -75,6 +75,21 @@ Schedule Schedule::with_tracks(std::vector<Schedule> tracks) const {
   return joined;
 }
 
+Schedule Schedule::with_partition(const Partition& partition) const {
+  Schedule cut = *this;
+  cut.partition_ = partition;
+  if (tracks().empty()) return cut;
+  std::vector<Schedule> parts;
+  for (const Schedule& track : tracks()) parts.push_back(track.with_partition(partition));
+  return cut.with_tracks(std::move(parts));
+}
+
+Schedule Schedule::named(std::string name) const {
+  Schedule renamed = *this;
+  renamed.name_ = std::move(name);
+  return renamed;
+}
+
 Schedule tabulate(const Schedule& schedule) {
   struct Table {
     std::vector<std::size_t> begin;  // ranks x rounds + 1 entries, row-major

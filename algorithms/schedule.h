@@ -113,6 +113,10 @@ class Schedule {
   /// This schedule, made of `tracks`: together they do in every round what it does, on disjoint
   /// chunks, with its ranks, chunks and partition.
   Schedule with_tracks(std::vector<Schedule> tracks) const;
+  /// The same schedule with other chunk boundaries, those of its tracks as well.
+  Schedule with_partition(const Partition& partition) const;
+  /// The same schedule under another name.
+  Schedule named(std::string name) const;
 
  private:
   std::string name_;

@@ -41,12 +41,7 @@ Schedule tf_ring(int ranks, int subdivisions) {
   if (n > 1) laps.push_back(n - 1);
   const Schedule around =
       split({"tf-ring", {n, n, 2 * (n - 1)}, play, {}, std::move(laps)}, subdivisions);
-  const auto same = [around](Rank r, int t, Round& out) { around.round(r, t, out); };
-  return {"tf-ring",
-          {n, around.chunks(), around.rounds()},
-          same,
-          tf_ring_partition(around.chunks()),
-          around.runs()};
+  return around.with_partition(tf_ring_partition(around.chunks()));
 }
 
 }  // namespace collbench

@@ -153,7 +153,7 @@ Schedule torus(const std::vector<int>& dims, const std::vector<bool>& wrap, bool
   }
   const Schedule together = tracks("torus", parts);
   if (shares == StreamShares::equal || axes.empty()) return together;
-  return with_partition(together, streams_partition(balanced_shares(lengths, wraps), share));
+  return together.with_partition(streams_partition(balanced_shares(lengths, wraps), share));
 }
 
 }  // namespace collbench

@@ -1,14 +1,82 @@
 #include "algorithms/verify.h"
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdint>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
-#include "algorithms/expression.h"
 #include "algorithms/resolve.h"
+#include "algorithms/schedule.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
+
+// Sums as expressions: which terms were added, and in which order.
+//
+// Expressions are hash-consed: equal ids mean the same additions in the same order, up to swapping
+// the two terms of one addition, which IEEE addition does bit by bit.
+
+using Expression = std::uint32_t;
+
+/// All expressions over the terms of `ranks` ranks; ids 0 .. ranks-1 are the terms themselves.
+class Expressions {
+ public:
+  explicit Expressions(int ranks)
+      : ranks_(ranks), words_((static_cast<std::size_t>(ranks) + 63) / 64) {
+    for (Rank r = 0; r < ranks; ++r) {
+      sets_.resize(sets_.size() + words_, 0);
+      std::uint64_t* own = sets_.data() + sets_.size() - words_;
+      own[r / 64] = std::uint64_t{1} << (r % 64);
+    }
+  }
+
+  /// a + b. A `partial` sum, inside a recv_reduce group, is not rounded to the element type yet and
+  /// so differs from a rounded one.
+  Expression add(Expression a, Expression b, bool partial) {
+    const auto [low, high] = std::minmax(a, b);
+    assert(high < (Expression{1} << 31));
+    const std::uint64_t key = (std::uint64_t{low} << 32) | (std::uint64_t{high} << 1) | partial;
+    const auto next = static_cast<Expression>(sets_.size() / words_);
+    const auto [entry, is_new] = ids_.emplace(key, next);
+    if (is_new) {
+      sets_.resize(sets_.size() + words_);
+      std::uint64_t* sum = sets_.data() + sets_.size() - words_;
+      for (std::size_t i = 0; i < words_; ++i) sum[i] = set(a)[i] | set(b)[i];
+    }
+    return entry->second;
+  }
+
+  /// The lowest rank whose term is in both, or -1.
+  Rank common_term(Expression a, Expression b) const {
+    for (std::size_t i = 0; i < words_; ++i) {
+      const std::uint64_t both = set(a)[i] & set(b)[i];
+      if (both != 0) return static_cast<Rank>(i * 64) + std::countr_zero(both);
+    }
+    return -1;
+  }
+
+  /// The lowest rank whose term is not in `a`, or -1.
+  Rank missing_term(Expression a) const {
+    for (std::size_t i = 0; i < words_; ++i) {
+      const Rank rank = static_cast<Rank>(i * 64) + std::countr_one(set(a)[i]);
+      const Rank end = std::min(ranks_, static_cast<Rank>(i * 64) + 64);
+      if (rank < end) return rank;
+    }
+    return -1;
+  }
+
+ private:
+  const std::uint64_t* set(Expression e) const { return sets_.data() + e * words_; }
+
+  int ranks_;
+  std::size_t words_;                // 64-bit words per set of ranks
+  std::vector<std::uint64_t> sets_;  // the terms of each expression
+  std::unordered_map<std::uint64_t, Expression> ids_;
+};
 
 constexpr std::size_t most_violations = 20;
 

@@ -10,9 +10,9 @@
 #include "bench/verdicts/ab_process.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
-#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -71,19 +71,19 @@ int ab(const Settings& settings) {
   plan.seed = settings.seed();
   plan.noise_arm = !settings.flag("no-self-check");
   plan.now = since_start;
-  plan.stop_requested = interrupted_by;
+  plan.stop_requested = stop_signal_name;
   ProgressLine progress(use_progress(settings.text("progress")));
   plan.on_progress = [&](const std::string& text) { progress.show(text); };
   KeptRecords kept(settings.text("keep"));
   AbRunner runner({settings.text("base"), settings.text("head"), settings.words("ARGS"),
                    Seconds{600}, plan.seed},
-                  interrupted_by);
+                  stop_signal_name);
   plan.measure = [&](const AbTask& task) {
     std::optional<RecordFile> file = runner.measure(task);
     if (file) kept.add(task, *file);
     return file;
   };
-  watch_interrupts();
+  watch_stop_signals();
   Comparison comparison = run_ab(plan);
   progress.clear();
   comparison.title = fmt::format("{} against {}", value_of(comparison.head, "git_revision"),

@@ -10,11 +10,11 @@
 #include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/measured_files.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "transports/world/backend.h"
 
@@ -59,7 +59,7 @@ MeasuredTable measure_here(const std::string& backend) {
   plan.cases = local_cases(backend);
   plan.sampling.max_time = Seconds{0.1};
   plan.sampling.check = true;
-  plan.stop_requested = interrupted_by;
+  plan.stop_requested = stop_signal_name;
   const Environment environment = collect_environment();
   RunResult result = run_cases(plan, environment, {});
   if (result.error) std::rethrow_exception(result.error);

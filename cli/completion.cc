@@ -8,7 +8,8 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/option_words.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
+#include "transports/world/launch.h"
 
 namespace collbench {
 namespace {
@@ -43,12 +44,6 @@ std::vector<std::string> values_of(const std::string& path, const std::string& o
   return option == "format" && path.empty() ? record_format_names() : option_words(option);
 }
 
-std::string quoted_for_shell(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// The root's options with values, as shell cases: "--algo|-A) words='...' ;;".
 std::string value_cases(const Node& root) {
   std::string out;
@@ -71,7 +66,7 @@ std::string bash_script(const std::vector<Node>& nodes) {
   }
   std::string paths;
   for (const Node& node : nodes) {
-    if (!node.path.empty()) paths += (paths.empty() ? "" : "|") + quoted_for_shell(node.path);
+    if (!node.path.empty()) paths += (paths.empty() ? "" : "|") + shell_quoted(node.path);
   }
   return fmt::format(R"(# bash completion for collbench: source <(collbench completion bash)
 _collbench() {{
@@ -113,7 +108,7 @@ std::string fish_script(const std::vector<Node>& nodes) {
     }
     for (const CLI::App* command : node.commands) {
       out += fmt::format("complete -c collbench -n '{}' -f -a {} -d {}\n", when,
-                         command->get_name(), quoted_for_shell(command->get_description()));
+                         command->get_name(), shell_quoted(command->get_description()));
     }
     for (const CLI::Option* option : node.options) {
       if (option->get_lnames().empty()) continue;
@@ -124,7 +119,7 @@ std::string fish_script(const std::vector<Node>& nodes) {
       if (option->get_expected_max() > 0) out += " -r";
       const auto values = values_of(node.path, name);
       if (!values.empty()) out += fmt::format(" -a '{}'", fmt::join(values, " "));
-      out += " -d " + quoted_for_shell(option->get_description()) + "\n";
+      out += " -d " + shell_quoted(option->get_description()) + "\n";
     }
   }
   return out;

@@ -1,5 +1,7 @@
 // How commands are declared: a name, a line of help, the rows of their options, what to run.
 //
+// Each command is one file with one add_ function; main.cc lists them. Options are declared on
+// CLI11's App, and the action chosen by the parse is run after it, so that parsing has no effects.
 // CLI11 takes seconds to compile, so sources that only declare commands do not include it.
 #pragma once
 
@@ -7,10 +9,29 @@
 #include <span>
 #include <string>
 
-#include "cli/command.h"
 #include "cli/settings.h"
 
 namespace collbench {
+
+/// What the chosen command does; returns the exit code (docs/exit-codes.md).
+using Action = std::function<int()>;
+
+/// Declare one command each below `app` and set `action` when it is chosen. add_run also declares
+/// the options of `run` on `app` itself, because a bare `collbench` runs, and sets `action` at
+/// once.
+using AddCommand = void(CLI::App& app, Action& action);
+AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, add_ab, add_compare,
+    add_history, add_report, add_launch, add_calibrate, add_regret, add_validate, add_algos,
+    add_topo, add_doctor, add_completion, add_help, add_version;
+
+/// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
+std::string help_text(const CLI::App& app);
+
+/// Refuses what no option or command took. Throws InvalidArgument with the nearest name.
+void refuse_leftovers(const CLI::App& app);
+
+/// "collbench 0.1.0", and in how many words more: compiler, build type, back ends.
+std::string version_text();
 
 /// Declares a command below `parent`. When the parse chooses it, and none of the commands below it,
 /// `action` becomes `run` with what was parsed. `rows` outlive the parse.

@@ -1,7 +1,6 @@
 #include "cli/doctor.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "transports/world/backend.h"
 
@@ -18,10 +18,8 @@ namespace collbench {
 namespace {
 
 std::string read_smt() {
-  std::ifstream file("/sys/devices/system/cpu/smt/active");
-  std::string active;
-  if (!(file >> active)) return "unknown";
-  return active == "1" ? "on" : "off";
+  const std::string active = first_line("/sys/devices/system/cpu/smt/active");
+  return active.empty() ? "unknown" : (active == "1" ? "on" : "off");
 }
 
 /// A row of backends(), asked once: finding out may start a GPU.

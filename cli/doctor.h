@@ -26,17 +26,10 @@ std::vector<Finding> judge(const Environment& environment, const std::string& sm
 
 // The part about GPUs: what is there, what can be used, and why not the rest.
 
-/// A vendor's library that is looked for at run time.
-struct FoundLibrary {
-  std::string version;
-  std::string path;
-  std::string unavailable;  // why there is none; empty if there is
-};
-
 struct GpuReport {
   CudaDevices cuda;    // as CUDA's runtime sees them; none in builds without the CUDA Toolkit
   GpuSurvey survey;    // as the driver's management library sees them
-  NcclLibrary nccl;    // for --algo nccl
+  FoundLibrary nccl;   // for --algo nccl
   FoundLibrary cudnn;  // for training
 };
 

@@ -31,9 +31,13 @@ FoundLibrary find_cudnn() {
   return found;
 }
 
-std::string shown(const std::string& version, const std::string& path,
-                  const std::string& unavailable) {
-  return unavailable.empty() ? fmt::format("{} ({})", version, path) : unavailable;
+std::string shown(const FoundLibrary& library) {
+  return library.unavailable.empty() ? fmt::format("{} ({})", library.version, library.path)
+                                     : library.unavailable;
+}
+
+nlohmann::json json_of(const FoundLibrary& library) {
+  return {{"version", library.version}, {"path", library.path}, {"reason", library.unavailable}};
 }
 
 std::string peers_of(const CudaDevice& device) {
@@ -85,8 +89,8 @@ std::string describe_gpus(const GpuReport& report) {
        fmt::format("runtime {}, driver for {}", to_string(cuda.runtime), to_string(cuda.driver)));
   line("driver", report.survey.unavailable.empty() ? report.survey.driver
                                                    : "unknown: " + report.survey.unavailable);
-  line("NCCL", shown(report.nccl.version, report.nccl.path, report.nccl.unavailable));
-  line("cuDNN", shown(report.cudnn.version, report.cudnn.path, report.cudnn.unavailable));
+  line("NCCL", shown(report.nccl));
+  line("cuDNN", shown(report.cudnn));
   for (const auto& [key, value] : gpu_environment(report.survey)) {
     const bool said = key == "gpu" || key == "gpu_count" || key == "gpu_driver" ||
                       key == "gpu_memory" || key == "gpu_topology";
@@ -103,14 +107,8 @@ std::string gpus_json(const GpuReport& report) {
                              {"devices", nlohmann::json::array()},
                              {"survey", gpu_environment(report.survey)},
                              {"survey_reason", report.survey.unavailable},
-                             {"nccl",
-                              {{"version", report.nccl.version},
-                               {"path", report.nccl.path},
-                               {"reason", report.nccl.unavailable}}},
-                             {"cudnn",
-                              {{"version", report.cudnn.version},
-                               {"path", report.cudnn.path},
-                               {"reason", report.cudnn.unavailable}}}};
+                             {"nccl", json_of(report.nccl)},
+                             {"cudnn", json_of(report.cudnn)}};
   for (const CudaDevice& device : report.cuda.devices) {
     document["devices"].push_back({{"name", device.name},
                                    {"compute_capability", device.capability},

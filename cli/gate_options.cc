@@ -13,6 +13,7 @@
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -96,7 +97,7 @@ int show_comparison(Comparison comparison, const Settings& settings) {
                              comparison.rounds);
   }
   if (count(comparison, VerdictOutcome::wrong) > 0) return exit_wrong_result;
-  if (!interrupted_by().empty()) return interrupt_exit_code();
+  if (!stop_signal_name().empty()) return interrupt_exit_code();
   return failing.empty() ? exit_ok : exit_gate_failed;
 }
 

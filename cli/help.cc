@@ -121,9 +121,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 int show_help(const CLI::App& root, const std::vector<std::string>& words) {
   const CLI::App* app = &root;
   for (const std::string& word : words) {
-    const auto names = command_names(*app);
-    require(std::find(names.begin(), names.end(), word) != names.end(),
-            fmt::format("unknown command '{}'.{}", word, did_you_mean(word, names)));
+    index_of("command", word, command_names(*app));
     if (word != "run") app = app->get_subcommand(word);
   }
   std::cout << help_of(*app);
@@ -149,8 +147,7 @@ void refuse_leftovers(const CLI::App& app) {
   const auto names = command_names(where);
   require(!names.empty() && app.get_subcommands().empty() == (&where == &app),
           fmt::format("unexpected argument '{}'", word));
-  throw InvalidArgument(fmt::format("unknown command '{}'.{} Known are {}", word,
-                                    did_you_mean(word, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("command", word, names));
 }
 
 void add_help(CLI::App& app, Action& action) {

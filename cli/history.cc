@@ -42,7 +42,7 @@ int add_job(const Settings& settings) {
                       fmt::join(comparison.mismatches, ", ")));
   const std::string& when = settings.text("when");
   if (!when.empty()) check_when(when);
-  History history(settings.text("db"));
+  History history(settings.text("db"), History::Use::change_or_make);
   const HistoryJob job = history.add(comparison, when.empty() ? now_utc() : when);
   std::cerr << fmt::format("collbench: job {} with {} cases in '{}'\n", job.id, job.cases,
                            settings.text("db"));
@@ -53,7 +53,7 @@ int add_job(const Settings& settings) {
 }
 
 int list_jobs(const Settings& settings) {
-  const History history(settings.text("db"));
+  const History history(settings.text("db"), History::Use::read);
   std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {:<14}  {:>5}  {}\n", "job", "when", "revision",
                            "reference", "cases", "machine");
   for (const HistoryJob& job : history.jobs()) {
@@ -76,8 +76,8 @@ const ChangePoint* change_at(const StoredSeries& series, std::size_t place) {
 }
 
 int show_case(const Settings& settings) {
-  const StoredSeries series =
-      History(settings.text("db")).series(settings.text("CASE"), rule_of(settings));
+  const StoredSeries series = History(settings.text("db"), History::Use::read)
+                                  .series(settings.text("CASE"), rule_of(settings));
   std::cout << series.name << '\n';
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const StoredPoint& point = series.points[i];
@@ -92,7 +92,7 @@ int show_case(const Settings& settings) {
 }
 
 int show_changes(const Settings& settings) {
-  const History history(settings.text("db"));
+  const History history(settings.text("db"), History::Use::read);
   const std::vector<std::string> names = settings.text("CASE").empty()
                                              ? history.cases()
                                              : std::vector<std::string>{settings.text("CASE")};
@@ -113,7 +113,7 @@ int show_changes(const Settings& settings) {
 
 int prune_jobs(const Settings& settings) {
   const int keep = settings.count("keep", 0, 1'000'000'000);
-  const int gone = History(settings.text("db")).prune(keep);
+  const int gone = History(settings.text("db"), History::Use::change).prune(keep);
   std::cerr << fmt::format("collbench: {} jobs removed\n", gone);
   return exit_ok;
 }
@@ -134,7 +134,7 @@ constexpr OptionRow add_rows[] = {
     {arguments_group, "HEAD", "", "HEAD", "", "records of the version, of the same job",
      Presence::required},
     database,
-    {where_group, "when", "", "TIME", "", "time of the job, UTC; now if not given"},
+    {where_group, "when", "", "DATE", "", "time of the job, UTC; now if not given"},
 };
 constexpr OptionRow list_rows[] = {database};
 constexpr OptionRow show_rows[] = {

@@ -6,12 +6,6 @@
 
 namespace collbench {
 
-/// Installs the handlers. Call once, before workers start.
-void watch_interrupts();
-
-/// "SIGINT" or "SIGTERM" if one came, else "".
-std::string interrupted_by();
-
 /// 130 or 143 for the signal that came. Requires that one did.
 int interrupt_exit_code();
 

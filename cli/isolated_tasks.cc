@@ -4,16 +4,15 @@
 #include <fstream>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include "cli/remote.h"
 #include "cli/train_options.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
-#include "transports/descriptor.h"
+#include "transports/listening.h"
 
 namespace collbench {
 namespace {
@@ -32,20 +31,14 @@ std::vector<std::string> own_command() {
 }  // namespace
 
 std::vector<int> free_ports(int count) {
-  std::vector<Descriptor> probes;  // open until all are chosen, so that they differ
+  std::vector<Descriptor> listeners;  // open until all are chosen, so that they differ
   std::vector<int> ports;
   for (int i = 0; i < count; ++i) {
-    probes.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int descriptor = probes.back().number();
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (bind(descriptor, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      throw TransportError("no free port on the loopback interface");
-    }
-    ports.push_back(ntohs(address.sin_port));
+    std::string failure;
+    std::vector<Descriptor> found = listen_at({"127.0.0.1", 0}, failure);
+    if (found.empty()) throw TransportError("no free port on the loopback interface: " + failure);
+    ports.push_back(port_of(found.front()));
+    listeners.push_back(std::move(found.front()));
   }
   return ports;
 }

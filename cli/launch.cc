@@ -3,16 +3,15 @@
 
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "cli/declare.h"
-#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -32,11 +31,9 @@ constexpr OptionRow launch_rows[] = {
 };
 
 std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  const std::vector<std::string_view> words = split_at_blanks(text);
   require(!words.empty(), "--ssh: an empty command");
-  return words;
+  return {words.begin(), words.end()};
 }
 
 /// The caller's secret for all its runs, else one of this job.
@@ -65,8 +62,8 @@ int launch_workers(const Settings& settings) {
                      : std::filesystem::read_symlink("/proc/self/exe").string();
   plan.arguments = settings.words("ARGS");
   plan.token = token_of_job();
-  watch_interrupts();
-  const LaunchEnd end = launch(plan, {show_line, interrupted_by});
+  watch_stop_signals();
+  const LaunchEnd end = launch(plan, {show_line, stop_signal_name});
   if (end.code != 0) std::cerr << error_prefix() << end.failure << '\n';
   return end.code;
 }

@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "bench/measure/measure_case.h"
-#include "cli/command.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "transports/world/worker.h"
 
 namespace collbench {
@@ -33,7 +34,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
 
 int fail(int code, const std::string& message, const char* hint = "") {
   std::cout.flush();
-  std::cerr << error_prefix() << message << '\n' << hint;
+  std::cerr << error_prefix() << printable(message) << '\n' << hint;
   return code;
 }
 
@@ -71,6 +72,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail(exit_failed, "out of memory");
   } catch (const std::exception& e) {
-    return fail(exit_failed, e.what());
+    return fail(exit_failed, library_reason(e));
   }
 }

@@ -9,11 +9,11 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/host_port.h"
+#include "core/input_file.h"
 #include "core/parse.h"
-#include "core/text_file.h"
 #include "transports/job_security.h"
+#include "transports/listening.h"
 #include "transports/world/backend.h"
-#include "transports/world/network_interface.h"
 
 namespace collbench {
 namespace {
@@ -99,7 +99,7 @@ std::string listening_host(const LaunchedWorker& worker, const Settings& setting
 }
 
 std::string text_of_file(const Settings& settings, const char* option) {
-  const std::string text = read_text_file(settings.text(option));
+  const std::string text = read_file(settings.text(option));
   require(!text.empty(),
           fmt::format("{}: the file '{}' is empty", settings.label(option), settings.text(option)));
   return text;

@@ -1,11 +1,29 @@
 // `collbench report`: records and comparisons that were made before, in every form that people and
 // programs read.
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <sstream>
 
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_tables.h"
+#include "bench/measure/case_filter.h"
+#include "bench/reports/formats.h"
+#include "bench/reports/html_report.h"
+#include "bench/reports/replay.h"
+#include "bench/reports/report_verdicts.h"
+#include "bench/reports/text.h"
+#include "bench/verdicts/history.h"
+#include "bench/verdicts/verdict_json.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/external_program.h"
+#include "cli/gate_options.h"
 #include "cli/output_file.h"
-#include "cli/report_files.h"
+#include "cli/reporters.h"
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace collbench {
 namespace {
@@ -37,6 +55,189 @@ std::span<const OptionRow> report_rows() {
   static const std::vector<OptionRow> rows = concatenated(
       {input_rows, file_rows(files_group, FormatsOf::records_and_comparisons), shape_rows});
   return rows;
+}
+
+/// What is read: files of records, of comparisons, tables of other benchmarks, and what simulations
+/// left beside their records (traces, tables of links).
+struct ReportInputs {
+  std::string title = "collbench report";
+  std::vector<ReportSource> sources;
+  std::optional<Comparison> comparison;
+  std::vector<StoredSeries> history;
+  std::vector<Replay> replays;
+
+  /// The records of all files, in their order.
+  std::vector<Record> records() const {
+    std::vector<Record> all;
+    for (const ReportSource& source : sources) {
+      all.insert(all.end(), source.file.records.begin(), source.file.records.end());
+    }
+    return all;
+  }
+};
+
+/// A comparison is the only object here with verdicts; they stand before a megabyte of samples.
+bool is_comparison(const std::string& text) {
+  const std::size_t verdicts = text.find("\"verdicts\"");
+  return text.starts_with('{') && verdicts != std::string::npos &&
+         text.find("\"records\"") == std::string::npos;
+}
+
+/// Tables of other benchmarks; `path` may end in hints.
+void add_tables(const std::string& path, ReportInputs& inputs) {
+  std::vector<std::string> skipped;
+  const std::vector<MeasuredTable> tables = read_tables(path, skipped);
+  require(!tables.empty(), "neither records, nor a comparison, nor a table of another benchmark");
+  for (const MeasuredTable& table : tables) {
+    const std::string name = std::filesystem::path(table.name).filename().string();
+    inputs.sources.push_back({name, to_records(table)});
+  }
+}
+
+/// A table of links is the network of the trace before it, if its hosts are there.
+void add_links(const Replay& links, std::vector<Replay>& replays) {
+  const bool joins =
+      !replays.empty() && replays.back().links.empty() && belong_together(replays.back(), links);
+  if (joins) {
+    replays.back() = joined(std::move(replays.back()), links);
+  } else {
+    replays.push_back(links);
+  }
+}
+
+/// Reads each file as what it holds. Throws Unavailable for one that cannot be read and
+/// InvalidArgument, naming the file, for one that is nothing of all that, and for a second
+/// comparison.
+ReportInputs read_report_inputs(const std::vector<std::string>& files) {
+  ReportInputs inputs;
+  for (const std::string& path : files) {
+    // What is not there may be a file with hints: "job.txt,ranks=16".
+    const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+    const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
+    const std::string name = std::filesystem::path(path).filename().string();
+    try {
+      if (is_comparison(text)) {
+        require(!inputs.comparison, "a second comparison; a report shows one");
+        inputs.comparison = comparison_from_json(text);
+      } else if (is_trace(text)) {
+        inputs.replays.push_back(trace_from_json(text, name));
+      } else if (is_link_table(text)) {
+        add_links(links_from_csv(text, name), inputs.replays);
+      } else if (is_file && foreign_format(text) == "collbench") {
+        inputs.sources.push_back({name, records_from_json(text)});
+      } else if (is_file) {
+        inputs.sources.push_back({name, to_records(read_foreign(text, path))});
+      } else {
+        add_tables(path, inputs);
+      }
+    } catch (const InvalidArgument& error) {
+      const std::string message = error.what();
+      const bool says_where = message.find(path) != std::string::npos;
+      throw InvalidArgument(says_where ? message : fmt::format("'{}': {}", path, message));
+    }
+  }
+  return inputs;
+}
+
+/// Every case of a history that `collbench history` keeps, with its change points.
+std::vector<StoredSeries> read_history(const std::string& path) {
+  const History history(path, History::Use::read);
+  std::vector<StoredSeries> all;
+  for (const std::string& name : history.cases()) {
+    all.push_back(history.series(name, ChangeRule{}));
+  }
+  return all;
+}
+
+/// Keeps the records whose cases match a filter of bench/measure/case_filter.h.
+void keep_matching(ReportInputs& inputs, const std::string& filter) {
+  if (filter.empty()) return;
+  const std::vector<FilterTerm> terms = parse_filter(filter);
+  for (ReportSource& source : inputs.sources) {
+    std::erase_if(source.file.records,
+                  [&](const Record& record) { return !matches(terms, record.point); });
+  }
+}
+
+/// Sampling is not in records: what nccl-tests' heading says of it is taken from the first one.
+Sampling sampling_of(const ReportInputs& inputs) {
+  Sampling sampling;
+  for (const Record& record : inputs.records()) {
+    sampling.iterations = static_cast<int>(record.measurement.latency_ns.size());
+    sampling.check = record.measurement.wrong >= 0;
+    if (sampling.iterations > 0) break;
+  }
+  return sampling;
+}
+
+void write_page(std::ostream& out, const ReportInputs& inputs) {
+  constexpr std::size_t most_replays = 6;
+  HtmlReport report;
+  report.title = inputs.title;
+  report.replays = inputs.replays;
+  const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
+  report.replays.insert(report.replays.end(), again.begin(), again.end());
+  report.sources = inputs.sources;
+  report.comparison = inputs.comparison ? &*inputs.comparison : nullptr;
+  report.history = inputs.history;
+  write_html(out, report);
+}
+
+void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
+                   FormatOptions options) {
+  options.sampling = sampling_of(inputs);
+  std::ostringstream text;
+  const std::unique_ptr<Reporter> reporter = format.records(text, options);
+  show_records({reporter.get()}, inputs.sources.front().file.environment, inputs.records());
+  // A comment on a pull request has a limit.
+  out << (format.name == "markdown" ? fitted_markdown(text.str(), most_comment_bytes) : text.str());
+}
+
+void write_format(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
+                  const FormatOptions& options) {
+  if (format.records == nullptr) {
+    write_page(out, inputs);
+  } else if (inputs.comparison && format.comparison != nullptr) {
+    format.comparison(out, *inputs.comparison, options.style);
+  } else {
+    require(!inputs.sources.empty(),
+            fmt::format("{} is of records, and only a comparison was given", format.name));
+    write_records(format, out, inputs, options);
+  }
+  out << std::flush;
+}
+
+/// Writes the files, then standard output. Throws Unavailable or Error naming the file, and
+/// InvalidArgument if there is nothing to show in a format.
+void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
+  const auto write = [&](const std::string& name, const std::string& path) {
+    const ReportFormat& format = report_format("--format", name);
+    write_output(path,
+                 [&](std::ostream& out) { write_format(format, out, inputs, outputs.options); });
+  };
+  for (const auto& [name, path] : outputs.files) write(name, path);
+  if (!outputs.console.empty()) write(outputs.console, "-");
+}
+
+/// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.
+void annotate(const ReportInputs& inputs) {
+  if (!under_github_actions()) return;
+  if (inputs.comparison) write_annotations(std::cerr, *inputs.comparison);
+  write_annotations(std::cerr, inputs.records());
+}
+
+/// Draws the records with gnuplot; "-" is a picture of characters on standard output, and a name
+/// that ends in ".gp" is gnuplot's input. Throws Unavailable if gnuplot is not installed.
+void write_plot(const std::string& path, const std::vector<Record>& records) {
+  if (path.ends_with(".gp")) {
+    const std::string picture = path.substr(0, path.size() - 3) + ".svg";
+    write_output(path, [&](std::ostream& out) { write_gnuplot(out, records, picture); });
+    return;
+  }
+  std::ostringstream script;
+  write_gnuplot(script, records, path);
+  std::cout << run_external({"gnuplot", "gnuplot-nox", "--plot FILE.gp writes what it would read"},
+                            script.str());
 }
 
 int report_command(const Settings& settings) {

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "bench/reports/columns.h"
-#include "cli/terminal.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "core/error.h"
-#include "core/require_known.h"
-#include "core/text_file.h"
+#include "core/input_file.h"
+#include "core/stop_request.h"
+#include "core/suggest.h"
 
 namespace collbench {
 
@@ -58,12 +60,14 @@ ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
   add(report_format("--format", console).records(std::cout, options));
   for (const auto& [name, path] : outputs.files) {
     // A file of JSON is there after every record, so that a run that is killed keeps what it had.
-    add(name == "json" ? json_file_reporter(path)
-                       : report_format("--format", name).records(open(path), options));
+    if (name == "json") {
+      add(json_file_reporter(path));
+      continue;
+    }
+    files_.push_back(std::make_unique<OutputFile>(path));
+    add(report_format("--format", name).records(files_.back()->stream(), options));
   }
 }
-
-ReporterSet::~ReporterSet() = default;
 
 std::vector<Reporter*> ReporterSet::pointers() const {
   std::vector<Reporter*> all;
@@ -73,11 +77,6 @@ std::vector<Reporter*> ReporterSet::pointers() const {
 
 void ReporterSet::close() {
   for (const auto& file : files_) file->commit();
-}
-
-std::ostream& ReporterSet::open(const std::string& path) {
-  files_.push_back(std::make_unique<OutputFile>(path));
-  return files_.back()->stream();
 }
 
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
@@ -98,9 +97,29 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
   }
 }
 
+void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&)) {
+  plan.stop_requested = stop_signal_name;
+  plan.on_start = [&progress, words](const Case& point, int place, int total) {
+    progress.show(fmt::format("[{}/{}] {}", place + 1, total, words(point)));
+  };
+  plan.on_measured = [&progress] { progress.clear(); };
+}
+
+int exit_code_of(const RunResult& result) {
+  const RunSummary& summary = result.summary;
+  if (summary.wrong > 0) {
+    throw WrongResult(
+        fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
+  }
+  if (result.error) std::rethrow_exception(result.error);
+  if (summary.stopped_by.empty()) return exit_ok;
+  if (stop_signal_name().empty()) throw TransportError("stopped by " + summary.stopped_by);
+  return interrupt_exit_code();
+}
+
 Environment run_environment(const Settings& settings) {
   Environment environment = collect_environment();
-  std::string command = read_text_file("/proc/self/cmdline");
+  std::string command = read_file("/proc/self/cmdline");
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
   environment["command"] = command;

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
 #include "bench/reports/formats.h"
 #include "cli/settings.h"
+#include "cli/terminal.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -29,7 +31,6 @@ class ReporterSet {
   /// The table is shown if no other format is. Throws Unavailable, naming the file, for one that
   /// cannot be written.
   ReporterSet(Outputs outputs, const Sampling& sampling);
-  ~ReporterSet();
 
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
   std::vector<Reporter*> pointers() const;
@@ -37,8 +38,6 @@ class ReporterSet {
   void close();
 
  private:
-  std::ostream& open(const std::string& path);
-
   std::vector<std::unique_ptr<OutputFile>> files_;
   std::vector<std::unique_ptr<Reporter>> reporters_;
 };
@@ -47,6 +46,13 @@ class ReporterSet {
 /// InvalidArgument if there are none.
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
                   const std::vector<Record>& records);
+
+/// Shows each case of the plan in `words` as it starts, and ends the plan once a signal came.
+void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&));
+
+/// 0, or 130 or 143 after a signal. Throws WrongResult if a sum was wrong, what ended the run
+/// early, and TransportError if another rank was asked to stop.
+int exit_code_of(const RunResult& result);
 
 /// The environment of this process with the command line as it was typed and the seed.
 Environment run_environment(const Settings& settings);

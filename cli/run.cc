@@ -13,12 +13,12 @@
 #include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/remote.h"
 #include "cli/reporters.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -58,18 +58,11 @@ bool passes(const std::vector<BandwidthGate>& gates, const std::vector<Record>& 
   return all_pass;
 }
 
+/// The same where gates hold, and where nothing could run.
 int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gates) {
-  const RunSummary& summary = result.summary;
-  if (summary.wrong > 0) {
-    throw WrongResult(
-        fmt::format("{} of {} cases gave a wrong result", summary.wrong, summary.measured));
-  }
-  if (result.error) std::rethrow_exception(result.error);
-  if (!summary.stopped_by.empty()) {
-    if (interrupted_by().empty()) throw TransportError("stopped by " + summary.stopped_by);
-    return interrupt_exit_code();
-  }
-  if (summary.measured == 0 && summary.skipped > 0) return exit_skipped;
+  const int code = exit_code_of(result);
+  if (code != exit_ok) return code;
+  if (result.summary.measured == 0 && result.summary.skipped > 0) return exit_skipped;
   return passes(gates, result.records) ? exit_ok : exit_gate_failed;
 }
 
@@ -97,11 +90,7 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   plan.sampling = sampling_of(settings);
   plan.cycles = settings.count("run-cycles", 1, 1'000'000);
   plan.skip_unavailable = settings.flag("skip-unavailable");
-  plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& point, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, measured_case(point)));
-  };
-  plan.on_measured = [&progress] { progress.clear(); };
+  follow(plan, progress, measured_case);
   plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& point,
                                                            const Measurement& measured) {
     return (*bounds)(point, measured);
@@ -133,7 +122,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   const std::vector<BandwidthGate> gates = gates_of(settings);
   const Outputs outputs = outputs_of(settings, record_format_names());
   const JoinSpec job = worker ? job_of(*worker, settings, plan) : JoinSpec();
-  watch_interrupts();
+  watch_stop_signals();
   if (worker) join(job, plan, environment);
   const bool reports = !worker || job.rank == 0;
   std::optional<ReporterSet> reporters;

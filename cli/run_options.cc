@@ -61,29 +61,10 @@ constexpr OptionRow measuring_rows[] = {
      "rank r on the r-th core: compact, scatter, none or 0,2-5"},
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
     {measuring, "skip-unavailable", "", "", "", "skip back ends that cannot run; 77 if all"},
-
-    {output_group, "format", "", "NAME", "table",
-     "on standard output: table, csv, ... (docs/formats.md)"},
-    {output_group, "columns", "", "NAME[,..]", "",
-     "of the table, as in size,p50,busbw (docs/formats.md)"},
-    {output_group, "sort", "", "NAME[,..]", "",
-     "rows of the table by columns; -busbw: largest first"},
-    {output_group, "json", "J", "FILE", "",
-     "all samples and the environment; - is standard output"},
-    {output_group, "csv", "", "FILE", "", "one row per case"},
-    {output_group, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
-    {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
-    {output_group, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
-    {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
-    {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
-    {output_group, "quiet", "q", "", "", "only the rows"},
-    {output_group, "verbose", "v", "", "", "say where settings came from"},
-    {output_group, "list", "l", "", "", "list the cases, run nothing"},
-    {output_group, "dry-run", "", "", "", "prove that everything can run, run nothing"},
-
-    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
-    {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
 };
+
+constexpr OptionRow dry_run_row[] = {
+    {output_group, "dry-run", "", "", "", "prove that everything can run, run nothing"}};
 
 void pin_as_asked(const Settings& settings, Sampling& sampling) {
   const std::string& how = settings.text("pin");
@@ -155,7 +136,7 @@ void read_sizes(const Settings& settings, Sweep& sweep) {
     sweep.step = settings.size("stepbytes");
     require(sweep.step.count > 0, fmt::format("{} must be above 0", settings.label("stepbytes")));
   } else {
-    sweep.factor = parse_number(settings.label("stepfactor"), settings.text("stepfactor"));
+    sweep.factor = settings.number("stepfactor");
     require(sweep.factor > 1,
             fmt::format("{} must be above 1 (got {})", settings.label("stepfactor"), sweep.factor));
   }
@@ -171,9 +152,36 @@ std::span<const OptionRow> size_option_rows() {
   return rows;
 }
 
+std::span<const OptionRow> record_output_rows() {
+  static constexpr OptionRow rows[] = {
+      {output_group, "format", "", "NAME", "table",
+       "on standard output: table, csv, ... (docs/formats.md)"},
+      {output_group, "columns", "", "NAME[,..]", "",
+       "of the table, as in size,p50,busbw (docs/formats.md)"},
+      {output_group, "sort", "", "NAME[,..]", "",
+       "rows of the table by columns; -busbw: largest first"},
+      {output_group, "json", "J", "FILE", "",
+       "all samples and the environment; - is standard output"},
+      {output_group, "csv", "", "FILE", "", "one row per case"},
+      {output_group, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
+      {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
+      {output_group, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
+      {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
+      {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
+      {output_group, "quiet", "q", "", "", "only the rows"},
+      {output_group, "verbose", "v", "", "", "say where settings came from"},
+      {output_group, "list", "l", "", "", "list the cases, run nothing"},
+
+      {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
+      {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
+  };
+  return rows;
+}
+
 std::span<const OptionRow> run_option_rows() {
   static const std::vector<OptionRow> rows =
-      concatenated({what_to_run_rows, worker_option_rows(), size_option_rows(), measuring_rows});
+      concatenated({what_to_run_rows, worker_option_rows(), size_option_rows(), measuring_rows,
+                    record_output_rows(), dry_run_row});
   return rows;
 }
 

@@ -18,6 +18,9 @@ std::span<const OptionRow> run_option_rows();
 /// The options of the axis of sizes, which `run` and `simulate` have alike.
 std::span<const OptionRow> size_option_rows();
 
+/// The options of what is shown of records, and of files of settings, which both have as well.
+std::span<const OptionRow> record_output_rows();
+
 /// The cases that the settings ask for, filtered; those of one of several workers, if it is one.
 /// Throws as sweep_cases and parse_filter do, and InvalidArgument, naming the option and where it
 /// was set, for a value that is wrong.

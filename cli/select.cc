@@ -2,23 +2,196 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
-#include "cli/select_options.h"
+#include "cli/select_nodes.h"
 #include "core/error.h"
-#include "core/require_known.h"
+#include "core/input_file.h"
+#include "core/parse.h"
+#include "core/suggest.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/exports/export_rules.h"
+#include "heuristics/nccl/nccl_model.h"
+#include "heuristics/policies/policy.h"
 #include "heuristics/policies/selection_table.h"
+#include "topologies/machine.h"
+#include "topologies/specification.h"
+#include "transports/waiting.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view library_policy = "nccl";  // names the library's choice by itself
+constexpr const char* what_to_choose_for = "What to choose for";
+constexpr const char* knowledge = "What is known";
+
+constexpr OptionRow select_rows[] = {
+    {what_to_choose_for, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
+    {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
+    {what_to_choose_for, "nodes", "", "N[xN..]", "auto",
+     "nodes they are spread over, or a torus (4x4x8); auto asks the machine"},
+    {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
+    {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_choose_for, "devices", "", "KIND", "auto",
+     "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
+    {what_to_choose_for, "available", "", "NAME[,..]", "",
+     "choose among these; all that fit if not given"},
+    {what_to_choose_for, "replicas-may-differ", "", "", "",
+     "allow algorithms whose sums differ in last bits"},
+
+    {knowledge, "policy", "p", "NAME[,..]", "auto",
+     "auto, model, measured, oracle, nccl, ompi, tf2, ...; or all"},
+    {knowledge, "topo", "t", "SPEC", "", "machine; 'collbench topo list' has names; or a file"},
+    {knowledge, "backend", "B", "NAME", "", "of this host instead of a machine: shm, grpc"},
+    {knowledge, "cores", "", "N", "auto", "that workers of this host share"},
+    {knowledge, "measured", "m", "FILE[,..]", "",
+     "tables of measured times, as 'collbench run --json' and nccl-tests write them"},
+    {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
+
+    {output_group, "explain", "x", "", "", "show what each expected time is the sum of"},
+    {output_group, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
+    {output_group, "export", "", "FORMAT", "",
+     "the table for others: nccl-tuner, ompi, ucc, intel-mpi, json, cpp"},
+    {output_group, "out", "o", "FILE", "", "write the export there"},
+    {output_group, "minbytes", "", "SIZE", "1K", "smallest vector of tables and exports"},
+    {output_group, "maxbytes", "e", "SIZE", "1G", "largest vector of them"},
+    {output_group, "format", "", "NAME", "text", "text or json"},
+    {output_group, "verbose", "v", "", "", "say where settings came from"},
+
+    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
+};
+
+/// Questions and all that they point to.
+struct Inquiry {
+  std::vector<const Policy*> policies;
+  std::vector<Question> questions;      // one per number of workers
+  std::string network;                  // in words: "dgx-a100", "shm on 2 cores"
+  std::vector<Machine> machines;        // one per question, or none
+  std::unique_ptr<Calibration> fitted;  // of the machine's file
+  std::unique_ptr<NcclInputs> nccl;
+  std::vector<MeasuredTime> measured;
+  std::vector<std::string> notes;  // about the measurements
+};
+
+Devices devices_of(const Settings& settings, const Machine* machine) {
+  const std::string& text = settings.text("devices");
+  if (text == "auto") {
+    if (machine == nullptr) return Devices::cpus;
+    const auto classes = machine->topology.classes();
+    const bool gpus = std::any_of(classes.begin(), classes.end(), [](const LinkClass& c) {
+      return c.name.find("nvlink") == 0 || c.name.find("infinity") == 0 || c.name.find("xgmi") == 0;
+    });
+    return gpus ? Devices::gpus : Devices::cpus;
+  }
+  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed", "auto"};
+  return static_cast<Devices>(require_known(settings.label("devices"), text, names, "devices"));
+}
+
+void read_measured(const Settings& settings, Inquiry& inquiry) {
+  if (settings.text("measured").empty()) return;
+  std::vector<std::string> skipped;
+  for (const MeasuredTable& table : read_tables(settings.text("measured"), skipped)) {
+    inquiry.measured.insert(inquiry.measured.end(), table.times.begin(), table.times.end());
+    inquiry.notes.insert(inquiry.notes.end(), table.notes.begin(), table.notes.end());
+  }
+  for (const std::string& file : skipped) inquiry.notes.push_back("no table: " + file);
+  require(!inquiry.measured.empty(),
+          fmt::format("{}: '{}' holds no measured time", settings.label("measured"),
+                      settings.text("measured")));
+}
+
+/// A dump of NCCL knows the graphs, the machine the processor and the generation of its GPUs.
+void read_graphs(const Settings& settings, Inquiry& inquiry) {
+  const std::string& file = settings.text("nccl-graphs");
+  if (file.empty()) return;
+  inquiry.nccl = std::make_unique<NcclInputs>(import_nccl_graphs(read_file(file), file));
+  if (inquiry.machines.empty()) {
+    inquiry.notes.emplace_back(
+        "without a machine (--topo) the graphs are taken for those of H100 and Intel CPUs");
+    return;
+  }
+  const Question& first = inquiry.questions.front();
+  const NcclInputs known = nccl_inputs(inquiry.machines.front(), first.workers, first.nodes);
+  inquiry.nccl->compute_capability = known.compute_capability;
+  inquiry.nccl->cpu = known.cpu;
+  inquiry.nccl->ll128 = known.ll128;
+  inquiry.nccl->hardware = known.hardware;
+}
+
+std::vector<const Policy*> policies_of(const Settings& settings) {
+  std::vector<const Policy*> found;
+  if (settings.text("policy") == "all") {
+    for (const Policy& policy : policies()) found.push_back(&policy);
+    return found;
+  }
+  for (const std::string& name : settings.list("policy")) {
+    found.push_back(&find_policy(name));
+  }
+  return found;
+}
+
+Question common_question(const Settings& settings) {
+  Question question;
+  question.bytes = settings.size("bytes");
+  question.type = parse_data_type(settings.text("datatype"));
+  question.op = parse_reduce_op(settings.text("op"));
+  question.replicas_may_differ = settings.flag("replicas-may-differ");
+  question.backend = settings.text("backend");
+  if (!question.backend.empty()) question.kind = find_backend(question.backend).choice;
+  question.cores =
+      settings.text("cores") == "auto" ? usable_cores() : settings.count("cores", 1, 1 << 24);
+  if (settings.given("available")) question.available = settings.list("available");
+  require(question.backend.empty() || settings.text("topo").empty(),
+          "choose one of --backend (this host) and --topo (a machine)");
+  return question;
+}
+
+Inquiry inquiry_of(const Settings& settings) {
+  Inquiry inquiry;
+  inquiry.policies = policies_of(settings);
+  const Question common = common_question(settings);
+  if (auto found = calibration_of(settings.text("topo"))) {
+    inquiry.fitted = std::make_unique<Calibration>(std::move(*found));
+  }
+  const Calibration* fitted = inquiry.fitted.get();
+  const std::vector<int> workers = settings.worker_counts("workers");
+  inquiry.machines.reserve(workers.size());
+  for (const int count : workers) {
+    Question question = common;
+    question.workers = count;
+    if (fitted != nullptr) set_nodes(settings, fitted, question);
+    if (!settings.text("topo").empty()) {
+      inquiry.machines.push_back(machine_asked(settings.text("topo"), fitted, question));
+      question.machine = &inquiry.machines.back();
+    }
+    set_nodes(settings, fitted, question);
+    question.devices = devices_of(settings, question.machine);
+    inquiry.questions.push_back(std::move(question));
+  }
+  read_graphs(settings, inquiry);
+  read_measured(settings, inquiry);
+  for (Question& question : inquiry.questions) {
+    question.nccl = inquiry.nccl.get();
+    question.fitted = fitted;
+    question.measured = inquiry.measured;
+  }
+  inquiry.network = !settings.text("topo").empty() ? settings.text("topo")
+                    : common.backend.empty()
+                        ? "a network that is not named"
+                        : fmt::format("{} on {} cores", common.backend, common.cores);
+  return inquiry;
+}
 
 /// "166 KiB": three digits, as exact as crossovers are.
 std::string rounded(Bytes size) {
@@ -71,6 +244,14 @@ void print_answer(const Policy& policy, const Question& question, const std::str
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
+  if (policy.name == library_policy) return;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return fmt::format("{}, {}", name_of(c.algorithm, c.protocol), to_string(*c.time));
+    };
+    std::cout << fmt::format("inside NCCL: its tuner takes {}; fastest of all it has: {}\n",
+                             described(inside->chosen), described(inside->fastest));
+  }
 }
 
 json json_of(const Policy& policy, const Question& question, const std::string& network) {
@@ -91,6 +272,16 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
            {"reason", answer.reason},       {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
+  if (policy.name == library_policy) return out;
+  if (const std::optional<InsideLibrary> inside = inside_library(question)) {
+    const auto described = [](const Candidate& c) {
+      return json{{"algorithm", c.algorithm},
+                  {"protocol", c.protocol},
+                  {"expected_us", c.time->count() * 1e6}};
+    };
+    out["inside_nccl"] = {{"tuner", described(inside->chosen)},
+                          {"fastest", described(inside->fastest)}};
+  }
   return out;
 }
 
@@ -170,7 +361,7 @@ void print_text(const Settings& settings, const Inquiry& inquiry) {
 }
 
 int select_command(const CLI::App& app) {
-  const Settings settings(app, select_option_rows(), explicit_layer(config_file_of(app)));
+  const Settings settings(app, select_rows, explicit_layer(config_file_of(app)));
   shows_settings(settings);
   const Inquiry inquiry = inquiry_of(settings);
   const std::string& format = settings.text("format");
@@ -191,7 +382,7 @@ int select_command(const CLI::App& app) {
 }  // namespace
 
 void add_select(CLI::App& app, Action& action) {
-  add_command(app, "select", "choose an algorithm, and say why", select_option_rows(), action,
+  add_command(app, "select", "choose an algorithm, and say why", select_rows, action,
               select_command);
 }
 

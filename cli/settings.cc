@@ -10,12 +10,12 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
-#include "core/require_known.h"
 #include "core/suggest.h"
-#include "core/text_file.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -68,6 +68,49 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
   return names;
 }
 
+/// Refuses what no command could use, by what the metavar stands for, whether or not the command as
+/// it was called looks at it.
+void check_value(const OptionRow& row, const std::string& label, const std::string& value) {
+  if (row.metavar.empty() || value == row.default_value) return;
+  require(!value.empty(), fmt::format("{}: the value is empty", label));
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (row.metavar == "N" || row.metavar == "R") parse_count(label, value, -most, most);
+  if (row.metavar == "X") parse_number(label, value);
+  if (row.metavar == "SIZE") parse_size_option(label, value);
+  if (row.metavar == "PERCENT") parse_fraction(label, value);
+  if (row.metavar == "TIME" && value != "0") parse_positive_duration(label, value);
+}
+
+/// Variables that are no options, each read where it is used.
+constexpr std::string_view other_variables[] = {"COLLBENCH_CUDA_LIBRARY", "COLLBENCH_CUDNN_LIBRARY",
+                                                "COLLBENCH_ISA",          "COLLBENCH_JOB_TOKEN",
+                                                "COLLBENCH_NCCL_LIBRARY", "COLLBENCH_NVML_LIBRARY",
+                                                "COLLBENCH_SHARDS",       "COLLBENCH_WORKER_TOKEN"};
+
+/// Adds the variables of the options of `app` and of all commands below it.
+void add_variables(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(environment_name(name));
+  }
+  for (const CLI::App* command : app.get_subcommands(nullptr)) add_variables(*command, names);
+}
+
+/// A misspelt variable would be a setting that has no effect, and nothing would say so.
+void refuse_unknown_variables(const CLI::App& app) {
+  const CLI::App* top = &app;
+  while (top->get_parent() != nullptr) top = top->get_parent();
+  std::vector<std::string> known(std::begin(other_variables), std::end(other_variables));
+  add_variables(*top, known);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("COLLBENCH_")) continue;
+    const std::string name(text.substr(0, text.find('=')));
+    const bool is_known = std::ranges::find(known, name) != known.end();
+    require(is_known,
+            fmt::format("{} is no setting of collbench.{}", name, did_you_mean(name, known)));
+  }
+}
+
 }  // namespace
 
 std::vector<OptionRow> concatenated(std::initializer_list<std::span<const OptionRow>> tables) {
@@ -101,7 +144,7 @@ std::string environment_variable(const std::string& name) {
 
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
   if (explicit_file.empty()) return {};
-  return {{explicit_file, parse_config(read_text_file(explicit_file), explicit_file)}};
+  return {{explicit_file, parse_config(read_file(explicit_file), explicit_file)}};
 }
 
 std::string config_file_of(const CLI::App& app, const std::string& name) {
@@ -112,7 +155,7 @@ std::string config_file_of(const CLI::App& app, const std::string& name) {
 std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
   std::vector<ConfigLayer> layers = explicit_layer(explicit_file);
   const auto add = [&](const std::string& file) {
-    layers.push_back({file, parse_config(read_text_file(file), file)});
+    layers.push_back({file, parse_config(read_file(file), file)});
   };
   if (std::filesystem::exists("collbench.toml")) add("./collbench.toml");
   std::string folder = environment_variable("XDG_CONFIG_HOME");
@@ -132,7 +175,9 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
     if (option->count() == 0) continue;
     take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
     values_.find(row.name)->second.words = option->results();
+    check_value(row, label(row.name), text(row.name));
   }
+  refuse_unknown_variables(app);
 }
 
 Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
@@ -140,6 +185,9 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
     : Settings(app, rows) {
   take_environment();
   take_files(layers);
+  for (const OptionRow& row : rows) {
+    if (given(row.name)) check_value(row, label(row.name), text(row.name));
+  }
 }
 
 void Settings::take_environment() {
@@ -182,6 +230,10 @@ const Setting& Settings::at(std::string_view name) const {
 
 int Settings::count(std::string_view name, std::int64_t least, std::int64_t most) const {
   return static_cast<int>(parse_count(label(name), text(name), least, most));
+}
+
+double Settings::number(std::string_view name) const {
+  return parse_number(label(name), text(name));
 }
 
 double Settings::fraction(std::string_view name) const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -96,7 +97,9 @@ class Settings {
 
   // Values by what they are, as core/parse.h reads them. Each throws InvalidArgument that names the
   // option, and where it was set.
-  int count(std::string_view name, std::int64_t least, std::int64_t most) const;
+  int count(std::string_view name, std::int64_t least,
+            std::int64_t most = std::numeric_limits<int>::max()) const;
+  double number(std::string_view name) const;
   double fraction(std::string_view name) const;
   Seconds duration(std::string_view name) const;
   Bytes size(std::string_view name) const;

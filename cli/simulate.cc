@@ -7,18 +7,17 @@
 
 #include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
-#include "bench/reports/chrome_trace.h"
 #include "bench/reports/formats.h"
 #include "bench/simulated/files.h"
 #include "bench/simulated/team.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -33,15 +32,8 @@ RunPlan plan_of(std::vector<Case> cases, std::shared_ptr<CaseBinder> binder,
                 ProgressLine& progress) {
   RunPlan plan;
   plan.cases = std::move(cases);
-  plan.stop_requested = interrupted_by;
-  plan.on_start = [&progress](const Case& point, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, simulated_case(point)));
-  };
-  plan.on_measured = [&progress] { progress.clear(); };
-  plan.choose = [binder](const Case& point, int /*cores*/) -> Choice {
-    const Decided decided = binder->decide_algorithm(point);
-    return {decided.name, decided.reason};
-  };
+  follow(plan, progress, simulated_case);
+  plan.choose = [binder](const Case& point, int) { return binder->decide_algorithm(point); };
   plan.make = [team = std::make_shared<SimulatedTeam>(binder)](const Case&, const Sampling&) {
     return team;
   };
@@ -80,15 +72,6 @@ void check_details(const Settings& settings, const std::vector<Case>& cases) {
   }
 }
 
-int exit_code_of(const RunResult& result) {
-  if (result.summary.wrong > 0) {
-    throw WrongResult(fmt::format("{} of {} cases gave a wrong result", result.summary.wrong,
-                                  result.summary.measured));
-  }
-  if (result.error) std::rethrow_exception(result.error);
-  return result.summary.stopped_by.empty() ? exit_ok : interrupt_exit_code();
-}
-
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   check_details(settings, cases);
   ProgressLine progress(use_progress(settings.text("progress")));
@@ -98,7 +81,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   Environment environment = run_environment(settings);
   ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
   if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
-  watch_interrupts();
+  watch_stop_signals();
   const RunResult result = run_cases(plan, environment, reporters.pointers());
   progress.clear();
   reporters.close();

@@ -30,7 +30,7 @@ constexpr OptionRow spread_rows[] = {
 
 constexpr OptionRow network_rows[] = {
     {what_to_simulate, "algo", "A", "NAME[,..]", "auto",
-     "ring, torus:pincer, ...; auto (by prediction), all"},
+     "ring, torus:pincer, ...; nccl (as it would play); auto (by prediction), all"},
     {what_to_simulate, "workers", "W", "N[,..]", "",
      "ranks; 8,64 or 8:64:x2; one per device by default"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",
@@ -55,35 +55,18 @@ constexpr OptionRow network_rows[] = {
     {network, "equal-chunks", "", "", "", "chunks are real shares instead of whole elements"},
 };
 
-constexpr OptionRow output_rows[] = {
+constexpr OptionRow disturbance_rows[] = {
     {disturbance, "jitter", "", "TIME", "0", "mean of the exponential delay of each rank's start"},
     {disturbance, "stragglers", "", "R:TIME,..", "", "these ranks start later"},
     {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
     {disturbance, "seed", "", "N", "1", "of the jitter"},
+};
 
-    {output_group, "format", "", "NAME", "table",
-     "on standard output: table, csv, ... (docs/formats.md)"},
-    {output_group, "columns", "", "NAME[,..]", "",
-     "columns of the table instead of the usual ones"},
-    {output_group, "sort", "", "NAME[,..]", "",
-     "rows of the table by columns; -busbw: largest first"},
-    {output_group, "json", "J", "FILE", "", "records with the exact time; - is standard output"},
-    {output_group, "csv", "", "FILE", "", "one row per case"},
-    {output_group, "raw-samples", "", "", "", "CSV: one row per sample instead"},
-    {output_group, "gbench", "", "FILE", "", "Google Benchmark's JSON"},
-    {output_group, "markdown", "", "FILE", "", "the table as Markdown, for issues"},
+constexpr OptionRow detail_rows[] = {
     {output_group, "explain", "x", "", "", "say what bounds each case, and show its busiest links"},
     {output_group, "links", "", "FILE", "", "CSV of bytes and utilisation of every link, one case"},
     {output_group, "ranks", "", "FILE", "", "CSV of the end of every rank and round, one case"},
     {output_group, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
-    {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
-    {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
-    {output_group, "quiet", "q", "", "", "only the rows"},
-    {output_group, "verbose", "v", "", "", "say where settings came from"},
-    {output_group, "list", "l", "", "", "list the cases, simulate nothing"},
-
-    {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
-    {settings_group, "dump-config", "", "", "", "print the settings in force as a file"},
 };
 
 /// Words separated by ';', so that specifications may hold commas.
@@ -91,17 +74,13 @@ std::vector<std::string> topologies_of(const Settings& settings) {
   const std::string label = settings.label("topo");
   const std::string& text = settings.text("topo");
   std::vector<std::string> topologies;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(';', start), text.size());
-    std::string word = text.substr(start, end - start);
-    word.erase(0, word.find_first_not_of(' '));
-    word.erase(word.find_last_not_of(' ') + 1);
+  for (const std::string& part : split_at(text, ';')) {
+    const std::string word(trimmed(part));
     require(!word.empty(), fmt::format("{}: '{}' has an empty specification", label, text));
     const auto read_range = [&](const std::string& range) {
       return parse_worker_counts(label, range);
     };
     for (std::string& one : expand_braces(word, read_range)) topologies.push_back(std::move(one));
-    start = end + 1;
   }
   return topologies;
 }
@@ -134,8 +113,8 @@ Simulated simulated_of(const Settings& settings) {
 }  // namespace
 
 std::span<const OptionRow> simulate_option_rows() {
-  static const std::vector<OptionRow> rows =
-      concatenated({network_rows, size_option_rows(), output_rows});
+  static const std::vector<OptionRow> rows = concatenated(
+      {network_rows, size_option_rows(), disturbance_rows, record_output_rows(), detail_rows});
   return rows;
 }
 

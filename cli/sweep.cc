@@ -20,6 +20,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 #include "transports/waiting.h"
 
 namespace collbench {
@@ -33,8 +34,8 @@ std::string simulate_one(const Case& point, bool check) {
   record.point = point;
   Case decided = point;
   if (point.algorithm == "auto") {
-    Decided choice = binder.decide_algorithm(point);
-    decided.algorithm = choice.name;
+    const Choice choice = binder.decide_algorithm(point);
+    decided.algorithm = choice.algorithm;
     record.choice_reason = choice.reason;
   }
   record.algorithm_chosen = decided.algorithm;
@@ -138,7 +139,7 @@ SweepResult run_missing(const Settings& settings, const std::vector<Case>& missi
         ++(task.wrong ? result.wrong : result.failed);
         std::cerr << fmt::format("collbench: {}: {}\n", case_name(point), task.failure);
       },
-      [] { return !interrupted_by().empty(); });
+      [] { return !stop_signal_name().empty(); });
   progress.clear();
   return result;
 }
@@ -155,8 +156,8 @@ void tell(const SweepResult& result, std::size_t cases, std::size_t missing,
     text += fmt::format(" (part {} of {}, {})", shard.index, shard.count, shard.source);
   }
   std::cerr << text << '\n';
-  if (!interrupted_by().empty()) {
-    std::cerr << "collbench: stopped by " << interrupted_by() << "; the same command resumes\n";
+  if (!stop_signal_name().empty()) {
+    std::cerr << "collbench: stopped by " << stop_signal_name() << "; the same command resumes\n";
   }
 }
 
@@ -192,13 +193,13 @@ int sweep(const Settings& settings) {
   for (const Case& point : cases) {
     if (!file.has(point)) missing.push_back(point);
   }
-  watch_interrupts();
+  watch_stop_signals();
   const SweepResult result = run_missing(settings, missing, file);
   show(settings, environment, cases, file.records());
   if (!settings.flag("quiet")) tell(result, cases.size(), missing.size(), path, shard);
   if (result.wrong > 0) return exit_wrong_result;
   if (result.failed > 0) return exit_failed;
-  return interrupted_by().empty() ? exit_ok : interrupt_exit_code();
+  return stop_signal_name().empty() ? exit_ok : interrupt_exit_code();
 }
 
 std::span<const OptionRow> sweep_rows() {

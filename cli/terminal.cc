@@ -8,7 +8,7 @@
 
 #include "cli/option_words.h"
 #include "cli/settings.h"
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {

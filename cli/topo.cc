@@ -113,6 +113,13 @@ void print_costs(const Costs& costs) {
     std::visit(print_given, key.member);
   }
   for (const Protocol& protocol : costs.protocols) print_protocol(protocol);
+  if (costs.gpus) {
+    const Gpus& gpus = *costs.gpus;
+    std::cout << fmt::format("gpus       {}, network {}, CPUs {}{}{}\n", gpus.generation.name,
+                             gpus.network.name, gpus.cpu,
+                             gpus.per_host > 0 ? fmt::format(", {} a host", gpus.per_host) : "",
+                             gpus.sharp ? ", switches of the network add" : "");
+  }
   if (!costs.in_network) return;
   const InNetwork& in = *costs.in_network;
   std::cout << fmt::format("in network {}: {}, {}{}\n", in.name, to_string(in.rate),

@@ -2,17 +2,11 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "cli/declare.h"
 #include "cli/settings.h"
-#include "cli/train_mirrored.h"
-#include "cli/train_on_network.h"
 #include "cli/train_options.h"
+#include "cli/train_runs.h"
 #include "cli/train_servers.h"
-#include "cli/train_simulated.h"
-#include "core/error.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -20,33 +14,26 @@ namespace {
 
 /// A strategy of TensorFlow's, by its name.
 struct Strategy {
-  std::string name;
+  const char* name;
   int (*train)(const Settings& settings);
 };
-const std::vector<Strategy>& strategies() {
-  static const std::vector<Strategy> rows = {
-      {"mirrored", train_mirrored},
-      {"multi-worker-mirrored", train_workers},
-      {"central-storage", train_central},
-      {"parameter-server", train_servers},
-      {"tpu", train_tpu},
-  };
-  return rows;
-}
+constexpr Strategy strategies[] = {
+    {"mirrored", train_mirrored},
+    {"multi-worker-mirrored", train_workers},
+    {"central-storage", train_central},
+    {"parameter-server", train_servers},
+    {"tpu", train_tpu},
+};
 
 int train_command(const CLI::App& app) {
   const Settings settings(app, train_option_rows(), {});
   if (asks_for_workload(settings)) return train_workload(settings);
   if (settings.given("topo")) return train_on_network(settings);
-  const std::string& name = settings.text("strategy");
   std::vector<std::string> names;
-  for (const Strategy& strategy : strategies()) {
-    if (strategy.name == name) return strategy.train(settings);
-    names.push_back(strategy.name);
-  }
-  throw InvalidArgument(fmt::format("{}: unknown strategy '{}'.{} Strategies: {}",
-                                    settings.label("strategy"), name, did_you_mean(name, names),
-                                    fmt::join(names, ", ")));
+  for (const Strategy& strategy : strategies) names.emplace_back(strategy.name);
+  return strategies[require_known(settings.label("strategy"), settings.text("strategy"), names,
+                                  "strategy")]
+      .train(settings);
 }
 
 }  // namespace

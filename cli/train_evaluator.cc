@@ -13,6 +13,7 @@
 #include "cli/train_options.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 #include "training/checkpoint.h"
 #include "training/event_file.h"
 #include "training/local_replica.h"
@@ -70,7 +71,7 @@ int evaluate_checkpoints(const Settings& settings) {
   const Seconds patience =
       parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
   Evaluator evaluator(settings);
-  watch_interrupts();
+  watch_stop_signals();
   std::cout << fmt::format("{:>8}{:>12}{:>12}\n", "step", "loss", "accuracy") << std::flush;
   std::string seen;
   Clock::time_point news = Clock::now();
@@ -82,7 +83,7 @@ int evaluate_checkpoints(const Settings& settings) {
       if (state) seen = *latest;
       news = Clock::now();
     }
-    if (!interrupted_by().empty()) return interrupt_exit_code();
+    if (!stop_signal_name().empty()) return interrupt_exit_code();
     if (Clock::now() - news > patience) {
       throw TransportError(fmt::format("the evaluator saw no new checkpoint in '{}' for {}", folder,
                                        to_string(patience)));

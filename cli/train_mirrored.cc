@@ -1,5 +1,5 @@
-#include "cli/train_mirrored.h"
-
+// The strategies that keep replicas equal: as threads of this process, or this process as one of
+// several workers.
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -9,16 +9,17 @@
 #include <fmt/ranges.h>
 
 #include "algorithms/registry.h"
-#include "cli/interrupt.h"
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_runs.h"
 #include "cli/train_session.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
 #include "training/step_recorder.h"
@@ -43,7 +44,7 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
   together(workers.rendezvous(), [&] {
     plan = plan_of(settings);
     algorithm = gradient_algorithm(settings);
-    world.emplace(workers, static_cast<int>(count_of(settings, "replicas", 1, 512)));
+    world.emplace(workers, settings.count("replicas", 1, 512));
     per_replica_batch(plan.global_batch, world->ranks());
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
@@ -80,7 +81,7 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
 }
 
 int train_joined(const Settings& settings, TrainingWorkers workers) {
-  watch_interrupts();
+  watch_stop_signals();
   return join_workers(settings, std::move(workers),
                       [&](JoinedWorld& world, const std::string& source) {
                         return train_as_one_of(world, source, settings);
@@ -96,7 +97,7 @@ std::vector<int> devices_of(const Settings& settings) {
   require(!settings.given("workers"),
           fmt::format("{} says how many replicas there are; leave {} out", label,
                       settings.label("workers")));
-  const std::vector<std::string> names = parse_list(label, settings.text("devices"));
+  const std::vector<std::string> names = settings.list("devices");
   for (const std::string& name : names) {
     const bool is_core = name.starts_with("cpu:") || name.starts_with("CPU:");
     require(is_core,
@@ -166,14 +167,14 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
 int train_mirrored(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   const std::vector<int> cores = devices_of(settings);
-  const int workers = cores.empty() ? static_cast<int>(count_of(settings, "workers", 1, 512))
-                                    : static_cast<int>(cores.size());
+  const int workers =
+      cores.empty() ? settings.count("workers", 1, 512) : static_cast<int>(cores.size());
   return train_threads(settings, plan, workers, gradient_algorithm(settings), cores);
 }
 
 int train_tpu(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
-  const int workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const int workers = settings.count("workers", 1, 512);
   std::string algorithm = gradient_algorithm(settings);
   if (!settings.given("algo") && !settings.given("communication")) {
     algorithm = "torus";
@@ -191,7 +192,7 @@ int train_central(const Settings& settings) {
     require(!settings.given(name),
             fmt::format("{}: central-storage sums on one device", settings.label(name)));
   }
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const auto workers = settings.count("workers", 1, 512);
   return train_threads(settings, plan_of(settings), workers, "direct", {});
 }
 

@@ -1,5 +1,5 @@
-#include "cli/train_on_network.h"
-
+// `collbench train --model NAME --topo SPEC`: real training on simulated workers, and its loss over
+// simulated time.
 #include <algorithm>
 #include <iostream>
 #include <utility>
@@ -10,9 +10,9 @@
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/train_options.h"
+#include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
-#include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
@@ -63,7 +63,7 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
                   NetworkRun& run) {
   constexpr int measured_steps = 9;
   StepModel& step = run.step;
-  step.workers = static_cast<int>(count_of(settings, "workers", 1, 4096));
+  step.workers = settings.count("workers", 1, 4096);
   const std::int64_t own = per_replica_batch(plan.global_batch, step.workers);
   step.costs = costs_of(settings);
   check(step.costs, step.workers);
@@ -72,9 +72,7 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
     step.compute =
         roofline_profile(run.workload, device_of(settings), ComputeShares(), own, DataType::f32);
     step.compute.optimizer = Seconds{0};
-    step.compute = scaled_to(
-        std::move(step.compute),
-        parse_positive_duration(settings.label("compute-time"), settings.text("compute-time")));
+    step.compute = scaled_to(std::move(step.compute), settings.duration("compute-time"));
     return;
   }
   run.workload = settings.given("device")
@@ -109,7 +107,7 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   }
   const StepModel& step = run.step;
   const Bytes size{parameters_of(plan.model) * size_of(plan.type)};
-  const int servers = static_cast<int>(count_of(settings, "servers", 1, 4096));
+  const int servers = settings.count("servers", 1, 4096);
   const Machine network_of = machine(settings.text("topo"), step.workers + servers);
   const ServerLink link = server_link(network_of, 0, step.workers, size);
   run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,
@@ -123,18 +121,15 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
 NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Samples& samples) {
   NetworkRun run;
   run.strategy = settings.text("strategy");
-  const std::vector<std::string> known{"mirrored", "parameter-server"};
-  require(std::find(known.begin(), known.end(), run.strategy) != known.end(),
-          fmt::format("{}: on a simulated network there are mirrored and parameter-server, not "
-                      "'{}'.{}",
-                      settings.label("strategy"), run.strategy, did_you_mean(run.strategy, known)));
+  require_known(settings.label("strategy"), run.strategy, {"mirrored", "parameter-server"},
+                "strategy on a simulated network");
   for (const char* name : {"wire", "accumulate", "worker-batch", "step-time"}) {
     require(!settings.given(name),
             fmt::format("{} is for --workload: workers that really train on a simulated network "
                         "have --batch, --compute-time and --datatype",
                         settings.label(name)));
   }
-  const int points = static_cast<int>(count_of(settings, "points", 1, 100'000));
+  const int points = settings.count("points", 1, 100'000);
   time_workers(settings, plan, samples, run);
   const bool mirrored = run.strategy == "mirrored";
   (mirrored ? train_mirrored : train_with_servers)(settings, plan, samples, points, run);

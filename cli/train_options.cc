@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/remote.h"
-#include "cli/train_on_network.h"
-#include "cli/train_simulated.h"
+#include "cli/train_runs.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/version.h"
@@ -83,13 +82,8 @@ constexpr OptionRow training_rows[] = {
 }  // namespace
 
 std::span<const OptionRow> train_option_rows() {
-  static const std::vector<OptionRow> all = [] {
-    std::vector<OptionRow> merged(std::begin(training_rows), std::end(training_rows));
-    for (const auto more : {worker_option_rows(), workload_option_rows(), network_option_rows()}) {
-      merged.insert(merged.end(), more.begin(), more.end());
-    }
-    return merged;
-  }();
+  static const std::vector<OptionRow> all = concatenated(
+      {training_rows, worker_option_rows(), workload_option_rows(), network_option_rows()});
   return all;
 }
 
@@ -99,14 +93,6 @@ std::int64_t count_of(const Settings& settings, const char* name, std::int64_t l
 }
 
 namespace {
-
-/// Whether the option has the first of two words.
-bool choice_of(const Settings& settings, const char* name, const char* yes, const char* no) {
-  const std::string& text = settings.text(name);
-  require(text == yes || text == no,
-          fmt::format("{}: {} or {}, not '{}'", settings.label(name), yes, no, text));
-  return text == yes;
-}
 
 DataType wire_of(const Settings& settings) {
   const DataType type = parse_data_type(settings.text("wire"));
@@ -121,9 +107,8 @@ TrainingPlan plan_of(const Settings& settings) {
   TrainingPlan plan;
   std::vector<int> widths;
   if (settings.given("widths")) {
-    for (const std::string& word : parse_list(settings.label("widths"), settings.text("widths"))) {
-      widths.push_back(
-          static_cast<int>(parse_count(settings.label("widths"), word, 1, std::int64_t{1} << 20)));
+    for (const std::string& word : settings.list("widths")) {
+      widths.push_back(static_cast<int>(parse_count(settings.label("widths"), word, 1, 1 << 20)));
     }
   }
   plan.model = make_model(settings.text("model"), widths);
@@ -133,25 +118,22 @@ TrainingPlan plan_of(const Settings& settings) {
   if (plan.optimizer.name != plan.model.optimizer) {
     plan.optimizer.learning_rate = plan.optimizer.name == "adam" ? 0.001 : 0.01;  // Keras's
   }
-  if (settings.given("lr")) {
-    plan.optimizer.learning_rate = parse_number(settings.label("lr"), settings.text("lr"));
-  }
-  plan.optimizer.momentum = parse_number(settings.label("momentum"), settings.text("momentum"));
+  if (settings.given("lr")) plan.optimizer.learning_rate = settings.number("lr");
+  plan.optimizer.momentum = settings.number("momentum");
   plan.type = parse_data_type(settings.text("datatype"));
   plan.engine = find_engine(settings.text("engine"), plan.type).name;
-  plan.global_batch = count_of(settings, "batch", 1);
-  plan.epochs = static_cast<int>(count_of(settings, "epochs", 1));
-  if (settings.given("steps")) plan.steps = count_of(settings, "steps", 1);
-  plan.seed = static_cast<std::uint64_t>(
-      count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
+  plan.global_batch = settings.count("batch", 1);
+  plan.epochs = settings.count("epochs", 1);
+  if (settings.given("steps")) plan.steps = settings.count("steps", 1);
+  plan.seed = settings.seed();
   plan.buckets = settings.text("buckets");
   plan.overlap = !settings.flag("no-overlap");
   if (settings.given("wire")) plan.wire = wire_of(settings);
-  plan.loss_scaling = choice_of(settings, "loss-scaling", "exact", "tf") ? LossScaling::exact
-                                                                         : LossScaling::tensorflow;
+  const bool exact = settings.one_of("loss-scaling", {"exact", "tf"}) == "exact";
+  plan.loss_scaling = exact ? LossScaling::exact : LossScaling::tensorflow;
   plan.sharding = parse_auto_shard(settings.text("autoshard"));
-  plan.drop_remainder = choice_of(settings, "drop-remainder", "on", "off");
-  if (settings.text("save-every") != "epoch") plan.save_every = count_of(settings, "save-every", 1);
+  plan.drop_remainder = settings.one_of("drop-remainder", {"on", "off"}) == "on";
+  if (settings.text("save-every") != "epoch") plan.save_every = settings.count("save-every", 1);
   plan.central = settings.text("strategy") == "central-storage";
   plan.mean_before_sum = settings.text("strategy") == "tpu";
   return plan;
@@ -175,7 +157,7 @@ std::string gradient_algorithm(const Settings& settings) {
 Samples samples_of(const Settings& settings, const TrainingPlan& plan) {
   const std::string& folder = settings.text("data");
   if (!folder.empty()) return {dataset_in(folder, "train"), dataset_in(folder, "test")};
-  const std::int64_t count = count_of(settings, "samples", 1, 10'000'000);
+  const std::int64_t count = settings.count("samples", 1, 10'000'000);
   const auto part = [&](const char* name, std::int64_t size) {
     return synthetic_dataset(plan.model.input, plan.model.classes, size, plan.seed, name);
   };

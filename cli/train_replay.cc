@@ -1,5 +1,5 @@
-#include "cli/train_replay.h"
-
+// `collbench train --workload` without a network to simulate: computing is waited for, all-reduces
+// are real. And `--profile`, which writes such a workload from a model of ours.
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "cli/output_file.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
 #include "training/gradient_schedule.h"
@@ -25,7 +26,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::int64_t usual_steps = 10;
+constexpr int usual_steps = 10;
 
 constexpr StepPart replay_parts[] = {
     {"forward_ms", "forward", &StepTimes::forward},
@@ -36,8 +37,8 @@ constexpr StepPart replay_parts[] = {
     {"checks_ms", "checks", &StepTimes::checks},
     {"step_ms", "step", &StepTimes::whole}};
 
-std::int64_t steps_of(const Settings& settings) {
-  return settings.given("steps") ? count_of(settings, "steps", 1) : usual_steps;
+int steps_of(const Settings& settings) {
+  return settings.given("steps") ? settings.count("steps", 1) : usual_steps;
 }
 
 struct ReplayedWorkload {
@@ -59,7 +60,7 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
   require(rule != "auto", fmt::format("{}: auto needs the costs of a network; give --topo",
                                       settings.label("buckets")));
   plan.buckets = plan_buckets(rule, plan.tensors, size_of(plan.type), {});
-  plan.steps = static_cast<int>(steps_of(settings));
+  plan.steps = steps_of(settings);
   plan.overlap = !settings.flag("no-overlap");
   check(plan, workers);
   return replay;
@@ -116,7 +117,7 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
 
 /// On threads of this process.
 void replay_here(const Settings& settings) {
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const auto workers = settings.count("workers", 1, 512);
   const ReplayedWorkload replay = replay_of(settings, workers);
   const WorldSpec spec =
       gradient_world(settings.text("algo"), usual_backend(), workers, usable_cores());
@@ -144,10 +145,10 @@ int write_profile(const Settings& settings) {
   require(!settings.given("workload"),
           fmt::format("{} times a model: give --model, not --workload", settings.label("profile")));
   const TrainingPlan plan = plan_of(settings);
-  const int workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  const Workload workload = measure_workload(plan, samples_of(settings, plan).train,
-                                             per_replica_batch(plan.global_batch, workers),
-                                             static_cast<int>(steps_of(settings)));
+  const int workers = settings.count("workers", 1, 512);
+  const Workload workload =
+      measure_workload(plan, samples_of(settings, plan).train,
+                       per_replica_batch(plan.global_batch, workers), steps_of(settings));
   write_output(settings.text("profile"), [&](std::ostream& out) { out << to_table(workload); });
   return exit_ok;
 }

@@ -20,6 +20,7 @@
 #include "cli/train_report.h"
 #include "cli/train_session.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "training/asynchronous/parameter_server.h"
 #include "training/asynchronous/remote_coordinator.h"
 #include "transports/world/backend.h"
@@ -111,9 +112,9 @@ std::unique_ptr<CallNetwork> network_of(const JoinSpec& job) {
   return backend.call_network({security, job.timeout});
 }
 
-PlanValues agreed_values(const Settings& settings, const TrainingPlan& plan,
-                         const Samples& samples) {
-  PlanValues values = values_of(settings, plan, samples);
+std::vector<NamedValue> agreed_values(const Settings& settings, const TrainingPlan& plan,
+                                      const Samples& samples) {
+  std::vector<NamedValue> values = values_of(settings, plan, samples);
   std::erase_if(values, [](const auto& row) {  // what only the chief does
     return row.first == "checkpoint" || row.first == "save-every" || row.first == "resume";
   });
@@ -134,7 +135,7 @@ int run_chief(const Settings& settings, const Task& task) {
 int run_worker(const Settings& settings, const Task& task) {
   TrainingPlan plan;
   Samples samples;
-  PlanValues values;
+  std::vector<NamedValue> values;
   std::string unfit;
   std::exception_ptr failure;
   try {
@@ -150,23 +151,22 @@ int run_worker(const Settings& settings, const Task& task) {
   std::int64_t steps = 0;
   try {
     steps = work_for_chief(plan, task.run, task.index, values, unfit, samples.train, *network,
-                           [] { return !interrupted_by().empty(); });
+                           [] { return !stop_signal_name().empty(); });
   } catch (const TransportError&) {
     if (failure) std::rethrow_exception(failure);  // the chief only repeats it
     throw;
   }
   std::cerr << fmt::format("{}carried out {} steps as worker {} of {}; the chief has the figures\n",
                            speaker(), steps, task.index, task.run.workers.size());
-  return interrupted_by().empty() ? exit_ok : interrupt_exit_code();
+  return stop_signal_name().empty() ? exit_ok : interrupt_exit_code();
 }
 
 int run_server(const Task& task) {
   const auto network = network_of(task.job);
   VariableService service;
-  const auto server = network->listen(
-      task.job.listen, [&](const IncomingCall& call) { return service.answer(call); });
-  service.wait_until_finished(task.job.timeout, [] { return !interrupted_by().empty(); });
-  if (!interrupted_by().empty()) return interrupt_exit_code();
+  const auto server = network->listen(task.job.listen, handlers_of(service));
+  service.wait_until_finished(task.job.timeout, [] { return !stop_signal_name().empty(); });
+  if (!stop_signal_name().empty()) return interrupt_exit_code();
   std::cerr << fmt::format("{}served to the end as ps {} of {}\n", speaker(), task.index,
                            task.run.servers.size());
   return exit_ok;
@@ -203,7 +203,7 @@ Task task_of(const ParameterServerPlace& place, const Settings& settings) {
 
 int run_task(const ParameterServerPlace& place, const Settings& settings) {
   const Task task = task_of(place, settings);
-  watch_interrupts();
+  watch_stop_signals();
   if (task.type == "chief") return run_chief(settings, task);
   return task.type == "worker" ? run_worker(settings, task) : run_server(task);
 }

@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -89,13 +90,13 @@ Samples TrainSession::prepare(int replicas) {
   check(plan_, samples.train, replicas);
   resume(file_to_resume());
   begin(collbench::steps_per_epoch(plan_, samples.train, replicas));
-  watch_interrupts();
+  watch_stop_signals();
   return samples;
 }
 
 ReplicaHooks TrainSession::hooks() {
   ReplicaHooks hooks;
-  hooks.stop_wanted = [] { return !interrupted_by().empty(); };
+  hooks.stop_wanted = [] { return !stop_signal_name().empty(); };
   if (start_) hooks.start = &*start_;
   if (chief_) hooks.on_step = [this](const Progress& now) { show(now); };
   if (folder_.empty()) return hooks;
@@ -128,8 +129,8 @@ int TrainSession::finish(const ReplicaReport& report, Rank rank) {
   if (report.stopped_by < 0) return exit_ok;
   const std::string kept = folder_.empty() ? "nothing is saved without --checkpoint"
                                            : "the state is saved, --resume goes on";
-  if (report.stopped_by == rank || !interrupted_by().empty()) {
-    std::cerr << fmt::format("{}collbench: {} after step {}: {}\n", speaker(), interrupted_by(),
+  if (report.stopped_by == rank || !stop_signal_name().empty()) {
+    std::cerr << fmt::format("{}collbench: {} after step {}: {}\n", speaker(), stop_signal_name(),
                              step, kept);
     return interrupt_exit_code();
   }

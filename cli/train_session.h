@@ -46,7 +46,6 @@ class TrainSession {
   bool chief_;
   ProgressLine line_;
   std::string folder_;
-  std::string resumed_from_;
   std::optional<TrainingState> start_;
   std::unique_ptr<EventFile> events_;
   std::int64_t steps_per_epoch_ = 1;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iostream>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,10 +12,9 @@
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/train_options.h"
-#include "cli/train_replay.h"
 #include "cli/train_report.h"
+#include "cli/train_runs.h"
 #include "core/error.h"
-#include "core/parse.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
 #include "training/workloads/workload.h"
@@ -54,9 +52,14 @@ constexpr OptionRow workload_rows[] = {
     {costs, "memory-share", "", "X", "", "of its memory bandwidth that is reached"},
 };
 
+/// --algo, or auto: each size is given the algorithm that suits it.
+std::string simulated_algorithm(const Settings& settings) {
+  return settings.given("algo") ? settings.text("algo") : "auto";
+}
+
 Seconds time_of(const Settings& settings, const char* name) {
   const std::string& text = settings.text(name);
-  return text == "0" ? Seconds{0} : parse_positive_duration(settings.label(name), text);
+  return text == "0" ? Seconds{0} : settings.duration(name);
 }
 
 constexpr StepPart simulated_parts[] = {
@@ -70,7 +73,7 @@ constexpr StepPart simulated_parts[] = {
 
 double share_of(const Settings& settings, const char* name, double otherwise) {
   if (!settings.given(name)) return otherwise;
-  const double value = parse_number(settings.label(name), settings.text(name));
+  const double value = settings.number(name);
   require(value > 0 && value <= 1,
           fmt::format("{}: {} is not a share above 0 and at most 1", settings.label(name), value));
   return value;
@@ -78,9 +81,7 @@ double share_of(const Settings& settings, const char* name, double otherwise) {
 
 int workers_of(const Settings& settings) {
   const std::string& topology = settings.text("topo");
-  if (settings.given("workers")) {
-    return static_cast<int>(count_of(settings, "workers", 1, 1 << 20));
-  }
+  if (settings.given("workers")) return settings.count("workers", 1, 1 << 20);
   return machine(topology).topology.hosts();
 }
 
@@ -104,7 +105,7 @@ PlayedStep play(const Settings& settings) {
   played.workload = find_workload(settings.text("workload"));
   StepModel& model = played.model;
   model.workers = workers_of(settings);
-  model.accumulate = static_cast<int>(count_of(settings, "accumulate", 1, 1 << 20));
+  model.accumulate = settings.count("accumulate", 1, 1 << 20);
   played.batch = worker_batch_of(settings, model.workers, model.accumulate);
   model.compute = compute_of(settings, played.workload, played.batch);
   model.costs = costs_of(settings);
@@ -114,7 +115,7 @@ PlayedStep play(const Settings& settings) {
   const bool narrowed = settings.declares("wire") && settings.given("wire");
   model.element_bytes = size_of(parse_data_type(settings.text(narrowed ? "wire" : "datatype")));
   played.algorithms = price_buckets(settings, model);
-  const auto draws = static_cast<int>(count_of(settings, "draws", 1, 100'000));
+  const int draws = settings.count("draws", 1, 100'000);
   played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);
   std::stable_sort(played.steps.begin(), played.steps.end(),
                    [](const auto& a, const auto& b) { return a.times.whole < b.times.whole; });
@@ -212,13 +213,9 @@ void list_workloads() {
 std::span<const OptionRow> workload_option_rows() { return workload_rows; }
 
 std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
-  if (settings.given("worker-batch")) {
-    return count_of(settings, "worker-batch", 1, 1 << 30);
-  }
+  if (settings.given("worker-batch")) return settings.count("worker-batch", 1, 1 << 30);
   if (!settings.given("batch")) return 32;
-  const std::int64_t global =
-      count_of(settings, "batch", 1, std::numeric_limits<std::int64_t>::max());
-  const std::int64_t own = per_replica_batch(global, workers);
+  const std::int64_t own = per_replica_batch(settings.count("batch", 1), workers);
   require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
                                              settings.label("accumulate"), own, accumulate));
   return own / accumulate;
@@ -256,8 +253,7 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                                : roofline_profile(workload, device_of(settings), shares, batch,
                                                   parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
-    profile = scaled_to(std::move(profile), parse_positive_duration(settings.label("step-time"),
-                                                                    settings.text("step-time")));
+    profile = scaled_to(std::move(profile), settings.duration("step-time"));
   }
   return profile;
 }
@@ -266,20 +262,15 @@ StepCosts costs_of(const Settings& settings) {
   StepCosts result;
   result.per_tensor = time_of(settings, "per-tensor");
   result.per_bucket = time_of(settings, "per-bucket");
-  result.crowding = parse_number(settings.label("crowding"), settings.text("crowding"));
-  result.interference = parse_number(settings.label("interference"), settings.text("interference"));
-  result.jitter = parse_number(settings.label("compute-jitter"), settings.text("compute-jitter"));
-  result.seed = static_cast<std::uint64_t>(
-      count_of(settings, "seed", 0, std::numeric_limits<std::int64_t>::max()));
+  result.crowding = settings.number("crowding");
+  result.interference = settings.number("interference");
+  result.jitter = settings.number("compute-jitter");
+  result.seed = settings.seed();
   const SlowHosts slow = parse_slow_hosts(settings.text("slow-workers"));
   for (std::size_t i = 0; i < slow.hosts.size(); ++i) {
     result.slow_workers.emplace_back(slow.hosts[i], 1 / slow.factors[i]);
   }
   return result;
-}
-
-std::string simulated_algorithm(const Settings& settings) {
-  return settings.given("algo") ? settings.text("algo") : "auto";
 }
 
 std::vector<std::string> price_buckets(const Settings& settings, StepModel& model) {

@@ -1,8 +1,7 @@
-// `collbench train --workload`: the steps of a large model on a simulated network.
+// What a step on a simulated network computes and costs, as the options of `collbench train` say.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +9,6 @@
 #include "training/simulated/step.h"
 
 namespace collbench {
-
-/// The options that only steps of workloads have.
-std::span<const OptionRow> workload_option_rows();
 
 /// Samples of a worker's micro-batch, and how long it computes. Throw InvalidArgument naming the
 /// option that is wrong.
@@ -24,9 +20,6 @@ const ComputeDevice& device_of(const Settings& settings);
 /// Throws InvalidArgument naming the option that is wrong.
 StepCosts costs_of(const Settings& settings);
 
-/// --algo, or auto: each size is given the algorithm that suits it.
-std::string simulated_algorithm(const Settings& settings);
-
 /// Plans buckets by --buckets and prices their all-reduces on --topo: sets model.buckets and
 /// model.all_reduce from what else the model has. Returns the algorithm of each bucket. Throws
 /// InvalidArgument for a rule, a network or an algorithm that does not fit.
@@ -34,12 +27,5 @@ std::vector<std::string> price_buckets(const Settings& settings, StepModel& mode
 
 /// "3 buckets (ddp), all-reduce ring, Simple".
 std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms);
-
-/// Whether the settings ask for a workload, for the list of them, or for a table of a model.
-bool asks_for_workload(const Settings& settings);
-
-/// Plays or lists what the settings ask for; returns the exit code. Throws InvalidArgument naming
-/// the option that is wrong.
-int train_workload(const Settings& settings);
 
 }  // namespace collbench

@@ -10,6 +10,7 @@
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
+#include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
 
@@ -35,6 +36,22 @@ constexpr OptionRow validate_rows[] = {
 
 using HeldOutGroups = std::map<std::string, std::vector<HeldOut>>;
 
+/// The median of the errors with their signs: above 0, predictions are too slow.
+double bias_of(const std::vector<HeldOut>& points) {
+  std::vector<double> errors;
+  for (const HeldOut& point : points) errors.push_back(point.error());
+  return errors.empty() ? 0 : quantile(std::move(errors), 0.5);
+}
+
+/// What is taken to have been played, with the number of points of each.
+std::map<std::string, int> assumed_in(const std::vector<HeldOut>& points) {
+  std::map<std::string, int> counts;
+  for (const HeldOut& point : points) {
+    if (!point.assumed.empty()) ++counts[point.assumed];
+  }
+  return counts;
+}
+
 std::string both(const ErrorSummary& summary) {
   if (summary.points == 0) return "-";
   return fmt::format("{:.1f} / {:.1f}", 100 * summary.median, 100 * summary.p90);
@@ -42,7 +59,8 @@ std::string both(const ErrorSummary& summary) {
 
 void print_row(const std::string& name, const std::vector<HeldOut>& points, std::size_t width) {
   const ErrorSummary all = summarize_held_out(points);
-  std::cout << fmt::format("{:<{}} {:>6} {:>13}", name, width, all.points, both(all));
+  std::cout << fmt::format("{:<{}} {:>6} {:>13} {:>+7.1f}", name, width, all.points, both(all),
+                           100 * bias_of(points));
   for (const SizeBand& band : size_bands) {
     std::cout << fmt::format(" {:>13}", both(summarize_held_out(points, band.least, band.most)));
   }
@@ -52,20 +70,31 @@ void print_row(const std::string& name, const std::vector<HeldOut>& points, std:
 void print_groups(const HeldOutGroups& groups, const std::vector<HeldOut>& all) {
   std::size_t width = 5;
   for (const auto& [name, points] : groups) width = std::max(width, name.size());
-  std::cout << fmt::format("{:<{}} {:>6} {:>13}", "table", width, "points", "all sizes");
+  std::cout << fmt::format("{:<{}} {:>6} {:>13} {:>7}", "table", width, "points", "all sizes",
+                           "bias");
   for (const SizeBand& band : size_bands) std::cout << fmt::format(" {:>13}", band.name);
-  std::cout << "\n# |predicted / measured - 1|, median / 90th percentile, %\n";
+  std::cout << "\n# |predicted / measured - 1|, median / 90th percentile, %; bias: median with its "
+               "sign, + too slow\n";
   for (const auto& [name, points] : groups) print_row(name, points, width);
   print_row("all", all, width);
+  for (const auto& [name, points] : groups) {
+    std::string plays;
+    for (const auto& [assumed, count] : assumed_in(points)) {
+      plays += fmt::format("{}{} ({} point{})", plays.empty() ? "" : "; ", assumed, count,
+                           count == 1 ? "" : "s");
+    }
+    if (!plays.empty()) std::cout << fmt::format("# {} assumed as {}\n", name, plays);
+  }
 }
 
 void print_points(const std::vector<HeldOut>& all) {
   for (const HeldOut& point : all) {
     const MeasuredTime& row = point.measured;
     std::cout << fmt::format(
-        "{} | {} | {:>8} | measured {:>9} | predicted {:>9} | {:+.1f} %{}\n",
+        "{} | {} | {:>8} | measured {:>9} | predicted {:>9} | {:+.1f} %{}{}\n",
         to_string(method_of(row)), to_string(row.scale), to_string(row.bytes), to_string(row.time),
         to_string(point.predicted.time), 100 * point.error(),
+        point.assumed.empty() ? "" : " | as " + point.assumed,
         point.predicted.extrapolates.empty() ? "" : "  (" + point.predicted.extrapolates + ")");
   }
 }
@@ -75,11 +104,11 @@ void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all,
   nlohmann::ordered_json tables = nlohmann::ordered_json::array();
   const auto add = [&](const std::string& name, const std::vector<HeldOut>& points) {
     const ErrorSummary summary = summarize_held_out(points);
-    nlohmann::ordered_json row = {{"table", name},
-                                  {"points", summary.points},
-                                  {"median", summary.median},
-                                  {"p90", summary.p90},
-                                  {"worst", summary.worst}};
+    nlohmann::ordered_json row = {
+        {"table", name},      {"points", summary.points}, {"median", summary.median},
+        {"p90", summary.p90}, {"worst", summary.worst},   {"bias", bias_of(points)}};
+    const std::map<std::string, int> plays = assumed_in(points);
+    if (!plays.empty()) row["assumed"] = plays;
     if (summary.points > 0) row["within_80_percent_interval"] = summary.within;
     tables.push_back(std::move(row));
   };

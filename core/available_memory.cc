@@ -1,7 +1,6 @@
 #include "core/available_memory.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <optional>
 
@@ -9,27 +8,19 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
 using Amount = std::optional<std::int64_t>;
 
-// The number of kibibytes after `key` in a file of lines "key number kB".
+// The number of kibibytes after `key` in a file of lines "key: number kB".
 Amount kibibytes_of(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  std::string word;
-  std::int64_t number = 0;
-  while (in >> word) {
-    if (word == key && in >> number) return number * 1024;
-  }
-  return {};
-}
-
-Amount amount_in(const std::string& file) {
-  std::ifstream in(file);
-  std::int64_t number = 0;
-  return in >> number ? Amount(number) : Amount();  // "max" is no number
+  const std::string text = value_in_file(file, key);
+  const Amount number = integer_in(text.substr(0, text.find(' ')));
+  return number ? Amount(*number * 1024) : Amount();
 }
 
 Amount left_of(Amount limit, Amount used) {
@@ -45,12 +36,13 @@ Bytes available_memory() {
   Amount own;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     own = left_of(static_cast<std::int64_t>(limit.rlim_cur),
-                  kibibytes_of("/proc/self/status", "VmSize:"));
+                  kibibytes_of("/proc/self/status", "VmSize"));
   }
   Bytes least{std::numeric_limits<std::int64_t>::max()};
   for (const Amount& amount :
-       {kibibytes_of("/proc/meminfo", "MemAvailable:"), own,
-        left_of(amount_in(group + "/memory.max"), amount_in(group + "/memory.current"))}) {
+       {kibibytes_of("/proc/meminfo", "MemAvailable"), own,
+        left_of(integer_in(first_line(group + "/memory.max")),  // "max" is no number
+                integer_in(first_line(group + "/memory.current")))}) {
     if (amount) least.count = std::min(least.count, *amount);
   }
   return least;
@@ -65,11 +57,8 @@ void require_available(Bytes needed, const std::string& subject) {
 }
 
 std::string cgroup_folder() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::", 0) == 0) return "/sys/fs/cgroup" + line.substr(3);
-  }
-  return "";
+  const std::string path = value_in_file("/proc/self/cgroup", "0::");  // ":/path"
+  return path.empty() ? "" : "/sys/fs/cgroup" + path.substr(1);
 }
 
 }  // namespace collbench

@@ -13,17 +13,16 @@ namespace {
 struct TypeRow {
   DataType type;
   int bytes;
-  std::string_view name;
-  std::array<std::string_view, 3> aliases;
+  std::array<std::string_view, 4> names;  // the first is ours
 };
 constexpr std::array<TypeRow, 7> type_rows{{
-    {DataType::f16, 2, "f16", {"half", "float16", "fp16"}},
-    {DataType::bf16, 2, "bf16", {"bfloat16", "", ""}},
-    {DataType::f32, 4, "f32", {"float", "float32", "fp32"}},
-    {DataType::f64, 8, "f64", {"double", "float64", "fp64"}},
-    {DataType::i32, 4, "i32", {"int32", "int", ""}},
-    {DataType::i64, 8, "i64", {"int64", "long", ""}},
-    {DataType::u8, 1, "u8", {"uint8", "byte", ""}},
+    {DataType::f16, 2, {"f16", "half", "float16", "fp16"}},
+    {DataType::bf16, 2, {"bf16", "bfloat16", "", ""}},
+    {DataType::f32, 4, {"f32", "float", "float32", "fp32"}},
+    {DataType::f64, 8, {"f64", "double", "float64", "fp64"}},
+    {DataType::i32, 4, {"i32", "int32", "int", ""}},
+    {DataType::i64, 8, {"i64", "int64", "long", ""}},
+    {DataType::u8, 1, {"u8", "uint8", "byte", ""}},
 }};
 constexpr std::array<std::string_view, 5> op_names{"sum", "prod", "min", "max", "avg"};
 constexpr std::array<DataType, 7> types{DataType::f16, DataType::bf16, DataType::f32, DataType::f64,
@@ -34,7 +33,9 @@ constexpr std::array<ReduceOp, 5> ops{ReduceOp::sum, ReduceOp::prod, ReduceOp::m
 }  // namespace
 
 int size_of(DataType type) { return type_rows[static_cast<std::size_t>(type)].bytes; }
-std::string_view to_string(DataType type) { return type_rows[static_cast<std::size_t>(type)].name; }
+std::string_view to_string(DataType type) {
+  return type_rows[static_cast<std::size_t>(type)].names[0];
+}
 std::string_view to_string(ReduceOp op) { return op_names[static_cast<std::size_t>(op)]; }
 std::span<const DataType> all_data_types() { return types; }
 std::span<const ReduceOp> all_reduce_ops() { return ops; }
@@ -42,11 +43,10 @@ std::span<const ReduceOp> all_reduce_ops() { return ops; }
 DataType parse_data_type(std::string_view name) {
   std::vector<std::string> known;
   for (const TypeRow& row : type_rows) {
-    if (name == row.name) return row.type;
-    for (const std::string_view alias : row.aliases) {
-      if (!alias.empty() && name == alias) return row.type;
+    for (const std::string_view one : row.names) {
+      if (!one.empty() && name == one) return row.type;
     }
-    known.emplace_back(row.name);
+    known.emplace_back(row.names[0]);
   }
   throw InvalidArgument(unknown_name("data type", name, known));
 }

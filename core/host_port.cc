@@ -9,13 +9,10 @@ namespace collbench {
 namespace {
 
 int port_of(std::string_view what, std::string_view text, std::string_view digits, int least) {
-  const auto port = small_integer_in(digits, std::numeric_limits<int>::min());
-  require(port.has_value(), fmt::format("{}: '{}' is not HOST:PORT", what, text));
-  require(*port >= least, fmt::format("{}: the port of '{}' must be at least {} (got {})", what,
-                                      text, least, *port));
-  require(*port <= 65'535,
-          fmt::format("{}: the port of '{}' must be at most 65535 (got {})", what, text, *port));
-  return *port;
+  require(small_integer_in(digits, std::numeric_limits<int>::min()).has_value(),
+          fmt::format("{}: '{}' is not HOST:PORT", what, text));
+  const std::string label = fmt::format("{}: the port of '{}'", what, text);
+  return static_cast<int>(parse_count(label, std::string(digits), least, 65'535));
 }
 
 }  // namespace
@@ -39,11 +36,9 @@ HostPort parse_host_port(std::string_view what, std::string_view text, int least
 }
 
 std::string to_string(const HostPort& address) {
-  return fmt::format("{}:{}", bracketed(address.host), address.port);
-}
-
-std::string bracketed(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+  const bool ipv6 = address.host.find(':') != std::string::npos;
+  return ipv6 ? fmt::format("[{}]:{}", address.host, address.port)
+              : fmt::format("{}:{}", address.host, address.port);
 }
 
 bool is_loopback(std::string_view host) {

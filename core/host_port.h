@@ -24,9 +24,6 @@ HostPort parse_host_port(std::string_view what, std::string_view text, int least
 /// "node0:7101", with brackets around an IPv6 address.
 std::string to_string(const HostPort& address);
 
-/// "node0", or "[::1]": what goes before ":PORT". Empty stays empty.
-std::string bracketed(const std::string& host);
-
 /// Whether this is the machine itself by its very spelling: 127.x.y.z, ::1, localhost.
 bool is_loopback(std::string_view host);
 

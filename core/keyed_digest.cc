@@ -14,14 +14,8 @@
 
 namespace collbench {
 
-namespace {
-
-using Digest = std::array<unsigned char, 32>;
-
-}  // namespace
-
 std::string keyed_digest(std::string_view key, std::string_view message) {
-  Digest digest{};
+  std::array<unsigned char, 32> digest{};
   const auto* text = reinterpret_cast<const unsigned char*>(message.data());
   // Lengths of keys are int there; a token is a line of a file.
   require(key.size() <= 1 << 20, "the token of a job has at most 1 MiB");

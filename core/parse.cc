@@ -15,12 +15,6 @@ namespace {
 constexpr std::int64_t most_workers = 65'536;
 constexpr int most_cpus = 1024;  // that a set of the C library holds
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 template <typename Number>
 std::optional<Number> value_in(std::string_view text, Number least, Number most) {
   Number value{};
@@ -28,18 +22,6 @@ std::optional<Number> value_in(std::string_view text, Number least, Number most)
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end || !(value >= least && value <= most)) return {};
   return value;
-}
-
-/// Takes the longest of `suffixes` off `text`; -1 if none ends it.
-template <std::size_t count>
-int take_suffix(std::string_view& text, const std::string_view (&suffixes)[count]) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (text.size() > suffixes[i].size() && text.ends_with(suffixes[i])) {
-      text.remove_suffix(suffixes[i].size());
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
 }
 
 void append_range(const std::string& label, const std::string& word, std::vector<int>& counts) {
@@ -114,9 +96,9 @@ Seconds parse_positive_duration(const std::string& label, const std::string& tex
 }
 
 double parse_fraction(const std::string& label, const std::string& text) {
-  static constexpr std::string_view suffixes[] = {"%"};
   std::string_view number = trimmed(text);
-  const bool percent = take_suffix(number, suffixes) == 0;
+  const bool percent = number.ends_with('%');
+  if (percent) number.remove_suffix(1);
   const auto value = number_in(trimmed(number));
   require(value.has_value(), fmt::format("{}: '{}' is no fraction; write 2% or 0.02", label, text));
   const double fraction = percent ? *value / 100 : *value;
@@ -168,6 +150,13 @@ std::vector<int> parse_cpu_list(const std::string& label, const std::string& tex
   return parse_ranges(label, text, most_cpus - 1);
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::vector<std::string> split_at(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (true) {
@@ -176,6 +165,15 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
     if (end == text.npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+std::vector<std::string_view> split_at_blanks(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
+    words.push_back(text.substr(0, text.find_first_of(" \t")));
+    text.remove_prefix(words.back().size());
+  }
+  return words;
 }
 
 Bytes parse_size_option(const std::string& label, const std::string& text) {
@@ -187,12 +185,11 @@ Bytes parse_size_option(const std::string& label, const std::string& text) {
 }
 
 BandwidthGate parse_bandwidth_gate(const std::string& label, const std::string& text) {
-  static constexpr std::string_view suffixes[] = {"GB/s", "GBps"};
   const std::size_t colon = text.find(':');
   require(colon != text.npos,
           fmt::format("{}: '{}' is not SIZE:RATE, as in 64M:40GB/s", label, text));
   std::string_view rate = trimmed(std::string_view(text).substr(colon + 1));
-  take_suffix(rate, suffixes);
+  if (rate.ends_with("GB/s") || rate.ends_with("GBps")) rate.remove_suffix(4);
   const double value = parse_number(label, std::string(trimmed(rate)));
   require(value > 0, fmt::format("{}: the rate must be above 0 GB/s (got {})", label, text));
   return {parse_size_option(label, text.substr(0, colon)), Bandwidth{value * 1e9}};

@@ -56,8 +56,12 @@ std::vector<int> parse_ranges(const std::string& label, const std::string& text,
 /// Such numbers of processors as a set of the C library can hold.
 std::vector<int> parse_cpu_list(const std::string& label, const std::string& text);
 
+/// `text` without blanks, tabs and ends of lines around it.
+std::string_view trimmed(std::string_view text);
 /// The parts of `text` between separators: one if there is none in it.
 std::vector<std::string> split_at(std::string_view text, char separator);
+/// The words of `text` between any number of blanks and tabs.
+std::vector<std::string_view> split_at_blanks(std::string_view text);
 
 /// A size with parse_size, its message led by the label.
 Bytes parse_size_option(const std::string& label, const std::string& text);

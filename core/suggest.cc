@@ -49,8 +49,8 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known) {
-  return fmt::format("unknown {} '{}'.{} Known are {}", kind, name, did_you_mean(name, known),
-                     fmt::join(known, ", "));
+  return fmt::format("unknown {}{}'{}'.{} Known are {}", kind, kind.empty() ? "" : " ", name,
+                     did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 std::size_t index_of(std::string_view kind, std::string_view name,
@@ -63,6 +63,13 @@ std::size_t index_of(std::string_view kind, std::string_view name,
 std::size_t index_of(std::string_view kind, std::string_view name,
                      std::span<const std::string_view> known) {
   return index_of(kind, name, std::vector<std::string>(known.begin(), known.end()));
+}
+
+std::size_t require_known(const std::string& label, std::string_view name,
+                          const std::vector<std::string>& known, std::string_view kind) {
+  const auto found = std::find(known.begin(), known.end(), name);
+  require(found != known.end(), label + ": " + unknown_name(kind, name, known));
+  return static_cast<std::size_t>(found - known.begin());
 }
 
 }  // namespace collbench

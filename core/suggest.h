@@ -18,7 +18,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// " Did you mean 'ring'?" or "" : appended to messages about unknown names.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
-/// "unknown KIND 'NAME'. Did you mean 'ring'? Known are ring, tree": for messages.
+/// "unknown KIND 'NAME'. Did you mean 'ring'? Known are ring, tree": for messages. KIND may be
+/// empty.
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known);
 
@@ -27,6 +28,10 @@ std::size_t index_of(std::string_view kind, std::string_view name,
                      const std::vector<std::string>& known);
 std::size_t index_of(std::string_view kind, std::string_view name,
                      std::span<const std::string_view> known);
+
+/// The same, "LABEL: unknown KIND 'NAME' ...", where `label` is what gave the name, as an option.
+std::size_t require_known(const std::string& label, std::string_view name,
+                          const std::vector<std::string>& known, std::string_view kind = "");
 
 /// The row of a table whose member `name` is `name`. Throws likewise.
 template <typename Rows>

@@ -44,10 +44,11 @@ struct MeasuredTime {
   Seconds time{0};  // median, or the mean where the source has only that
   Seconds low{0};   // p10 or minimum, and p90 or maximum; equal to `time` if not known
   Seconds high{0};
-  int samples = 0;    // 0: not known
-  bool mean = false;  // `time` is a mean
-  std::string batch;  // the run or job that it was measured in; empty: not known
-  std::string note;   // wrong_result, why the row is doubtful; empty: nothing to say
+  int samples = 0;           // 0: not known
+  int gpus_per_process = 1;  // that one process drives: `-g` of nccl-tests
+  bool mean = false;         // `time` is a mean
+  std::string batch;         // the run or job that it was measured in; empty: not known
+  std::string note;          // wrong_result, why the row is doubtful; empty: nothing to say
   bool is_wrong() const { return note == wrong_result; }
 
   /// The note of a time whose reduction was not exact. It counts nowhere.
@@ -66,17 +67,17 @@ struct MeasuredTable {
 /// "default_mpich", "default-default". Fujitsu's "default-ring" is an algorithm, not a choice.
 bool is_library_default(const std::string& algorithm);
 
-/// Ranges of sizes that reports tell apart, ascending.
+/// Ranges of sizes that reports tell apart, ascending. The size that names a range is in it.
 struct SizeBand {
   const char* name;  // "to 32 KiB"
   Bytes least;
   Bytes most;
 };
 inline constexpr std::array<SizeBand, 4> size_bands = {{
-    {"to 32 KiB", {0}, {(32 << 10) - 1}},
-    {"to 1 MiB", {32 << 10}, {(1 << 20) - 1}},
-    {"to 32 MiB", {1 << 20}, {(32 << 20) - 1}},
-    {"beyond", {32 << 20}, {std::int64_t{1} << 62}},
+    {"to 32 KiB", {0}, {32 << 10}},
+    {"to 1 MiB", {(32 << 10) + 1}, {1 << 20}},
+    {"to 32 MiB", {(1 << 20) + 1}, {32 << 20}},
+    {"beyond", {(32 << 20) + 1}, {std::int64_t{1} << 62}},
 }};
 
 /// What one method did: measurements of one system, library, algorithm, protocol, type, operator

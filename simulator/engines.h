@@ -4,6 +4,9 @@
 // if this build lacks it. All are reentrant but simgrid: a process has one SimGrid.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "simulator/simulate.h"
 
 namespace collbench {
@@ -20,5 +23,9 @@ bool simgrid_available();
 /// has, hosts that exist, a count of at least 0, a protocol of the machine's ladder, stragglers
 /// that exist.
 void check(const Scenario& scenario);
+
+/// Throws InvalidArgument naming `what`, the need and what is available unless `bytes` more fit,
+/// with an eighth of the available memory left over. Amounts below 16 MiB are not looked at.
+void require_memory(std::size_t bytes, const std::string& what);
 
 }  // namespace collbench

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/flows.h"
-#include "simulator/memory_budget.h"
 #include "simulator/rank_program.h"
 
 namespace collbench {
@@ -18,19 +17,9 @@ namespace {
 // round with too many messages, each of which needs at least so much. From some ranks and rounds.
 void require_room(const Schedule& schedule) {
   constexpr double bytes_per_message = 256;
-  const std::vector<int> runs = schedule.runs();
-  const int rank_step = std::max(1, schedule.ranks() / 64);
-  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 64);
   double most = 0;
-  ResolvedRound round;
-  for (std::size_t i = 0; i < runs.size(); i += run_step) {
-    double sends = 0;
-    int asked = 0;
-    for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
-      resolve(schedule, r, runs[i], round);
-      sends += static_cast<double>(round.sends().size());
-    }
-    most = std::max(most, sends / asked * schedule.ranks());
+  for (const SampledRound& sampled : sample_sends(schedule, 64)) {
+    most = std::max(most, sampled.sends);
   }
   require_memory(static_cast<std::size_t>(most * bytes_per_message),
                  fmt::format("about {:.3g} messages of one round of {}", most, schedule.name()));

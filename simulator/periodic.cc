@@ -268,15 +268,15 @@ class PeriodWatch final : public RoundWatch {
 
 }  // namespace
 
-PeriodicReport play_periodic(Program& program, FlowOptions options) {
+FlowReport play_periodic(Program& program, FlowOptions options) {
   assert(options.watch == nullptr && !options.round_end);
   ShortProgram shortened(program);
   PeriodWatch watch(shortened, long_runs(program), options.link_use);
   options.watch = &watch;
-  PeriodicReport report{play(shortened, options), shortened.skipped()};
-  for (Seconds& end : report.played.end) end += watch.skipped_time();
+  FlowReport report = play(shortened, options);
+  for (Seconds& end : report.end) end += watch.skipped_time();
   for (std::size_t l = 0; l < watch.skipped_busy().size(); ++l) {
-    report.played.links[l].busy += watch.skipped_busy()[l];
+    report.links[l].busy += watch.skipped_busy()[l];
   }
   return report;
 }

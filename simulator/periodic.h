@@ -12,13 +12,8 @@
 
 namespace collbench {
 
-/// As play(), and `rounds_skipped` says how many rounds were extrapolated. Ends and busy times are
-/// those of the whole program; `flows`, `transfers` and bytes of links are of what was played.
-/// Requires options without a watch and without ends of rounds.
-struct PeriodicReport {
-  FlowReport played;
-  int rounds_skipped = 0;
-};
-PeriodicReport play_periodic(Program& program, FlowOptions options);
+/// As play(). Ends and busy times are those of the whole program; `flows`, `transfers` and bytes of
+/// links are of what was played. Requires options without a watch and without ends of rounds.
+FlowReport play_periodic(Program& program, FlowOptions options);
 
 }  // namespace collbench

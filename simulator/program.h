@@ -1,6 +1,6 @@
 // A Program is a schedule bound to a machine: which flows each position starts in each round.
 //
-// Positions are ranks, or classes of ranks that behave alike (simulator/quotient.h); the engine in
+// Positions are ranks, or classes of ranks that behave alike (simulator/quotient.cc); the engine in
 // simulator/flows.h treats both alike. A flow of a class stands for one flow of every member.
 //
 // Meaning of a simulated round, the same in every engine: a position enters a round once all flows

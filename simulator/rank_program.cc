@@ -9,7 +9,6 @@
 #include "algorithms/resolve.h"
 #include "core/error.h"
 #include "simulator/engines.h"
-#include "simulator/memory_budget.h"
 #include "simulator/pair_table.h"
 
 namespace collbench {
@@ -28,13 +27,71 @@ std::uint64_t message_code(Rank from, Rank to, int round, Chunks chunks) {
 
 class PlainRanks final : public RankProgram {
  public:
-  explicit PlainRanks(const Scenario& scenario);
+  explicit PlainRanks(const Scenario& scenario)
+      : RankProgram(scenario.schedule.ranks()),
+        scenario_(scenario),
+        positions_(ranks() * std::max(1, static_cast<int>(scenario.schedule.tracks().size()))),
+        known_(static_cast<std::size_t>(positions_)) {
+    check(scenario);
+    const Schedule& schedule = scenario.schedule;
+    const Machine& machine = scenario.machine;
+    for (const Protocol& protocol : machine.costs.protocols) {
+      if (protocol.name == scenario.protocol) protocol_ = &protocol;
+    }
+    one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
+    const double rate = machine.costs.reduction_rate.bytes_per_second;
+    reduction_seconds_ = rate > 0 ? tracks() / rate : 0;
+    for (std::size_t l = 0; l < machine.topology.links().size(); ++l) {
+      capacities_.push_back(machine.topology.capacity(static_cast<LinkId>(l)));
+    }
+    starts_ = start_times(scenario.disturbance, schedule.ranks());
+    const int element = size_of(scenario.type);
+    chunk_bytes_ = static_cast<double>(scenario.count) * element / schedule.chunks();
+    if (scenario.equal_chunks) return;
+    for (int chunk = 0; chunk <= schedule.chunks(); ++chunk) {
+      offsets_.push_back(schedule.partition()(chunk, scenario.count, element) * element);
+    }
+    for (std::size_t chunk = 1; chunk < offsets_.size(); ++chunk) {
+      one_size_ = one_size_ && offsets_[chunk] - offsets_[chunk - 1] == offsets_[1];
+    }
+  }
 
   int positions() const override { return positions_; }
   int rounds() const override { return scenario_.schedule.rounds(); }
   const std::vector<double>& capacities() const override { return capacities_; }
   const std::vector<LinkPath>& paths() const override { return paths_; }
-  void turn(int position, int round, Turn& out) override;
+  void turn(int position, int round, Turn& out) override {
+    out.clear();
+    const Rank rank = position % ranks();
+    const int track_begin = position - rank;
+    const Schedule& schedule = track_of(scenario_.schedule, position / ranks());
+    if (round >= schedule.rounds()) return;
+    resolve(schedule, rank, round, round_);
+    for (const Op& op : round_.sends()) {
+      const double bytes = size(op.chunks);
+      if (bytes == 0) continue;
+      const int peer = track_begin + op.peer;
+      const std::int32_t route = path(position, peer);
+      const LinkPath& on = paths_[static_cast<std::size_t>(route)];
+      const MessageCost& message = cost(bytes, on.level);
+      out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
+                           message.cap, bytes});
+      open_ += message_code(position, peer, round, op.chunks);
+    }
+    double reduced = 0;
+    for (const Receipt& receipt : round_.receipts()) {
+      const double bytes = size(receipt.chunks);
+      if (bytes == 0) continue;
+      for (const Rank source : round_.sources(receipt)) {
+        if (source == rank) continue;  // the own term
+        ++out.arrivals;
+        if (receipt.folds) reduced += bytes;
+        open_ -= message_code(track_begin + source, position, round, receipt.chunks);
+      }
+    }
+    out.reduction = Seconds{reduced * reduction_seconds_};
+  }
+
   Seconds start(int position) const override {
     return starts_[static_cast<std::size_t>(position % ranks())];
   }
@@ -54,9 +111,47 @@ class PlainRanks final : public RankProgram {
     return static_cast<double>(offsets_[first + static_cast<std::size_t>(chunks.count)] -
                                offsets_[first]);
   }
-  const MessageCost& cost(double bytes, int level);
-  std::int32_t path(int from, int to);
-  std::int32_t new_path(int from, int to);
+  const MessageCost& cost(double bytes, int level) {
+    const bool known =
+        cost_level_ >= 0 && (one_cost_ || (bytes == cost_bytes_ && level == cost_level_));
+    if (!known) {
+      cost_ = message_cost(scenario_.machine.costs, protocol_, bytes, level);
+      cost_bytes_ = bytes;
+      cost_level_ = level;
+    }
+    return cost_;
+  }
+
+  std::int32_t path(int from, int to) {
+    Known& known = known_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to) % 4];
+    if (known.peer != to) {
+      const std::int32_t* old = path_of_.find(from, to);
+      known = {to, old != nullptr ? *old : new_path(from, to)};
+    }
+    return known.path;
+  }
+
+  std::int32_t new_path(int from, int to) {
+    const auto host = [this](int position) {
+      return scenario_.placement[static_cast<std::size_t>(position % ranks())];
+    };
+    const Topology& topology = scenario_.machine.topology;
+    topology.route(host(from), host(to), route_);
+    if (paths_.size() == paths_.capacity()) {
+      const std::size_t most = std::max<std::size_t>(1024, 2 * paths_.size());
+      require_memory(most * (sizeof(LinkPath) + (route_.size() + 4) * sizeof(LinkPath::Use)),
+                     fmt::format("{} routes of {}", most, scenario_.schedule.name()));
+      paths_.reserve(most);
+    }
+    const RouteSummary summary = summarize(topology, route_);
+    LinkPath path{.links = {}, .latency = summary.latency, .level = summary.level};
+    path.links.reserve(route_.size());
+    for (const LinkId link : route_) path.links.push_back({link, 1});
+    const auto index = static_cast<std::int32_t>(paths_.size());
+    paths_.push_back(std::move(path));
+    path_of_(from, to) = index;
+    return index;
+  }
 
   const Scenario& scenario_;
   int positions_;
@@ -78,109 +173,6 @@ class PlainRanks final : public RankProgram {
   ResolvedRound round_;
   std::vector<LinkId> route_;
 };
-
-PlainRanks::PlainRanks(const Scenario& scenario)
-    : RankProgram(scenario.schedule.ranks()),
-      scenario_(scenario),
-      positions_(ranks() * std::max(1, static_cast<int>(scenario.schedule.tracks().size()))),
-      known_(static_cast<std::size_t>(positions_)) {
-  check(scenario);
-  const Schedule& schedule = scenario.schedule;
-  const Machine& machine = scenario.machine;
-  for (const Protocol& protocol : machine.costs.protocols) {
-    if (protocol.name == scenario.protocol) protocol_ = &protocol;
-  }
-  one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
-  const double rate = machine.costs.reduction_rate.bytes_per_second;
-  reduction_seconds_ = rate > 0 ? tracks() / rate : 0;
-  for (std::size_t l = 0; l < machine.topology.links().size(); ++l) {
-    capacities_.push_back(machine.topology.capacity(static_cast<LinkId>(l)));
-  }
-  starts_ = start_times(scenario.disturbance, schedule.ranks());
-  const int element = size_of(scenario.type);
-  chunk_bytes_ = static_cast<double>(scenario.count) * element / schedule.chunks();
-  if (scenario.equal_chunks) return;
-  for (int chunk = 0; chunk <= schedule.chunks(); ++chunk) {
-    offsets_.push_back(schedule.partition()(chunk, scenario.count, element) * element);
-  }
-  for (std::size_t chunk = 1; chunk < offsets_.size(); ++chunk) {
-    one_size_ = one_size_ && offsets_[chunk] - offsets_[chunk - 1] == offsets_[1];
-  }
-}
-
-const MessageCost& PlainRanks::cost(double bytes, int level) {
-  const bool known =
-      cost_level_ >= 0 && (one_cost_ || (bytes == cost_bytes_ && level == cost_level_));
-  if (!known) {
-    cost_ = message_cost(scenario_.machine.costs, protocol_, bytes, level);
-    cost_bytes_ = bytes;
-    cost_level_ = level;
-  }
-  return cost_;
-}
-
-std::int32_t PlainRanks::path(int from, int to) {
-  Known& known = known_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to) % 4];
-  if (known.peer != to) {
-    const std::int32_t* old = path_of_.find(from, to);
-    known = {to, old != nullptr ? *old : new_path(from, to)};
-  }
-  return known.path;
-}
-
-std::int32_t PlainRanks::new_path(int from, int to) {
-  const auto host = [this](int position) {
-    return scenario_.placement[static_cast<std::size_t>(position % ranks())];
-  };
-  const Topology& topology = scenario_.machine.topology;
-  topology.route(host(from), host(to), route_);
-  if (paths_.size() == paths_.capacity()) {
-    const std::size_t most = std::max<std::size_t>(1024, 2 * paths_.size());
-    require_memory(most * (sizeof(LinkPath) + (route_.size() + 4) * sizeof(LinkPath::Use)),
-                   fmt::format("{} routes of {}", most, scenario_.schedule.name()));
-    paths_.reserve(most);
-  }
-  const RouteSummary summary = summarize(topology, route_);
-  LinkPath path{.links = {}, .latency = summary.latency, .level = summary.level};
-  path.links.reserve(route_.size());
-  for (const LinkId link : route_) path.links.push_back({link, 1});
-  const auto index = static_cast<std::int32_t>(paths_.size());
-  paths_.push_back(std::move(path));
-  path_of_(from, to) = index;
-  return index;
-}
-
-void PlainRanks::turn(int position, int round, Turn& out) {
-  out.clear();
-  const Rank rank = position % ranks();
-  const int track_begin = position - rank;
-  const Schedule& schedule = track_of(scenario_.schedule, position / ranks());
-  if (round >= schedule.rounds()) return;
-  resolve(schedule, rank, round, round_);
-  for (const Op& op : round_.sends()) {
-    const double bytes = size(op.chunks);
-    if (bytes == 0) continue;
-    const int peer = track_begin + op.peer;
-    const std::int32_t route = path(position, peer);
-    const LinkPath& on = paths_[static_cast<std::size_t>(route)];
-    const MessageCost& message = cost(bytes, on.level);
-    out.sends.push_back({peer, route, bytes * message.wire_factor, on.latency + message.latency,
-                         message.cap, bytes});
-    open_ += message_code(position, peer, round, op.chunks);
-  }
-  double reduced = 0;
-  for (const Receipt& receipt : round_.receipts()) {
-    const double bytes = size(receipt.chunks);
-    if (bytes == 0) continue;
-    for (const Rank source : round_.sources(receipt)) {
-      if (source == rank) continue;  // the own term
-      ++out.arrivals;
-      if (receipt.folds) reduced += bytes;
-      open_ -= message_code(track_begin + source, position, round, receipt.chunks);
-    }
-  }
-  out.reduction = Seconds{reduced * reduction_seconds_};
-}
 
 struct Half {  // a send or a receive, as its partner knows it
   Rank from;
@@ -257,6 +249,12 @@ std::string first_mismatch(const Schedule& schedule) {
     if (receives.size() > both) return describe(receives[both], t, false);
   }
   return {};
+}
+
+void require_matched(const RankProgram& program, const Schedule& schedule) {
+  if (program.matched()) return;
+  throw InvalidArgument(
+      fmt::format("{} cannot be played: {}", schedule.name(), first_mismatch(schedule)));
 }
 
 }  // namespace collbench

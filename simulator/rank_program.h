@@ -47,6 +47,10 @@ const Schedule& track_of(const Schedule& schedule, int track);
 /// resolve() does.
 std::unique_ptr<RankProgram> rank_program(const Scenario& scenario);
 
+/// Throws InvalidArgument, naming the first of them, if a send or receive of the turns computed so
+/// far has no partner.
+void require_matched(const RankProgram& program, const Schedule& schedule);
+
 /// The first send or receive of the schedule without a partner, as text; empty if all have one.
 /// Takes the time of all operations.
 std::string first_mismatch(const Schedule& schedule);

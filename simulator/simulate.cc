@@ -13,24 +13,10 @@ namespace {
 // Fluid plays so many in less than a second.
 constexpr double few_messages = 2e6;
 
-// Sends of all ranks and rounds, from one round of each run of alike ones and some of the ranks.
 double estimated_messages(const Schedule& schedule) {
-  const int ranks = schedule.ranks();
-  const std::vector<int> runs = schedule.runs();
-  const int rank_step = std::max(1, ranks / 256);
-  const std::size_t run_step = std::max<std::size_t>(1, runs.size() / 256);
   double messages = 0;
-  ResolvedRound round;
-  for (std::size_t i = 0; i < runs.size(); i += run_step) {
-    const std::size_t next = i + run_step;
-    const int end = next < runs.size() ? runs[next] : schedule.rounds();
-    double sends = 0;
-    int asked = 0;
-    for (Rank r = 0; r < ranks; r += rank_step, ++asked) {
-      resolve(schedule, r, runs[i], round);
-      sends += static_cast<double>(round.sends().size());
-    }
-    messages += sends * ranks / asked * (end - runs[i]);
+  for (const SampledRound& sampled : sample_sends(schedule, 256)) {
+    messages += sampled.sends * sampled.rounds;
   }
   return messages;
 }

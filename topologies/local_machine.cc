@@ -1,7 +1,6 @@
 #include "topologies/local_machine.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "topologies/import/import_topology.h"
 
@@ -18,13 +18,6 @@ namespace collbench {
 namespace {
 
 constexpr int most_processors = 1 << 16;
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // "0-3,8"; nothing if it has another form.
 std::vector<int> read_list(const std::string& text) {

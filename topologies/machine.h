@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "topologies/gpus.h"
 #include "topologies/topology.h"
 
 namespace collbench {
@@ -54,6 +55,7 @@ struct Costs {
   Seconds per_collective{0};
   std::vector<Protocol> protocols;      // empty: one way of sending
   std::optional<InNetwork> in_network;  // empty: switches only forward
+  std::optional<Gpus> gpus{};           // empty: none, or nothing is said of them
 };
 
 /// A cost that is one number: its key in a machine file and in `topo show`, and its member. What is

@@ -1,10 +1,12 @@
 #include "topologies/machine_file.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "topologies/machine_structure.h"
-#include "topologies/networks/networks.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -102,6 +104,41 @@ InNetwork read_in_network(const TomlTable& table) {
   return in_network;
 }
 
+template <typename Rows>
+auto row_named(const TomlTable& table, const std::string& key, const Rows& rows) {
+  try {
+    return find_row(key, table.text(key), rows);
+  } catch (const InvalidArgument& e) {
+    table.refuse(key, e.what());
+  }
+}
+
+// The rows that it names, with the numbers that it states in place of theirs.
+Gpus read_gpus(const TomlTable& table) {
+  Gpus gpus;
+  gpus.generation = row_named(table, "generation", gpu_generations());
+  if (table.has("network")) gpus.network = row_named(table, "network", adapter_networks());
+  const auto replace = [&table](const std::string& key, double& factor) {
+    if (table.has(key)) factor = table.number(key, 1e-3, 1e3);
+  };
+  replace("start_factor", gpus.generation.start_factor);
+  replace("step_factor", gpus.generation.step_factor);
+  if (table.has("hop_ll")) gpus.network.hop_ll = table.duration("hop_ll");
+  if (table.has("hop_simple")) gpus.network.hop_simple = table.duration("hop_simple");
+  if (table.has("cpu")) {
+    const std::vector<std::string> known{"intel", "amd", "arm", "power"};
+    gpus.cpu = table.text("cpu");
+    if (std::ranges::find(known, gpus.cpu) == known.end()) {
+      table.refuse("cpu", unknown_name("cpu", gpus.cpu, known));
+    }
+  }
+  if (table.has("per_host")) gpus.per_host = table.integer("per_host", 1, 1 << 16);
+  gpus.sharp = table.flag("sharp", false);
+  gpus.source = table.text("source");
+  table.finish();
+  return gpus;
+}
+
 // What the file does not say of costs, a cluster has from its nodes.
 Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_node) {
   Costs costs = of_node.value_or(Costs{});
@@ -109,12 +146,14 @@ Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_node)
     Costs own = read_costs(root.table("costs"));
     own.protocols = std::move(costs.protocols);
     own.in_network = std::move(costs.in_network);
+    own.gpus = std::move(costs.gpus);
     costs = std::move(own);
   }
   const std::vector<TomlTable> protocols = root.tables("protocol");
   if (!protocols.empty()) costs.protocols.clear();
   for (const TomlTable& protocol : protocols) costs.protocols.push_back(read_protocol(protocol));
   if (root.has("in_network")) costs.in_network = read_in_network(root.table("in_network"));
+  if (root.has("gpus")) costs.gpus = read_gpus(root.table("gpus"));
   return costs;
 }
 
@@ -126,7 +165,7 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   std::string summary = root.text("summary");
   std::string source = root.text("source");
   const LinkClasses classes = root.has("link") ? read_links(root) : LinkClasses{};
-  std::optional<NodeFabric> fabric;
+  std::optional<Fabric> fabric;
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
   Structure structure = read_structure(root.table("structure"), classes, fabric, size);
   Costs costs = read_all_costs(root, structure.node_costs);
@@ -138,15 +177,6 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),
                   std::move(source)},
           std::move(fabric)};
-}
-
-Topology cluster_in_fabric(const Topology& node, int nodes, const NodeFabric& fabric) {
-  return cluster(node, nodes,
-                 Fabric{.adapter = fabric.adapter,
-                        .adapters_per_node = fabric.adapters_per_node,
-                        .rails = fabric.rails,
-                        .spine = fabric.spine ? &*fabric.spine : nullptr,
-                        .spine_lanes = fabric.spine_lanes});
 }
 
 }  // namespace collbench

@@ -6,28 +6,19 @@
 // many sizes; their size is given with their name ("tpu-v5e:4x4").
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "topologies/machine.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 
-/// Fabric of networks.h as a value.
-struct NodeFabric {
-  LinkClass adapter;
-  int adapters_per_node = 1;
-  bool rails = false;
-  std::optional<LinkClass> spine;
-  float spine_lanes = 1;
-};
-
 struct DescribedMachine {
   Machine machine;
-  std::optional<NodeFabric> fabric;  // of copies of it
+  std::optional<Fabric> fabric;  // of copies of it
 };
 
 /// The size wanted: lengths as "4x4", "8" or "", and the number of ranks if it is empty (0:
@@ -46,9 +37,6 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
 /// What a specification names (topologies/specification.h). `folder` is where paths start.
 DescribedMachine describe(const std::string& spec, const MachineSize& size,
                           const std::string& folder = {});
-
-/// `nodes` copies of a machine in its fabric.
-Topology cluster_in_fabric(const Topology& node, int nodes, const NodeFabric& fabric);
 
 /// "4x4x2" as numbers of at least 1; `where` leads the message of the InvalidArgument.
 std::vector<int> parse_lengths(const std::string& text, const std::string& where);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +10,6 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/networks/networks.h"
-#include "topologies/slice.h"
 
 namespace collbench {
 namespace {
@@ -32,7 +30,7 @@ const LinkClass& class_called(const std::string& name, const TomlTable& table,
 struct StructureReader {
   const TomlTable& table;
   const LinkClasses& classes;
-  const std::optional<NodeFabric>& fabric;
+  const std::optional<Fabric>& fabric;
   const MachineSize& size;
 
   const LinkClass& link(const std::string& key) const { return class_named(table, key, classes); }
@@ -73,22 +71,19 @@ struct StructureReader {
     table.refuse("kind", fmt::format("it comes in one size only; leave ':{}' out", size.lengths));
   }
 
-  std::vector<LinkClass> links(const std::string& key) const;
-  DragonflyLinks dragonfly_links(const std::string& color) const;
-};
-
-std::vector<LinkClass> StructureReader::links(const std::string& key) const {
-  std::vector<LinkClass> found;
-  for (const std::string& name : table.texts(key)) {
-    found.push_back(class_called(name, table, key, classes));
+  std::vector<LinkClass> links(const std::string& key) const {
+    std::vector<LinkClass> found;
+    for (const std::string& name : table.texts(key)) {
+      found.push_back(class_called(name, table, key, classes));
+    }
+    return found;
   }
-  return found;
-}
 
-DragonflyLinks StructureReader::dragonfly_links(const std::string& color) const {
-  const std::string lanes = color + "_lanes";
-  return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
-}
+  DragonflyLinks dragonfly_links(const std::string& color) const {
+    const std::string lanes = color + "_lanes";
+    return {table.has(lanes) ? table.integer(lanes, 1, most) : 1, link(color)};
+  }
+};
 
 Topology read_star(const StructureReader& r) { return star(r.count("hosts", 1), r.link("link")); }
 
@@ -189,13 +184,12 @@ Structure read_cluster(const StructureReader& r) {
   }
   const std::string folder = std::filesystem::path(r.table.file()).parent_path().string();
   const DescribedMachine node = describe(r.table.text("node"), {.depth = r.size.depth + 1}, folder);
-  const std::optional<NodeFabric>& fabric = r.fabric ? r.fabric : node.fabric;
+  const std::optional<Fabric>& fabric = r.fabric ? r.fabric : node.fabric;
   if (!fabric) {
     r.table.refuse("node", fmt::format("'{}' has no [fabric] of its own; add one to this file",
                                        r.table.text("node")));
   }
-  return {cluster_in_fabric(node.machine.topology, r.count("nodes", node.machine.topology.hosts()),
-                            *fabric),
+  return {cluster(node.machine.topology, r.count("nodes", node.machine.topology.hosts()), *fabric),
           node.machine.costs};
 }
 
@@ -219,11 +213,10 @@ const LinkClass& class_named(const TomlTable& table, const std::string& key,
   return class_called(table.text(key), table, key, classes);
 }
 
-NodeFabric read_fabric(const TomlTable& table, const LinkClasses& classes) {
-  NodeFabric fabric{.adapter = class_named(table, "adapter", classes),
-                    .adapters_per_node = table.integer("adapters_per_node", 1, most),
-                    .rails = table.flag("rails", false),
-                    .spine = std::nullopt};
+Fabric read_fabric(const TomlTable& table, const LinkClasses& classes) {
+  Fabric fabric{.adapter = class_named(table, "adapter", classes),
+                .adapters_per_node = table.integer("adapters_per_node", 1, most),
+                .rails = table.flag("rails", false)};
   if (table.has("spine")) {
     fabric.spine = class_named(table, "spine", classes);
     if (table.has("spine_lanes")) {
@@ -236,7 +229,7 @@ NodeFabric read_fabric(const TomlTable& table, const LinkClasses& classes) {
 }
 
 Structure read_structure(const TomlTable& table, const LinkClasses& classes,
-                         const std::optional<NodeFabric>& fabric, const MachineSize& size) {
+                         const std::optional<Fabric>& fabric, const MachineSize& size) {
   const std::string name = table.text("kind");
   table.text("source");
   std::vector<std::string> known;

@@ -17,7 +17,7 @@ const LinkClass& class_named(const TomlTable& table, const std::string& key,
                              const LinkClasses& classes);
 
 /// [fabric] of a file.
-NodeFabric read_fabric(const TomlTable& table, const LinkClasses& classes);
+Fabric read_fabric(const TomlTable& table, const LinkClasses& classes);
 
 struct Structure {
   Topology topology;
@@ -25,6 +25,6 @@ struct Structure {
 };
 /// `fabric` joins the nodes of a cluster, in place of the nodes' own.
 Structure read_structure(const TomlTable& table, const LinkClasses& classes,
-                         const std::optional<NodeFabric>& fabric, const MachineSize& size);
+                         const std::optional<Fabric>& fabric, const MachineSize& size);
 
 }  // namespace collbench

@@ -1,5 +1,4 @@
 #include <numeric>
-#include <string_view>
 
 #include <fmt/format.h>
 

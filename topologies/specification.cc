@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/import/import_topology.h"
@@ -31,6 +30,7 @@ struct Specification {
   double efficiency = 1;
   int adapters = 0;  // 0: not said
   bool rails = false;
+  const AdapterNetwork* network = nullptr;  // null: not said
   MachineSize size;
   std::string folder;
 
@@ -89,7 +89,7 @@ void read_option(Specification& spec, const std::string& option) {
     } else {
       spec.refuse(
           fmt::format("'{}' comes after bandwidth and latency, and is no option; options "
-                      "are efficiency=, adapters= and rails",
+                      "are efficiency=, adapters=, network= and rails",
                       option));
     }
   } else if (option == "rails") {
@@ -99,9 +99,13 @@ void read_option(Specification& spec, const std::string& option) {
   } else if (key == "adapters") {
     spec.adapters = needed(spec, option, small_integer_in(option.substr(equals + 1)));
     if (spec.adapters < 1) spec.refuse("a node has at least 1 adapter");
+  } else if (key == "network") {
+    spec.network = &find_row("network", option.substr(equals + 1), adapter_networks());
   } else {
-    spec.refuse(fmt::format("unknown option '{}='; options are efficiency=, adapters= and rails.{}",
-                            key, did_you_mean(key, {"efficiency", "adapters", "rails"})));
+    spec.refuse(
+        fmt::format("unknown option '{}='; options are efficiency=, adapters=, network= and "
+                    "rails.{}",
+                    key, did_you_mean(key, {"efficiency", "adapters", "network", "rails"})));
   }
 }
 
@@ -175,6 +179,23 @@ Topology make_dragonfly(const Specification& spec) {
                    colored("green", 2), spec.link("local"));
 }
 
+/// The kind of network that joins nodes of GPUs by adapters that were given: as said, or by their
+/// latency, of which protocols in software have more.
+void join_gpus(const Specification& spec, Costs& costs) {
+  if (!costs.gpus) {
+    if (spec.network != nullptr) spec.refuse("network= is for nodes whose file has [gpus]");
+    return;
+  }
+  constexpr Seconds least_of_software{10e-6};
+  if (spec.network != nullptr) {
+    costs.gpus->network = *spec.network;
+  } else if (spec.latency) {
+    costs.gpus->network =
+        find_row("network", *spec.latency < least_of_software ? "offloaded" : "software",
+                 adapter_networks());
+  }
+}
+
 DescribedMachine make_cluster(const Specification& spec) {
   std::string node = spec.text.substr(0, spec.text.find(',')).substr(spec.head[0].size());
   if (node.size() < 2) spec.refuse("needs nodes, as in cluster:8xdgx-h100");
@@ -190,12 +211,11 @@ DescribedMachine make_cluster(const Specification& spec) {
   const int seats = inner.machine.topology.hosts();
   if (nodes == 0) nodes = spec.size.workers > 0 ? (spec.size.workers - 1) / seats + 1 : 0;
   if (nodes == 0) spec.refuse(fmt::format("needs a number of nodes, as in cluster:8x{}", node));
-  std::optional<NodeFabric> fabric = inner.fabric;
+  std::optional<Fabric> fabric = inner.fabric;
   if (spec.bandwidth) {
-    fabric = NodeFabric{.adapter = spec.link("adapter"),
-                        .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
-                        .rails = spec.rails,
-                        .spine = std::nullopt};
+    fabric = Fabric{.adapter = spec.link("adapter"),
+                    .adapters_per_node = spec.adapters > 0 ? spec.adapters : seats,
+                    .rails = spec.rails};
   }
   if (!fabric) {
     spec.refuse(
@@ -205,7 +225,8 @@ DescribedMachine make_cluster(const Specification& spec) {
   }
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
-  inner.machine.topology = cluster_in_fabric(inner.machine.topology, nodes, *fabric);
+  join_gpus(spec, inner.machine.costs);
+  inner.machine.topology = cluster(inner.machine.topology, nodes, *fabric);
   inner.machine.summary = fmt::format("{} nodes: {}", nodes, inner.machine.summary);
   return {std::move(inner.machine), {}};
 }
@@ -221,20 +242,6 @@ constexpr std::array<NetworkFamily, 7> shapes{{{"cluster", nullptr},
                                                {"mesh", make_torus},
                                                {"star", make_star},
                                                {"torus", make_torus}}};
-
-std::string read_file(const std::string& path) {
-  constexpr std::uintmax_t most = 16 << 20;
-  std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  std::ifstream in(path, std::ios::binary);
-  require(regular && in.good(),
-          fmt::format("machine file '{}' cannot be read; does it exist?", path));
-  require(std::filesystem::file_size(path) <= most,
-          fmt::format("machine file '{}' is larger than {} bytes", path, most));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 DescribedMachine from_path(const Specification& spec, std::size_t end) {
   std::string rest = spec.text.substr(end);
@@ -318,6 +325,7 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
   for (const NetworkFamily& shape : shapes) {
     if (spec.head[0] != shape.name) continue;
     if (shape.make == nullptr) return make_cluster(spec);
+    if (spec.network != nullptr) spec.refuse("network= is for clusters of nodes with GPUs");
     return {{shape.make(spec), {}, spec.text, "given on the command line"}, {}};
   }
   return from_name(spec, options);

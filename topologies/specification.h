@@ -7,7 +7,9 @@
 //   dragonfly:3x4x5x2:1x1x1,200Gbps,1us  groups, chassis, routers, hosts; lanes blue, black, green
 //   cluster:8xdgx-h100            nodes joined by their own adapters; cluster:4xmi300x,400Gbps,5us
 //                                 gives every host one, or as many per node as ,adapters=4 says;
-//                                 ,rails joins equal adapters of all nodes by a switch of their own
+//                                 ,rails joins equal adapters of all nodes by a switch of their
+//                                 own; ,network=roce says which family (topologies/gpus.h) they are
+//                                 of
 //   dgx-h100, tpu-v5e:4x4, ethernet-100g:16   shipped machines, with their size where they have one
 //   path/to/machine.toml          a file; docs/topologies.md has its keys
 //   path/to/platform.xml          a file of another tool, as import_topology.h reads them

@@ -1,8 +1,8 @@
 #include "topologies/toml_table.h"
 
 #include <algorithm>
-#include <map>
-#include <variant>
+#include <set>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -11,13 +11,6 @@
 #include "core/suggest.h"
 
 namespace collbench {
-
-struct TomlNode {
-  using Array = std::vector<std::shared_ptr<const TomlNode>>;
-  using Table = std::map<std::string, std::shared_ptr<const TomlNode>>;
-  int line = 1;
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Table> value;
-};
 
 namespace {
 
@@ -42,7 +35,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// toml++ and convert() recurse into dotted keys, lists and tables without a limit, so that a file
+// toml++ recurses into dotted keys, lists and tables without a limit, so that a file
 // of 100 KB would overflow the stack. This looks at the text before they do.
 void refuse_deep_nesting(std::string_view text, const std::string& file) {
   std::vector<std::size_t> around;  // levels outside each open bracket
@@ -70,41 +63,82 @@ void refuse_deep_nesting(std::string_view text, const std::string& file) {
   }
 }
 
-std::shared_ptr<const TomlNode> convert(const toml::node& source) {
-  auto node = std::make_shared<TomlNode>();
-  node->line = std::max(1, static_cast<int>(source.source().begin.line));
-  if (const toml::table* table = source.as_table()) {
-    TomlNode::Table& entries = node->value.emplace<TomlNode::Table>();
-    for (const auto& [key, value] : *table) entries.emplace(key.str(), convert(value));
-  } else if (const toml::array* array = source.as_array()) {
-    TomlNode::Array& entries = node->value.emplace<TomlNode::Array>();
-    for (const toml::node& value : *array) entries.push_back(convert(value));
-  } else if (const auto* text = source.as_string()) {
-    node->value = text->get();
-  } else if (const auto* integer = source.as_integer()) {
-    node->value = integer->get();
-  } else if (const auto* number = source.as_floating_point()) {
-    node->value = number->get();
-  } else if (const auto* flag = source.as_boolean()) {
-    node->value = flag->get();
-  }
-  return node;
+int line_of(const toml::node& node) {
+  return std::max(1, static_cast<int>(node.source().begin.line));
 }
 
 }  // namespace
 
-TomlTable::TomlTable(std::shared_ptr<const std::string> file, std::shared_ptr<const TomlNode> node,
-                     std::string name)
-    : file_(std::move(file)),
-      node_(std::move(node)),
-      name_(std::move(name)),
-      asked_(std::make_shared<std::vector<std::string>>()) {}
+struct TomlTable::Place {
+  std::shared_ptr<const toml::table> root;  // owns all nodes
+  std::string file;
+  const toml::table* table;
+  std::string name;  // "[link.nic]", for messages
+  std::vector<std::string> asked = {};
+
+  TomlTable within(const toml::node& inner, std::string inner_name) const {
+    return TomlTable(
+        std::make_shared<Place>(Place{root, file, inner.as_table(), std::move(inner_name)}));
+  }
+  const toml::node* find(const std::string& key) {
+    asked.push_back(key);
+    return table->get(key);
+  }
+  const toml::node& need(const std::string& key) {
+    const toml::node* node = find(key);
+    if (node == nullptr && key == "source") {
+      refuse(key, fmt::format("{} needs `source`: where its numbers come from", name));
+    }
+    if (node == nullptr) refuse(key, fmt::format("{} needs `{}`", name, key));
+    return *node;
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& what) const {
+    const toml::node* node = table->get(key);
+    throw InvalidArgument(
+        fmt::format("{}:{}: {}", file, line_of(node == nullptr ? *table : *node), what));
+  }
+  /// The node as a T of toml++.
+  template <typename T>
+  const T& as(const toml::node& node, const std::string& key, std::string_view kind) const {
+    if constexpr (std::is_same_v<T, toml::table> || std::is_same_v<T, toml::array>) {
+      if (const T* found = node.as<T>()) return *found;
+    } else {
+      if (const toml::value<T>* found = node.as<T>()) return found->get();
+    }
+    refuse(key, fmt::format("`{}` of {} must be {}", key, name, kind));
+  }
+  template <typename Read>
+  auto parsed(const std::string& key, Read read) {
+    const auto& text = as<std::string>(need(key), key, "a text with a unit, as \"50 GBps\"");
+    try {
+      return read(text);
+    } catch (const InvalidArgument& e) {
+      refuse(key, fmt::format("`{}` of {}: {}", key, name, e.what()));
+    }
+  }
+  template <typename Number>
+  void check(const std::string& key, Number number, Number least, Number most,
+             const char* what = "be") const {
+    if (number >= least && number <= most) return;
+    refuse(key, fmt::format("`{}` of {} must {} from {} to {}, not {}", key, name, what, least,
+                            most, number));
+  }
+  std::string as_option(const std::string& key, const toml::node& node) const {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* whole = node.as_integer()) return fmt::to_string(whole->get());
+    if (const auto* number = node.as_floating_point()) return fmt::to_string(number->get());
+    if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+    refuse(key,
+           fmt::format("`{}` of {} must be a text, a number, true or false, or a list of these",
+                       key, name));
+  }
+};
 
 TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
   refuse_deep_nesting(text, file);
   try {
-    const toml::table root = toml::parse(text);
-    return TomlTable(std::make_shared<const std::string>(file), convert(root), "the file");
+    const auto root = std::make_shared<const toml::table>(toml::parse(text));
+    return TomlTable(std::make_shared<Place>(Place{root, file, root.get(), "the file"}));
   } catch (const toml::parse_error& e) {
     throw InvalidArgument(fmt::format("{}:{}: no TOML in column {}: {}", file,
                                       e.source().begin.line, e.source().begin.column,
@@ -112,174 +146,128 @@ TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
   }
 }
 
-const TomlNode* TomlTable::find(const std::string& key) const {
-  asked_->push_back(key);
-  const auto& entries = std::get<TomlNode::Table>(node_->value);
-  const auto entry = entries.find(key);
-  return entry == entries.end() ? nullptr : entry->second.get();
-}
-
-const TomlNode& TomlTable::need(const std::string& key) const {
-  const TomlNode* node = find(key);
-  if (node == nullptr && key == "source") {
-    refuse(key, fmt::format("{} needs `source`: where its numbers come from", name_));
-  }
-  if (node == nullptr) refuse(key, fmt::format("{} needs `{}`", name_, key));
-  return *node;
-}
-
-template <typename T>
-T TomlTable::value(const TomlNode& node, const std::string& key, std::string_view kind) const {
-  if (const T* found = std::get_if<T>(&node.value)) return *found;
-  refuse(key, fmt::format("`{}` of {} must be {}", key, name_, kind));
-}
-
-bool TomlTable::has(const std::string& key) const { return find(key) != nullptr; }
+bool TomlTable::has(const std::string& key) const { return place_->find(key) != nullptr; }
 
 std::string TomlTable::text(const std::string& key) const {
-  auto text = value<std::string>(need(key), key, "a text in quotes");
-  if (text.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, name_));
+  const auto& text = place_->as<std::string>(place_->need(key), key, "a text in quotes");
+  if (text.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, place_->name));
   return text;
 }
 
 bool TomlTable::flag(const std::string& key, bool otherwise) const {
-  const TomlNode* node = find(key);
-  return node == nullptr ? otherwise : value<bool>(*node, key, "true or false");
+  const toml::node* node = place_->find(key);
+  return node == nullptr ? otherwise : place_->as<bool>(*node, key, "true or false");
 }
 
 int TomlTable::integer(const std::string& key, int least, int most) const {
-  const auto number = value<std::int64_t>(need(key), key, "a whole number");
-  if (number < least || number > most) {
-    refuse(key, fmt::format("`{}` of {} must be from {} to {}, not {}", key, name_, least, most,
-                            number));
-  }
+  const auto number = place_->as<std::int64_t>(place_->need(key), key, "a whole number");
+  place_->check<std::int64_t>(key, number, least, most);
   return static_cast<int>(number);
 }
 
 double TomlTable::number(const std::string& key, double least, double most) const {
-  const TomlNode& node = need(key);
-  const auto* whole = std::get_if<std::int64_t>(&node.value);
-  const double number =
-      whole != nullptr ? static_cast<double>(*whole) : value<double>(node, key, "a number");
-  if (!(number >= least && number <= most)) {
-    refuse(key, fmt::format("`{}` of {} must be from {} to {}, not {}", key, name_, least, most,
-                            number));
-  }
+  const toml::node& node = place_->need(key);
+  const auto* whole = node.as_integer();
+  const double number = whole != nullptr ? static_cast<double>(whole->get())
+                                         : place_->as<double>(node, key, "a number");
+  place_->check(key, number, least, most);
   return number;
 }
 
-template <typename T, typename Read>
-T TomlTable::parsed(const std::string& key, Read read) const {
-  const auto text = value<std::string>(need(key), key, "a text with a unit, as \"50 GBps\"");
-  try {
-    return read(text);
-  } catch (const InvalidArgument& e) {
-    refuse(key, fmt::format("`{}` of {}: {}", key, name_, e.what()));
-  }
-}
-
 Bandwidth TomlTable::bandwidth(const std::string& key) const {
-  const auto rate = parsed<Bandwidth>(key, parse_bandwidth);
+  const Bandwidth rate = place_->parsed(key, parse_bandwidth);
   if (rate.bytes_per_second <= 0) {
-    refuse(key,
-           fmt::format("`{}` of {} must be above 0; leave out what does not exist", key, name_));
+    refuse(key, fmt::format("`{}` of {} must be above 0; leave out what does not exist", key,
+                            place_->name));
   }
   return rate;
 }
 
 Seconds TomlTable::duration(const std::string& key) const {
-  return parsed<Seconds>(key, parse_duration);
+  return place_->parsed(key, parse_duration);
 }
 
-Bytes TomlTable::size(const std::string& key) const { return parsed<Bytes>(key, parse_size); }
+Bytes TomlTable::size(const std::string& key) const { return place_->parsed(key, parse_size); }
 
 std::vector<int> TomlTable::integers(const std::string& key, int least, int most) const {
+  constexpr const char* kind = "a list of whole numbers";
   std::vector<int> numbers;
-  for (const auto& node : value<TomlNode::Array>(need(key), key, "a list of whole numbers")) {
-    const auto number = value<std::int64_t>(*node, key, "a list of whole numbers");
-    if (number < least || number > most) {
-      refuse(key, fmt::format("`{}` of {} must hold numbers from {} to {}, not {}", key, name_,
-                              least, most, number));
-    }
+  for (const toml::node& node : place_->as<toml::array>(place_->need(key), key, kind)) {
+    const auto number = place_->as<std::int64_t>(node, key, kind);
+    place_->check<std::int64_t>(key, number, least, most, "hold numbers");
     numbers.push_back(static_cast<int>(number));
   }
-  if (numbers.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, name_));
+  if (numbers.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, place_->name));
   return numbers;
 }
 
 std::vector<bool> TomlTable::flags(const std::string& key) const {
+  constexpr const char* kind = "a list of true and false";
   std::vector<bool> flags;
-  for (const auto& node : value<TomlNode::Array>(need(key), key, "a list of true and false")) {
-    flags.push_back(value<bool>(*node, key, "a list of true and false"));
+  for (const toml::node& node : place_->as<toml::array>(place_->need(key), key, kind)) {
+    flags.push_back(place_->as<bool>(node, key, kind));
   }
   return flags;
 }
 
 std::vector<std::string> TomlTable::texts(const std::string& key) const {
-  const TomlNode& node = need(key);
-  if (const auto* one = std::get_if<std::string>(&node.value)) return {*one};
+  constexpr const char* kind = "a list of texts";
+  const toml::node& node = place_->need(key);
+  if (const auto* one = node.as_string()) return {one->get()};
   std::vector<std::string> texts;
-  for (const auto& entry : value<TomlNode::Array>(node, key, "a list of texts")) {
-    texts.push_back(value<std::string>(*entry, key, "a list of texts"));
+  for (const toml::node& entry : place_->as<toml::array>(node, key, kind)) {
+    texts.push_back(place_->as<std::string>(entry, key, kind));
   }
-  if (texts.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, name_));
+  if (texts.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, place_->name));
   return texts;
 }
 
 TomlTable TomlTable::table(const std::string& key) const {
-  const TomlNode& node = need(key);
-  value<TomlNode::Table>(node, key, fmt::format("a table [{}]", key));
-  // Shares the life of the whole file.
-  return TomlTable(file_, std::shared_ptr<const TomlNode>(node_, &node), fmt::format("[{}]", key));
+  const toml::node& node = place_->need(key);
+  place_->as<toml::table>(node, key, fmt::format("a table [{}]", key));
+  return place_->within(node, fmt::format("[{}]", key));
 }
 
 std::vector<TomlTable> TomlTable::tables(const std::string& key) const {
   std::vector<TomlTable> tables;
-  const TomlNode* node = find(key);
+  const toml::node* node = place_->find(key);
   if (node == nullptr) return tables;
   const std::string kind = fmt::format("a list of tables, [[{}]]", key);
-  for (const auto& entry : value<TomlNode::Array>(*node, key, kind)) {
-    value<TomlNode::Table>(*entry, key, kind);
-    tables.push_back(TomlTable(file_, entry, fmt::format("[[{}]]", key)));
+  for (const toml::node& entry : place_->as<toml::array>(*node, key, kind)) {
+    place_->as<toml::table>(entry, key, kind);
+    tables.push_back(place_->within(entry, fmt::format("[[{}]]", key)));
   }
   return tables;
 }
 
 std::vector<std::pair<std::string, TomlTable>> TomlTable::named_tables() const {
   std::vector<std::pair<std::string, TomlTable>> tables;
-  for (const auto& [key, node] : std::get<TomlNode::Table>(node_->value)) {
-    asked_->push_back(key);
-    value<TomlNode::Table>(*node, key, "a table");
+  const std::string& name = place_->name;
+  for (const auto& [key, node] : *place_->table) {
+    const std::string own(key.str());
+    place_->asked.push_back(own);
+    place_->as<toml::table>(node, own, "a table");
     tables.emplace_back(
-        key,
-        TomlTable(file_, node, fmt::format("[{}.{}]", name_.substr(1, name_.size() - 2), key)));
+        own, place_->within(node, fmt::format("[{}.{}]", name.substr(1, name.size() - 2), own)));
   }
   return tables;
 }
 
-std::string TomlTable::as_option(const std::string& key, const TomlNode& node) const {
-  if (const auto* text = std::get_if<std::string>(&node.value)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&node.value)) return fmt::to_string(*whole);
-  if (const auto* number = std::get_if<double>(&node.value)) return fmt::to_string(*number);
-  if (const auto* flag = std::get_if<bool>(&node.value)) return *flag ? "true" : "false";
-  refuse(key, fmt::format("`{}` of {} must be a text, a number, true or false, or a list of these",
-                          key, name_));
-}
-
 std::vector<TomlSetting> TomlTable::settings() const {
   std::vector<TomlSetting> settings;
-  for (const auto& [key, node] : std::get<TomlNode::Table>(node_->value)) {
-    if (std::holds_alternative<TomlNode::Table>(node->value)) {
-      if (std::find(asked_->begin(), asked_->end(), key) != asked_->end()) continue;
+  for (const auto& [name, node] : *place_->table) {
+    const std::string key(name.str());
+    if (node.is_table()) {
+      if (std::ranges::count(place_->asked, key) > 0) continue;
       refuse(key, fmt::format("unknown table [{}]", key));
     }
-    TomlSetting setting{key, "", node->line};
-    if (const auto* list = std::get_if<TomlNode::Array>(&node->value)) {
-      for (const auto& item : *list) {
-        setting.value += (setting.value.empty() ? "" : ",") + as_option(key, *item);
+    TomlSetting setting{key, "", line_of(node)};
+    if (const toml::array* list = node.as_array()) {
+      for (const toml::node& item : *list) {
+        setting.value += (setting.value.empty() ? "" : ",") + place_->as_option(key, item);
       }
     } else {
-      setting.value = as_option(key, *node);
+      setting.value = place_->as_option(key, node);
     }
     settings.push_back(std::move(setting));
   }
@@ -288,24 +276,25 @@ std::vector<TomlSetting> TomlTable::settings() const {
 }
 
 void TomlTable::finish() const {
-  for (const auto& [key, node] : std::get<TomlNode::Table>(node_->value)) {
-    if (std::find(asked_->begin(), asked_->end(), key) != asked_->end()) continue;
-    std::vector<std::string> known = *asked_;
-    std::sort(known.begin(), known.end());
-    known.erase(std::unique(known.begin(), known.end()), known.end());
-    refuse(key, fmt::format("{} has no key `{}` here; its keys are {}.{}", name_, key,
+  for (const auto& [name, node] : *place_->table) {
+    const std::string key(name.str());
+    if (std::ranges::count(place_->asked, key) > 0) continue;
+    const std::set<std::string> keys(place_->asked.begin(), place_->asked.end());
+    const std::vector<std::string> known(keys.begin(), keys.end());
+    refuse(key, fmt::format("{} has no key `{}` here; its keys are {}.{}", place_->name, key,
                             fmt::join(known, ", "), did_you_mean(key, known)));
   }
 }
 
 void TomlTable::refuse(const std::string& key, const std::string& what) const {
-  const auto& entries = std::get<TomlNode::Table>(node_->value);
-  const auto entry = entries.find(key);
-  const int line = entry == entries.end() ? node_->line : entry->second->line;
-  throw InvalidArgument(fmt::format("{}:{}: {}", *file_, line, what));
+  place_->refuse(key, what);
 }
 
-std::string TomlTable::place() const { return fmt::format("{}:{}", *file_, node_->line); }
+std::string TomlTable::place() const {
+  return fmt::format("{}:{}", place_->file, line_of(*place_->table));
+}
+
+const std::string& TomlTable::file() const { return place_->file; }
 
 std::string toml_quoted(const std::string& text) {
   std::string safe = "\"";

@@ -5,7 +5,6 @@
 // or out of range, naming the key, the value and what would be right.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,8 +14,6 @@
 #include "core/units.h"
 
 namespace collbench {
-
-struct TomlNode;  // one value of the file and its line; defined by the parser
 
 /// A key whose value is written as on a command line.
 struct TomlSetting {
@@ -59,23 +56,12 @@ class TomlTable {
   /// Throws InvalidArgument("FILE:LINE: what"), with the line of `key` or else of the table.
   [[noreturn]] void refuse(const std::string& key, const std::string& what) const;
   std::string place() const;  // "FILE:LINE" of the table
-  const std::string& file() const { return *file_; }
+  const std::string& file() const;
 
  private:
-  TomlTable(std::shared_ptr<const std::string> file, std::shared_ptr<const TomlNode> node,
-            std::string name);
-  const TomlNode* find(const std::string& key) const;
-  const TomlNode& need(const std::string& key) const;
-  std::string as_option(const std::string& key, const TomlNode& node) const;
-  template <typename T>
-  T value(const TomlNode& node, const std::string& key, std::string_view kind) const;
-  template <typename T, typename Read>
-  T parsed(const std::string& key, Read read) const;
-
-  std::shared_ptr<const std::string> file_;
-  std::shared_ptr<const TomlNode> node_;
-  std::string name_;  // "[link.nic]", for messages
-  std::shared_ptr<std::vector<std::string>> asked_;
+  struct Place;  // where it is in the file, and which keys were asked for
+  explicit TomlTable(std::shared_ptr<Place> place) : place_(std::move(place)) {}
+  std::shared_ptr<Place> place_;
 };
 
 /// A basic string of TOML, in quotes; control characters become blanks.

@@ -13,10 +13,10 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 #include "core/parse.h"
 #include "training/elements.h"
-#include "training/file_content.h"
 #include "training/safetensors.h"
 
 namespace collbench {
@@ -273,6 +273,9 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return paths.back();
 }
 
-std::string read_checkpoint(const std::string& path) { return file_content(path, "checkpoint"); }
+std::string read_checkpoint(const std::string& path) {
+  constexpr std::size_t largest_checkpoint = std::size_t{64} << 30;
+  return read_file(path, largest_checkpoint);
+}
 
 }  // namespace collbench

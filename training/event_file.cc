@@ -1,6 +1,5 @@
 #include "training/event_file.h"
 
-#include <bit>
 #include <chrono>
 #include <cstring>
 #include <filesystem>

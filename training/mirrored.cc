@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/reduce_to_one.h"
+#include "algorithms/rooted.h"
 #include "core/error.h"
 #include "training/engines/engine.h"
 #include "training/gradient_schedule.h"

@@ -1,7 +1,6 @@
 #include "training/model.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 
@@ -131,8 +130,7 @@ Model make_model(const std::string& name, const std::vector<int>& widths) {
   if (name == "dense2") return {name, {1, 1, 10}, {{LayerKind::dense, 2}}, 2, "sgd", 0.1};
   std::vector<std::string> names;
   for (const ModelInfo& row : rows) names.emplace_back(row.name);
-  throw InvalidArgument(fmt::format("unknown model '{}'.{} Models: {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("model", name, names));
 }
 
 SampleShape output_of(const LayerSpec& layer, const SampleShape& in) {

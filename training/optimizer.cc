@@ -57,9 +57,7 @@ struct HostMemory {
 
 void check(const OptimizerSpec& spec) {
   const bool adam = spec.name == "adam";
-  require(adam || spec.name == "sgd",
-          fmt::format("unknown optimizer '{}'.{} Optimizers: sgd, adam", spec.name,
-                      did_you_mean(spec.name, {"sgd", "adam"})));
+  index_of("optimizer", spec.name, std::vector<std::string>{"sgd", "adam"});
   require(std::isfinite(spec.learning_rate) && spec.learning_rate > 0,
           fmt::format("a learning rate is above 0, not {}", spec.learning_rate));
   require(spec.momentum >= 0 && spec.momentum < 1,

@@ -4,7 +4,6 @@
 // done, as a host does whose device computes, so replicas may outnumber cores.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "training/bucket_plan.h"

@@ -1,8 +1,10 @@
 #include "training/replica.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,10 +14,23 @@
 #include "training/bucket_tuner.h"
 #include "training/elements.h"
 #include "training/local_replica.h"
-#include "training/replica_check.h"
 
 namespace collbench {
 namespace {
+
+/// The rank that holds what most do not; -1 if all are equal.
+int odd_one_out(std::span<const std::int64_t> values) {
+  const auto count = [&](std::int64_t value) {
+    return std::count(values.begin(), values.end(), value);
+  };
+  std::int64_t usual = values[0];
+  for (const std::int64_t value : values) {
+    if (count(value) > count(usual)) usual = value;
+  }
+  const auto odd = std::find_if(values.begin(), values.end(),
+                                [usual](std::int64_t value) { return value != usual; });
+  return odd == values.end() ? -1 : static_cast<int>(odd - values.begin());
+}
 
 /// The outcome of a step, over all ranks.
 struct StepOutcome {
@@ -235,6 +250,32 @@ ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const
   const auto replica = std::make_shared<Replica>(plan, data, communicator, sums, hooks);
   if (keep != nullptr) *keep = replica;
   return replica->train(held_out);
+}
+
+void require_equal_replicas(const Network& network, std::span<const Tensor> tensors,
+                            Communicator& communicator, std::int64_t step) {
+  const std::int64_t total = tensors.back().first + tensors.back().count;
+  const auto mine = std::bit_cast<std::int64_t>(network.fingerprint(0, total));
+  // The largest of all and, as the complement reverses the order, the smallest.
+  std::vector<std::int64_t> ends{mine, ~mine};
+  all_reduce(communicator, ends, ReduceOp::max);
+  if (ends[0] == ~ends[1]) return;
+
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<std::int64_t> table(tensors.size() * ranks);  // a rank fills its column, others add 0
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    table[i * ranks + static_cast<std::size_t>(communicator.rank())] =
+        std::bit_cast<std::int64_t>(network.fingerprint(tensors[i].first, tensors[i].count));
+  }
+  all_reduce(communicator, table, ReduceOp::sum);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const int rank = odd_one_out(std::span(table).subspan(i * ranks, ranks));
+    if (rank < 0) continue;
+    throw WrongResult(
+        fmt::format("replicas differ after step {}: '{}' of rank {} is not that of the others",
+                    step, tensors[i].name, rank));
+  }
+  throw WrongResult(fmt::format("replicas differ after step {}", step));
 }
 
 }  // namespace collbench

@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "training/bucket_plan.h"
 #include "training/data/dataset.h"
+#include "training/engines/engine.h"
+#include "training/model.h"
 #include "training/plan.h"
 #include "training/step.h"
 #include "training/training_state.h"
@@ -74,5 +76,14 @@ void note_waiting(std::vector<ReplicaReport>& reports);
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
                             Communicator& communicator, const ReplicaHooks& hooks,
                             std::shared_ptr<void>* keep = nullptr, Communicator* summing = nullptr);
+
+// Whether replicas still are replicas: fingerprints of their parameters, compared over all ranks.
+
+/// Compares the parameters of all ranks bit by bit, through their fingerprints: one all-reduce of
+/// 16 bytes if they agree. Otherwise throws WrongResult on every rank, naming the first tensor that
+/// differs, in flat order, the rank whose value is in the minority (of equal parties, the one
+/// without rank 0), and `step`.
+void require_equal_replicas(const Network& network, std::span<const Tensor> tensors,
+                            Communicator& communicator, std::int64_t step);
 
 }  // namespace collbench

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <iosfwd>
-#include <memory>
 #include <string>
 #include <vector>
 

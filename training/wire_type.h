@@ -5,16 +5,9 @@
 // training then shows as a loss that is no number; f16 ends at 65,504.
 #pragma once
 
-#include <cstdint>
-
 #include "transports/endpoint.h"
 
 namespace collbench {
-
-std::uint16_t to_half(float value);      // IEEE binary16
-std::uint16_t to_bfloat16(float value);  // upper half of binary32
-float from_half(std::uint16_t bits);
-float from_bfloat16(std::uint16_t bits);
 
 /// Both regions hold the same count; `from` is f32 or f64, `to` f16 or bf16, or the other way
 /// round.

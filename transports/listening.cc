@@ -1,5 +1,6 @@
 #include "transports/listening.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +8,13 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
+
+#include "core/error.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {
@@ -86,6 +93,32 @@ HostPort address_in_text(const sockaddr* address, socklen_t length) {
   const std::string text = host;
   const std::string mapped = "::ffff:";
   return {text.starts_with(mapped) ? text.substr(mapped.size()) : text, std::atoi(port)};
+}
+
+std::string address_of_interface(const std::string& name, bool ipv6) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) {
+    throw Unavailable(fmt::format("no list of network interfaces: {}", std::strerror(errno)));
+  }
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  std::vector<std::string> names;
+  std::string any;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    if (std::find(names.begin(), names.end(), entry->ifa_name) == names.end()) {
+      names.emplace_back(entry->ifa_name);
+    }
+    if (entry->ifa_name != name) continue;
+    const socklen_t length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    const std::string text = address_in_text(entry->ifa_addr, length).host;
+    if ((family == AF_INET6) == ipv6) return text;
+    if (any.empty()) any = text;
+  }
+  require(!any.empty(), fmt::format("no network interface '{}' has an address.{} There are {}",
+                                    name, did_you_mean(name, names), fmt::join(names, ", ")));
+  return any;
 }
 
 }  // namespace collbench

@@ -8,8 +8,8 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "core/descriptor.h"
 #include "core/host_port.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 
@@ -30,5 +30,10 @@ int port_of(const Descriptor& listener);
 /// As text, without a name looked up: "::1" and its port, an IPv4 address also where it is mapped
 /// into an IPv6 one.
 HostPort address_in_text(const sockaddr* address, socklen_t length);
+
+/// An address of the interface `name` ("eth0"), as text: IPv6 if `ipv6`, else IPv4; the other kind
+/// if it has none of that one. A link-local address comes with its scope, "fe80::1%eth0". Throws
+/// InvalidArgument, naming those that there are, if no interface of that name has an address.
+std::string address_of_interface(const std::string& name, bool ipv6);
 
 }  // namespace collbench

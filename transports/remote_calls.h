@@ -1,17 +1,16 @@
 // Calls between processes: a request of bytes to an address, answered with bytes.
 //
 // For roles that do not run in lock-step, such as parameter servers: a request may come at any time
-// from any caller that has the job's token, and its handler may wait before it answers. A call that
-// is left unanswered therefore also detects that the other side has ended.
+// from any caller that has the job's token, and its handler may wait before it answers. Between
+// calls the connection stays, so that each side sees when the other one has ended.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -19,18 +18,26 @@
 
 namespace collbench {
 
+/// A caller, for as long as its connection lasts; one that connects again has another number.
+using CallerNumber = std::uint64_t;
+
 struct IncomingCall {
   std::string_view request;
   std::function<bool()> abandoned;  // the caller has given up, or is lost
+  CallerNumber caller = 0;
 };
 
-/// Called on any number of threads at once; may wait. An exception reaches the caller as a refusal
-/// with the same message.
-using CallHandler = std::function<std::string(const IncomingCall&)>;
+/// What a server does, on any number of threads at once, but on one at a time for each caller.
+struct CallHandlers {
+  /// The answer; may wait. An exception reaches the caller as a refusal with the same message.
+  std::function<std::string(const IncomingCall&)> answer;
+  /// A caller has ended its connection, or is lost. Must not throw.
+  std::function<void(CallerNumber)> gone = [](CallerNumber) {};
+};
 
 /// Why a call failed: `absent`: there is no listener, or it has ended; `late`: no answer in time;
-/// `refused`: the handler threw, or the token differs; `cancelled`: by its caller.
-enum class CallFailure : std::uint8_t { absent, late, refused, cancelled };
+/// `refused`: the handler threw, or the token or the version differs.
+enum class CallFailure : std::uint8_t { absent, late, refused };
 
 class CallError : public TransportError {
  public:
@@ -45,21 +52,21 @@ class CallServer {
   virtual std::string address() const = 0;  // HOST:PORT, the port being the one chosen
 };
 
-/// One connection to one server. Thread safety: one thread, but for cancel().
+/// One caller of one server. It connects at its first call, and again at the next one after a call
+/// that was absent or late. Thread safety: one thread.
 class Caller {
  public:
   virtual ~Caller() = default;
-  /// Starts a call whose request is all pieces in order, which are copied. A caller has one call at
-  /// a time. `patience` is the time limit of the whole call; 0 is none.
-  virtual void start(std::span<const std::span<const std::byte>> pieces, Seconds patience) = 0;
+  /// Starts a call. A caller has one call at a time. `patience` is the time
+  /// limit of the whole call; 0 is none.
+  virtual void start(std::string request, Seconds patience) = 0;
   /// The answer. Throws CallError.
   virtual std::string finish() = 0;
-  /// Ends the call under way, and all later ones. Thread safety: any thread.
-  virtual void cancel() = 0;
+  /// Whether the connection of an earlier call has ended since: the server has, too.
+  virtual bool lost() = 0;
 
-  std::string call(std::string_view request, Seconds patience) {
-    const std::span<const std::byte> piece = std::as_bytes(std::span(request));
-    start(std::span(&piece, 1), patience);
+  std::string call(std::string request, Seconds patience) {
+    start(std::move(request), patience);
     return finish();
   }
 };
@@ -73,7 +80,7 @@ class CallNetwork {
  public:
   virtual ~CallNetwork() = default;
   /// Listens on HOST:PORT. Throws TransportError if the address cannot be listened on.
-  virtual std::unique_ptr<CallServer> listen(const std::string& address, CallHandler handler) = 0;
+  virtual std::unique_ptr<CallServer> listen(const std::string& address, CallHandlers handlers) = 0;
   /// Does not wait for the server to start. Error messages begin with `name`.
   virtual std::unique_ptr<Caller> reach(const std::string& name, const std::string& address) = 0;
 };

@@ -1,29 +1,15 @@
 #include "algorithms/exchange/schedule_file.h"
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "algorithms/combinators.h"
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::string_view path_option = "path";
-
-std::string contents_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  // A folder can be opened, but not read.
-  if (!in || std::filesystem::is_directory(path)) {
-    throw Unavailable("cannot read the file '" + path + "'");
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 struct ProvedFile {
   Schedule schedule;
@@ -36,7 +22,7 @@ ProvedFile read_proved(const AlgorithmSpec& spec) {
           "file: the path is missing; write file:PATH, as in file:ring.xml");
   const auto read = [&] {
     try {
-      return from_msccl_xml(contents_of(path->second));
+      return from_msccl_xml(read_file(path->second));
     } catch (const InvalidArgument& e) {
       throw InvalidArgument(path->second + ": " + e.what());
     }
@@ -46,7 +32,7 @@ ProvedFile read_proved(const AlgorithmSpec& spec) {
   if (!proof.ok()) {
     throw InvalidArgument(path->second + ": no all-reduce: " + proof.violations.front().what);
   }
-  return {named(to_string(spec), schedule), proof.replica_consistent};
+  return {schedule.named(to_string(spec)), proof.replica_consistent};
 }
 
 Schedule make_from_file(int ranks, const AlgorithmSpec& spec) {
@@ -64,11 +50,10 @@ const AlgorithmInfo& schedule_file() {
                                  .summary = "A program in MSCCL XML, proved when it is read",
                                  .constraints = "the ranks of the program",
                                  .cost = "as the program has it",
-                                 .replica_consistent = false,
                                  .source = "the file",
+                                 .make = make_from_file,
                                  .options = {{path_option, "", "of the file"}},
-                                 .inconsistent_option = "",
-                                 .make = make_from_file};
+                                 .replica_consistent = false};
   return row;
 }
 

@@ -1,7 +1,8 @@
 // CSV tables: ours, those that others made of nccl-tests and OSU output, pico's, hand-made ones.
 //
 // Columns are known by their names; others are passed over. Lines "# key: value" before the heading
-// say what holds for all rows: ranks (or gpus), nodes, system, library, algorithm, source.
+// say what holds for all rows: ranks (or gpus), nodes, system, library, algorithm, source, and the
+// tool's command line, whose -g tells how many GPUs a process drives.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -45,6 +47,7 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"low", {"p10_us", "p25_us", "min_us"}},
       {"high", {"p90_us", "p75_us", "max_us"}},
       {"batch", {"timestamp", "batch", "job"}},
+      {"gpus_per_process", {"gpus_per_process", "nGpus"}},
       {"samples", {"n", "n_iter", "iterations", "samples"}},
       {"ranks", {"ranks", "gpus", "workers", "world_size"}},
       {"nodes", {"nodes", "n_nodes"}},
@@ -121,8 +124,22 @@ class CsvReader {
       stated_.emplace("library", "nccl");
     } else if (key == "tool" && value.find("OSU") != value.npos) {
       stated_.emplace("library", value.find("mpi-cpu") != value.npos ? "mpi-cpu" : "mpi");
+    } else if (key == "tool") {
+      read_command(value);
     } else if (names().count(key) > 0) {
       stated_[key] = value;
+    }
+  }
+
+  /// "mpirun all_reduce_perf -b 8 -g 8": the GPUs that a process drives.
+  void read_command(std::string_view command) {
+    const auto words = split_at_blanks(command);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      std::string_view count = words[i + 1];
+      count = count.substr(0, count.find(','));
+      if ((words[i] != "-g" && words[i] != "--ngpus") || count.empty()) continue;
+      if (count.find_first_not_of("0123456789") != count.npos) continue;
+      stated_.emplace("gpus_per_process", std::string(count));
     }
   }
 
@@ -195,6 +212,9 @@ class CsvReader {
           std::min<std::int64_t>(table_integer(n, "the number of samples", place_), 1 << 30));
     }
     const std::string place = cell(cells, "in_place");
+    if (const std::string gpus = cell(cells, "gpus_per_process"); !gpus.empty()) {
+      row.gpus_per_process = product(gpus, "gpus_per_process", place_);
+    }
     add(cells, row, "time", place == "1" || place == "true");
     if (columns_.count("in_place_time") > 0) add(cells, row, "in_place_time", true);
   }

@@ -1,12 +1,14 @@
 // JSON of nccl-tests (-J), rccl-tests (-Z json) and Google Benchmark.
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/json.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -15,16 +17,10 @@ using SortedJson = nlohmann::json;
 
 /// Runs `read` on the parsed text; what is missing or of another kind is refused with the file.
 template <typename Read>
-MeasuredTable read_json(std::string_view text, const std::string& file, Read read) {
+MeasuredTable read_table(std::string_view text, const std::string& file, Read read) {
   MeasuredTable table;
   table.name = file;
-  try {
-    read(SortedJson::parse(text), table);
-  } catch (const SortedJson::parse_error& e) {
-    throw InvalidArgument(fmt::format("{}: no JSON: {}", file, e.what()));
-  } catch (const SortedJson::exception& e) {
-    throw InvalidArgument(fmt::format("{}: {}", file, e.what()));
-  }
+  read_json<SortedJson>(text, file, [&](const SortedJson& json) { read(json, table); });
   require(!table.times.empty(), fmt::format("{}: no measurement in it", file));
   return table;
 }
@@ -35,8 +31,11 @@ double number(const SortedJson& value, const std::string& what, const std::strin
   return table_number(fmt::format("{}", value.get<double>()), what, place);
 }
 
-void set_type(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
+/// Type, operator and size. False for a size of 0, which is no measurement.
+bool read_vector(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
+  row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
   read_names(row, entry.at("type").get<std::string>(), entry.at("redop").get<std::string>(), place);
+  return row.bytes.count > 0;
 }
 
 void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_place,
@@ -73,14 +72,7 @@ Scale scale_of_devices(const SortedJson& document) {
 
 /// "ring/shm/workers:8/1048576/f32/sum", as the reporters of this project name cases.
 bool read_name(const std::string& name, MeasuredTime& row, const std::string& place) {
-  std::vector<std::string> parts(1);
-  for (const char c : name) {
-    if (c == '/') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
+  const std::vector<std::string> parts = split_at(name, '/');
   row.algorithm = parts.front();
   bool sized = false;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -114,22 +106,24 @@ double microseconds_of(const SortedJson& entry, const std::string& place) {
 }  // namespace
 
 MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row = mean_of("nccl");
     row.scale = scale_of_devices(document);
+    if (document.contains("config") && document["config"].contains("ngpus")) {
+      const SortedJson& gpus = document["config"]["ngpus"];
+      row.gpus_per_process = std::max(1, static_cast<int>(number(gpus, "config.ngpus", file)));
+    }
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
       const std::string place = fmt::format("{}: results[{}]", file, i);
-      set_type(row, entry, place);
-      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
-      if (row.bytes.count == 0) continue;
+      if (!read_vector(row, entry, place)) continue;
       for (bool in_place : {false, true}) read_nccl_half(entry, row, in_place, place, table);
     }
   });
 }
 
 MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.size(); ++i) {
       const SortedJson& entry = document[i];
       const std::string place = fmt::format("{}: [{}]", file, i);
@@ -138,10 +132,8 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
         continue;
       }
       MeasuredTime row = mean_of("rccl");
-      set_type(row, entry, place);
       row.scale = {entry.at("ranks").get<int>(), entry.value("nodes", 0)};
-      row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
-      if (row.bytes.count == 0) continue;
+      if (!read_vector(row, entry, place)) continue;
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
                                 number(entry.at("inPlace"), "inPlace", place) != 0, place);
       const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";
@@ -153,7 +145,7 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
-  return read_json(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+  return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.at("benchmarks").size(); ++i) {
       const SortedJson& entry = document["benchmarks"][i];
       const std::string place = fmt::format("{}: benchmarks[{}]", file, i);

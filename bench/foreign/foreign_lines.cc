@@ -8,13 +8,6 @@
 
 namespace collbench {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 std::vector<TextLine> lines_of(std::string_view text) {
   std::vector<TextLine> lines;
   for (int number = 1; !text.empty(); ++number) {
@@ -24,17 +17,6 @@ std::vector<TextLine> lines_of(std::string_view text) {
     text.remove_prefix(end + 1);
   }
   return lines;
-}
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (line = trimmed(line); !line.empty(); line = trimmed(line)) {
-    const std::size_t end = line.find_first_of(" \t");
-    words.push_back(line.substr(0, end));
-    if (end == line.npos) break;
-    line.remove_prefix(end);
-  }
-  return words;
 }
 
 double table_number(std::string_view word, const std::string& what, const std::string& place) {

@@ -1,12 +1,14 @@
 // nccl-tests' text: "# Rank 0 Group 0 Pid 5 on host device 0 [..] name" lines, then rows
 //   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
 // of which the second half may be missing, a half may be N/A, and older versions have no root.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -31,7 +33,7 @@ class NcclText {
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       if (line.text.empty()) continue;
-      const auto words = words_of(line.text);
+      const auto words = split_at_blanks(line.text);
       if (words.front().front() == '#') {
         read_comment(words);
       } else if (is_row(words)) {
@@ -49,6 +51,11 @@ class NcclText {
       for (std::size_t i = 2; i + 1 < words.size(); ++i) {
         if (words[i] == "on") hosts_.insert(std::string(words[i + 1]));
       }
+    }
+    for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+      const bool is_count =
+          words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
+      if (is_count) row_.gpus_per_process = std::max(1, small_integer_in(words[i + 1]).value_or(1));
     }
     for (const std::string_view word : words) {
       if (word.substr(0, 5) == "RCCL:") row_.library = "rccl";

@@ -4,6 +4,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -19,7 +20,7 @@ struct Columns {
 Columns columns_of(std::string_view heading) {
   Columns columns;
   std::string_view of;  // the first word of the heading at hand
-  for (const std::string_view word : words_of(heading)) {
+  for (const std::string_view word : split_at_blanks(heading)) {
     if (word == "#") continue;
     if (of.empty()) of = word;
     const bool ends = word == "Size" || word == "Iterations" ||
@@ -48,7 +49,7 @@ MeasuredTable read_osu(std::string_view text, const std::string& file) {
       if (line.text.find("OSU") != line.text.npos) table.source = std::string(line.text.substr(1));
       continue;
     }
-    const auto words = words_of(line.text);
+    const auto words = split_at_blanks(line.text);
     if (words.front().front() < '0' || words.front().front() > '9') continue;
     require(columns.count >= 2,
             fmt::format("{}: a row before the heading '# Size  Avg Latency(us)'", place));

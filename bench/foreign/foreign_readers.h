@@ -21,9 +21,6 @@ struct TextLine {
   int number = 0;
 };
 std::vector<TextLine> lines_of(std::string_view text);
-std::string_view trimmed(std::string_view text);
-/// Separated by any number of blanks.
-std::vector<std::string_view> words_of(std::string_view line);
 
 /// Numbers of a table, with what they are in the message. Finite and at least 0; "3 us" is refused.
 double table_number(std::string_view word, const std::string& what, const std::string& place);

@@ -4,15 +4,19 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
-#include "core/require_known.h"
-#include "core/text_file.h"
+#include "core/input_file.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {
@@ -42,9 +46,15 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
             fmt::format("{}: {} {} are stated, {} are given", file, own, what, hint));
     return own == 0 ? hint : own;
   };
+  std::set<int> replaced;
   for (MeasuredTime& time : table.times) {
+    // Tables often count hosts where several share a domain, or one host as many: what is given
+    // holds.
+    if (hints.nodes > 0 && time.scale.nodes > 0 && time.scale.nodes != hints.nodes) {
+      replaced.insert(time.scale.nodes);
+    }
     time.scale.ranks = stated(time.scale.ranks, hints.ranks, "ranks");
-    time.scale.nodes = stated(time.scale.nodes, hints.nodes, "nodes");
+    if (hints.nodes > 0) time.scale.nodes = hints.nodes;
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
                                          "{},ranks=8,nodes=2",
@@ -55,6 +65,11 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     if (!hints.system.empty()) time.system = hints.system;
     if (!hints.library.empty()) time.library = hints.library;
     if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;
+    if (hints.gpus_per_process > 0) time.gpus_per_process = hints.gpus_per_process;
+  }
+  if (!replaced.empty()) {
+    table.notes.push_back(fmt::format("{}: {} nodes are stated; taken as {}, which was given", file,
+                                      fmt::join(replaced, ", "), hints.nodes));
   }
 }
 
@@ -66,21 +81,23 @@ TableHints split_hints(std::string& path) {
   const std::size_t comma = path.rfind(',', equals);
   if (comma == path.npos) return hints;
   const std::string all = path.substr(comma + 1);
-  std::istringstream parts(all);
   path.resize(comma);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split_at(all, ',')) {
     const std::string key = part.substr(0, part.find('='));
     const std::string value = part.find('=') == part.npos ? "" : part.substr(key.size() + 1);
     const std::string place = fmt::format("'{}'", part);
     const std::map<std::string, std::string*> texts = {
         {"system", &hints.system}, {"library", &hints.library}, {"algorithm", &hints.algorithm}};
-    const std::map<std::string, int*> counts = {{"ranks", &hints.ranks}, {"nodes", &hints.nodes}};
+    const std::map<std::string, int*> counts = {{"ranks", &hints.ranks},
+                                                {"nodes", &hints.nodes},
+                                                {"gpus_per_process", &hints.gpus_per_process}};
     if (const auto text = texts.find(key); text != texts.end()) {
       *text->second = value;
     } else if (const auto count = counts.find(key); count != counts.end()) {
       *count->second = static_cast<int>(table_integer(value, key, place));
     } else {
-      const std::vector<std::string> known = {"ranks", "nodes", "system", "library", "algorithm"};
+      const std::vector<std::string> known = {"ranks",  "nodes",   "gpus_per_process",
+                                              "system", "library", "algorithm"};
       require_known(fmt::format("{} behind '{}'", place, path), key, known);
     }
   }
@@ -111,6 +128,8 @@ std::string foreign_format(std::string_view text) {
 
 MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
+  // A log may have been written through a terminal.
+  const std::string plain = without_terminal_codes(text);
   using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
   static const std::map<std::string_view, Reader> readers = {
       {"nccl-tests", read_nccl_text},
@@ -125,12 +144,12 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
          return to_measurements(records_from_json(std::string(records)), name);
        }},
   };
-  const auto reader = readers.find(foreign_format(text));
+  const auto reader = readers.find(foreign_format(plain));
   require(reader != readers.end(),
           fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, Google "
                       "Benchmark or collbench, and no CSV",
                       file));
-  MeasuredTable table = reader->second(text, file);
+  MeasuredTable table = reader->second(plain, file);
   apply(hints, file, table);
   return table;
 }
@@ -139,7 +158,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   namespace fs = std::filesystem;
   std::string file = path;
   const TableHints hints = split_hints(file);
-  if (!fs::is_directory(file)) return {read_foreign(read_text_file(file), file, hints)};
+  if (!fs::is_directory(file)) return {read_foreign(read_file(file), file, hints)};
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(file)) {
     if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
@@ -148,7 +167,7 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
   std::vector<MeasuredTable> tables;
   for (const std::string& each : files) {
     try {
-      tables.push_back(read_foreign(read_text_file(each), each, hints));
+      tables.push_back(read_foreign(read_file(each), each, hints));
     } catch (const InvalidArgument& e) {
       skipped.push_back(e.what());
     }

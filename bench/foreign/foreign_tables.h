@@ -16,10 +16,12 @@
 
 namespace collbench {
 
-/// What a table does not say of itself; what it does say must agree. 0 and empty: not stated.
+/// What a table does not say of itself, or says differently. 0 and empty: not given. Ranks that it
+/// states must agree; for the others what is given here holds.
 struct TableHints {
   int ranks = 0;
   int nodes = 0;
+  int gpus_per_process = 0;
   std::string system = {};
   std::string library = {};
   std::string algorithm = {};

@@ -32,14 +32,10 @@ std::vector<std::string> alternatives(std::string_view text, std::string_view te
   require(text.size() > 2 && text.back() == ')',
           fmt::format("filter: '{}' has a parenthesis that is not closed", term));
   text = text.substr(1, text.size() - 2);
-  std::vector<std::string> values;
-  while (true) {
-    const std::size_t bar = text.find('|');
-    require(bar != 0 && !text.empty(), fmt::format("filter: '{}' has an empty alternative", term));
-    values.emplace_back(text.substr(0, bar));
-    if (bar == text.npos) return values;
-    text.remove_prefix(bar + 1);
-  }
+  const std::vector<std::string> values = split_at(text, '|');
+  require(std::ranges::count(values, "") == 0,
+          fmt::format("filter: '{}' has an empty alternative", term));
+  return values;
 }
 
 FilterTerm parse_term(std::string_view term) {
@@ -50,8 +46,7 @@ FilterTerm parse_term(std::string_view term) {
   const std::size_t length = with_equals ? 2 : 1;
   FilterTerm parsed{std::string(term.substr(0, at)), std::string(term.substr(at, length)),
                     alternatives(term.substr(at + length), term)};
-  require(std::find(keys().begin(), keys().end(), parsed.key) != keys().end(),
-          "filter: " + unknown_name("key", parsed.key, keys()));
+  require_known("filter", parsed.key, keys(), "key");
   require(parsed.comparison == ":" || (is_number(parsed.key) && parsed.values.size() == 1),
           fmt::format("filter: '{}' compares what is no single number", term));
   for (const std::string& value : parsed.values) {

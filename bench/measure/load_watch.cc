@@ -2,24 +2,24 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "bench/records/environment.h"
+#include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
 // user, nice, system, idle, iowait, irq, softirq, steal of the whole machine, in ticks.
 void read_machine(LoadReading& reading) {
-  std::ifstream file("/proc/stat");
+  std::istringstream line(first_line("/proc/stat"));
   std::string cpu;
   double ticks[8] = {};
-  file >> cpu;
-  for (double& value : ticks) file >> value;
+  line >> cpu;
+  for (double& value : ticks) line >> value;
   const auto rate = static_cast<double>(sysconf(_SC_CLK_TCK));
   reading.busy = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) / rate;
   reading.stolen = ticks[7] / rate;
@@ -27,9 +27,7 @@ void read_machine(LoadReading& reading) {
 
 // Fields 14 and 15 of /proc/PID/stat, counted after the name in parentheses (field 2).
 double process_time(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string line;
-  std::getline(file, line);
+  const std::string line = first_line(fmt::format("/proc/{}/stat", process));
   const auto name_end = line.rfind(')');
   if (name_end == std::string::npos) return 0;
   std::istringstream rest(line.substr(name_end + 1));
@@ -47,12 +45,8 @@ std::int64_t involuntary_switches(pid_t process) {
   const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
   for (std::filesystem::directory_iterator task(tasks, gone), end; !gone && task != end;
        task.increment(gone)) {
-    std::ifstream file(task->path() / "status");
-    for (std::string line; std::getline(file, line);) {
-      if (line.rfind("nonvoluntary_ctxt_switches:", 0) == 0) {
-        sum += std::atoll(line.c_str() + line.find(':') + 1);
-      }
-    }
+    const std::string count = value_in_file(task->path() / "status", "nonvoluntary_ctxt_switches");
+    sum += integer_in(count).value_or(0);
   }
   return sum;
 }

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/measure/sampler.h"
+#include "bench/records/json_fields.h"
 #include "bench/records/record_json.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "transports/nccl/gpu_survey.h"
 #include "transports/world/core_order.h"
 
@@ -15,41 +15,28 @@ namespace {
 
 using SortedJson = nlohmann::json;
 
-SortedJson sampling_value(const Sampling& sampling) {
-  return {{"iterations", sampling.iterations},
-          {"warmup", sampling.warmup},
-          {"target_interval", sampling.target_interval},
-          {"max_time_s", sampling.max_time.count()},
-          {"timeout_s", sampling.timeout.count()},
-          {"back_to_back", sampling.back_to_back},
-          {"check", sampling.check},
-          {"seed", sampling.seed},
-          {"pin", sampling.pin},
-          {"cpus", sampling.cpus}};
-}
-
-Sampling read_sampling(const SortedJson& value) {
-  Sampling sampling;
-  value.at("iterations").get_to(sampling.iterations);
-  value.at("warmup").get_to(sampling.warmup);
-  value.at("target_interval").get_to(sampling.target_interval);
-  sampling.max_time = Seconds{value.at("max_time_s").get<double>()};
-  sampling.timeout = Seconds{value.at("timeout_s").get<double>()};
-  value.at("back_to_back").get_to(sampling.back_to_back);
-  value.at("check").get_to(sampling.check);
-  value.at("seed").get_to(sampling.seed);
-  value.at("pin").get_to(sampling.pin);
-  value.at("cpus").get_to(sampling.cpus);
-  return sampling;
+std::span<const JsonField<Sampling>> sampling_fields() {
+  static const JsonField<Sampling> fields[] = {
+      {"iterations", &Sampling::iterations},
+      {"warmup", &Sampling::warmup},
+      {"target_interval", &Sampling::target_interval},
+      {"max_time_s", &Sampling::max_time},
+      {"timeout_s", &Sampling::timeout},
+      {"back_to_back", &Sampling::back_to_back},
+      {"check", &Sampling::check},
+      {"seed", &Sampling::seed},
+      {"pin", &Sampling::pin},
+      {"cpus", &Sampling::cpus},
+  };
+  return fields;
 }
 
 std::pair<Case, Sampling> read_order(const std::string& order) {
-  try {
-    const SortedJson value = SortedJson::parse(order);
-    return {case_from_json(value.at("case")), read_sampling(value.at("sampling"))};
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not the order of a case: " + order.substr(0, 200) + ": " + error.what());
-  }
+  using Order = std::pair<Case, Sampling>;
+  return read_json<SortedJson>(order, "not the order of a case", [](const SortedJson& value) {
+    return Order(case_from_json(value.at("case")),
+                 read_fields(value.at("sampling"), sampling_fields()));
+  });
 }
 
 }  // namespace
@@ -106,7 +93,9 @@ Measurement measure_case(const Case& point, const Sampling& sampling, RankContex
 }
 
 std::string case_order(const Case& point, const Sampling& sampling) {
-  return SortedJson{{"case", to_json(point)}, {"sampling", sampling_value(sampling)}}.dump();
+  return SortedJson{{"case", to_json(point)},
+                    {"sampling", written_fields<SortedJson>(sampling, sampling_fields())}}
+      .dump();
 }
 
 std::string carry_out_case(RankContext& context, const WorldSpec&, const std::string& order) {

@@ -48,6 +48,7 @@ class Runner {
         run_one(point);
       }
     }
+    stopped();  // also in the last case
   }
 
   bool stopped() {
@@ -88,6 +89,7 @@ class Runner {
         record.choice_reason = settled.reason;
       }
       record.measurement = team->measure(decided, plan_.sampling);
+      if (record.measurement.latency_ns.empty() && stopped()) return false;
       record.bound = record.measurement.bound ? record.measurement.bound
                                               : plan_.bound(decided, record.measurement);
     } catch (const Unavailable& e) {

@@ -1,6 +1,7 @@
 #include "bench/measure/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <ctime>
@@ -8,10 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/measure/check.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/records/case_fields.h"
 #include "core/error.h"
+#include "core/stop_request.h"
+#include "transports/exact_check.h"
 
 namespace collbench {
 namespace {
@@ -23,7 +25,7 @@ constexpr double back_to_back_share = 0.25;
 constexpr int longest_back_to_back = 1000;
 
 /// The different values of a field of cases, in their order: "f32" or "1 KiB, 4 KiB".
-std::string values_of(std::span<const Case> cases, const CaseField<Case>& field) {
+std::string values_of(std::span<const Case> cases, const JsonField<Case>& field) {
   constexpr std::size_t most_told = 8;
   std::vector<std::string> values;
   for (const Case& point : cases) {
@@ -106,9 +108,13 @@ class Sampler {
     warm_up();
     measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     time_latency();
-    if (sampling_.back_to_back) time_back_to_back();
-    if (sampling_.check) check();
+    if (sampling_.back_to_back && !stopped_) time_back_to_back();
+    if (sampling_.check && !stopped_) check();
     measured_.played = tested_.description();
+    if (stopped_) {
+      measured_.warnings.push_back(
+          fmt::format("stopped by a signal after {} iterations", measured_.latency_ns.size()));
+    }
     return std::move(measured_);
   }
 
@@ -189,30 +195,36 @@ class Sampler {
     std::vector<Stamp> stamps;
     for (std::size_t i = 0; i < all.size(); i += 2) stamps.push_back({all[i], all[i + 1]});
     append_batch(stamps, rendezvous_.ranks(), rendezvous_.one_clock(), into);
+    last_batch_ = iterations;
   }
 
   void warm_up() {
-    if (sampling_.warmup <= 0) return;
     Measurement warm;
-    time_batch(sampling_.warmup, warm);
-    const Seconds latency{summarize(warm.latency_ns).median_ns * 1e-9};
-    for (int left = rule_.warmup(latency) - sampling_.warmup; left > 0;) {
-      const int batch = std::min(left, StoppingRule::longest_batch);
+    for (int done = 0; !agree_on_time();) {
+      const int batch = rule_.next_warmup(done, elapsed_, pace_);
+      if (batch == 0) return;
       time_batch(batch, warm);
-      left -= batch;
+      done += batch;
     }
   }
 
-  // Rank 0's wall time since `start`, the same number on every rank.
-  Seconds elapsed_since(std::int64_t start_ns) {
-    const std::int64_t elapsed = monotonic_ns() - start_ns;
-    return Seconds{static_cast<double>(rendezvous_.gather(std::span(&elapsed, 1))[0]) * 1e-9};
+  // Takes rank 0's clock, so that every rank has the same numbers; and whether any rank has had a
+  // stop signal, so that all stop at the same place.
+  bool agree_on_time() {
+    const std::array<std::int64_t, 2> mine{monotonic_ns() - begin_ns_, stop_signal()};
+    const std::vector<std::int64_t> all = rendezvous_.gather(mine);
+    for (std::size_t i = 1; i < all.size(); i += 2) stopped_ = stopped_ || all[i] != 0;
+    const Seconds now{static_cast<double>(all[0]) * 1e-9};
+    if (last_batch_ > 0) pace_ = (now - elapsed_) / last_batch_;
+    last_batch_ = 0;
+    elapsed_ = now;
+    return stopped_;
   }
 
   void time_latency() {
-    const std::int64_t start = monotonic_ns();
-    for (int batch = rule_.next({}, Seconds{0}); batch > 0;
-         batch = rule_.next(measured_.latency_ns, elapsed_since(start))) {
+    while (!agree_on_time()) {
+      const int batch = rule_.next(measured_.latency_ns, elapsed_, pace_);
+      if (batch == 0) return;
       time_batch(batch, measured_);
     }
   }
@@ -220,7 +232,9 @@ class Sampler {
   int back_to_back_iterations() const {
     const double median = std::max(summarize(measured_.latency_ns).median_ns, 1.0);
     const double share = back_to_back_share / back_to_back_batches;
-    const double batch = sampling_.max_time.count() * 1e9 * share / median;
+    const double time =
+        std::min(sampling_.max_time.count() * share, StoppingRule::longest_batch_time.count());
+    const double batch = time * 1e9 / median;
     const int asked = sampling_.iterations > 0 ? sampling_.iterations : longest_back_to_back;
     const int most = std::clamp(asked, 2, longest_back_to_back);
     return std::clamp(static_cast<int>(std::min(batch, 1e6)), 2, most);
@@ -232,6 +246,7 @@ class Sampler {
     // where it does not show in the time of an iteration.
     const int stride = summarize(measured_.latency_ns).median_ns > 2e4 ? 1 : 64;
     for (int batch = 0; batch < back_to_back_batches; ++batch) {
+      if (agree_on_time()) return;
       rendezvous_.barrier();
       const std::int64_t start = clock_();
       for (int i = 0; i < iterations; ++i) {
@@ -256,13 +271,18 @@ class Sampler {
   VisibleBuffers visible_;
   Measurement measured_;
   std::int64_t next_set_ = 0;
+  std::int64_t begin_ns_ = monotonic_ns();
+  Seconds elapsed_{0};    // since then, when ranks last agreed on it
+  Seconds pace_{0};       // of an iteration of the last batch
+  int last_batch_ = 0;    // its iterations
+  bool stopped_ = false;  // by a signal that some rank had
 };
 
 }  // namespace
 
 std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling) {
   std::vector<NamedValue> values;
-  for (const CaseField<Case>& field : case_fields()) {
+  for (const JsonField<Case>& field : case_fields()) {
     const bool many = field.name == "algorithm" || field.name == "size";
     values.emplace_back(std::string(field.name) + (many ? "s" : ""), values_of(cases, field));
   }
@@ -299,15 +319,6 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
     measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
     measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
   }
-}
-
-std::vector<NamedValue> named_values(const Sampling& sampling) {
-  return {{"iterations", std::to_string(sampling.iterations)},
-          {"warm-up", std::to_string(sampling.warmup)},
-          {"target interval", std::to_string(sampling.target_interval)},
-          {"time per case", to_string(sampling.max_time)},
-          {"check", sampling.check ? "yes" : "no"},
-          {"seed", std::to_string(sampling.seed)}};
 }
 
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,

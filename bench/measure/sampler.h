@@ -25,9 +25,6 @@ using NanosecondClock = std::function<std::int64_t()>;
 /// CLOCK_MONOTONIC, which all threads and processes of a machine share.
 std::int64_t monotonic_ns();
 
-/// What ranks have to agree on before they measure.
-std::vector<NamedValue> named_values(const Sampling& sampling);
-
 /// Runs this rank's part and returns the same measurement on every rank, except `played`, which is
 /// this rank's description, and without load warnings. Every rank calls it with equal arguments.
 /// Throws TransportError, saying which rank has what, if the ranks' cases or samplings differ.

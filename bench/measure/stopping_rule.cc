@@ -1,40 +1,60 @@
 #include "bench/measure/stopping_rule.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "bench/records/record.h"
 
 namespace collbench {
+namespace {
 
-int StoppingRule::expected_iterations(Seconds latency) const {
-  if (sampling_.iterations > 0) return sampling_.iterations;
-  if (latency.count() * most <= sampling_.max_time.count()) return most;
-  return std::clamp(static_cast<int>(sampling_.max_time / latency), fewest, most);
+// Of the time of a case: the end of warming up, and that of timing where batches without a barrier
+// and a check follow.
+constexpr double warm_until = 0.25;
+constexpr double timed_until = 0.75;
+
+}  // namespace
+
+int StoppingRule::batch_limit(Seconds pace) const {
+  if (pace.count() <= 0) return longest_batch;
+  const double fitting = std::min(longest_batch_time / pace, static_cast<double>(longest_batch));
+  return std::max(static_cast<int>(fitting), 1);
 }
 
-int StoppingRule::warmup(Seconds latency) const {
-  return std::max(sampling_.warmup, expected_iterations(latency) / 10);
+int StoppingRule::next_warmup(int done, Seconds elapsed, Seconds pace) const {
+  if (sampling_.warmup <= 0) return 0;
+  if (done == 0) return 1;  // tells the pace
+  const bool automatic = sampling_.iterations == 0;
+  const Seconds end = sampling_.max_time * warm_until;
+  if (automatic && elapsed >= end) return 0;
+  const double expected = automatic ? std::min(sampling_.max_time / pace, static_cast<double>(most))
+                                    : static_cast<double>(sampling_.iterations);
+  const int wanted = std::max(sampling_.warmup,
+                              static_cast<int>(std::min(expected, static_cast<double>(most)) / 10));
+  int batch = std::min(wanted - done, batch_limit(pace));
+  if (automatic) batch = std::min(batch, std::max(static_cast<int>((end - elapsed) / pace), 1));
+  return std::max(batch, 0);
 }
 
-int StoppingRule::next(const std::vector<std::int64_t>& latency_ns, Seconds elapsed) const {
-  const auto done = static_cast<int>(latency_ns.size());
-  if (sampling_.iterations > 0) return std::min(sampling_.iterations - done, longest_batch);
-  if (done < fewest) return fewest - done;
-  const auto total =
-      static_cast<double>(std::accumulate(latency_ns.begin(), latency_ns.end(), std::int64_t{0}));
-  const Seconds timed{total * 1e-9};
-  const Seconds longest_wall = sampling_.max_time * 4;
-  if (done >= most || timed >= sampling_.max_time || elapsed >= longest_wall) return 0;
+bool StoppingRule::narrow(const std::vector<std::int64_t>& latency_ns) const {
   const Summary summary = summarize(latency_ns);
   const double half = (summary.interval_high_ns - summary.interval_low_ns) / 2;
-  if (half <= sampling_.target_interval * summary.median_ns) return 0;
+  return half <= sampling_.target_interval * summary.median_ns;
+}
+
+int StoppingRule::next(const std::vector<std::int64_t>& latency_ns, Seconds elapsed,
+                       Seconds pace) const {
+  const auto done = static_cast<int>(latency_ns.size());
+  const int limit = batch_limit(pace);
+  if (sampling_.iterations > 0) return std::min(sampling_.iterations - done, limit);
+  if (done < least) return std::min(least - done, limit);
+  const Seconds left = sampling_.max_time * timed_until - elapsed;
+  if (left.count() <= 0) return 0;
+  if (done < fewest) return std::min(fewest - done, limit);
+  if (done >= most || narrow(latency_ns)) return 0;
   // By half again as many, but not beyond the time that is left at the pace so far.
-  double batch = std::min({static_cast<double>(std::max(done / 2, fewest)),
-                           static_cast<double>(longest_batch), static_cast<double>(most - done)});
-  if (timed.count() > 0) batch = std::min(batch, done * ((sampling_.max_time - timed) / timed));
-  if (elapsed.count() > 0) batch = std::min(batch, done * ((longest_wall - elapsed) / elapsed));
-  return std::max(static_cast<int>(batch), 1);
+  int batch = std::min({std::max(done / 2, fewest), limit, most - done});
+  if (pace.count() > 0) batch = static_cast<int>(std::min(left / pace, static_cast<double>(batch)));
+  return std::max(batch, 1);
 }
 
 }  // namespace collbench

@@ -1,7 +1,9 @@
 // When a case has been measured enough.
 //
 // A fixed number of iterations if asked for; otherwise until the 95 % interval of the median is
-// narrow or the time is spent. Every rank applies the rule to the same numbers, so all stop alike.
+// narrow or the time is spent. All times are the wall's since the case began, what prepares buffers
+// included, because that is what somebody waits for. Every rank applies the rule to the same
+// numbers, so all stop alike.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +15,24 @@ namespace collbench {
 
 class StoppingRule {
  public:
-  static constexpr int fewest = 10;  // timed iterations of an automatic run
-  static constexpr int most = 2000;  // of an automatic run
+  static constexpr int least = 5;    // timed iterations of an automatic run, however slow
+  static constexpr int fewest = 10;  // of one whose time allows it
+  static constexpr int most = 2000;
   static constexpr int longest_batch = 256;
+  /// A stop signal is looked at between batches.
+  static constexpr Seconds longest_batch_time{0.2};
 
   explicit StoppingRule(const Sampling& sampling) : sampling_(sampling) {}
 
-  /// How many iterations to time next, 0 to stop, at most longest_batch. `elapsed` is the wall time
-  /// since timing began, in which preparing buffers counts too: it may be four times max_time.
-  int next(const std::vector<std::int64_t>& latency_ns, Seconds elapsed) const;
-  /// Warm-up iterations for a case whose iterations take about `latency`, `done` of them included.
-  int warmup(Seconds latency) const;
+  /// How many iterations to time next, 0 to stop. `elapsed` is the time since the case began,
+  /// `pace` that of an iteration of the last batch, 0 if there was none.
+  int next(const std::vector<std::int64_t>& latency_ns, Seconds elapsed, Seconds pace) const;
+  /// How many to make before timing begins, of which `done` are made.
+  int next_warmup(int done, Seconds elapsed, Seconds pace) const;
 
  private:
-  int expected_iterations(Seconds latency) const;
+  int batch_limit(Seconds pace) const;
+  bool narrow(const std::vector<std::int64_t>& latency_ns) const;
   Sampling sampling_;
 };
 

@@ -77,6 +77,23 @@ bool is_named(int descriptor, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+/// The file of that name, made if need be, under a lock.
+Descriptor locked_file(const std::string& path) {
+  // The workers of a sweep that was killed share its lock until they are gone as well.
+  for (int attempt = 0; attempt < lock_attempts; ++attempt) {
+    Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (file.number() < 0) {
+      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+    }
+    const bool locked = flock(file.number(), LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return file;  // a file system without locks
+    if (locked && is_named(file.number(), path)) return file;
+    std::this_thread::sleep_for(lock_pause);
+  }
+  throw Unavailable(fmt::format(
+      "'{}' is being filled by another process; wait for it, or name another --out", path));
+}
+
 /// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of
 /// measuring, which matters.
 void order_simulated(std::vector<Record>& records) {
@@ -94,31 +111,12 @@ void order_simulated(std::vector<Record>& records) {
 
 }  // namespace
 
-SweepFile::Lock::Lock(const std::string& path) {
-  // The workers of a sweep that was killed share its lock until they are gone as well.
-  for (int attempt = 0; attempt < lock_attempts; ++attempt) {
-    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) {
-      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-    }
-    const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
-    if (!locked && errno != EWOULDBLOCK) return;  // a file system without locks
-    if (locked && is_named(descriptor_, path)) return;
-    close(descriptor_);
-    std::this_thread::sleep_for(lock_pause);
-  }
-  throw Unavailable(fmt::format(
-      "'{}' is being filled by another process; wait for it, or name another --out", path));
-}
-
-SweepFile::Lock::~Lock() { close(descriptor_); }
-
 SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
-  const Lock before(path);  // of the file that is replaced, until it is
+  const Descriptor before = locked_file(path);  // of the file that is replaced, until it is
   if (!fresh && std::filesystem::file_size(path) > 0) records_ = read_records(path).records;
   const std::string unfinished = path + ".unfinished";
   log_.emplace(unfinished, environment);
-  lock_.emplace(unfinished);
+  lock_ = locked_file(unfinished);
   for (const Record& record : records_) {
     log_->append(record);
     cases_.insert(to_json(record.point));

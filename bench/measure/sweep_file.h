@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/records/record_file.h"
+#include "core/descriptor.h"
 
 namespace collbench {
 
@@ -25,19 +26,7 @@ class SweepFile {
   const std::vector<Record>& records() const { return records_; }
 
  private:
-  /// A file held open under a lock, which ends with the process.
-  class Lock {
-   public:
-    explicit Lock(const std::string& path);
-    ~Lock();
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-
-   private:
-    int descriptor_ = -1;
-  };
-
-  std::optional<Lock> lock_;
+  Descriptor lock_;  // of the file held open under a lock, which ends with the process
   std::optional<RecordLog> log_;
   std::vector<Record> records_;
   std::set<std::string> cases_;

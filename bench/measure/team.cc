@@ -10,6 +10,7 @@
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sampler.h"
 #include "core/available_memory.h"
+#include "core/stop_request.h"
 #include "core/version.h"
 #include "transports/world/agreement.h"
 
@@ -59,7 +60,8 @@ Measurement StartedTeam::measure_each(std::span<const Case> cases, const Samplin
                   .answer =
                       [&](Rank rank, const std::string& answer) {
                         if (rank == 0) measured = read_measurement(answer);
-                      }};
+                      },
+                  .stop_grace = stop_grace};
   world_->on_all(world_of(cases[0]), sampling.timeout, work);
   for (std::string& warning : watch.warnings()) measured.warnings.push_back(std::move(warning));
   return measured;
@@ -97,7 +99,8 @@ Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {
       for (std::string line; std::getline(lines, line);) measured.warnings.push_back(line);
     }
   };
-  world_.on_all(world_of(point), sampling.timeout, {.run = run, .order = {}, .answer = {}});
+  world_.on_all(world_of(point), sampling.timeout,
+                {.run = run, .order = {}, .answer = {}, .stop_grace = stop_grace});
   return measured;
 }
 

@@ -1,61 +1,76 @@
 #include "bench/records/case_fields.h"
 
-#include <type_traits>
+#include "core/suggest.h"
 
 namespace collbench {
 namespace {
 
-std::string in_words(bool value) { return value ? "yes" : "no"; }
-std::string in_words(const std::string& value) { return value; }
-template <class Number>
-requires std::is_integral_v<Number> std::string in_words(Number value) {
-  return std::to_string(value);
-}
-template <class Named>
-std::string in_words(Named value) {
-  return std::string(to_string(value));
+constexpr std::string_view buffers_names[] = {"hot", "produced", "cold"};  // as the enumerators
+
+template <class Value>
+std::string in_words(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "yes" : "no";
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    return std::to_string(value);
+  } else if constexpr (requires { to_string(value); }) {
+    return std::string(to_string(value));
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return value;
+  } else {
+    return std::to_string(value.size());  // no case has a list
+  }
 }
 
 }  // namespace
 
-std::string field_text(const CaseField<Case>& field, const Case& point) {
+std::string_view to_string(Buffers buffers) {
+  return buffers_names[static_cast<std::size_t>(buffers)];
+}
+
+Buffers parse_buffers(std::string_view name) {
+  return static_cast<Buffers>(
+      require_known("buffers", name, {std::begin(buffers_names), std::end(buffers_names)}, "mode"));
+}
+
+std::string field_text(const JsonField<Case>& field, const Case& point) {
   return std::visit([&](auto member) { return in_words(point.*member); }, field.member);
 }
 
-std::span<const CaseField<Case>> case_fields() {
-  static const CaseField<Case> fields[] = {
-      {"algorithm", "algorithm", &Case::algorithm},
-      {"backend", "back end", &Case::backend},
-      {"workers", "workers", &Case::workers},
-      {"size_bytes", "size", &Case::bytes},
-      {"data_type", "data type", &Case::type},
-      {"op", "operator", &Case::op},
-      {"in_place", "in place", &Case::in_place},
-      {"buffers", "buffers", &Case::buffers},
-      {"isolate", "isolation", &Case::isolate},
-      {"private_buffers", "private buffers", &Case::private_buffers},
-      {"transport", "transport", &Case::transport},
-      {"checksum", "checksum", &Case::checksum, true},
-      {"inject", "injected faults", &Case::inject, true},
-      {"devices", "devices", &Case::devices, true},
+std::span<const JsonField<Case>> case_fields() {
+  static const JsonField<Case> fields[] = {
+      {"algorithm", &Case::algorithm, "algorithm"},
+      {"backend", &Case::backend, "back end"},
+      {"workers", &Case::workers, "workers"},
+      {"size_bytes", &Case::bytes, "size"},
+      {"data_type", &Case::type, "data type"},
+      {"op", &Case::op, "operator"},
+      {"in_place", &Case::in_place, "in place"},
+      {"buffers", &Case::buffers, "buffers"},
+      {"isolate", &Case::isolate, "isolation"},
+      {"private_buffers", &Case::private_buffers, "private buffers"},
+      {"transport", &Case::transport, "transport"},
+      {"checksum", &Case::checksum, "checksum", true},
+      {"inject", &Case::inject, "injected faults", true},
+      {"devices", &Case::devices, "devices", true},
   };
   return fields;
 }
 
-std::span<const CaseField<Simulated>> simulated_fields() {
-  static const CaseField<Simulated> fields[] = {
-      {"topology", "topology", &Simulated::topology},
-      {"engine", "engine", &Simulated::engine},
-      {"posting", "posting", &Simulated::posting},
-      {"mapping", "mapping", &Simulated::mapping},
-      {"protocol", "protocol", &Simulated::protocol},
-      {"collective", "collective", &Simulated::collective},
-      {"equal_chunks", "equal chunks", &Simulated::equal_chunks},
-      {"real_data", "real data", &Simulated::real_data},
-      {"jitter_us", "jitter", &Simulated::jitter},
-      {"stragglers", "stragglers", &Simulated::stragglers},
-      {"slow_hosts", "slow hosts", &Simulated::slow_hosts},
-      {"seed", "seed", &Simulated::seed},
+std::span<const JsonField<Simulated>> simulated_fields() {
+  static const JsonField<Simulated> fields[] = {
+      {"topology", &Simulated::topology, "topology"},
+      {"engine", &Simulated::engine, "engine"},
+      {"posting", &Simulated::posting, "posting"},
+      {"mapping", &Simulated::mapping, "mapping"},
+      {"protocol", &Simulated::protocol, "protocol"},
+      {"collective", &Simulated::collective, "collective"},
+      {"equal_chunks", &Simulated::equal_chunks, "equal chunks"},
+      {"real_data", &Simulated::real_data, "real data"},
+      {"jitter_us", &Simulated::jitter, "jitter"},
+      {"stragglers", &Simulated::stragglers, "stragglers"},
+      {"slow_hosts", &Simulated::slow_hosts, "slow hosts"},
+      {"seed", &Simulated::seed, "seed"},
   };
   return fields;
 }

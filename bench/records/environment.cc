@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/available_memory.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/version.h"
 #include "transports/cuda/devices.h"
@@ -24,24 +25,6 @@
 
 namespace collbench {
 namespace {
-
-std::string first_line(const std::string& path, const std::string& otherwise = "unknown") {
-  std::ifstream file(path);
-  std::string line;
-  return std::getline(file, line) && !line.empty() ? line : otherwise;
-}
-
-// The value after "KEY<spaces>:" in a file of such lines.
-std::string field(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const auto colon = line.find(':');
-    if (line.rfind(key, 0) != 0 || colon == std::string::npos) continue;
-    const auto start = line.find_first_not_of(" \t", colon + 1);
-    return start == std::string::npos ? "" : line.substr(start);
-  }
-  return "unknown";
-}
 
 // "always [madvise] never" -> "madvise".
 std::string chosen(const std::string& line) {
@@ -83,22 +66,20 @@ std::string cgroup_quota() {
   };
   for (std::string folder = cgroup_folder(); folder.size() >= std::string("/sys/fs/cgroup").size();
        folder.resize(folder.find_last_of('/'))) {
-    std::istringstream limit(first_line(folder + "/cpu.max", ""));
+    std::istringstream limit(first_line(folder + "/cpu.max"));
     double quota = 0;
     double period = 0;
     if (limit >> quota >> period) tighten(quota, period);
   }
-  tighten(number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "")).value_or(-1),
-          number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "")).value_or(0));
+  tighten(number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")).value_or(-1),
+          number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us")).value_or(0));
   if (tightest == std::numeric_limits<double>::infinity()) return "none";
-  std::ostringstream text;
-  text << tightest << " cores";
-  return text.str();
+  return fmt::format("{:g} cores", tightest);
 }
 
 // Share of all processor time since boot that the hypervisor gave to other guests.
 std::string steal() {
-  std::istringstream line(first_line("/proc/stat", ""));
+  std::istringstream line(first_line("/proc/stat"));
   std::string cpu;
   line >> cpu;
   double total = 0;
@@ -109,10 +90,7 @@ std::string steal() {
     if (column == 7) stolen = ticks;
   }
   if (total <= 0) return "unknown";
-  std::ostringstream text;
-  text.precision(3);
-  text << 100 * stolen / total << " % since boot";
-  return text.str();
+  return fmt::format("{:.3g} % since boot", 100 * stolen / total);
 }
 
 // "NCCL_ALGO=Ring NCCL_DEBUG=INFO": what the user tells NCCL; secrets have other names.
@@ -122,9 +100,7 @@ std::string nccl_variables() {
     if (std::string_view(*variable).starts_with("NCCL_")) found.emplace_back(*variable);
   }
   std::sort(found.begin(), found.end());
-  std::string text;
-  for (const std::string& variable : found) text += (text.empty() ? "" : " ") + variable;
-  return text;
+  return fmt::format("{}", fmt::join(found, " "));
 }
 
 }  // namespace
@@ -135,14 +111,14 @@ Environment collect_environment() {
   uname(&system);
   environment["host"] = system.nodename;
   environment["kernel"] = std::string(system.sysname) + " " + system.release;
-  environment["cpu"] = field("/proc/cpuinfo", "model name");
+  environment["cpu"] = value_in_file("/proc/cpuinfo", "model name", "unknown");
   environment["cores"] = std::to_string(sysconf(_SC_NPROCESSORS_ONLN));
   environment["affinity"] = affinity();
   environment["cgroup_quota"] = cgroup_quota();
   environment["governor"] =
       first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "none");
-  environment["thp"] = chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
-  environment["load"] = first_line("/proc/loadavg");
+  environment["thp"] = chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled", "unknown"));
+  environment["load"] = first_line("/proc/loadavg", "unknown");
   environment["steal"] = steal();
   environment["memory_available"] = to_string(available_memory());
   environment["compiler"] = compiler();
@@ -159,7 +135,7 @@ void add_gpus(Environment& environment) {
   if (!survey.unavailable.empty()) environment["gpu"] = "unknown: " + survey.unavailable;
   const CudaDriverState driver = find_cuda_driver();
   environment["cuda_driver"] = to_string(CudaVersion{driver.version});
-  const NcclLibrary nccl = find_nccl();
+  const FoundLibrary nccl = find_nccl();
   if (nccl.unavailable.empty()) environment["nccl"] = nccl.version;
   if (const std::string variables = nccl_variables(); !variables.empty()) {
     environment["nccl_variables"] = variables;

@@ -4,18 +4,10 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/quantile.h"
 
 namespace collbench {
 namespace {
-
-double quantile_of_sorted(const std::vector<std::int64_t>& sorted, double p) {
-  const double place = p * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  const auto low = static_cast<double>(sorted[below]);
-  const auto high = static_cast<double>(sorted[above]);
-  return low + (high - low) * (place - static_cast<double>(below));
-}
 
 // The largest l with P(Binomial(n, 1/2) < l) <= 2.5 %: the l-th smallest and l-th largest of n
 // samples enclose the median with at least 95 %. 0 if even the extremes do not (n < 6).
@@ -48,19 +40,19 @@ std::string value_of(const Environment& environment, const std::string& key,
 
 Summary summarize(const std::vector<std::int64_t>& samples_ns) {
   require(!samples_ns.empty(), "a summary needs at least one sample");
-  std::vector<std::int64_t> sorted = samples_ns;
+  std::vector<double> sorted(samples_ns.begin(), samples_ns.end());
   std::sort(sorted.begin(), sorted.end());
   const std::size_t l = std::max<std::size_t>(interval_rank(sorted.size()), 1);
   Summary summary;
   summary.n = static_cast<int>(sorted.size());
   summary.median_ns = quantile_of_sorted(sorted, 0.5);
-  summary.min_ns = static_cast<double>(sorted.front());
+  summary.min_ns = sorted.front();
   summary.p25_ns = quantile_of_sorted(sorted, 0.25);
   summary.p75_ns = quantile_of_sorted(sorted, 0.75);
   summary.p95_ns = quantile_of_sorted(sorted, 0.95);
   summary.p99_ns = quantile_of_sorted(sorted, 0.99);
-  summary.interval_low_ns = static_cast<double>(sorted[l - 1]);
-  summary.interval_high_ns = static_cast<double>(sorted[sorted.size() - l]);
+  summary.interval_low_ns = sorted[l - 1];
+  summary.interval_high_ns = sorted[sorted.size() - l];
   return summary;
 }
 

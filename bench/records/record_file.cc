@@ -2,17 +2,17 @@
 
 #include <cerrno>
 #include <cstring>
-#include <sstream>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 
 namespace collbench {
 namespace {
 
-std::string file_failure(const std::string& verb, const std::string& path) {
+std::string write_failure(const std::string& path) {
   const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
-  return "cannot " + verb + " '" + path + "': " + reason;
+  return "cannot write '" + path + "': " + reason;
 }
 
 }  // namespace
@@ -22,13 +22,9 @@ void write_records(const std::string& path, const RecordFile& file) {
 }
 
 RecordFile read_records(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Unavailable(file_failure("read", path));
+  const std::string text = read_file(path);
   try {
-    return records_from_json(text.str());
+    return records_from_json(text);
   } catch (const InvalidArgument& error) {
     throw InvalidArgument("'" + path + "': " + error.what());
   }
@@ -37,7 +33,7 @@ RecordFile read_records(const std::string& path) {
 RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
   errno = 0;
   file_.open(path, std::ios::trunc);
-  if (!file_) throw Unavailable(file_failure("write", path));
+  if (!file_) throw Unavailable(write_failure(path));
   write_line(environment_line(environment));
 }
 
@@ -46,7 +42,7 @@ void RecordLog::append(const Record& record) { write_line(to_json(record)); }
 void RecordLog::write_line(const std::string& line) {
   errno = 0;
   file_ << line << '\n' << std::flush;
-  if (!file_) throw Error(file_failure("write", path_));
+  if (!file_) throw Error(write_failure(path_));
 }
 
 }  // namespace collbench

@@ -1,80 +1,39 @@
 #include "bench/records/record_json.h"
 
 #include <cmath>
+#include <map>
 #include <type_traits>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "bench/records/case_fields.h"
-#include "bench/records/whole_number.h"
+#include "core/crc32c.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json written(const std::string& text) { return text; }
-Json written(Bytes bytes) { return bytes.count; }
-Json written(Seconds time) { return time.count() * 1e6; }
-template <class Number>
-requires std::is_arithmetic_v<Number> Json written(Number number) { return number; }
-template <class Word>
-requires std::is_enum_v<Word> Json written(Word word) { return to_string(word); }
-
-void read(const Json& value, std::string& text) { value.get_to(text); }
-void read(const Json& value, bool& flag) { value.get_to(flag); }
-void read(const Json& value, int& number) { read_whole(value, number); }
-void read(const Json& value, std::uint64_t& number) { read_whole(value, number); }
-void read(const Json& value, Bytes& bytes) { read_whole(value, bytes.count); }
-void read(const Json& value, DataType& type) { type = parse_data_type(value.get<std::string>()); }
-void read(const Json& value, ReduceOp& op) { op = parse_reduce_op(value.get<std::string>()); }
-void read(const Json& value, Buffers& state) { state = parse_buffers(value.get<std::string>()); }
-void read(const Json& value, Seconds& time) { time = Seconds{value.get<double>() * 1e-6}; }
-
-template <class Owner>
-Json fields_value(const Owner& owner, std::span<const CaseField<Owner>> fields) {
-  static const Owner usual;
-  Json value = Json::object();
-  for (const CaseField<Owner>& field : fields) {
-    std::visit(
-        [&](auto member) {
-          if (field.optional && owner.*member == usual.*member) return;
-          value[std::string(field.key)] = written(owner.*member);
-        },
-        field.member);
-  }
-  return value;
-}
-
-template <class Owner>
-Owner fields_of(const Json& value, std::span<const CaseField<Owner>> fields) {
-  Owner owner;
-  for (const CaseField<Owner>& field : fields) {
-    const std::string key(field.key);
-    if (field.optional && !value.contains(key)) continue;
-    std::visit([&](auto member) { read(value.at(key), owner.*member); }, field.member);
-  }
-  return owner;
-}
+constexpr int record_schema_version = 1;
 
 Json case_value(const Case& point) {
-  Json value = fields_value(point, case_fields());
+  Json value = written_fields<Json>(point, case_fields());
   if (!point.simulated.topology.empty()) {
-    value["simulated"] = fields_value(point.simulated, simulated_fields());
+    value["simulated"] = written_fields<Json>(point.simulated, simulated_fields());
   }
   return value;
 }
 
 Case case_of(const Json& value) {
-  Case point = fields_of(value, case_fields());
+  Case point = read_fields(value, case_fields());
+  require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
   if (value.contains("simulated")) {
-    point.simulated = fields_of(value["simulated"], simulated_fields());
+    point.simulated = read_fields(value["simulated"], simulated_fields());
   }
   return point;
 }
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json summary_value(const Record& record) {
   if (record.measurement.latency_ns.empty()) return nullptr;
@@ -93,36 +52,70 @@ Json summary_value(const Record& record) {
   if (summary.median_ns > 0) {
     const Seconds median{summary.median_ns * 1e-9};
     value["algbw_GBps"] =
-        finite_or_null(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
-    value["busbw_GBps"] = finite_or_null(bus_bandwidth(record, median).bytes_per_second / 1e9);
+        finite_or_null<Json>(algorithm_bandwidth(record, median).bytes_per_second / 1e9);
+    value["busbw_GBps"] =
+        finite_or_null<Json>(bus_bandwidth(record, median).bytes_per_second / 1e9);
   }
   return value;
 }
 
-Json exact_value(const Exact& exact) {
-  return {{"time_s", finite_or_null(exact.time.count())},
-          {"engine", exact.engine},
-          {"why", exact.why},
-          {"messages", exact.messages},
-          {"messages_played", exact.messages_played},
-          {"rounds", exact.rounds},
-          {"rank_classes", exact.rank_classes},
-          {"busiest_link_bytes", finite_or_null(exact.busiest_link_bytes)},
-          {"bottleneck", exact.bottleneck}};
+std::span<const JsonField<Exact>> exact_fields() {
+  static const JsonField<Exact> fields[] = {
+      {"time_s", &Exact::time},
+      {"engine", &Exact::engine},
+      {"why", &Exact::why},
+      {"messages", &Exact::messages},
+      {"messages_played", &Exact::messages_played},
+      {"rounds", &Exact::rounds},
+      {"rank_classes", &Exact::rank_classes},
+      {"busiest_link_bytes", &Exact::busiest_link_bytes},
+      {"bottleneck", &Exact::bottleneck},
+  };
+  return fields;
 }
 
-Exact exact_of(const Json& value) {
-  Exact exact;
-  exact.time = Seconds{value.at("time_s").get<double>()};
-  value.at("engine").get_to(exact.engine);
-  value.at("why").get_to(exact.why);
-  read_whole(value.at("messages"), exact.messages);
-  read_whole(value.at("messages_played"), exact.messages_played);
-  read_whole(value.at("rounds"), exact.rounds);
-  read_whole(value.at("rank_classes"), exact.rank_classes);
-  value.at("busiest_link_bytes").get_to(exact.busiest_link_bytes);
-  value.at("bottleneck").get_to(exact.bottleneck);
-  return exact;
+// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
+std::string dump(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+constexpr const char* checksum_key = "crc32c";
+
+// Whatever wrote it: keys sorted, numbers to 17 digits.
+void append_plainly(const Json& value, std::string& text) {
+  if (value.is_number()) {
+    text += fmt::format("{:.17g} ", value.get<double>());
+  } else if (value.is_object()) {
+    std::map<std::string, const Json*> sorted;
+    for (const auto& [key, inner] : value.items()) sorted[key] = &inner;
+    for (const auto& [key, inner] : sorted) {
+      text += key + ':';
+      append_plainly(*inner, text);
+    }
+  } else if (value.is_array()) {
+    for (const Json& inner : value) append_plainly(inner, text);
+    text += ';';
+  } else {
+    text += dump(value);
+  }
+}
+
+// Of the record without this key.
+std::string checksum_of(const Json& record) {
+  std::string text;
+  append_plainly(record, text);
+  return fmt::format("{:08x}", crc32c(text));
+}
+
+// Records are kept for years and merged; a bit that flips must not become a result.
+void check_whole(const Json& record) {
+  if (!record.contains(checksum_key)) return;  // of an older version, or written by others
+  Json rest = record;
+  rest.erase(checksum_key);
+  require(record[checksum_key] == checksum_of(rest),
+          fmt::format("it does not fit its checksum, \"{0}\": it is damaged, or was edited (then "
+                      "remove \"{0}\")",
+                      checksum_key));
 }
 
 Json record_value(const Record& record) {
@@ -142,14 +135,15 @@ Json record_value(const Record& record) {
                 {"skew_ns", measured.skew_ns},
                 {"back_to_back_ns", measured.back_to_back_ns}};
   if (record.bound) {
-    value["bound"] = {{"time_ns", finite_or_null(record.bound->time.count() * 1e9)},
+    value["bound"] = {{"time_ns", finite_or_null<Json>(record.bound->time.count() * 1e9)},
                       {"reason", record.bound->reason}};
   }
   if (measured.estimate) {
-    value["estimate"] = {{"time_ns", finite_or_null(measured.estimate->time.count() * 1e9)},
+    value["estimate"] = {{"time_ns", finite_or_null<Json>(measured.estimate->time.count() * 1e9)},
                          {"by", measured.estimate->by}};
   }
-  if (measured.exact) value["exact"] = exact_value(*measured.exact);
+  if (measured.exact) value["exact"] = written_fields<Json>(*measured.exact, exact_fields());
+  value[checksum_key] = checksum_of(value);
   return value;
 }
 
@@ -164,8 +158,18 @@ void check_units(const Json& record) {
   }
 }
 
+// A skew may be negative, a latency or an element count cannot.
+void check_times(const Measurement& measured) {
+  for (const auto* times : {&measured.latency_ns, &measured.back_to_back_ns}) {
+    for (const auto time : *times) {
+      require(time >= 0, fmt::format("a latency of {} ns; 0 or more", time));
+    }
+  }
+}
+
 Record record_of(const Json& value) {
   check_units(value);
+  check_whole(value);
   Record record;
   record.point = case_of(value.at("case"));
   value.at("algorithm_chosen").get_to(record.algorithm_chosen);
@@ -181,12 +185,13 @@ Record record_of(const Json& value) {
   read_whole(value.at("latency_ns"), measured.latency_ns);
   read_whole(value.at("skew_ns"), measured.skew_ns);
   read_whole(value.at("back_to_back_ns"), measured.back_to_back_ns);
+  check_times(measured);
   if (value.contains("estimate") && !value["estimate"].at("time_ns").is_null()) {
     const Json& estimate = value["estimate"];
     measured.estimate = Forecast{Seconds{estimate.at("time_ns").get<double>() * 1e-9},
                                  estimate.at("by").get<std::string>()};
   }
-  if (value.contains("exact")) measured.exact = exact_of(value["exact"]);
+  if (value.contains("exact")) measured.exact = read_fields(value["exact"], exact_fields());
   const Json& bound = value.at("bound");
   if (!bound.is_null() && !bound.at("time_ns").is_null()) {
     record.bound = Bound{Seconds{bound.at("time_ns").get<double>() * 1e-9},
@@ -203,20 +208,7 @@ void check_version(const Json& head) {
                                                 std::to_string(record_schema_version));
 }
 
-// Runs a reader; what nlohmann-json says about the place becomes our error.
-template <typename Reader>
-auto reading(Reader reader) {
-  try {
-    return reader();
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a record file of collbench: ") + error.what());
-  }
-}
-
-// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
-std::string dump(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+constexpr std::string_view not_records = "not a record file of collbench";
 
 // The outermost `levels` of a value: dump() follows whatever depth a file has, on the stack.
 Json shallow(const Json& value, int levels) {
@@ -237,7 +229,7 @@ Record record_at(const Json& value, std::size_t place) {
   try {
     return record_of(value);
   } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not a record of collbench: " + where() + error.what());
+    throw InvalidArgument("not a record of collbench: " + where() + library_reason(error));
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(where() + error.what());
   }
@@ -248,19 +240,16 @@ RecordFile records_of_lines(const std::string& text) {
   std::size_t start = 0;
   // Only what ends in a line end was written whole.
   for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
-    const std::string line = text.substr(start, end - start);
-    if (!Json::accept(line)) {  // NaN is no JSON either
-      throw InvalidArgument("not a record file of collbench: line " +
-                            std::to_string(file.records.size() + (start == 0 ? 1 : 2)) +
-                            " is no JSON: " + line.substr(0, 60));
-    }
-    const Json value = Json::parse(line);
-    if (start == 0) {
-      check_version(value);
-      value.at("environment").get_to(file.environment);
-    } else {
-      file.records.push_back(record_at(value, file.records.size() + 1));
-    }
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    const std::size_t number = file.records.size() + (start == 0 ? 1 : 2);
+    read_json<Json>(line, fmt::format("{}: line {}", not_records, number), [&](const Json& value) {
+      if (start == 0) {
+        check_version(value);
+        value.at("environment").get_to(file.environment);
+      } else {
+        file.records.push_back(record_at(value, file.records.size() + 1));
+      }
+    });
   }
   return file;
 }
@@ -286,22 +275,18 @@ std::string environment_line(const Environment& environment) {
 }
 
 Record record_from_json(const std::string& text) {
-  return reading([&] { return record_of(Json::parse(text)); });
+  return read_json<Json>(text, not_records, record_of);
 }
 
-Case case_from_json(const std::string& text) {
-  return reading([&] { return case_of(Json::parse(text)); });
-}
+Case case_from_json(const std::string& text) { return read_json<Json>(text, not_records, case_of); }
 
 RecordFile records_from_json(const std::string& text) {
-  return reading([&] {
-    // The single object is indented, so its first line alone is no JSON; a lone environment line
-    // is.
-    if (Json::accept(text.substr(0, text.find('\n'))) &&
-        !Json::parse(text.substr(0, text.find('\n'))).contains("records")) {
-      return records_of_lines(text);
-    }
-    const Json value = Json::parse(text);
+  // The single object is indented, so its first line alone is no JSON; a lone environment line is.
+  const std::string first = text.substr(0, text.find('\n'));
+  if (Json::accept(first) && !Json::parse(first).contains("records")) {
+    return records_of_lines(text);
+  }
+  return read_json<Json>(text, not_records, [&](const Json& value) {
     check_version(value);
     RecordFile file;
     value.at("environment").get_to(file.environment);

@@ -10,8 +10,6 @@
 
 namespace collbench {
 
-inline constexpr int record_schema_version = 1;
-
 /// What a file of records holds.
 struct RecordFile {
   Environment environment;

@@ -57,7 +57,8 @@ bool all_simulated(const std::vector<Case>& cases) {
 
 class CsvReporter final : public Reporter {
  public:
-  CsvReporter(std::ostream& out, bool raw_samples) : out_(out), raw_samples_(raw_samples) {}
+  CsvReporter(std::ostream& out, const FormatOptions& options)
+      : out_(out), raw_samples_(options.raw_samples) {}
 
   void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
     simulated_ = all_simulated(cases) && !raw_samples_;
@@ -74,8 +75,6 @@ class CsvReporter final : public Reporter {
     }
     out_ << std::flush;
   }
-
-  void end(const RunSummary& /*summary*/) override {}
 
  private:
   void write_samples(const Record& record) {
@@ -118,11 +117,6 @@ class CsvReporter final : public Reporter {
 
 }  // namespace
 
-ReportFormat csv_format() {
-  return {"csv", "long CSV, a row per case",
-          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
-            return std::make_unique<CsvReporter>(out, options.raw_samples);
-          }};
-}
+ReportFormat csv_format() { return {"csv", "long CSV, a row per case", reporter_on<CsvReporter>}; }
 
 }  // namespace collbench

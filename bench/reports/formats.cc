@@ -1,8 +1,6 @@
 #include "bench/reports/formats.h"
 
-#include <algorithm>
-
-#include "core/require_known.h"
+#include "core/suggest.h"
 
 namespace collbench {
 
@@ -33,8 +31,7 @@ std::vector<std::string> record_format_names() {
 }
 
 const ReportFormat& report_format(const std::string& label, std::string_view name) {
-  require_known(label, name, report_format_names());
-  return *std::ranges::find(report_formats(), name, &ReportFormat::name);
+  return report_formats()[require_known(label, name, report_format_names())];
 }
 
 }  // namespace collbench

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "bench/records/report.h"
@@ -40,10 +41,14 @@ struct ReportFormat {
                      const TableStyle& style) = nullptr;
 };
 
-/// How a format whose `Writer` needs a stream alone makes its reporter.
+/// How a format makes its reporter; some `Writer`s take options.
 template <typename Writer>
-std::unique_ptr<Reporter> reporter_on(std::ostream& out, const FormatOptions& /*options*/) {
-  return std::make_unique<Writer>(out);
+std::unique_ptr<Reporter> reporter_on(std::ostream& out, const FormatOptions& options) {
+  if constexpr (std::is_constructible_v<Writer, std::ostream&, const FormatOptions&>) {
+    return std::make_unique<Writer>(out, options);
+  } else {
+    return std::make_unique<Writer>(out);
+  }
 }
 
 /// All formats, in the order in which help lists them.
@@ -56,6 +61,12 @@ std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
 /// Beneath each simulated record, which engine played it and why, and what bounds its time: lines
 /// that start with "#   ". Shows nothing for real records.
 std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
+
+/// A picture of records for papers, terminals and READMEs, as input of gnuplot: one row of two
+/// plots per choice of everything but algorithm and size, at most four. `path` is the file that
+/// gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output. Throws
+/// InvalidArgument for another ending and if no record has figures.
+void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.
 std::vector<std::string> report_format_names();

@@ -1,12 +1,12 @@
 // The page's data: one array per record, words by their place in a table of words, since ten
 // thousand cases repeat few words.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/records/json_fields.h"
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/html_report.h"
@@ -17,8 +17,6 @@ namespace collbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// Texts that occur again and again, by number.
 class NumberedTexts {
@@ -81,10 +79,10 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Numbered
   const double exact_us =
       record.measurement.exact ? record.measurement.exact->time.count() * 1e6 : 0;
   const auto us = [&](double ns) {
-    return shown.valid ? number_or_null(exact_us > 0 ? exact_us : ns / 1e3) : Json(nullptr);
+    return shown.valid ? finite_or_null<Json>(exact_us > 0 ? exact_us : ns / 1e3) : Json(nullptr);
   };
   const auto rate = [&](double value) {
-    return shown.valid ? number_or_null(value) : Json(nullptr);
+    return shown.valid ? finite_or_null<Json>(value) : Json(nullptr);
   };
   Json row = {source,
               words(point.algorithm),
@@ -108,7 +106,7 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Numbered
               us(latency.interval_high_ns),
               rate(shown.algbw_GBps),
               rate(shown.busbw_GBps),
-              record.bound ? number_or_null(record.bound->time.count() * 1e6) : Json(nullptr),
+              record.bound ? finite_or_null<Json>(record.bound->time.count() * 1e6) : Json(nullptr),
               words(record.bound ? record.bound->reason : ""),
               words(check_text(record)),
               words(record.skipped),
@@ -128,13 +126,13 @@ Json replay_value(const Replay& replay) {
   Json links = Json::array();
   for (const ReplayedLink& l : replay.links) {
     links.push_back({l.from, l.to, l.link_class, l.capacity_GBps, l.bytes, l.busy_us,
-                     number_or_null(l.utilisation)});
+                     finite_or_null<Json>(l.utilisation)});
   }
   return {{"name", replay.name},
           {"topology", replay.topology},
           {"engine", replay.engine},
           {"bottleneck", replay.bottleneck},
-          {"time_us", number_or_null(replay.time_us)},
+          {"time_us", finite_or_null<Json>(replay.time_us)},
           {"ranks", replay.ranks},
           {"left_out", replay.messages_left_out},
           {"messages", std::move(messages)},
@@ -148,8 +146,8 @@ Json history_value(const StoredSeries& series) {
   const double scale = exact ? 1 / series.points.front().value : 1;
   Json points = Json::array();
   for (const StoredPoint& p : series.points) {
-    points.push_back({p.job.revision, p.job.when, number_or_null(p.value * scale),
-                      number_or_null(p.low * scale), number_or_null(p.high * scale)});
+    points.push_back({p.job.revision, p.job.when, finite_or_null<Json>(p.value * scale),
+                      finite_or_null<Json>(p.low * scale), finite_or_null<Json>(p.high * scale)});
   }
   Json changes = Json::array();
   for (const ChangePoint& change : series.changes) {
@@ -160,7 +158,7 @@ Json history_value(const StoredSeries& series) {
 
 Json verdict_row(const Verdict& verdict, const GateRule& rule) {
   const auto typical_us = [](const std::optional<Arm>& arm) {
-    return arm ? number_or_null(arm->typical_ns / 1e3) : Json(nullptr);
+    return arm ? finite_or_null<Json>(arm->typical_ns / 1e3) : Json(nullptr);
   };
   const std::optional<double> ratio = ratio_of(verdict);
   const RatioEstimate* estimate = deciding(verdict);
@@ -171,9 +169,9 @@ Json verdict_row(const Verdict& verdict, const GateRule& rule) {
           {"reason", verdict.reason},
           {"base_us", typical_us(verdict.base)},
           {"head_us", typical_us(verdict.head)},
-          {"ratio", ratio ? number_or_null(*ratio) : Json(nullptr)},
-          {"low", estimate == nullptr ? Json(nullptr) : number_or_null(estimate->low)},
-          {"high", estimate == nullptr ? Json(nullptr) : number_or_null(estimate->high)}};
+          {"ratio", ratio ? finite_or_null<Json>(*ratio) : Json(nullptr)},
+          {"low", estimate == nullptr ? Json(nullptr) : finite_or_null<Json>(estimate->low)},
+          {"high", estimate == nullptr ? Json(nullptr) : finite_or_null<Json>(estimate->high)}};
 }
 
 Json comparison_value(const Comparison& comparison) {

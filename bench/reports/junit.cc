@@ -75,8 +75,6 @@ void write_suite(std::ostream& out, const std::string& title, const std::vector<
 class JunitReporter final : public Reporter {
  public:
   explicit JunitReporter(std::ostream& out) : out_(out) {}
-  void begin(const Environment& /*environment*/, const std::vector<Case>& /*cases*/) override {}
-
   void record(const Record& record) override {
     const Figures shown = figures(record);
     JunitCase& one = cases_.emplace_back();

@@ -60,10 +60,7 @@ class MarkdownReporter final : public NotedTable {
 }  // namespace
 
 ReportFormat markdown_format() {
-  return {"markdown", "for a pull request, at most 65,536 bytes",
-          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
-            return std::make_unique<MarkdownReporter>(out, options.style);
-          },
+  return {"markdown", "for a pull request, at most 65,536 bytes", reporter_on<MarkdownReporter>,
           [](std::ostream& out, const Comparison& comparison, const TableStyle&) {
             write_markdown(out, comparison, most_comment_bytes);
           }};

@@ -14,23 +14,9 @@ namespace collbench {
 namespace {
 
 std::string_view nccl_type_name(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return "half";
-    case DataType::bf16:
-      return "bfloat16";
-    case DataType::f32:
-      return "float";
-    case DataType::f64:
-      return "double";
-    case DataType::i32:
-      return "int32";
-    case DataType::i64:
-      return "int64";
-    case DataType::u8:
-      return "uint8";
-  }
-  return "";
+  constexpr std::string_view names[] = {"half",  "bfloat16", "float", "double",
+                                        "int32", "int64",    "uint8"};  // as the enumerators
+  return names[static_cast<std::size_t>(type)];
 }
 
 /// One half of a row: 7 characters of time, as nccl-tests rounds it, and two bandwidths.
@@ -69,7 +55,8 @@ bool workers_share_process(const Case& point) {
 
 class NcclReporter final : public Reporter {
  public:
-  NcclReporter(std::ostream& out, const Sampling& sampling) : out_(out), sampling_(sampling) {}
+  NcclReporter(std::ostream& out, const FormatOptions& options)
+      : out_(out), sampling_(options.sampling) {}
 
   void begin(const Environment& environment, const std::vector<Case>& cases) override {
     source_ = value_of(environment, "source", "");
@@ -168,11 +155,6 @@ class NcclReporter final : public Reporter {
 
 }  // namespace
 
-ReportFormat nccl_format() {
-  return {"nccl", "nccl-tests' table",
-          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
-            return std::make_unique<NcclReporter>(out, options.sampling);
-          }};
-}
+ReportFormat nccl_format() { return {"nccl", "nccl-tests' table", reporter_on<NcclReporter>}; }
 
 }  // namespace collbench

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/parse.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -40,14 +41,6 @@ std::string place_text(const std::vector<Case>& cases) {
   return cases.front().in_place ? "in place" : "out of place";
 }
 
-/// A count of cores that is one: it comes as text.
-int cores_of(const std::string& text) {
-  const bool number =
-      !text.empty() && text.size() < 9 &&
-      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return number ? std::stoi(text) : 0;
-}
-
 std::vector<std::string> simulated_heading(const Environment& environment,
                                            const std::vector<Case>& cases) {
   const Case& first = cases.front();
@@ -82,7 +75,7 @@ std::vector<std::string> run_heading(const Environment& environment,
                               value_of(environment, "cpu"),
                               first_word(value_of(environment, "load"))));
   const int most = *std::max_element(workers.begin(), workers.end());
-  if (cores_of(cores) > 0 && most > cores_of(cores)) {
+  if (most > small_integer_in(cores, 1).value_or(most)) {
     lines.push_back(fmt::format(
         "note: {} workers on {} cores take turns: times include scheduling, not only transfer",
         most, cores));

@@ -6,7 +6,6 @@
 #include <iosfwd>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/reports/columns.h"
@@ -18,7 +17,7 @@ namespace collbench {
 /// lines are plain text without an end of line. Thread safety: none.
 class NotedTable : public Reporter {
  public:
-  NotedTable(std::ostream& out, TableStyle style) : out_(out), style_(std::move(style)) {}
+  NotedTable(std::ostream& out, const FormatOptions& options) : out_(out), style_(options.style) {}
   void begin(const Environment& environment, const std::vector<Case>& cases) final;
   void record(const Record& record) final;
   void end(const RunSummary& summary) final;

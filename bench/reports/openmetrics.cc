@@ -69,8 +69,6 @@ class OpenMetricsReporter final : public Reporter {
     families_.declare("collbench_bound_seconds", "seconds", "The least time that is possible.");
     families_.declare("collbench_wrong_elements", "elements", "Elements unlike the exact result.");
   }
-  void begin(const Environment& /*environment*/, const std::vector<Case>& /*cases*/) override {}
-
   void record(const Record& record) override {
     const Figures shown = figures(record);
     if (!shown.valid) return;

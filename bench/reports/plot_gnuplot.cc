@@ -1,5 +1,5 @@
-#include "bench/reports/plot_gnuplot.h"
-
+// Bus bandwidth and time against size on logarithmic axes, the middle half of the samples as a
+// band, the bound dashed.
 #include <algorithm>
 #include <map>
 #include <ostream>
@@ -8,11 +8,15 @@
 
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
+
+// Rows of plots; the choices with the most records are shown.
+constexpr std::size_t most_plot_rows = 4;
 
 struct Series {
   std::string name;
@@ -127,24 +131,17 @@ void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool 
 }
 
 struct PlotTerminal {
-  std::string_view ending;  // of the file's name; "-" is the whole
-  std::string (*settings)(std::size_t rows);
+  std::string_view ending;    // of the file's name; "-" is the whole
+  std::string_view settings;  // around the height of all rows
+  double row_height;
+  std::string_view after = "";
 };
 
 constexpr PlotTerminal plot_terminals[] = {
-    {".svg",
-     [](std::size_t rows) {
-       return fmt::format("svg size 1000,{} dynamic background 'white'", 360 * rows);
-     }},
-    {".png",
-     [](std::size_t rows) {
-       return fmt::format("pngcairo size 1400,{} fontscale 1.1", 500 * rows);
-     }},
-    {".pdf",
-     [](std::size_t rows) {
-       return fmt::format("pdfcairo size 10in,{:.1f}in", 3.6 * static_cast<double>(rows));
-     }},
-    {"-", [](std::size_t rows) { return fmt::format("dumb size 100,{}", 26 * rows); }},
+    {".svg", "svg size 1000,", 360, " dynamic background 'white'"},
+    {".png", "pngcairo size 1400,", 500, " fontscale 1.1"},
+    {".pdf", "pdfcairo size 10in,", 3.6, "in"},
+    {"-", "dumb size 100,", 26},
 };
 
 const PlotTerminal& plot_terminal(const std::string& path) {
@@ -167,7 +164,8 @@ void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const 
       write_data(out, row, i, rows[row].series[i]);
     }
   }
-  out << "set terminal " << terminal.settings(rows.size()) << '\n';
+  out << fmt::format("set terminal {}{:g}{}\n", terminal.settings,
+                     terminal.row_height * static_cast<double>(rows.size()), terminal.after);
   if (path != "-") out << "set output " << gnuplot_quoted(path) << '\n';
   out << "set datafile missing 'NaN'\nset logscale x 2\nset logscale y 10\n"
          "set format x '%.0b%B'\nset xlabel 'bytes per worker'\nset grid\n"

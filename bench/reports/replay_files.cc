@@ -1,17 +1,14 @@
-#include "bench/reports/replay_files.h"
-
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
 #include <sstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "bench/records/whole_number.h"
+#include "bench/records/json_fields.h"
 #include "bench/reports/replay.h"
 #include "core/error.h"
+#include "core/json.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
@@ -93,20 +90,11 @@ class TraceReader {
 };
 
 double number_of(const std::string& field, int line) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  require(
-      error == std::errc() && end == field.data() + field.size() && value >= 0 && value < 1e30,
-      fmt::format("line {} of a table of links: '{}' is no number of zero or more", line, field));
-  return value;
-}
-
-/// The fields of a row; names hold no commas but may have been quoted by another program.
-std::vector<std::string> fields_of(const std::string& row) {
-  std::vector<std::string> fields;
-  std::istringstream rest(row);
-  for (std::string field; std::getline(rest, field, ',');) fields.push_back(field);
-  return fields;
+  const auto value = number_in(field, 0, 1e30);
+  require(value.has_value(), fmt::format("line {} of a table of links: '{}' is no number of zero "
+                                         "or more",
+                                         line, field));
+  return *value;
 }
 
 /// So that "host 10" comes after "host 9": runs of digits get the same length.
@@ -178,8 +166,7 @@ bool is_link_table(const std::string& text) { return text.starts_with(link_headi
 Replay trace_from_json(const std::string& text, const std::string& name) {
   Replay replay;
   replay.name = name;
-  try {
-    const SortedJson trace = SortedJson::parse(text);
+  read_json<SortedJson>(text, "not a trace of collbench simulate", [&](const SortedJson& trace) {
     const SortedJson& about = trace.at("otherData");
     about.at("topology").get_to(replay.topology);
     about.at("schedule").get_to(replay.engine);
@@ -188,9 +175,7 @@ Replay trace_from_json(const std::string& text, const std::string& name) {
     TraceReader reader(replay);
     for (const SortedJson& event : trace.at("traceEvents")) reader.event(event);
     reader.end();
-  } catch (const SortedJson::exception& error) {
-    throw InvalidArgument(std::string("not a trace of collbench simulate: ") + error.what());
-  }
+  });
   require(!replay.messages.empty(), "a trace without messages");
   return replay;
 }
@@ -203,7 +188,7 @@ Replay links_from_csv(const std::string& text, const std::string& name) {
   std::string row;
   std::getline(lines, row);
   for (int line = 2; std::getline(lines, row); ++line) {
-    const std::vector<std::string> fields = fields_of(row);
+    const std::vector<std::string> fields = split_at(row, ',');
     require(
         fields.size() >= 8,
         fmt::format("line {} of a table of links has {} fields of 8 or more", line, fields.size()));

@@ -69,10 +69,7 @@ class TableReporter final : public NotedTable {
 }  // namespace
 
 ReportFormat table_format() {
-  return {"table", "for people",
-          [](std::ostream& out, const FormatOptions& options) -> std::unique_ptr<Reporter> {
-            return std::make_unique<TableReporter>(out, options.style);
-          },
+  return {"table", "for people", reporter_on<TableReporter>,
           [](std::ostream& out, const Comparison& comparison, const TableStyle& style) {
             out << comparison_text(comparison, style);
           }};

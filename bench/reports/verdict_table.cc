@@ -23,21 +23,17 @@ std::string note_text(const Verdict& verdict) {
 
 const char* colour_of(VerdictOutcome outcome) {
   switch (outcome) {
-    case VerdictOutcome::wrong:
-    case VerdictOutcome::slower:
-    case VerdictOutcome::missing:
-    case VerdictOutcome::changed:
-      return "\033[31m";
+    case VerdictOutcome::same:
+      return "";
     case VerdictOutcome::faster:
       return "\033[32m";
     case VerdictOutcome::inconclusive:
     case VerdictOutcome::env_mismatch:
     case VerdictOutcome::added:
       return "\033[33m";
-    case VerdictOutcome::same:
-      return "";
+    default:
+      return "\033[31m";
   }
-  return "";
 }
 
 using VerdictCells = std::vector<std::string>;
@@ -72,7 +68,7 @@ std::string interval_text(const Verdict& verdict) {
   const RatioEstimate* estimate = deciding(verdict);
   if (estimate == nullptr) return "-";
   if (estimate->high > 1e6) return "none";  // so few rounds bound nothing
-  return fmt::format("[{:+.1f}, {:+.1f}]", (estimate->low - 1) * 100, (estimate->high - 1) * 100);
+  return percent_interval(*estimate);
 }
 
 std::string comparison_text(const Comparison& comparison, const TableStyle& style) {

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "heuristics/calibration/fit.h"
-#include "heuristics/nccl/nccl_model.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -20,22 +16,11 @@ AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& a
   point_.simulated.equal_chunks = true;
 }
 
-AllReduceCosts::Play AllReduceCosts::ask_nccl(Bytes size) const {
-  const NcclInputs inputs =
-      nccl_inputs(machine_, point_.workers, nodes_of(machine_.topology.layout(), point_.workers));
-  const std::vector<NcclTime> times = nccl_times(inputs, size);
-  const NcclTime& best = *std::min_element(
-      times.begin(), times.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-  return {best.time,
-          fmt::format("nccl: {}, {}", to_string(best.algorithm), to_string(best.protocol))};
-}
-
 AllReduceCosts::Play AllReduceCosts::play(Bytes size) {
   if (point_.workers == 1) return {};
-  if (point_.algorithm == "nccl") return ask_nccl(size);
   Case point = point_;
   point.bytes = size;
-  if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).name;
+  if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).algorithm;
   const Measurement measured = measure_simulated(point, binder_);
   return {measured.exact->time, measured.played};
 }

@@ -1,8 +1,8 @@
 // Times of all-reduces of many sizes on one simulated network, for the steps of training.
 //
 // A size is played once, by the cheapest exact engine and with equal chunks. "auto" chooses the
-// algorithm for each size anew; "nccl" is what NCCL's own cost model expects
-// (heuristics/nccl/nccl_model.h), with all its channels, which no single schedule has.
+// algorithm for each size anew; "nccl" is what NCCL would play (heuristics/nccl/library_times.h),
+// with all its channels, which no single schedule has.
 #pragma once
 
 #include <map>
@@ -33,7 +33,6 @@ class AllReduceCosts {
     std::string name;
   };
   Play play(Bytes size);
-  Play ask_nccl(Bytes size) const;
 
   Case point_;
   CaseBinder binder_;

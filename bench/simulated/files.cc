@@ -1,12 +1,50 @@
 #include "bench/simulated/files.h"
 
 #include <ostream>
+#include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
 namespace collbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(std::ostream& out) : out_(out) { out_ << "{\"traceEvents\":[\n"; }
+
+  void event(const Json& event) {
+    if (!first_) out_ << ",\n";
+    first_ = false;
+    out_ << event.dump();
+  }
+
+  void slice(const std::string& name, Rank rank, std::int64_t id, Seconds begin, Seconds end,
+             const Json& arguments) {
+    const auto edge = [&](const char* phase, Seconds at) {
+      return Json{{"name", name},           {"cat", "message"}, {"ph", phase}, {"id", id},
+                  {"ts", at.count() * 1e6}, {"pid", rank},      {"tid", 0}};
+    };
+    Json start = edge("b", begin);
+    start["args"] = arguments;
+    event(start);
+    event(edge("e", end));
+  }
+
+  void end(const Json& metadata) {
+    out_ << "\n],\"displayTimeUnit\":\"ns\",\"otherData\":" << metadata.dump() << "}\n";
+  }
+
+ private:
+  std::ostream& out_;
+  bool first_ = true;
+};
+
+}  // namespace
 
 void write_link_csv(std::ostream& out, const Scenario& scenario, const Outcome& outcome) {
   require(!outcome.links.empty(),
@@ -38,6 +76,40 @@ void write_rank_csv(std::ostream& out, const Scenario& scenario, const Outcome& 
   for (std::size_t round = 0; round < outcome.round_end.size(); ++round) {
     out << fmt::format("round,{},,{:.17g}\n", round, outcome.round_end[round].count() * 1e6);
   }
+}
+
+void write_chrome_trace(std::ostream& out, const Scenario& scenario, const Outcome& outcome) {
+  TraceWriter trace(out);
+  std::set<Rank> ranks;
+  for (const Transfer& transfer : outcome.transfers) ranks.insert(transfer.from);
+  for (const Rank rank : ranks) {
+    const Host host = scenario.placement[static_cast<std::size_t>(rank)];
+    trace.event({{"name", "process_name"},
+                 {"ph", "M"},
+                 {"pid", rank},
+                 {"args",
+                  {{"name", fmt::format("rank {} on {}", rank,
+                                        scenario.machine.topology.vertex_name(host))}}}});
+    trace.event({{"name", "process_sort_index"},
+                 {"ph", "M"},
+                 {"pid", rank},
+                 {"args", {{"sort_index", rank}}}});
+  }
+  std::int64_t id = 0;
+  for (const Transfer& transfer : outcome.transfers) {
+    const std::string name = fmt::format("round {}: to rank {}", transfer.round, transfer.to);
+    const Json arguments = {
+        {"bytes", transfer.bytes}, {"to", transfer.to}, {"round", transfer.round}};
+    trace.slice(name, transfer.from, id, transfer.ready, transfer.arrival, arguments);
+    trace.slice("flows", transfer.from, id, transfer.start, transfer.arrival, Json::object());
+    ++id;
+  }
+  const auto kept = static_cast<std::int64_t>(outcome.transfers.size());
+  trace.end({{"schedule", scenario.schedule.name()},
+             {"topology", scenario.machine.topology.name()},
+             {"simulated_time_us", outcome.time.count() * 1e6},
+             {"messages", outcome.messages},
+             {"messages_left_out", outcome.messages - kept}});
 }
 
 }  // namespace collbench

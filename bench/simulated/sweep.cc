@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
+#include "bench/simulated/library_case.h"
 #include "bench/simulated/team.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
@@ -31,7 +32,7 @@ std::vector<std::string> expand_names(const std::vector<std::string>& names, con
   };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
-    if (name == "auto" || is_in_network(name, machine)) {
+    if (name == "auto" || is_library_case(name) || is_in_network(name, machine)) {
       expanded.push_back(name);
     } else if (name == "all") {
       const std::vector<std::string> fitting = names_that_fit(make);

@@ -12,6 +12,7 @@
 #include "algorithms/halves.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
+#include "bench/simulated/library_case.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -94,7 +95,7 @@ void sort_by_time(std::vector<Finalist>& candidates) {
 }
 
 /// The first of the candidates by time, and how it compares with the second.
-Decided first_of(const std::vector<Finalist>& candidates, const char* how) {
+Choice first_of(const std::vector<Finalist>& candidates, const char* how) {
   const Finalist& best = candidates.front();
   std::string reason = fmt::format("{} {}", how, to_string(best.time));
   if (candidates.size() > 1) {
@@ -105,7 +106,7 @@ Decided first_of(const std::vector<Finalist>& candidates, const char* how) {
 
 /// Prediction sees no contention between rounds, so the best by prediction are played where that is
 /// cheap.
-Decided decide(std::vector<Finalist> candidates) {
+Choice decide(std::vector<Finalist> candidates) {
   sort_by_time(candidates);
   candidates.resize(std::min(candidates.size(), most_finalists), candidates.front());
   const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Finalist& c) {
@@ -153,7 +154,7 @@ const Machine& CaseBinder::machine_of(const Case& point) {
   return found->second;
 }
 
-Decided CaseBinder::decide_protocol(const Scenario& scenario) {
+Choice CaseBinder::decide_protocol(const Scenario& scenario) {
   std::vector<Finalist> candidates;
   for (const Protocol& protocol : scenario.machine.costs.protocols) {
     Finalist& candidate = candidates.emplace_back(Finalist{protocol.name, scenario});
@@ -173,7 +174,7 @@ BoundCase CaseBinder::bind(const Case& point) {
   const std::vector<Protocol>& ladder = machine.costs.protocols;
   const std::string& wanted = point.simulated.protocol;
   if (wanted == "auto") {
-    if (!ladder.empty()) bound.scenario.protocol = decide_protocol(bound.scenario).name;
+    if (!ladder.empty()) bound.scenario.protocol = decide_protocol(bound.scenario).algorithm;
     return bound;
   }
   std::vector<std::string> names;
@@ -186,7 +187,7 @@ BoundCase CaseBinder::bind(const Case& point) {
   return bound;
 }
 
-Decided CaseBinder::decide_algorithm(const Case& point) {
+Choice CaseBinder::decide_algorithm(const Case& point) {
   const Machine& machine = machine_of(point);
   Question question;
   question.bytes = point.bytes;
@@ -221,8 +222,9 @@ Decided CaseBinder::decide_algorithm(const Case& point) {
   return decide(std::move(candidates));
 }
 
-std::optional<Measurement> CaseBinder::measure_in_network(const Case& point) {
+std::optional<Measurement> CaseBinder::measure_modelled(const Case& point) {
   const Machine& machine = machine_of(point);
+  if (is_library_case(point.algorithm)) return measure_library_case(point, machine);
   if (!is_in_network(point.algorithm, machine)) return {};
   require(point.simulated.collective == "all-reduce",
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
@@ -248,7 +250,7 @@ Played play_case(const Case& point, CaseBinder& binder, std::int64_t trace_limit
 }
 
 Measurement measure_simulated(const Case& point, CaseBinder& binder) {
-  if (std::optional<Measurement> added = binder.measure_in_network(point)) return *added;
+  if (std::optional<Measurement> modelled = binder.measure_modelled(point)) return *modelled;
   const BoundCase bound = binder.bind(point);
   const Outcome outcome = simulate(bound.scenario, parse_engine(point.simulated.engine));
   Measurement measured;

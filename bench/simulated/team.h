@@ -13,15 +13,10 @@
 #include <string>
 
 #include "bench/measure/team.h"
+#include "heuristics/policies/choose.h"
 #include "simulator/simulate.h"
 
 namespace collbench {
-
-/// The choice of an algorithm or protocol among candidates by predicted time.
-struct Decided {
-  std::string name;
-  std::string reason;  // "predicted 1.2 ms; next tree with 1.9 ms"
-};
 
 /// A case as what the engines play. `algorithm` and `protocol` are decided: no "auto" is left.
 struct BoundCase {
@@ -44,13 +39,14 @@ class CaseBinder {
   /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
-  Decided decide_algorithm(const Case& point);
-  /// A case whose algorithm is the machine's in-network reduction ("nvls"); nothing for others.
-  std::optional<Measurement> measure_in_network(const Case& point);
+  Choice decide_algorithm(const Case& point);
+  /// A case that is no schedule: the machine's in-network reduction ("nvls"), or what NCCL plays
+  /// ("nccl"); nothing for others.
+  std::optional<Measurement> measure_modelled(const Case& point);
 
  private:
   const Machine& machine_of(const Case& point);
-  Decided decide_protocol(const Scenario& scenario);
+  Choice decide_protocol(const Scenario& scenario);
 
   bool messages_only_;
   std::map<std::pair<std::string, int>, Machine> machines_;

@@ -69,10 +69,6 @@ class AbRun {
     return true;
   }
 
-  static void add(ArmRecords& arm, const RecordFile& file) {
-    for (const Record& record : file.records) arm.add(record);
-  }
-
   /// Base, head and base again in random order.
   bool screening_round(int round) {
     std::vector<AbArm> order = {AbArm::base, AbArm::head};
@@ -83,9 +79,9 @@ class AbRun {
     if (!measure(order, nullptr, files)) return false;
     if (comparison_.base.empty()) comparison_.base = files[0].environment;
     if (comparison_.head.empty()) comparison_.head = files[1].environment;
-    add(arms_.base, files[0]);
-    add(arms_.head, files[1]);
-    add(arms_.again, files[2]);
+    arms_.base.add(files[0]);
+    arms_.head.add(files[1]);
+    arms_.again.add(files[2]);
     return true;
   }
 
@@ -123,8 +119,8 @@ class AbRun {
     if (std::bernoulli_distribution()(order_)) std::swap(order[0], order[1]);
     std::array<RecordFile, 3> files;
     if (!measure(order, &suspect.point, files)) return false;
-    add(arms_.fresh_base, files[0]);
-    add(arms_.fresh_head, files[1]);
+    arms_.fresh_base.add(files[0]);
+    arms_.fresh_head.add(files[1]);
     ++suspect.rounds;
     return true;
   }

@@ -70,8 +70,7 @@ bool has_records(const std::string& end) {
   return end == "exited with code 0" || end == "exited with code 1" || end == "exited with code 3";
 }
 
-}  // namespace
-
+/// The terms of a --filter that keep one case and, at most, others of its algorithm.
 std::string filter_of(const Case& point) {
   // A filter's words are parted by blanks and its alternatives by bars.
   std::string algorithm = point.algorithm;
@@ -82,6 +81,8 @@ std::string filter_of(const Case& point) {
                      point.backend, point.workers, point.bytes.count, to_string(point.type),
                      to_string(point.op), point.in_place ? "in" : "out");
 }
+
+}  // namespace
 
 AbRunner::AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested)
     : binaries_(std::move(binaries)),

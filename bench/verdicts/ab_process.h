@@ -47,7 +47,4 @@ class AbRunner {
   std::string folder_;
 };
 
-/// The terms of a --filter that keep one case and, at most, others of its algorithm.
-std::string filter_of(const Case& point);
-
 }  // namespace collbench

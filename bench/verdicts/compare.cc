@@ -73,6 +73,32 @@ std::string absence(const std::vector<Record>& rounds, const char* arm) {
   return fmt::format("{} does not have it", arm);
 }
 
+bool differ(double one, double other) {
+  return std::abs(one - other) > exact_tolerance * std::max(std::abs(one), std::abs(other));
+}
+
+/// The exact figures in which two records of one simulated case differ.
+std::vector<ExactChange> exact_changes(const Record& base, const Record& head) {
+  const Exact& one = *base.measurement.exact;
+  const Exact& other = *head.measurement.exact;
+  std::vector<ExactChange> changes;
+  const auto add = [&](bool differs, const char* metric, const auto& before, const auto& after) {
+    if (differs) changes.push_back({metric, fmt::format("{}", before), fmt::format("{}", after)});
+  };
+  const auto microseconds = [](const Exact& exact) {
+    return fmt::format("{:.12g} us", exact.time.count() * 1e6);
+  };
+  add(differ(one.time.count(), other.time.count()), "simulated time", microseconds(one),
+      microseconds(other));
+  add(base.algorithm_chosen != head.algorithm_chosen, "algorithm", base.algorithm_chosen,
+      head.algorithm_chosen);
+  add(one.messages != other.messages, "messages", one.messages, other.messages);
+  add(one.rounds != other.rounds, "rounds", one.rounds, other.rounds);
+  add(differ(one.busiest_link_bytes, other.busiest_link_bytes), "bytes on the busiest link",
+      one.busiest_link_bytes, other.busiest_link_bytes);
+  return changes;
+}
+
 void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
   verdict.changes = exact_changes(base, head);
   if (verdict.changes.empty()) {
@@ -145,14 +171,17 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   return verdict;
 }
 
-bool differ(double one, double other) {
-  return std::abs(one - other) > exact_tolerance * std::max(std::abs(one), std::abs(other));
-}
-
-ArmRecords arm_records(const RecordFile& file) {
-  ArmRecords arm;
-  for (const Record& record : file.records) arm.add(record);
-  return arm;
+/// How two machines differ, one "key: 'A' is not 'B'" each; keys that only one has count.
+std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
+  std::vector<std::string> mismatches;
+  for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
+    const std::string before = value_of(base, key, "");
+    const std::string after = value_of(head, key, "");
+    if (before != after) {
+      mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
+    }
+  }
+  return mismatches;
 }
 
 /// Whether the rounds of two files were measured in turn: neither ends before the other begins.
@@ -195,38 +224,19 @@ std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
   return quartiles;
 }
 
-void ArmRecords::add(const Record& record) {
-  const std::string key = to_json(record.point);
-  const auto [place, is_new] = records_.try_emplace(key);
-  if (is_new) keys_.push_back(key);
-  place->second.push_back(record);
+void ArmRecords::add(const RecordFile& file) {
+  for (const Record& record : file.records) {
+    const std::string key = to_json(record.point);
+    const auto [place, is_new] = records_.try_emplace(key);
+    if (is_new) keys_.push_back(key);
+    place->second.push_back(record);
+  }
 }
 
 const std::vector<Record>& ArmRecords::of(const std::string& key) const {
   static const std::vector<Record> none;
   const auto found = records_.find(key);
   return found == records_.end() ? none : found->second;
-}
-
-std::vector<ExactChange> exact_changes(const Record& base, const Record& head) {
-  const Exact& one = *base.measurement.exact;
-  const Exact& other = *head.measurement.exact;
-  std::vector<ExactChange> changes;
-  const auto add = [&](bool differs, const char* metric, const auto& before, const auto& after) {
-    if (differs) changes.push_back({metric, fmt::format("{}", before), fmt::format("{}", after)});
-  };
-  const auto microseconds = [](const Exact& exact) {
-    return fmt::format("{:.12g} us", exact.time.count() * 1e6);
-  };
-  add(differ(one.time.count(), other.time.count()), "simulated time", microseconds(one),
-      microseconds(other));
-  add(base.algorithm_chosen != head.algorithm_chosen, "algorithm", base.algorithm_chosen,
-      head.algorithm_chosen);
-  add(one.messages != other.messages, "messages", one.messages, other.messages);
-  add(one.rounds != other.rounds, "rounds", one.rounds, other.rounds);
-  add(differ(one.busiest_link_bytes, other.busiest_link_bytes), "bytes on the busiest link",
-      one.busiest_link_bytes, other.busiest_link_bytes);
-  return changes;
 }
 
 std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order) {
@@ -242,20 +252,6 @@ std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order or
     if (verdict.head) verdicts.push_back(std::move(verdict));
   }
   return verdicts;
-}
-
-std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
-  std::vector<std::string> mismatches;
-  for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
-    const auto one = base.find(key);
-    const auto other = head.find(key);
-    const std::string before = one == base.end() ? "" : one->second;
-    const std::string after = other == head.end() ? "" : other->second;
-    if (before != after) {
-      mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
-    }
-  }
-  return mismatches;
 }
 
 void require_sound(const RecordFile& file, const std::string& name) {
@@ -287,8 +283,8 @@ void require_sound(const RecordFile& file, const std::string& name) {
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
                          bool any_machine) {
   Arms arms;
-  arms.base = arm_records(base);
-  arms.head = arm_records(head);
+  arms.base.add(base);
+  arms.head.add(head);
   Comparison comparison;
   comparison.rule = rule;
   comparison.base = base.environment;

@@ -19,7 +19,7 @@ namespace collbench {
 /// The records of one arm by case. Thread safety: const members may run on any number of threads.
 class ArmRecords {
  public:
-  void add(const Record& record);
+  void add(const RecordFile& file);
   /// to_json(case) of all cases, in the order of their first records.
   const std::vector<std::string>& keys() const { return keys_; }
   /// The rounds of a case, in the order taken; none for a case that is not there.
@@ -52,13 +52,6 @@ std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order or
 /// `any_machine`.
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
                          bool any_machine);
-
-/// How two machines differ, one "key: 'A' is not 'B'" each; keys that only one has count.
-std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head);
-
-/// The exact figures in which two records of one simulated case differ; times and bytes are equal
-/// within 1e-12 of their size.
-std::vector<ExactChange> exact_changes(const Record& base, const Record& head);
 
 /// Refuses records that no run writes: a case twice in one cycle, the same record twice, samples
 /// below zero, exact times below zero. Throws InvalidArgument naming the file and the case.

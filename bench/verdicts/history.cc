@@ -1,24 +1,28 @@
 #include "bench/verdicts/history.h"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
 namespace collbench {
 namespace {
 
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;    // 1 had no checksums; such a file is given the column
 constexpr int patience_ms = 10'000;  // for another process that writes
 
 constexpr const char* schema = R"(
 create table job (id integer primary key, happened text not null, revision text not null,
-                  reference text not null, machine text not null) strict;
+                  reference text not null, machine text not null, crc32c integer) strict;
 create table point (job integer not null references job (id) on delete cascade,
                     name text not null, exact integer not null, value real not null,
                     low real not null, high real not null, rounds integer not null,
@@ -67,36 +71,102 @@ HistoryJob job_of(SQLite::Statement& row) {
           row.getColumn(3).getString(), row.getColumn(4).getString(), 0};
 }
 
+// SQLite takes a file of some bytes for an empty one, and would write over it.
+void require_database(const std::string& path, bool may_be_missing) {
+  std::error_code ignored;
+  if (may_be_missing && !std::filesystem::exists(path, ignored)) return;
+  std::string head(16, ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  require(file.gcount() == 0 || head == std::string_view("SQLite format 3\0", 16),
+          fmt::format("'{}' is no history of collbench", path));
+}
+
+using NamedPoints = std::map<std::string, StoredPoint>;
+
+/// Of a job with its figures.
+std::int64_t checksum_of(const HistoryJob& job, const NamedPoints& points) {
+  std::string text =
+      fmt::format("{}\n{}\n{}\n{}\n", job.when, job.revision, job.reference, job.machine);
+  for (const auto& [name, point] : points) {
+    text += fmt::format("{} {} {:a} {:a} {:a} {}\n", name, point.exact, point.value, point.low,
+                        point.high, point.rounds);
+  }
+  return crc32c(text);
+}
+
+/// The columns exact, value, low, high and rounds, from `column` on.
+StoredPoint figures_of(SQLite::Statement& row, int column) {
+  StoredPoint point;
+  point.exact = row.getColumn(column).getInt() != 0;
+  point.value = row.getColumn(column + 1).getDouble();
+  point.low = row.getColumn(column + 2).getDouble();
+  point.high = row.getColumn(column + 3).getDouble();
+  point.rounds = row.getColumn(column + 4).getInt();
+  return point;
+}
+
 }  // namespace
 
-History::History(const std::string& path) : path_(path) {
+History::History(const std::string& path, Use use) : path_(path) {
+  require(!path.empty(), "the file of a history needs a name");
+  require_database(path, use == Use::change_or_make);
   guarded(path_, [&] {
-    database_ = std::make_unique<SQLite::Database>(
-        path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
-    if (version_of(*database_) == 0) {
-      // Two processes may make it at once.
-      SQLite::Transaction making(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-      if (version_of(*database_) == 0) {
-        require(database_->execAndGet("select count(*) from sqlite_master").getInt() == 0,
-                fmt::format("'{}' is no history of collbench", path_));
-        database_->exec(fmt::format("{}; pragma user_version = {}", schema, schema_version));
-      }
-      making.commit();
-    }
+    const int mode = use == Use::read ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE;
+    const int making = use == Use::change_or_make ? SQLite::OPEN_CREATE : 0;
+    database_ = std::make_unique<SQLite::Database>(path, mode | making, patience_ms);
+    if (use != Use::read) make_schema();
     const int version = version_of(*database_);
-    require(version == schema_version,
+    require(version == schema_version || version == 1,
             fmt::format("history '{}' has schema version {}; this collbench reads {}", path_,
                         version, schema_version));
+    const std::string state = database_->execAndGet("pragma integrity_check").getString();
+    require(state == "ok", fmt::format("history '{}' is damaged: {}", path_, state));
+    if (version == schema_version) check_whole();
     database_->exec("pragma foreign_keys = on");
   });
+}
+
+// Two processes may make or widen it at once.
+void History::make_schema() {
+  if (version_of(*database_) > 1) return;
+  SQLite::Transaction making(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+  const int version = version_of(*database_);
+  if (version == 0) {
+    require(database_->execAndGet("select count(*) from sqlite_master").getInt() == 0,
+            fmt::format("'{}' is no history of collbench", path_));
+    database_->exec(schema);
+  } else if (version == 1) {
+    database_->exec("alter table job add column crc32c integer");
+  }
+  if (version <= 1) database_->exec(fmt::format("pragma user_version = {}", schema_version));
+  making.commit();
+}
+
+// What SQLite cannot see: figures that have changed.
+void History::check_whole() const {
+  SQLite::Statement jobs(*database_,
+                         "select id, happened, revision, reference, machine, crc32c from job "
+                         "where crc32c is not null");
+  while (jobs.executeStep()) {
+    const HistoryJob job = job_of(jobs);
+    SQLite::Statement rows(*database_,
+                           "select name, exact, value, low, high, rounds from point where job = ?");
+    rows.bind(1, job.id);
+    NamedPoints points;
+    while (rows.executeStep()) points[rows.getColumn(0).getString()] = figures_of(rows, 1);
+    require(
+        checksum_of(job, points) == jobs.getColumn(5).getInt64(),
+        fmt::format("history '{}' is damaged: job {} does not fit its checksum", path_, job.id));
+  }
 }
 
 History::~History() = default;
 
 HistoryJob History::add(const Comparison& comparison, const std::string& when) {
-  std::vector<std::pair<std::string, StoredPoint>> points;
+  NamedPoints points;
   for (const Verdict& verdict : comparison.verdicts) {
-    if (const auto point = point_of(verdict)) points.emplace_back(verdict.name, *point);
+    if (const auto point = point_of(verdict)) points[verdict.name] = *point;
   }
   require(!points.empty(), "no case was measured on both sides: nothing to add to a history");
   HistoryJob job;
@@ -110,11 +180,21 @@ HistoryJob History::add(const Comparison& comparison, const std::string& when) {
             fmt::format("history '{}' is pinned to reference {}, not {}", path_, known.reference,
                         job.reference));
   }
+  const std::int64_t checksum = checksum_of(job, points);
   return guarded(path_, [&] {
     SQLite::Transaction adding(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement new_job(
-        *database_, "insert into job (happened, revision, reference, machine) values (?, ?, ?, ?)");
-    SQLite::bind(new_job, job.when, job.revision, job.reference, job.machine);
+    SQLite::Statement known(*database_, "select id, happened, crc32c from job");
+    while (known.executeStep()) {
+      HistoryJob then = job;
+      then.when = known.getColumn(1).getString();
+      require(checksum_of(then, points) != known.getColumn(2).getInt64(),
+              fmt::format("history '{}' has these very figures already, as job {}", path_,
+                          known.getColumn(0).getInt64()));
+    }
+    SQLite::Statement new_job(*database_,
+                              "insert into job (happened, revision, reference, machine, crc32c) "
+                              "values (?, ?, ?, ?, ?)");
+    SQLite::bind(new_job, job.when, job.revision, job.reference, job.machine, checksum);
     new_job.exec();
     job.id = database_->getLastInsertRowid();
     for (const auto& [name, point] : points) {
@@ -163,13 +243,8 @@ StoredSeries History::series(const std::string& name, const ChangeRule& rule) co
         "rounds from point join job on job.id = point.job where name = ? order by happened, id");
     rows.bind(1, name);
     while (rows.executeStep()) {
-      StoredPoint point;
+      StoredPoint point = figures_of(rows, 5);
       point.job = job_of(rows);
-      point.exact = rows.getColumn(5).getInt() != 0;
-      point.value = rows.getColumn(6).getDouble();
-      point.low = rows.getColumn(7).getDouble();
-      point.high = rows.getColumn(8).getDouble();
-      point.rounds = rows.getColumn(9).getInt();
       values.push_back(point.value);
       series.points.push_back(std::move(point));
     }

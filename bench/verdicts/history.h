@@ -50,16 +50,17 @@ struct StoredSeries {
 /// Thread safety: belongs to one thread; several processes may share a file.
 class History {
  public:
-  /// Opens the file, making it if need be. Throws Unavailable if it cannot be opened or is locked,
-  /// InvalidArgument if it is no history or one of another schema version.
-  explicit History(const std::string& path);
+  enum class Use { read, change, change_or_make };
+  /// Throws Unavailable if the file cannot be opened or is locked, or is not there and `use` does
+  /// not make it; InvalidArgument if it is no history, is damaged, or has another schema version.
+  History(const std::string& path, Use use);
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
   /// Adds a comparison of the reference (base) with a version (head) as one job, all of it or
   /// nothing. Cases without a ratio are left out. Throws InvalidArgument if the reference is not
-  /// that of the history, or no case has a ratio.
+  /// that of the history, no case has a ratio, or these very figures are in it.
   HistoryJob add(const Comparison& comparison, const std::string& when);
   /// In the order of time.
   std::vector<HistoryJob> jobs() const;
@@ -71,6 +72,9 @@ class History {
   int prune(int keep);
 
  private:
+  void make_schema();
+  void check_whole() const;
+
   std::string path_;
   std::unique_ptr<SQLite::Database> database_;
 };

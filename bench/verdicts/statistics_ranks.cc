@@ -79,11 +79,17 @@ struct Ranks {
   double ties = 0;         // sum of t^3 - t over groups of t equal values
 };
 
-Ranks rank(const std::vector<double>& values) {
+/// The places of the values, those of the smallest first.
+std::vector<std::size_t> sorted_places(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  return order;
+}
+
+Ranks rank(const std::vector<double>& values) {
+  const std::vector<std::size_t> order = sorted_places(values);
   Ranks ranks;
   ranks.of.resize(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
@@ -219,9 +225,7 @@ Shift walsh_shift(std::span<const double> differences, double confidence) {
 }
 
 std::vector<double> holm(std::span<const double> p) {
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  const std::vector<std::size_t> order = sorted_places(p);
   std::vector<double> adjusted(p.size());
   double largest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {

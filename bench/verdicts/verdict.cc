@@ -77,6 +77,10 @@ std::vector<const Verdict*> worst_first(const Comparison& comparison) {
 
 std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", (ratio - 1) * 100); }
 
+std::string percent_interval(const RatioEstimate& estimate) {
+  return fmt::format("[{:+.1f}, {:+.1f}]", (estimate.low - 1) * 100, (estimate.high - 1) * 100);
+}
+
 std::string headline(const Comparison& comparison) {
   const std::size_t cases = comparison.verdicts.size();
   std::vector<std::string> parts;
@@ -112,9 +116,7 @@ std::string method_line(const Comparison& comparison) {
   }
   if (const RatioEstimate* noise = worst_noise(comparison)) {
     line += ", A/A at worst " + percent_text(noise->ratio);
-    if (std::isfinite(noise->high)) {
-      line += fmt::format(" [{:+.1f}, {:+.1f}]", (noise->low - 1) * 100, (noise->high - 1) * 100);
-    }
+    if (std::isfinite(noise->high)) line += " " + percent_interval(*noise);
   }
   return line;
 }

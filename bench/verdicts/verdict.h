@@ -130,5 +130,7 @@ std::string method_line(const Comparison& comparison);
 const RatioEstimate* worst_noise(const Comparison& comparison);
 /// "+20.2 %".
 std::string percent_text(double ratio);
+/// "[+15.8, +24.9]", in percent.
+std::string percent_interval(const RatioEstimate& estimate);
 
 }  // namespace collbench

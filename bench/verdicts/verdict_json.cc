@@ -1,65 +1,61 @@
 #include "bench/verdicts/verdict_json.h"
 
-#include <cmath>
-#include <limits>
+#include <optional>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "bench/records/json_fields.h"
 #include "bench/records/record_json.h"
-#include "bench/records/whole_number.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+constexpr int comparison_schema_version = 1;
 
-double or_infinite(const Json& value) {
-  return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+std::span<const JsonField<Arm>> fields_of(const Arm*) {
+  static const JsonField<Arm> fields[] = {
+      {"rounds_ns", &Arm::rounds_ns}, {"typical_ns", &Arm::typical_ns}, {"p25_ns", &Arm::p25_ns},
+      {"p50_ns", &Arm::p50_ns},       {"p75_ns", &Arm::p75_ns},         {"p95_ns", &Arm::p95_ns},
+      {"samples", &Arm::samples},
+  };
+  return fields;
 }
 
-Json arm_value(const std::optional<Arm>& arm) {
-  if (!arm) return nullptr;
-  return {{"rounds_ns", arm->rounds_ns},   {"typical_ns", finite(arm->typical_ns)},
-          {"p25_ns", finite(arm->p25_ns)}, {"p50_ns", finite(arm->p50_ns)},
-          {"p75_ns", finite(arm->p75_ns)}, {"p95_ns", finite(arm->p95_ns)},
-          {"samples", arm->samples}};
+std::span<const JsonField<RatioEstimate>> fields_of(const RatioEstimate*) {
+  static const JsonField<RatioEstimate> fields[] = {
+      {"ratio", &RatioEstimate::ratio},
+      {"low", &RatioEstimate::low},
+      {"high", &RatioEstimate::high},
+      {"p_slower", &RatioEstimate::p_slower},
+      {"p_faster", &RatioEstimate::p_faster},
+      {"base_rounds", &RatioEstimate::base_rounds},
+      {"head_rounds", &RatioEstimate::head_rounds},
+  };
+  return fields;
 }
 
-std::optional<Arm> arm_of(const Json& value) {
-  if (value.is_null()) return {};
-  Arm arm;
-  value.at("rounds_ns").get_to(arm.rounds_ns);
-  value.at("typical_ns").get_to(arm.typical_ns);
-  value.at("p25_ns").get_to(arm.p25_ns);
-  value.at("p50_ns").get_to(arm.p50_ns);
-  value.at("p75_ns").get_to(arm.p75_ns);
-  value.at("p95_ns").get_to(arm.p95_ns);
-  read_whole(value.at("samples"), arm.samples);
-  return arm;
+/// How the comparison was made.
+std::span<const JsonField<Comparison>> comparison_fields() {
+  static const JsonField<Comparison> fields[] = {
+      {"rounds", &Comparison::rounds},         {"confirm_rounds", &Comparison::confirm_rounds},
+      {"elapsed_s", &Comparison::elapsed},     {"stopped_by", &Comparison::stopped_by},
+      {"mismatches", &Comparison::mismatches}, {"warnings", &Comparison::warnings},
+      {"base_environment", &Comparison::base}, {"head_environment", &Comparison::head},
+  };
+  return fields;
 }
 
-Json estimate_value(const std::optional<RatioEstimate>& estimate) {
-  if (!estimate) return nullptr;
-  return {{"ratio", finite(estimate->ratio)},       {"low", finite(estimate->low)},
-          {"high", finite(estimate->high)},         {"p_slower", finite(estimate->p_slower)},
-          {"p_faster", finite(estimate->p_faster)}, {"base_rounds", estimate->base_rounds},
-          {"head_rounds", estimate->head_rounds}};
+template <class Part>
+Json part_value(const std::optional<Part>& part) {
+  return part ? written_fields<Json>(*part, fields_of(&*part)) : Json(nullptr);
 }
 
-std::optional<RatioEstimate> estimate_of(const Json& value) {
-  if (value.is_null()) return {};
-  RatioEstimate estimate;
-  estimate.ratio = or_infinite(value.at("ratio"));
-  estimate.low = value.at("low").is_null() ? 0 : value.at("low").get<double>();
-  estimate.high = or_infinite(value.at("high"));
-  value.at("p_slower").get_to(estimate.p_slower);
-  value.at("p_faster").get_to(estimate.p_faster);
-  read_whole(value.at("base_rounds"), estimate.base_rounds);
-  read_whole(value.at("head_rounds"), estimate.head_rounds);
-  return estimate;
+template <class Part>
+void read_part(const Json& value, std::optional<Part>& part) {
+  if (!value.is_null()) part = read_fields(value, fields_of(static_cast<const Part*>(nullptr)));
 }
 
 Json verdict_value(const Verdict& verdict, const GateRule& rule) {
@@ -74,11 +70,11 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
           {"exact", verdict.exact},
           {"metric", verdict.metric},
           {"reason", verdict.reason},
-          {"base", arm_value(verdict.base)},
-          {"head", arm_value(verdict.head)},
-          {"ratio", estimate_value(verdict.ratio)},
-          {"confirmation", estimate_value(verdict.confirmation)},
-          {"noise", estimate_value(verdict.noise)},
+          {"base", part_value(verdict.base)},
+          {"head", part_value(verdict.head)},
+          {"ratio", part_value(verdict.ratio)},
+          {"confirmation", part_value(verdict.confirmation)},
+          {"noise", part_value(verdict.noise)},
           {"changes", std::move(changes)},
           {"rounds_needed", verdict.rounds_needed}};
 }
@@ -91,11 +87,11 @@ Verdict verdict_of(const Json& value) {
   value.at("exact").get_to(verdict.exact);
   value.at("metric").get_to(verdict.metric);
   value.at("reason").get_to(verdict.reason);
-  verdict.base = arm_of(value.at("base"));
-  verdict.head = arm_of(value.at("head"));
-  verdict.ratio = estimate_of(value.at("ratio"));
-  verdict.confirmation = estimate_of(value.at("confirmation"));
-  verdict.noise = estimate_of(value.at("noise"));
+  read_part(value.at("base"), verdict.base);
+  read_part(value.at("head"), verdict.head);
+  read_part(value.at("ratio"), verdict.ratio);
+  read_part(value.at("confirmation"), verdict.confirmation);
+  read_part(value.at("noise"), verdict.noise);
   for (const Json& change : value.at("changes")) {
     verdict.changes.push_back({change.at("metric").get<std::string>(),
                                change.at("base").get<std::string>(),
@@ -132,17 +128,9 @@ Comparison comparison_of(const Json& value) {
   require(version == comparison_schema_version,
           "a comparison of schema version " + std::to_string(version) + "; this collbench reads " +
               std::to_string(comparison_schema_version));
-  Comparison comparison;
+  Comparison comparison = read_fields(value, comparison_fields());
   value.at("title").get_to(comparison.title);
   comparison.rule = rule_of(value.at("rule"));
-  read_whole(value.at("rounds"), comparison.rounds);
-  read_whole(value.at("confirm_rounds"), comparison.confirm_rounds);
-  comparison.elapsed = Seconds{value.at("elapsed_s").get<double>()};
-  value.at("stopped_by").get_to(comparison.stopped_by);
-  value.at("mismatches").get_to(comparison.mismatches);
-  value.at("warnings").get_to(comparison.warnings);
-  value.at("base_environment").get_to(comparison.base);
-  value.at("head_environment").get_to(comparison.head);
   for (const Json& verdict : value.at("verdicts")) {
     comparison.verdicts.push_back(verdict_of(verdict));
   }
@@ -156,30 +144,19 @@ std::string to_json(const Comparison& comparison) {
   for (const Verdict& verdict : comparison.verdicts) {
     verdicts.push_back(verdict_value(verdict, comparison.rule));
   }
-  const Json value = {{"schema_version", comparison_schema_version},
-                      {"title", comparison.title},
-                      {"headline", headline(comparison)},
-                      {"method", method_line(comparison)},
-                      {"failed", !failures(comparison).empty()},
-                      {"rule", rule_value(comparison.rule)},
-                      {"rounds", comparison.rounds},
-                      {"confirm_rounds", comparison.confirm_rounds},
-                      {"elapsed_s", comparison.elapsed.count()},
-                      {"stopped_by", comparison.stopped_by},
-                      {"mismatches", comparison.mismatches},
-                      {"warnings", comparison.warnings},
-                      {"base_environment", comparison.base},
-                      {"head_environment", comparison.head},
-                      {"verdicts", std::move(verdicts)}};
+  Json value = {{"schema_version", comparison_schema_version},
+                {"title", comparison.title},
+                {"headline", headline(comparison)},
+                {"method", method_line(comparison)},
+                {"failed", !failures(comparison).empty()},
+                {"rule", rule_value(comparison.rule)}};
+  value.update(written_fields<Json>(comparison, comparison_fields()));
+  value["verdicts"] = std::move(verdicts);
   return value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Comparison comparison_from_json(const std::string& text) {
-  try {
-    return comparison_of(Json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument(std::string("not a comparison of collbench: ") + error.what());
-  }
+  return read_json<Json>(text, "not a comparison of collbench", comparison_of);
 }
 
 }  // namespace collbench

@@ -9,8 +9,6 @@
 
 namespace collbench {
 
-inline constexpr int comparison_schema_version = 1;
-
 /// One indented object.
 std::string to_json(const Comparison& comparison);
 

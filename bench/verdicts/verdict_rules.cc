@@ -44,8 +44,7 @@ std::vector<double> paired_differences(const std::vector<double>& base,
 
 std::string interval_text(const RatioEstimate& estimate) {
   if (std::isinf(estimate.high)) return percent_text(estimate.ratio) + ", no interval";
-  return fmt::format("{} [{:+.1f}, {:+.1f}]", percent_text(estimate.ratio),
-                     (estimate.low - 1) * 100, (estimate.high - 1) * 100);
+  return percent_text(estimate.ratio) + " " + percent_interval(estimate);
 }
 
 bool within(const RatioEstimate& estimate, double threshold) {

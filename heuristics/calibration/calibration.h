@@ -36,6 +36,7 @@ ErrorSummary summarize_errors(std::vector<double> errors);
 struct HeldOut {
   MeasuredTime measured;
   Estimate predicted;
+  std::string assumed = {};  // what is taken to have been played: "double-tree, LL"; empty: as said
   double error() const { return predicted.time / measured.time - 1; }
 };
 

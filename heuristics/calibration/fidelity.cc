@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
-#include "heuristics/nccl/nccl_model.h"
+#include "heuristics/nccl/library_times.h"
 #include "heuristics/predict.h"
 #include "topologies/specification.h"
 
@@ -18,38 +18,104 @@ namespace {
 
 Estimate exactly(Seconds time) { return {time, time, time, ""}; }
 
-/// As many nodes of the machine as the row has; the machine itself for one.
-Machine machine_for(const std::string& name, const MeasuredTime& row) {
+/// Where a row was measured, as far as it says.
+struct RowPlace {
+  Machine network;
+  int nodes = 1;
+};
+
+std::string cluster_of(int nodes, const std::string& node) {
+  return fmt::format("cluster:{}x{}", nodes, node);
+}
+
+/// How many copies of a machine seat the ranks.
+int nodes_that_seat(int ranks, const Machine& one) {
+  const int seats = one.topology.hosts();
+  return seats >= ranks ? 1 : (ranks + seats - 1) / seats;
+}
+
+/// The machine with as many nodes as the row has. A cluster has its own, and NVLink may join hosts
+/// that a table counts as nodes.
+RowPlace place_of(const std::string& name, const MeasuredTime& row, std::string& note) {
+  const int ranks = row.scale.ranks;
   const bool composed = name.find(':') != name.npos || name.find(',') != name.npos;
-  if (row.scale.nodes > 1 && !composed) {
-    return machine(fmt::format("cluster:{}x{}", row.scale.nodes, name), row.scale.ranks);
+  const Machine one = machine(name, composed ? ranks : std::min(ranks, 2));
+  if (composed || one.topology.layout().kind == Layout::Kind::hierarchy) {
+    RowPlace place{machine(name, ranks), row.scale.nodes};
+    if (place.nodes == 0) place.nodes = nodes_of(place.network.topology.layout(), ranks);
+    return place;
   }
-  return machine(name, row.scale.ranks);
+  int nodes = row.scale.nodes;
+  if (nodes == 0) {
+    nodes = nodes_that_seat(ranks, one);
+    note = fmt::format("how many nodes is not said; {} taken for {} of {}", to_string(row.scale),
+                       nodes, name);
+  } else if (one.costs.gpus && one.costs.gpus->per_host > 0) {
+    nodes = nodes_that_seat(ranks, one);
+  }
+  return {machine(nodes > 1 ? cluster_of(nodes, name) : name, ranks), nodes};
 }
 
-Seconds by_nccl(const Machine& network, const MeasuredTime& row) {
-  const NcclInputs inputs = nccl_inputs(network, row.scale.ranks, std::max(row.scale.nodes, 1));
-  std::optional<Seconds> least;
-  for (const NcclTime& time : nccl_times(inputs, row.bytes)) {
-    const bool asked = row.algorithm == "auto" || row.algorithm == to_string(time.algorithm);
-    if (asked && (!least || time.time < *least)) least = time.time;
+/// Hosts of the ranks, which fill the first seats of every node.
+std::vector<Host> seats_of_ranks(const RowPlace& place, int ranks) {
+  const int per_node = ranks / place.nodes;
+  const Layout& layout = place.network.topology.layout();
+  const bool spare = layout.kind == Layout::Kind::hierarchy && place.nodes == layout.dims.back();
+  if (!spare || ranks % place.nodes != 0) {
+    return collbench::place("row-major", ranks, place.network.topology);
   }
-  require(least.has_value(), fmt::format("NCCL has no '{}' there", row.algorithm));
-  return *least;
+  const int seats = place.network.topology.hosts() / place.nodes;
+  std::vector<Host> hosts;
+  for (Rank r = 0; r < ranks; ++r) hosts.push_back(r / per_node * seats + r % per_node);
+  return hosts;
 }
 
-Seconds by_schedule(const Machine& network, const MeasuredTime& row) {
+LibraryQuestion question_of(const MeasuredTime& row) {
+  LibraryQuestion question{.bytes = row.bytes, .gpus_per_process = row.gpus_per_process};
+  const auto no_such = [&](const std::string& name) {
+    return fmt::format(
+        "NCCL has no '{}'; it has ring, tree, nvls, nvls_tree, collnet_direct and "
+        "collnet_chain with LL, LL128 and Simple",
+        name);
+  };
+  if (!is_library_default(row.algorithm)) {
+    question.algorithm = nccl_file_algorithm(row.algorithm);
+    if (!question.algorithm) question.algorithm = nccl_algorithm(row.algorithm);
+    require(question.algorithm.has_value(), no_such(row.algorithm));
+  }
+  if (!row.protocol.empty()) {
+    question.protocol = nccl_file_protocol(row.protocol);
+    if (!question.protocol) question.protocol = nccl_protocol(row.protocol);
+    require(question.protocol.has_value(), no_such(row.protocol));
+  }
+  return question;
+}
+
+HeldOut by_library(const RowPlace& place, const MeasuredTime& row) {
+  const NcclInputs inputs = nccl_inputs(place.network, row.scale.ranks, place.nodes);
+  const LibraryPlay play = library_choice(inputs, question_of(row));
+  return {row, exactly(play.time), to_string(play)};
+}
+
+HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
+  const Machine& network = place.network;
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
   const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes);
-  const std::vector<Host> hosts = place("row-major", row.scale.ranks, network.topology);
+  const std::vector<Host> hosts = seats_of_ranks(place, row.scale.ranks);
   VectorSpec work;
   work.type = row.type;
   work.count = std::max<std::int64_t>(1, row.bytes.count / size_of(row.type));
   const std::vector<Prediction> ladder = predict_ladder(schedule, network, hosts, work);
-  return std::min_element(ladder.begin(), ladder.end(),
-                          [](const auto& p, const auto& q) { return p.time() < q.time(); })
-      ->time();
+  const auto least =
+      std::min_element(ladder.begin(), ladder.end(),
+                       [](const auto& p, const auto& q) { return p.time() < q.time(); });
+  const auto& protocols = network.costs.protocols;
+  std::string assumed = to_string(spec);
+  if (!protocols.empty()) {
+    assumed += ", " + protocols[static_cast<std::size_t>(least - ladder.begin())].name;
+  }
+  return {row, exactly(least->time()), assumed};
 }
 
 }  // namespace
@@ -59,23 +125,25 @@ Predictor::Predictor(const std::string& machine)
 
 Predictor::Predictor(Calibration calibration) : calibration_(std::move(calibration)) {}
 
-Estimate Predictor::predict_row(const MeasuredTime& row, std::string& note) const {
-  if (calibration_) {
-    std::optional<Estimate> found =
-        calibration_->estimate(method_of(row), row.scale, row.bytes, &note);
-    if (!found) {
-      MethodKey any = method_of(row);  // the description may give the system another name
-      any.system.clear();
-      found = calibration_->estimate(any, row.scale, row.bytes, &note);
-    }
-    require(found.has_value(), fmt::format("'{}' is not in the calibration, nor anything of its "
-                                           "library that stands for it",
-                                           to_string(method_of(row))));
-    return *found;
+HeldOut Predictor::predict_by_fit(const MeasuredTime& row, std::string& note) const {
+  std::optional<Estimate> found =
+      calibration_->estimate(method_of(row), row.scale, row.bytes, &note);
+  if (!found) {
+    MethodKey any = method_of(row);  // the description may give the system another name
+    any.system.clear();
+    found = calibration_->estimate(any, row.scale, row.bytes, &note);
   }
-  const Machine network = machine_for(machine_, row);
-  const bool nccl = row.library == "nccl" || row.library == "rccl";
-  return exactly(nccl ? by_nccl(network, row) : by_schedule(network, row));
+  require(found.has_value(), fmt::format("'{}' is not in the calibration, nor anything of its "
+                                         "library that stands for it",
+                                         to_string(method_of(row))));
+  return {row, *found};
+}
+
+HeldOut Predictor::predict_row(const MeasuredTime& row, std::string& note) const {
+  if (calibration_) return predict_by_fit(row, note);
+  const RowPlace place = place_of(machine_, row, note);
+  const bool library = row.library == "nccl" || row.library == "rccl";
+  return library ? by_library(place, row) : by_schedule(place, row);
 }
 
 std::vector<HeldOut> Predictor::predict_all(std::span<const MeasuredTime> rows,
@@ -89,7 +157,7 @@ std::vector<HeldOut> Predictor::predict_all(std::span<const MeasuredTime> rows,
     if (row.is_wrong()) continue;
     std::string note;
     try {
-      predicted.push_back({row, predict_row(row, note)});
+      predicted.push_back(predict_row(row, note));
       if (!predicted.back().predicted.extrapolates.empty()) {
         tell("extrapolates: " + predicted.back().predicted.extrapolates);
       }

@@ -1,8 +1,9 @@
 // Predictions of measured rows from a machine, by the best model that it has.
 //
-// A file of `calibrate` predicts with its models. Any other machine predicts rows of NCCL with
-// NCCL's cost model of it (heuristics/nccl/nccl_model.h) and rows of our own algorithms with
-// predict(); other rows cannot be predicted.
+// A file of `calibrate` predicts with its models the methods that it knows. Any other machine
+// predicts rows of NCCL and RCCL as what the library would play there
+// (heuristics/nccl/library_times.h), and rows of our own algorithms with predict(). Other rows
+// cannot be predicted.
 #pragma once
 
 #include <optional>
@@ -29,7 +30,8 @@ class Predictor {
                                    std::vector<std::string>& notes) const;
 
  private:
-  Estimate predict_row(const MeasuredTime& row, std::string& note) const;
+  HeldOut predict_row(const MeasuredTime& row, std::string& note) const;
+  HeldOut predict_by_fit(const MeasuredTime& row, std::string& note) const;
 
   std::string machine_;
   std::optional<Calibration> calibration_;

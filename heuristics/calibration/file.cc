@@ -1,15 +1,13 @@
 // The file of a calibration: a machine description (docs/topologies.md) and its measured points.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "topologies/toml_table.h"
 
@@ -225,13 +223,7 @@ std::optional<Calibration> calibration_of(const std::string& specification) {
     const std::size_t x = path.find_first_not_of("0123456789", 8);
     path = path.substr(x != path.npos && path[x] == 'x' ? x + 1 : 8);
   }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || std::filesystem::is_directory(path)) {
-    throw Unavailable(fmt::format("cannot read '{}'", path));
-  }
-  return stored_calibration(text.str(), path);
+  return stored_calibration(read_file(path), path);
 }
 
 }  // namespace collbench

@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/error.h"
+#include "topologies/wire_rings.h"
+
 namespace collbench {
 namespace {
 
@@ -63,13 +66,33 @@ void fit_torus(const Axes& axes, int cores, AlgorithmSpec& spec) {
   }
 }
 
-// Channels leave nodes, whose ranks are the innermost level.
-AlgorithmSpec with_nodes(const AlgorithmSpec& spec, const Layout& layout, int ranks) {
+// Channels leave nodes, whose ranks are the innermost level; a machine whose links are inside a
+// node is one.
+AlgorithmSpec with_nodes(const AlgorithmSpec& spec, const Topology& topology, int ranks) {
   AlgorithmSpec fitted = spec;
+  const Layout& layout = topology.layout();
   const int node = std::min(layout.dims.front(), ranks);
-  if (layout.kind == Layout::Kind::hierarchy && ranks % node == 0) {
+  const auto classes = topology.classes();
+  const bool one_node =
+      layout.kind == Layout::Kind::flat &&
+      std::any_of(classes.begin(), classes.end(), [](const LinkClass& c) { return c.level == 0; });
+  if ((layout.kind == Layout::Kind::hierarchy && ranks % node == 0) || one_node) {
     fitted.options.try_emplace("node", std::to_string(node));
   }
+  return fitted;
+}
+
+AlgorithmSpec with_wires(const AlgorithmSpec& spec, const Topology& topology, int ranks) {
+  std::vector<std::string> orders;
+  for (const std::vector<Host>& ring : wire_rings(topology, ranks)) {
+    orders.push_back(fmt::format("{}", fmt::join(ring, "-")));
+  }
+  require(!orders.empty(),
+          fmt::format("{}: orders=wires needs 3 to 16 hosts that cables join, one ring through all "
+                      "at least; {} has none for {} ranks",
+                      spec.name, topology.name(), ranks));
+  AlgorithmSpec fitted = spec;
+  fitted.options["orders"] = fmt::format("{}", fmt::join(orders, "+"));
   return fitted;
 }
 
@@ -79,8 +102,12 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
   const bool is_butterfly =
       spec.name == "swing" || spec.name == "recursive-doubling" || spec.name == "halving-doubling";
   const Layout& layout = topology.layout();
+  const auto orders = spec.options.find("orders");
+  if (spec.name == "ring" && orders != spec.options.end() && orders->second == "wires") {
+    return with_wires(spec, topology, ranks);
+  }
+  if (spec.options.count("channels") > 0) return with_nodes(spec, topology, ranks);
   if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;
-  if (spec.options.count("channels") > 0) return with_nodes(spec, layout, ranks);
   if (is_butterfly && layout.kind != Layout::Kind::grid) return spec;
   if (!is_butterfly && spec.name != "torus" && spec.name != "torus-2d" &&
       spec.name != "hierarchical") {

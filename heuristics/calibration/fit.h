@@ -12,8 +12,9 @@ namespace collbench {
 /// row-major order. A torus of chips with several cores adds over the cores first, one of which
 /// only some axes close gets balanced shares. On grids whose axes are powers of two,
 /// recursive-doubling, halving-doubling and (if all axes close) swing get `dims` and a track for
-/// every axis, swing for every direction. Channels get the node of a cluster. Otherwise `spec` as
-/// it is.
+/// every axis, swing for every direction. Channels get the node of a cluster, or a single node as
+/// a whole. `orders=wires` of a ring becomes the rings over the cables between hosts, and throws
+/// InvalidArgument where there are none. Otherwise `spec` as it is.
 AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ranks);
 
 /// Nodes that ranks fill one after the other, in row-major order; 1 where they fill none evenly.

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "core/units.h"
 #include "heuristics/calibration/calibration.h"
 
 namespace collbench {

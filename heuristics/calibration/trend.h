@@ -22,7 +22,6 @@
 
 #include <array>
 #include <span>
-#include <string>
 
 #include "heuristics/measurement.h"
 

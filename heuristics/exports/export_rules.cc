@@ -70,35 +70,6 @@ void for_each_rule(const SelectionTable& table, Find find, std::string_view lack
   }
 }
 
-}  // namespace
-
-std::span<const RuleFormat> rule_formats() {
-  static const std::vector<RuleFormat> formats{
-      {"nccl-tuner",
-       "file of rules for a tuner plugin of NCCL",
-       {"ring", "double-tree", "nvls", "nvls-tree"},
-       export_nccl_tuner},
-      {"ompi",
-       "dynamic rules of Open MPI's coll/tuned",
-       {"reduce-broadcast", "tree", "recursive-doubling", "ring", "halving-doubling"},
-       export_ompi},
-      {"ucc",
-       "UCC_TL_UCP_TUNE",
-       {"recursive-doubling", "halving-doubling", "double-tree", "ring"},
-       export_ucc},
-      {"intel-mpi",
-       "I_MPI_ADJUST_ALLREDUCE",
-       {"recursive-doubling", "halving-doubling", "tree", "ring"},
-       export_intel_mpi},
-      {"json", "every rule as JSON", {}, export_json},
-      {"cpp", "C++ header with a lookup function", {}, export_cpp}};
-  return formats;
-}
-
-const RuleFormat& find_rule_format(std::string_view name) {
-  return find_row("export", name, rule_formats());
-}
-
 std::string export_nccl_tuner(const SelectionTable& table) {
   std::string text = fmt::format(
       "# all-reduce rules of collbench, policy {}, {}\n"
@@ -178,6 +149,35 @@ std::string export_intel_mpi(const SelectionTable& table) {
                                               scale.workers));
                 });
   return fmt::format("{}\n", fmt::join(parts, ";"));
+}
+
+}  // namespace
+
+std::span<const RuleFormat> rule_formats() {
+  static const std::vector<RuleFormat> formats{
+      {"nccl-tuner",
+       "file of rules for a tuner plugin of NCCL",
+       {"ring", "double-tree", "nvls", "nvls-tree"},
+       export_nccl_tuner},
+      {"ompi",
+       "dynamic rules of Open MPI's coll/tuned",
+       {"reduce-broadcast", "tree", "recursive-doubling", "ring", "halving-doubling"},
+       export_ompi},
+      {"ucc",
+       "UCC_TL_UCP_TUNE",
+       {"recursive-doubling", "halving-doubling", "double-tree", "ring"},
+       export_ucc},
+      {"intel-mpi",
+       "I_MPI_ADJUST_ALLREDUCE",
+       {"recursive-doubling", "halving-doubling", "tree", "ring"},
+       export_intel_mpi},
+      {"json", "every rule as JSON", {}, export_json},
+      {"cpp", "C++ header with a lookup function", {}, export_cpp}};
+  return formats;
+}
+
+const RuleFormat& find_rule_format(std::string_view name) {
+  return find_row("export", name, rule_formats());
 }
 
 }  // namespace collbench

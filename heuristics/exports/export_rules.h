@@ -27,18 +27,6 @@ std::span<const RuleFormat> rule_formats();
 /// Throws InvalidArgument with a suggestion.
 const RuleFormat& find_rule_format(std::string_view name);
 
-/// Lines for NCCL's example tuner plugin and ours (heuristics/exports/nccl_plugin/tuner_rules.h).
-/// Channels are -1, NCCL's own number.
-std::string export_nccl_tuner(const SelectionTable& table);
-
-/// A file for coll_tuned_dynamic_rules_filename of Open MPI 4.1. Open MPI takes the rules of the
-/// largest number of ranks that is not above its own.
-std::string export_ompi(const SelectionTable& table);
-
-/// The value of UCC_TL_UCP_TUNE, and of I_MPI_ADJUST_ALLREDUCE.
-std::string export_ucc(const SelectionTable& table);
-std::string export_intel_mpi(const SelectionTable& table);
-
 /// One JSON object with every rule.
 std::string export_json(const SelectionTable& table);
 /// A C++17 header with a constexpr table and a function that looks a size up.

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
-#include "core/error.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {

@@ -1,5 +1,3 @@
-#include "heuristics/nccl/import_nccl_graphs.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "heuristics/nccl/nccl_model.h"
 #include "topologies/import/xml.h"
 
 namespace collbench {

@@ -1,66 +1,58 @@
-// The graphs that NCCL finds on machines that are known, and a guess for the others.
+// The graphs that NCCL's search would find on a machine, from its links.
 //
-// The known ones reproduce measured bandwidths of large vectors within a tenth: 6 channels of 20
-// GB/s on a DGX-1 with V100, 8 of 24 between DGX A100, NVLS with 8 channels on 8 H100, 8 of 48
-// between nodes with 400 Gb/s adapters.
+// The rules give what is known from dumps and measured bandwidths: 6 channels of 20 GB/s on a DGX-1
+// with V100, 12 of 20 inside and 8 of 24 between DGX A100, 12 of 30 and NVLS with 8 of 40 inside,
+// 8 of 48 between nodes with 400 Gb/s adapters.
+// Source: NVIDIA NCCL 2.28.9, src/graph/search.cc:976-1186 and topo.h.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "heuristics/nccl/nccl_model.h"
 
 namespace collbench {
 namespace {
 
-struct Known {
-  std::string_view machine;  // of one node
-  int most_nodes;
-  int capability;
-  NcclCpu cpu;
-  int channels;  // of ring and tree
-  double intra;
-  double inter;
-  int nvls_channels;
-  double nvls_intra;
-  double nvls_inter;
-  bool confirmed;  // by measurements
-};
-constexpr int any_nodes = 1 << 30;
-constexpr std::array<Known, 7> known_machines{{
-    {"dgx-1-v100", 1, 70, NcclCpu::intel, 6, 20, 20, 0, 0, 0, true},
-    {"dgx-a100", 1, 80, NcclCpu::amd, 12, 20, 20, 0, 0, 0, false},
-    {"dgx-a100", any_nodes, 80, NcclCpu::amd, 8, 24, 24, 0, 0, 0, true},
-    {"dgx-h100", 1, 90, NcclCpu::intel, 12, 30, 30, 8, 40, 60, true},
-    {"dgx-h100", any_nodes, 90, NcclCpu::intel, 8, 48, 48, 8, 48, 48, true},
-    {"hgx-h200", 1, 90, NcclCpu::intel, 12, 30, 30, 8, 40, 60, true},
-    {"hgx-h200", any_nodes, 90, NcclCpu::intel, 8, 48, 48, 8, 48, 48, true},
-}};
-
 struct Chip {
   std::string_view part;  // of a machine's name
-  int capability;
+  const char* generation;
 };
-constexpr std::array<Chip, 13> chips{{{"v100", 70},
-                                      {"dgx-1", 70},
-                                      {"dgx-2", 70},
-                                      {"a100", 80},
-                                      {"p4d", 80},
-                                      {"h100", 90},
-                                      {"h200", 90},
-                                      {"gh200", 90},
-                                      {"p5", 90},
-                                      {"a3", 90},
-                                      {"b200", 100},
-                                      {"b300", 100},
-                                      {"p6", 100}}};
+constexpr std::array<Chip, 14> chips{{{"v100", "volta"},
+                                      {"dgx-1", "volta"},
+                                      {"dgx-2", "volta"},
+                                      {"a100", "ampere"},
+                                      {"p4d", "ampere"},
+                                      {"mi300", "mi300x"},
+                                      {"h100", "hopper"},
+                                      {"h200", "hopper"},
+                                      {"gh200", "hopper"},
+                                      {"p5", "hopper"},
+                                      {"a3", "hopper"},
+                                      {"b200", "blackwell"},
+                                      {"b300", "blackwell"},
+                                      {"p6", "blackwell"}}};
 
-/// What the search tries as speed of a channel, largest first; GB/s.
+/// What the search tries as speed of a channel inside a node, largest first; GB/s.
 constexpr std::array<double, 13> speeds{40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
+constexpr std::array<double, 11> speeds_of_hopper{60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+constexpr std::array<double, 14> speeds_of_blackwell{90, 80, 70, 60, 50, 45, 40,
+                                                     30, 24, 20, 19, 18, 12, 6};
+constexpr double network_share = 0.96;  // of an adapter's nominal rate
+constexpr int most_channels_between = 8;
+
+std::span<const double> speeds_of(int capability) {
+  if (capability >= 100) return speeds_of_blackwell;
+  if (capability >= 90) return speeds_of_hopper;
+  return speeds;
+}
 
 /// "dgx-h100" of "cluster:8xdgx-h100,400Gbps,5us".
 std::string node_name(const std::string& machine) {
@@ -69,101 +61,218 @@ std::string node_name(const std::string& machine) {
   return name.substr(0, std::min(name.find(','), name.find(':')));
 }
 
-int capability_of(const std::string& name) {
-  for (const Chip& chip : chips) {
-    if (name.find(chip.part) != std::string::npos) return chip.capability;
-  }
-  return 90;
+Gpus guessed_gpus(const std::string& node) {
+  const auto chip = std::find_if(chips.begin(), chips.end(), [&](const Chip& each) {
+    return node.find(each.part) != std::string::npos;
+  });
+  Gpus gpus;
+  gpus.generation =
+      find_row("generation", chip == chips.end() ? "unknown" : chip->generation, gpu_generations());
+  return gpus;
 }
 
-/// Rates out of the first node, GB/s: of one of its hosts inside it, and of all of its adapters.
+/// Links out of the first node, GB/s.
 struct Rates {
-  double inside = 0;
+  double inside_nominal = 0;   // of its first host to others in it
+  double inside = 0;           // that transfers reach
+  double outside_nominal = 0;  // of all of its adapters
   double outside = 0;
-  bool nvlink = false;
+  double adapters = 0;
+  bool direct = false;    // no bridge of a processor is between its hosts
+  bool switched = false;  // but a switch
 };
 
-Rates rates_of(const Topology& topology, int per_node, int nodes) {
-  Rates rates;
-  std::set<LinkId> inside;
-  std::set<LinkId> outside;
+/// Hosts of one node, or of one domain of NVLink.
+int seats_of(const Topology& topology, int otherwise) {
+  const Layout& layout = topology.layout();
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return otherwise;
+  return topology.hosts() / layout.dims.back();
+}
+
+double reached(const Topology& topology, LinkId link, double otherwise) {
+  const double said = topology.link_class(link).efficiency;
+  return topology.capacity(link) / 1e9 * (said < 1 ? 1 : otherwise);
+}
+
+/// Rings run over the wires that exist: what counts is what leaves a host, whatever the order.
+void add_inside(const Topology& topology, const Gpus& gpus, int per_node, Rates& rates) {
+  std::set<LinkId> links;
   std::vector<LinkId> route;
   for (Host peer = 1; peer < per_node; ++peer) {
     topology.route(0, peer, route);
-    if (!route.empty()) inside.insert(route.front());
+    if (!route.empty()) links.insert(route.front());
   }
-  for (Host host = 0; nodes > 1 && host < per_node; ++host) {
-    topology.route(host, host + per_node, route);
-    const auto first = std::find_if(route.begin(), route.end(), [&](LinkId link) {
-      return topology.link_class(link).level > 0;
-    });
-    outside.insert(first == route.end() ? route.front() : *first);
+  for (const LinkId link : links) {
+    const LinkClass& kind = topology.link_class(link);
+    rates.inside_nominal += topology.capacity(link) / kind.efficiency / 1e9;
+    rates.inside += reached(topology, link, gpus.generation.efficiency);
+    rates.direct = rates.direct || kind.name.starts_with("nvl") || kind.name.starts_with("xgmi");
+    rates.switched = topology.links()[static_cast<std::size_t>(link)].to >= topology.hosts();
   }
-  for (const LinkId link : inside) {
-    rates.inside += topology.capacity(link) / 1e9;
-    rates.nvlink = rates.nvlink || topology.link_class(link).name.find("nvl") == 0;
-  }
-  for (const LinkId link : outside) rates.outside += topology.capacity(link) / 1e9;
-  return rates;
 }
 
-NcclGraph guess_graph(const Rates& rates, int nodes) {
-  const double least = nodes == 1         ? rates.inside
-                       : rates.inside > 0 ? std::min(rates.inside, rates.outside)
-                                          : rates.outside;
+/// The k-th links of the routes from all hosts of a node to those of the next are a cut each: those
+/// to adapters that hosts share, the adapters, the spine. The narrowest limits.
+void add_outside(const Topology& topology, const Gpus& gpus, int per_node, Rates& rates) {
+  std::vector<std::set<LinkId>> cuts;
+  std::vector<LinkId> route;
+  // Ranks may be said to sit on more nodes than the machine has.
+  const int seats = seats_of(topology, per_node);
+  const int next = per_node + seats <= topology.hosts() ? seats : per_node;
+  for (Host host = 0; host < per_node; ++host) {
+    topology.route(host, host + next, route);
+    for (std::size_t i = 0; i < route.size(); ++i) {
+      if (cuts.size() <= i) cuts.emplace_back();
+      cuts[i].insert(route[i]);
+    }
+  }
+  rates.outside_nominal = std::numeric_limits<double>::infinity();
+  for (const std::set<LinkId>& cut : cuts) {
+    Rates across;
+    for (const LinkId link : cut) {
+      const double share = topology.link_class(link).efficiency;
+      across.outside_nominal += topology.capacity(link) / share / 1e9;
+      across.outside += reached(topology, link, gpus.network.efficiency);
+      across.adapters += topology.links()[static_cast<std::size_t>(link)].lanes;
+    }
+    if (across.outside_nominal >= rates.outside_nominal) continue;
+    rates.outside_nominal = across.outside_nominal;
+    rates.outside = across.outside;
+    rates.adapters = across.adapters;
+  }
+}
+
+double largest_speed(double most, int capability) {
+  for (const double speed : speeds_of(capability)) {
+    if (speed <= most) return speed;
+  }
+  return most;
+}
+
+/// As many channels as the links of a GPU carry, twice as many of half the speed where they are
+/// fast, for a kernel's block cannot fill more.
+NcclGraph graph_inside(double total, int capability) {
   NcclGraph graph;
-  const auto fits =
-      std::find_if(speeds.begin(), speeds.end(), [&](double speed) { return speed * 4 <= least; });
-  const double speed = fits == speeds.end() ? std::min(least, 3.0) : *fits;
-  graph.channels = std::max(1, static_cast<int>(least / speed));
-  graph.intra = graph.inter = speed;
-  graph.type_intra = rates.nvlink ? NcclPath::nvl : NcclPath::phb;
-  graph.type_inter = nodes > 1 ? NcclPath::pxb : NcclPath::pix;
+  graph.intra = largest_speed(total, capability);
+  graph.channels = std::max(1, static_cast<int>(total / graph.intra));
+  const bool enough = capability > 80 && graph.intra < 50 && graph.channels > 4;
+  if (graph.intra >= 25 && !enough) {
+    graph.channels *= 2;
+    graph.intra /= 2;
+  }
+  graph.inter = graph.intra;
   return graph;
 }
 
-void take_known(const Known& known, NcclInputs& inputs) {
+/// Channels share the adapters; `inside` limits them where a GPU's links are slower.
+NcclGraph graph_between(const Rates& rates, double inside) {
   NcclGraph graph;
-  graph.channels = known.channels;
-  graph.intra = known.intra;
-  graph.inter = known.inter;
-  inputs.ring = inputs.tree = graph;
-  inputs.tree.pattern = 1;
-  if (known.nvls_channels > 0) {
-    inputs.nvls = graph;
-    inputs.nvls.channels = known.nvls_channels;
-    inputs.nvls.intra = known.nvls_intra;
-    inputs.nvls.inter = known.nvls_inter;
-    inputs.nvls.pattern = 5;
+  graph.channels = std::clamp(static_cast<int>(rates.adapters), 1, most_channels_between);
+  const double all = rates.outside_nominal * network_share;
+  graph.inter = (inside > 0 ? std::min(all, inside) : all) / graph.channels;
+  graph.intra = graph.inter;
+  return graph;
+}
+
+/// The second pass of the search lets trees use up to twice the network's speed inside a node, so
+/// that two nodes, between which both directions carry half a tree each, fill their adapters.
+NcclGraph tree_between(const NcclGraph& ring, double inside) {
+  NcclGraph tree = ring;
+  tree.intra = 2 * ring.inter;
+  if (inside > 0) tree.intra = std::max(ring.inter, std::min(tree.intra, inside / ring.channels));
+  return tree;
+}
+
+NcclGraph nvls_graph(const NcclInputs& inputs, double inside) {
+  const int per_node = inputs.ranks / inputs.nodes;
+  constexpr int most_of_one_domain = 24;
+  NcclGraph graph = inputs.ring;
+  graph.channels = std::min(per_node, most_of_one_domain);
+  graph.pattern = 5;
+  if (inputs.nodes == 1) {
+    graph.intra = largest_speed(inside / graph.channels, inputs.compute_capability);
+    graph.inter = 1.5 * graph.intra;
+  } else {
+    graph.intra = graph.inter = inputs.ring.inter * inputs.ring.channels / graph.channels;
   }
-  inputs.nvswitch = known.capability >= 80;
-  inputs.compute_capability = known.capability;
-  inputs.cpu = known.cpu;
-  inputs.origin = fmt::format("graphs of {} on {} node{}{}", known.machine, inputs.nodes,
-                              inputs.nodes == 1 ? "" : "s",
-                              known.confirmed ? ", confirmed by measurements" : ", plausible");
+  return graph;
+}
+
+NcclCpu cpu_of(const std::string& name) {
+  return name == "amd"     ? NcclCpu::amd
+         : name == "arm"   ? NcclCpu::arm
+         : name == "power" ? NcclCpu::power
+                           : NcclCpu::intel;
+}
+
+void set_graphs(const Rates& rates, const Gpus& gpus, NcclInputs& inputs) {
+  const GpuGeneration& gpu = gpus.generation;
+  const double inside = rates.inside_nominal * (rates.direct ? gpu.search_share : 1);
+  inputs.ring = inputs.nodes == 1 ? graph_inside(inside, gpu.compute_capability)
+                                  : graph_between(rates, rates.inside_nominal);
+  const bool alone = inputs.ranks == inputs.nodes;
+  const bool far = inputs.nodes > 1 && !(gpu.ll128_far && gpus.network.reaches_gpu);
+  inputs.ring.type_intra = rates.direct || alone ? NcclPath::nvl : NcclPath::phb;
+  inputs.ring.type_inter = far ? NcclPath::phb : NcclPath::pix;
+  inputs.tree = inputs.nodes == 1 ? inputs.ring : tree_between(inputs.ring, rates.inside_nominal);
+  inputs.tree.pattern = 1;
+}
+
+void set_switches(const Costs& costs, double inside, NcclInputs& inputs) {
+  const std::optional<InNetwork>& adds = costs.in_network;
+  const int per_node = inputs.ranks / inputs.nodes;
+  if (adds && adds->name == "nvls" && per_node > 1 && inputs.compute_capability >= 90 &&
+      (adds->max_ranks == 0 || per_node <= adds->max_ranks)) {
+    inputs.nvls = nvls_graph(inputs, inside);
+    inputs.hardware.nvls = adds->rate.bytes_per_second / 1e9;
+  }
+  inputs.collnet =
+      inputs.nodes > 1 && ((costs.gpus && costs.gpus->sharp) || (adds && adds->name == "sharp"));
+  if (!inputs.collnet) return;
+  inputs.collnet_chain = inputs.ring;
+  inputs.collnet_direct = inputs.ring;
+  inputs.collnet_chain.pattern = inputs.collnet_direct.pattern = 6;
+}
+
+/// NVLink joins the hosts of a domain: NCCL takes them for one node.
+int nodes_that_count(const Topology& topology, const Gpus& gpus, int ranks, int nodes) {
+  if (gpus.per_host == 0) return nodes;
+  const int seats = seats_of(topology, topology.hosts());
+  const int domains = (ranks + seats - 1) / seats;
+  require(
+      ranks % domains == 0,
+      fmt::format("{} ranks cannot be spread evenly over {} domains of {}", ranks, domains, seats));
+  return domains;
 }
 
 }  // namespace
 
 NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
-  NcclInputs inputs;
-  inputs.ranks = ranks;
-  inputs.nodes = nodes;
   require(nodes >= 1 && ranks % nodes == 0,
           fmt::format("{} ranks cannot be spread evenly over {} nodes", ranks, nodes));
-  const std::string name = node_name(machine.topology.name());
-  for (const Known& known : known_machines) {
-    if (known.machine != name || nodes > known.most_nodes) continue;
-    take_known(known, inputs);
-    return inputs;
-  }
-  inputs.compute_capability = capability_of(name);
-  const Rates rates = rates_of(machine.topology, ranks / nodes, nodes);
-  inputs.ring = inputs.tree = guess_graph(rates, nodes);
-  inputs.tree.pattern = 1;
-  inputs.guessed = true;
-  inputs.origin = fmt::format("guessed from the links of {}", machine.topology.name());
+  const std::string& name = machine.topology.name();
+  const std::optional<Gpus>& said = machine.costs.gpus;
+  const Gpus gpus = said ? *said : guessed_gpus(node_name(name));
+  NcclInputs inputs;
+  inputs.ranks = ranks;
+  inputs.nodes = said ? nodes_that_count(machine.topology, *said, ranks, nodes) : nodes;
+  inputs.compute_capability = gpus.generation.compute_capability;
+  inputs.cpu = cpu_of(gpus.cpu);
+  inputs.ll128 = gpus.generation.ll128;
+  inputs.hardware.gpu = gpus.generation;
+  inputs.hardware.network = gpus.network;
+  Rates rates;
+  add_inside(machine.topology, gpus, ranks / inputs.nodes, rates);
+  if (inputs.nodes > 1) add_outside(machine.topology, gpus, ranks / inputs.nodes, rates);
+  inputs.hardware.of_gpu = rates.inside;
+  inputs.hardware.of_node = rates.outside;
+  inputs.nvswitch = rates.direct && rates.switched;
+  set_graphs(rates, gpus, inputs);
+  set_switches(machine.costs, rates.inside_nominal * gpus.generation.search_share, inputs);
+  inputs.guessed = !said.has_value();
+  inputs.origin = said ? fmt::format("graphs of {} on {} node{}, as its search finds them", name,
+                                     inputs.nodes, inputs.nodes == 1 ? "" : "s")
+                       : fmt::format("guessed from the links of {}", name);
   return inputs;
 }
 

@@ -95,7 +95,7 @@ class Tuner {
     if (is_nvls(a) && g.channels < 2) return false;
     if (p != NcclProtocol::ll128) return true;
     const NcclPath farthest = in_.compute_capability >= 90 ? NcclPath::pxn : NcclPath::pxb;
-    return in_.compute_capability >= 70 && g.type_intra <= NcclPath::nvb &&
+    return in_.ll128 && in_.compute_capability >= 70 && g.type_intra <= NcclPath::nvb &&
            g.type_inter <= farthest;
   }
 
@@ -230,6 +230,12 @@ std::optional<NcclAlgorithm> nccl_algorithm(std::string_view name) {
 }
 std::optional<NcclProtocol> nccl_protocol(std::string_view name) {
   return named<NcclProtocol>(name, protocol_names);
+}
+std::optional<NcclAlgorithm> nccl_file_algorithm(std::string_view name) {
+  return named<NcclAlgorithm>(name, nccl_algorithm_names);
+}
+std::optional<NcclProtocol> nccl_file_protocol(std::string_view name) {
+  return named<NcclProtocol>(name, nccl_protocol_names);
 }
 
 std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {

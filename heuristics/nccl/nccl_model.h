@@ -5,8 +5,8 @@
 // from the constants of heuristics/nccl/nccl_constants.h and from the graphs that NCCL's search
 // found: how many channels, and how fast each is inside a node and between nodes. Everything
 // depends on the graphs. They come from a dump of NCCL (NCCL_GRAPH_DUMP_FILE,
-// import_nccl_graphs.h), or from a table of machines whose measured bandwidths confirm them, or are
-// guessed from the links of a machine, which the inputs then say.
+// import_nccl_graphs()), or are found from the links of a machine as NCCL's search would. The times
+// are what the tuner compares, not what a play takes: heuristics/nccl/library_times.h has that.
 //
 // Complete for all-reduce of one operation: ring, double tree, CollNet direct and chain, NVLS,
 // NVLS tree. Not here: several operations in a group, kernels for symmetric memory, fp8.
@@ -43,6 +43,9 @@ std::string_view policy_name(NcclProtocol protocol);
 /// The one that policies call so; none for another name.
 std::optional<NcclAlgorithm> nccl_algorithm(std::string_view name);
 std::optional<NcclProtocol> nccl_protocol(std::string_view name);
+/// The one that files call so; none for another name.
+std::optional<NcclAlgorithm> nccl_file_algorithm(std::string_view name);
+std::optional<NcclProtocol> nccl_file_protocol(std::string_view name);
 
 /// How two devices reach each other, best first.
 enum class NcclPath : std::uint8_t { loc, nvl, nvb, c2c, pix, pxb, pxn, p2c, phb, sys, net, dis };
@@ -59,6 +62,16 @@ struct NcclGraph {
   int pattern = 4;           // 1 balanced tree, 2 split tree, 3 tree, 4 ring, 5 NVLS, 6 CollNet
 };
 
+/// What the time of a play depends on beside the graphs (heuristics/nccl/library_times.h). Rates in
+/// GB/s that large transfers reach, one way; 0: not known, and the graphs' are taken.
+struct NcclHardware {
+  GpuGeneration gpu;
+  AdapterNetwork network;
+  double of_node = 0;  // all adapters of a node
+  double of_gpu = 0;   // all links of one GPU to others of its node
+  double nvls = 0;     // bytes of the vector, where switches of the node add
+};
+
 struct NcclInputs {
   int ranks = 0;
   int nodes = 1;
@@ -66,12 +79,14 @@ struct NcclInputs {
   NcclCpu cpu = NcclCpu::intel;
   bool collnet = false;   // switches of the network add
   bool nvswitch = false;  // as CollNet direct requires
+  bool ll128 = true;      // the GPUs have the protocol
   int channels = 0;       // of the communicator; 0: twice the fewer of ring and tree
   NcclGraph ring;
   NcclGraph tree;
   NcclGraph collnet_chain;
   NcclGraph collnet_direct;
   NcclGraph nvls;
+  NcclHardware hardware;
   std::string origin;    // where the graphs come from
   bool guessed = false;  // from links alone
 };
@@ -91,8 +106,22 @@ struct NcclTime {
 /// have no ring or ranks that do not fit the nodes.
 std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes);
 
-/// The graphs of a machine that is known, or guessed from its links. Requires ranks that its nodes
-/// divide.
+/// The graphs that NCCL's search finds on the links of a machine, by the rules that reproduce those
+/// of machines whose dumps or measured bandwidths are known; guessed where the machine does not say
+/// what its GPUs are ([gpus]). Hosts that NVLink joins count as one node, as NCCL counts them.
+/// Throws InvalidArgument unless the nodes divide the ranks.
 NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes);
+
+/// What NCCL's search found, from the file it writes when NCCL_GRAPH_DUMP_FILE is set: the inputs
+/// of its cost model, so that they need not be guessed.
+///
+/// <graphs version="1"> <graph id="0" pattern="4" nchannels="12" speedintra="30" speedinter="30"
+/// latencyinter="0" typeintra="NVL" typeinter="PIX" ...>; id 0 is the ring, 1 the tree, 2 CollNet
+/// chain, 3 NVLS, 4 CollNet direct. Speeds are GB/s of one channel. The file says nothing of the
+/// processor, the GPU's generation and the number of nodes: those are the caller's. Its graphs for
+/// CollNet are there whether or not CollNet is in use, so `collnet` is the caller's as well.
+/// Source: facts of NVIDIA NCCL 2.28.9, src/graph/search.cc.
+/// Throws InvalidArgument as FILE:LINE: for what is not such a file, or has no ring.
+NcclInputs import_nccl_graphs(std::string_view text, const std::string& file);
 
 }  // namespace collbench

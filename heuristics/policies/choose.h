@@ -1,5 +1,5 @@
 // What `--algo auto` picks among workers of one host, and why: by measured times where this number
-// of workers was measured on as many cores (heuristics/policies/local_times.h), otherwise by a
+// of workers was measured on as many cores (local_times()), otherwise by a
 // short rule from message and byte costs.
 //
 // Where workers see each other's memory, `direct` is played as one pass over all buffers and moves
@@ -15,12 +15,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/data_type.h"
+#include "core/shipped_file.h"
 #include "core/units.h"
+#include "heuristics/measurement.h"
 
 namespace collbench {
 
@@ -42,5 +45,23 @@ struct Choice {
 /// the name under which times were measured.
 Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
               ReduceOp op, int cores);
+
+// The built-in table of all-reduce times inside one host, with which `auto` chooses until the user
+// has measured.
+//
+// heuristics/policies/local_times.csv: back end, cores, workers, bytes, algorithm, median, lower
+// and upper quartile in microseconds, samples; f32, sum, workers pinned one to a core in turn. It
+// is part of the library. bench/auto_regret.py --table writes such a file on any machine.
+//
+// The time of a row is Tukey's trimean, (lower quartile + 2 medians + upper quartile) / 4: with
+// more workers than cores some algorithms have two modes, and which of them holds the median
+// differs from run to run.
+
+/// The rows for a back end on so many cores; none if that was not measured. The system is "N
+/// cores".
+std::vector<MeasuredTime> local_times(std::string_view backend, int cores);
+
+/// local_times.csv, as part of the library.
+std::span<const ShippedFile> local_times_files();
 
 }  // namespace collbench

@@ -1,4 +1,5 @@
-// NCCL's own choice: the least time of its cost model.
+// NCCL's own choice: the least time of its cost model; and how long that takes.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,51 +7,94 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "heuristics/nccl/nccl_model.h"
+#include "heuristics/nccl/library_times.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {
 namespace {
 
-Candidate candidate_of(const Question& question, const NcclTime& time) {
-  const std::string name(policy_name(time.algorithm));
+Candidate candidate_of(const Question& question, const LibraryPlay& play) {
+  const NcclTime& tuner = play.tuner;
+  const std::string name(policy_name(tuner.algorithm));
   Candidate found;
   const auto known = known_as(name, question.available);
   found.algorithm = known.value_or(name);
-  found.protocol = policy_name(time.protocol);
-  found.time = time.time;
-  found.terms = fmt::format("latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
-                            time.latency_us, to_string(question.bytes), time.bandwidth,
-                            time.channels, time.threads);
+  found.protocol = policy_name(tuner.protocol);
+  found.time = play.time;
+  found.terms =
+      fmt::format("tuner: {} = latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
+                  to_string(tuner.time), tuner.latency_us, to_string(question.bytes),
+                  tuner.bandwidth, tuner.channels, tuner.threads);
   if (!known) found.refused = "not available";
   return found;
+}
+
+NcclInputs inputs_for(const Question& question) {
+  if (question.nccl != nullptr) {
+    NcclInputs inputs = *question.nccl;
+    inputs.ranks = question.workers;
+    inputs.nodes = question.nodes;
+    return inputs;
+  }
+  require(question.machine != nullptr,
+          "NCCL's model needs a machine (--topo) or a dump of its graphs (--nccl-graphs)");
+  return nccl_inputs(*question.machine, question.workers, question.nodes);
+}
+
+/// What the tuner takes of those that are available; null if none is.
+const LibraryPlay* tuners_choice(const Question& question, const std::vector<LibraryPlay>& plays) {
+  const LibraryPlay* choice = nullptr;
+  for (const LibraryPlay& play : plays) {
+    if (!known_as(policy_name(play.tuner.algorithm), question.available)) continue;
+    if (choice == nullptr || play.tuner.time < choice->tuner.time) choice = &play;
+  }
+  return choice;
 }
 
 }  // namespace
 
 Answer ask_nccl(const Question& question) {
-  NcclInputs inputs;
-  if (question.nccl != nullptr) {
-    inputs = *question.nccl;
-    inputs.ranks = question.workers;
-    inputs.nodes = question.nodes;
-  } else {
-    require(question.machine != nullptr,
-            "NCCL's model needs a machine (--topo) or a dump of its graphs (--nccl-graphs)");
-    inputs = nccl_inputs(*question.machine, question.workers, question.nodes);
-  }
+  const NcclInputs inputs = inputs_for(question);
+  const std::vector<LibraryPlay> plays = library_plays(inputs, {.bytes = question.bytes});
   std::vector<Candidate> candidates;
-  for (const NcclTime& time : nccl_times(inputs, question.bytes)) {
-    candidates.push_back(candidate_of(question, time));
-  }
+  for (const LibraryPlay& play : plays) candidates.push_back(candidate_of(question, play));
   Answer answer = take_fastest(std::move(candidates));
-  answer.reason = fmt::format("NCCL's cost model: {} ({})", answer.reason, inputs.origin);
+  const LibraryPlay& choice = *tuners_choice(question, plays);
+  const Candidate chosen = candidate_of(question, choice);
+  const std::string fastest = full_name(answer.algorithm, answer.protocol);
+  const bool agrees = chosen.algorithm == answer.algorithm && chosen.protocol == answer.protocol;
+  answer.reason = fmt::format(
+      "NCCL's cost model expects least of it, {}; it should take {}{} ({})",
+      to_string(choice.tuner.time), to_string(choice.time),
+      agrees ? ", the least of all"
+             : fmt::format(", {} {}", fastest, to_string(*answer.candidates.front().time)),
+      inputs.origin);
+  answer.algorithm = chosen.algorithm;
+  answer.protocol = chosen.protocol;
   if (inputs.guessed) {
     answer.warnings.push_back(
         "the channels and their speeds are guessed from the links; a dump of NCCL "
         "(NCCL_GRAPH_DUMP_FILE, --nccl-graphs) would tell");
   }
   return answer;
+}
+
+std::optional<InsideLibrary> inside_library(const Question& question) {
+  const bool has_gpus = question.machine != nullptr && question.machine->costs.gpus.has_value();
+  if ((!has_gpus && question.nccl == nullptr) || question.workers < 2) return {};
+  Question any = question;
+  any.available.clear();
+  Answer answer;
+  try {
+    answer = ask_nccl(any);
+  } catch (const InvalidArgument&) {
+    return {};  // ranks that do not fill the machine's nodes evenly: NCCL's model has no answer
+  }
+  const auto chosen =
+      std::find_if(answer.candidates.begin(), answer.candidates.end(), [&](const Candidate& c) {
+        return c.algorithm == answer.algorithm && c.protocol == answer.protocol;
+      });
+  return InsideLibrary{*chosen, answer.candidates.front()};
 }
 
 }  // namespace collbench

@@ -104,6 +104,15 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
 /// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
 Answer take_fastest(std::vector<Candidate> candidates);
 
+/// What NCCL or RCCL would play, and the fastest of all that it has.
+struct InsideLibrary {
+  Candidate chosen;
+  Candidate fastest;
+};
+/// None unless the machine says what GPUs it has ([gpus]) or NCCL's inputs are given, and the ranks
+/// fill its nodes evenly.
+std::optional<InsideLibrary> inside_library(const Question& question);
+
 // The rows of the table, one file for each kind: heuristics/policies/tensorflow.cc, ompi_rules.cc
 // and so on.
 Answer ask_tf2(const Question& question);

@@ -1,9 +1,6 @@
 // What TensorFlow chooses: rules that look at devices and never at sizes.
 #include <array>
 #include <set>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "heuristics/policies/policy.h"

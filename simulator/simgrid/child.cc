@@ -4,9 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <memory>
-#include <new>
-#include <stdexcept>
 #include <string_view>
 
 #include <fmt/format.h>

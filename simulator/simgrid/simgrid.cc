@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -14,16 +15,114 @@
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
-#include "simulator/simgrid/check.h"
 #include "simulator/simgrid/child.h"
 #include "simulator/simgrid/endpoint.h"
 #include "simulator/simgrid/kernel.h"
-#include "simulator/simgrid/survey.h"
 #include "simulator/simgrid/world.h"
+#include "simulator/simulate.h"
+#include "transports/exact_check.h"
 #include "transports/play/execute.h"
 
 namespace collbench {
 namespace {
+
+// Adds the rounds up as if ranks waited for each other after each: its longest latency, its
+// busiest link and its longest message.
+class SurveyedRounds {
+ public:
+  explicit SurveyedRounds(const Program& program)
+      : program_(program), load_(program.capacities().size()) {}
+
+  void add(const Flow& flow) {
+    latency_ = std::max(latency_, flow.latency.count());
+    if (flow.cap > 0) longest_ = std::max(longest_, flow.wire_bytes / flow.cap);
+    for (const LinkPath::Use& use : program_.paths()[static_cast<std::size_t>(flow.path)].links) {
+      const auto link = static_cast<std::size_t>(use.link);
+      if (load_[link] == 0) touched_.push_back(link);
+      load_[link] += flow.wire_bytes;
+    }
+  }
+  double end_round() {
+    for (const std::size_t link : touched_) {
+      longest_ = std::max(longest_, load_[link] / program_.capacities()[link]);
+      load_[link] = 0;
+    }
+    touched_.clear();
+    return std::exchange(latency_, 0) + std::exchange(longest_, 0);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<double> load_;
+  std::vector<std::size_t> touched_;
+  double latency_ = 0;
+  double longest_ = 0;
+};
+
+// A ring has four steps per message in its plans. Stacks are touched for some pages only.
+void require_room(const Scenario& scenario, std::int64_t messages) {
+  constexpr double bytes_per_message = 4 * sizeof(Step) + 64;
+  constexpr double bytes_per_actor = 64 << 10;
+  const double ranks = scenario.schedule.ranks();
+  double bytes = static_cast<double>(messages) * bytes_per_message +
+                 ranks * (ranks * sizeof(void*) + bytes_per_actor);
+  if (scenario.real_data) {
+    bytes += 3 * ranks * static_cast<double>(scenario.count) * size_of(scenario.type);
+  }
+  require_memory(static_cast<std::size_t>(bytes),
+                 fmt::format("simgrid with {} ranks and {} messages (fluid needs far less)",
+                             scenario.schedule.ranks(), messages));
+}
+
+// What is needed of a scenario before the SimGrid platform is built: routes, memory, and how long
+// it takes.
+struct SimgridSurvey {
+  /// Pairs of ranks that talk, by sender: the receiver and its path.
+  std::vector<std::vector<std::pair<Rank, std::int32_t>>> routes;
+  std::int64_t messages = 0;
+  double seconds = 0;  // the order of magnitude of the simulated time
+};
+
+/// Goes through all turns, so that the program knows all routes afterwards. Throws InvalidArgument
+/// if sends and receives do not match, if ranks that talk share a host, or if the actors and their
+/// plans would not fit into memory.
+SimgridSurvey simgrid_survey(RankProgram& program, const Scenario& scenario) {
+  require_room(scenario, 0);
+  SimgridSurvey survey;
+  std::int64_t checked = 0;
+  survey.routes.resize(static_cast<std::size_t>(program.positions()));
+  std::vector<bool> known;
+  SurveyedRounds rounds(program);
+  Turn turn;
+  for (int t = 0; t < program.rounds(); ++t) {
+    double reduction = 0;
+    for (Rank r = 0; r < program.positions(); ++r) {
+      program.turn(r, t, turn);
+      reduction = std::max(reduction, turn.reduction.count());
+      survey.messages += static_cast<std::int64_t>(turn.sends.size());
+      for (const Flow& flow : turn.sends) {
+        const auto path = static_cast<std::size_t>(flow.path);
+        require(!program.paths()[path].links.empty(),
+                fmt::format("simgrid needs links between ranks, but {} and {} share a host", r,
+                            flow.to));
+        if (known.size() <= path) known.resize(path + 1);
+        if (!known[path]) survey.routes[static_cast<std::size_t>(r)].emplace_back(flow.to, path);
+        known[path] = true;
+        rounds.add(flow);
+      }
+    }
+    survey.seconds += rounds.end_round() + reduction;
+    if (survey.messages > 2 * checked) require_room(scenario, checked = survey.messages);
+  }
+  require_room(scenario, survey.messages);
+  require_matched(program, scenario.schedule);
+  double last_start = 0;
+  for (Rank r = 0; r < program.positions(); ++r) {
+    last_start = std::max(last_start, program.start(r).count());
+  }
+  survey.seconds += last_start;
+  return survey;
+}
 
 // The module stands beside an installed command, also one that was moved, where it was built, or
 // where it was to be installed (for programs of others).
@@ -94,6 +193,8 @@ class Unpacker {
   std::size_t at_ = 0;
 };
 
+constexpr std::uint64_t check_seed = 1;  // of the values of all ranks
+
 // One simulation, in the child.
 class Simulation {
  public:
@@ -113,16 +214,18 @@ class Simulation {
         add_route(static_cast<int>(from), to, path);
     }
     if (scenario.real_data) {
-      exact_ = exact_reduction(scenario.type, scenario.op, program.ranks(), scenario.count);
+      exact_ = elements([&](std::int64_t at) {
+        return exact_result(scenario.type, scenario.op, program.ranks(), at, check_seed);
+      });
     }
   }
 
   std::vector<std::byte> run() {
     if (scenario_.real_data) {
       for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        vectors_[rank].resize(
-            static_cast<std::size_t>(Region{nullptr, played_count(), scenario_.type}.size().count));
-        fill_exact(vector_of(rank), scenario_.op, program_.ranks(), rank);
+        vectors_[static_cast<std::size_t>(rank)] = elements([&](std::int64_t at) {
+          return exact_input(scenario_.type, scenario_.op, program_.ranks(), rank, at, check_seed);
+        });
       }
     }
     for (int position = 0; position < program_.positions(); ++position) {
@@ -131,7 +234,7 @@ class Simulation {
     kernel_->run([this] { child_.give_up("the ranks wait for each other, and nothing flows"); });
     if (scenario_.real_data) {
       for (Rank rank = 0; rank < program_.ranks(); ++rank) {
-        wrong_ += count_inexact(vector_of(rank), exact_);
+        wrong_ += count_unlike(vector_of(rank), exact_.data());
       }
     }
     Packer packer;
@@ -166,7 +269,7 @@ class Simulation {
       const auto element_each = [](int chunk, std::int64_t count, int) {
         return count == 0 ? 0 : chunk;
       };
-      played.push_back(scenario_.equal_chunks ? with_partition(track, element_each) : track);
+      played.push_back(scenario_.equal_chunks ? track.with_partition(element_each) : track);
     }
     return played;
   }
@@ -181,6 +284,17 @@ class Simulation {
   Region vector_of(Rank rank) {
     std::vector<std::byte>& memory = vectors_[static_cast<std::size_t>(rank)];
     return {memory.empty() ? nullptr : memory.data(), played_count(), scenario_.type};
+  }
+
+  // A vector of `value` at each place.
+  template <typename Value>
+  std::vector<std::byte> elements(const Value& value) const {
+    const int width = size_of(scenario_.type);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(played_count() * width));
+    for (std::int64_t at = 0; at < played_count(); ++at) {
+      encode(scenario_.type, value(at), bytes.data() + at * width);
+    }
+    return bytes;
   }
 
   void act(int position) {
@@ -210,7 +324,7 @@ class Simulation {
   std::vector<Schedule> tracks_;
   std::vector<std::vector<std::byte>> vectors_;  // by rank; empty without real data
   std::vector<Seconds> ends_;                    // by position
-  std::vector<double> exact_;
+  std::vector<std::byte> exact_;
   std::int64_t wrong_ = 0;
 };
 
@@ -222,7 +336,6 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   const auto program = rank_program(scenario);
   if (scenario.real_data) {
     require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");
-    require_exact_sums(scenario.type, scenario.op, program->ranks());
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);

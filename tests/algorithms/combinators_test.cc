@@ -11,8 +11,8 @@
 #include "tests/algorithms/pipelined.h"
 #include "tests/algorithms/simulated_ranks.h"
 
-#include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
+#include "algorithms/rooted.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -212,9 +212,9 @@ TEST(Tracks, TouchDisjointChunks) {
 TEST(Tracks, SurviveRenamingTabulationAndAnotherPartition) {
   const Schedule grid = make_schedule("torus:dims=2x3", 6);
   ASSERT_EQ(grid.tracks().size(), 2);
-  EXPECT_EQ(named("x", grid).tracks().size(), 2);
+  EXPECT_EQ(grid.named("x").tracks().size(), 2);
   EXPECT_EQ(tabulate(grid).tracks().size(), 2);
-  const Schedule cut = with_partition(grid, near_equal_partition(grid.chunks()));
+  const Schedule cut = grid.with_partition(near_equal_partition(grid.chunks()));
   EXPECT_EQ(cut.tracks().size(), 2);
   EXPECT_TRUE(tracks("one", {make_schedule("ring", 4)}).tracks().empty());
 }

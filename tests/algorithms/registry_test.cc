@@ -92,6 +92,21 @@ TEST(Registry, RefusesImpossibleCombinationsSayingWhatWouldFit) {
               HasSubstr("one of ring, bidirectional, pincer, circulant, direct, not 'tree'"));
 }
 
+TEST(Registry, OrdersOfRingsAreThoseOfAllRanks) {
+  EXPECT_EQ(make_schedule("ring:orders=ranks", 4).chunks(), 4);
+  EXPECT_EQ(make_schedule("ring:orders=0-1-2-3+3-1-0-2", 4).chunks(), 8);
+  EXPECT_THAT(refusal_of_spec("ring:orders=0-1-2", 4),
+              HasSubstr("'0-1-2' has 3 ranks, but must be all 4"));
+  for (const char* wrong : {"0-1-2-2", "0-1-2-4", "0-1-2-3+", "a-b-c-d"}) {
+    EXPECT_THAT(refusal_of_spec("ring:orders=" + std::string(wrong), 4),
+                HasSubstr("every rank from 0 to 3 once"))
+        << wrong;
+  }
+  EXPECT_THAT(refusal_of_spec("ring:orders=wires", 4), HasSubstr("name a machine"));
+  EXPECT_THAT(refusal_of_spec("ring:orders=0-1-2-3:channels=2:node=2", 4),
+              HasSubstr("one of orders and channels"));
+}
+
 TEST(Registry, RefusesValuesThatAreNotNumbers) {
   for (const char* value : {"0", "-1", "4x", "1e3", "99999999999", "4 ", "+4"}) {
     EXPECT_THAT(refusal_of_spec("ring:segments=" + std::string(value), 4),

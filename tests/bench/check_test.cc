@@ -1,5 +1,3 @@
-#include "bench/measure/check.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "transports/exact_check.h"
 #include "transports/kernels/kernels.h"
 
 namespace collbench {

@@ -202,7 +202,7 @@ TEST(CompareRefuses, OtherUnitsAndWhatIsNoNumberByPlace) {
               testing::AllOf(testing::StartsWith("record 2 {\"algorithm\":\"ring\""),
                              HasSubstr("'latency_us' is in another unit than 'latency_ns'")));
   EXPECT_THAT(unreadable(first + with(good, "[5,6,7]", "[5,NaN,7]") + "\n"),
-              HasSubstr("line 3 is no JSON"));
+              HasSubstr("line 3: no JSON"));
   EXPECT_THAT(unreadable(first + with(good, "[5,6,7]", "[5,null,7]") + "\n"),
               HasSubstr("record 2 {"));
   EXPECT_EQ(unreadable(first + good.substr(0, 50)), "") << "cut short by a kill";

@@ -103,6 +103,33 @@ TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
               HasSubstr("4 ranks are stated, 8 are given"));
 }
 
+TEST(ForeignTablesTest, NodesThatAreGivenHoldAgainstThoseStated) {
+  const std::string csv = "# nodes: 8\nranks,bytes,avg_us\n32,1024,9\n";
+  EXPECT_EQ(read_foreign(csv, "file").times.at(0).scale, (Scale{32, 8}));
+  const MeasuredTable table = read_foreign(csv, "file", {.nodes = 1});
+  EXPECT_EQ(table.times.at(0).scale, (Scale{32, 1}));
+  EXPECT_THAT(table.notes, testing::ElementsAre("file: 8 nodes are stated; taken as 1, which was "
+                                                "given"));
+}
+
+TEST(ForeignTablesTest, GpusOfAProcessAreReadFromTheCommandOfTheTool) {
+  const auto gpus = [](const std::string& text, const TableHints& hints = {.ranks = 8}) {
+    return read_foreign(text, "file", hints).times.at(0).gpus_per_process;
+  };
+  const std::string rows = "bytes,avg_us\n1024,9\n";
+  EXPECT_EQ(gpus(rows), 1);
+  EXPECT_EQ(gpus("# tool: mpirun all_reduce_perf -b 8 -e 8G -g 8, warmup 5\n" + rows), 8);
+  EXPECT_EQ(gpus("# tool: all_reduce_perf -g\n" + rows), 1);
+  EXPECT_EQ(gpus(rows, {.ranks = 8, .gpus_per_process = 4}), 4);
+  EXPECT_EQ(gpus("# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5\n"
+                 "# algbw busbw\n 8 2 float sum -1 21.05 0.00 0.00 0\n"),
+            8);
+  EXPECT_EQ(gpus(R"({"config":{"ngpus":8,"devices":[{"hostname":"a"}]},"results":[{"size":8,"type":
+      "float","redop":"sum","out_of_place":{"time":3.5,"nwrong":"0"}}]})",
+                 {}),
+            8);
+}
+
 TEST(ForeignTablesTest, RefusesWhatIsNoTable) {
   EXPECT_THAT(refusal_of_foreign("hello\n"), HasSubstr("no table of"));
   EXPECT_THAT(refusal_of_foreign("{\"results\": [], \"out_of_place\": 1"), HasSubstr("no JSON"));

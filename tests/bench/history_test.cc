@@ -2,13 +2,17 @@
 #include "bench/verdicts/history.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/core/refusal.h"
+
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace collbench {
 namespace {
@@ -50,10 +54,10 @@ class HistoryTest : public testing::Test {
 };
 
 TEST_F(HistoryTest, WhatIsAddedComesBackInTheOrderOfTime) {
-  History history(path_);
+  History history(path_, History::Use::change_or_make);
   history.add(job("b", 1.1), day(2));
   EXPECT_EQ(history.add(job("a", 1.0), day(1)).cases, 2);
-  const History again(path_);
+  const History again(path_, History::Use::read);
   ASSERT_EQ(again.jobs().size(), 2u);
   EXPECT_EQ(again.jobs()[0].revision, "a");
   EXPECT_EQ(again.jobs()[0].cases, 2);
@@ -67,7 +71,7 @@ TEST_F(HistoryTest, WhatIsAddedComesBackInTheOrderOfTime) {
 }
 
 TEST_F(HistoryTest, AStepOfTimedCasesAndAnyStepOfExactOnesIsAChange) {
-  History history(path_);
+  History history(path_, History::Use::change_or_make);
   for (int i = 1; i <= 20; ++i) {
     const double wobble = 0.004 * ((i * 7) % 5 - 2);
     history.add(job("r" + std::to_string(i), (i <= 12 ? 1.0 : 1.15) + wobble, i <= 5 ? 500 : 501),
@@ -82,7 +86,7 @@ TEST_F(HistoryTest, AStepOfTimedCasesAndAnyStepOfExactOnesIsAChange) {
 }
 
 TEST_F(HistoryTest, PruningKeepsTheLatestJobs) {
-  History history(path_);
+  History history(path_, History::Use::change_or_make);
   for (int i = 1; i <= 5; ++i) history.add(job("r" + std::to_string(i), 1), day(i));
   EXPECT_EQ(history.prune(2), 3);
   EXPECT_EQ(history.jobs().front().revision, "r4");
@@ -92,7 +96,7 @@ TEST_F(HistoryTest, PruningKeepsTheLatestJobs) {
 }
 
 TEST_F(HistoryTest, AnotherReferenceAndAnEmptyComparisonAreRefusedWhole) {
-  History history(path_);
+  History history(path_, History::Use::change_or_make);
   history.add(job("a", 1), day(1));
   Comparison other = job("b", 1);
   other.base["git_revision"] = "moved";
@@ -102,10 +106,59 @@ TEST_F(HistoryTest, AnotherReferenceAndAnEmptyComparisonAreRefusedWhole) {
   EXPECT_EQ(history.jobs().size(), 1u);
 }
 
-TEST_F(HistoryTest, FilesThatAreNoHistoryAreRefused) {
-  std::ofstream(path_) << std::string(5000, 'x');
-  EXPECT_THROW(History{path_}, InvalidArgument);
-  EXPECT_THROW(History{"/no/such/folder/h.sqlite"}, Unavailable);
+std::string content_of(const std::string& path) { return read_file(path); }
+
+TEST_F(HistoryTest, FilesThatAreNoHistoryAreRefusedAndLeftAsTheyAre) {
+  for (const std::string& text : {std::string(5000, 'x'), std::string("x")}) {
+    std::ofstream(path_, std::ios::trunc) << text;
+    EXPECT_THROW(History(path_, History::Use::change_or_make), InvalidArgument);
+    EXPECT_EQ(content_of(path_), text);
+  }
+  EXPECT_THROW(History("/proc/no/h.sqlite", History::Use::change_or_make), Unavailable);
+  EXPECT_THROW(History("", History::Use::change_or_make), InvalidArgument);
+}
+
+TEST_F(HistoryTest, ReadingMakesNoFile) {
+  EXPECT_THROW(History(path_, History::Use::read), Unavailable);
+  EXPECT_THROW(History(path_, History::Use::change), Unavailable);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(HistoryTest, TheSameFiguresAreAddedOnce) {
+  History history(path_, History::Use::change_or_make);
+  history.add(job("a", 1), day(1));
+  EXPECT_THAT(refusal([&] { history.add(job("a", 1), day(2)); }),
+              testing::HasSubstr("these very figures already, as job 1"));
+  history.add(job("a", 1.01), day(2));
+  EXPECT_EQ(history.jobs().size(), 2u);
+}
+
+// Every bit of the file in turn would take minutes: every 97th byte, one of its bits.
+TEST_F(HistoryTest, NoFlippedBitChangesAFigureInSilence) {
+  StoredSeries series;
+  {
+    History history(path_, History::Use::change_or_make);
+    for (int i = 1; i <= 20; ++i) history.add(job("r" + std::to_string(i), 1 + i * 0.001), day(i));
+    series = history.series("ring", {});
+  }
+  const std::string good = content_of(path_);
+  int refused = 0;
+  for (std::size_t at = 0; at < good.size(); at += 97) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ (1 << (at % 8)));
+    std::ofstream(path_, std::ios::trunc | std::ios::binary) << bad;
+    try {
+      const StoredSeries read = History(path_, History::Use::read).series("ring", {});
+      ASSERT_EQ(read.points.size(), series.points.size()) << "byte " << at;
+      for (std::size_t i = 0; i < read.points.size(); ++i) {
+        ASSERT_EQ(read.points[i].value, series.points[i].value) << "byte " << at;
+        ASSERT_EQ(read.points[i].job.revision, series.points[i].job.revision) << "byte " << at;
+      }
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

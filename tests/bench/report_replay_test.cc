@@ -8,9 +8,7 @@
 
 #include "tests/core/refusal.h"
 
-#include "bench/reports/chrome_trace.h"
 #include "bench/reports/replay.h"
-#include "bench/reports/replay_files.h"
 #include "bench/simulated/files.h"
 #include "bench/simulated/team.h"
 #include "core/error.h"

@@ -149,7 +149,7 @@ TEST(SamplerTest, AutomaticRunsStopAlikeOnAllRanks) {
   Sampling sampling;
   sampling.max_time = Seconds{0.05};
   const std::vector<Measurement> measured = sample_naively(small_case(), sampling);
-  EXPECT_GE(measured[0].latency_ns.size(), 10U);
+  EXPECT_GE(measured[0].latency_ns.size(), 5U);
   for (const Measurement& of_rank : measured) {
     EXPECT_EQ(of_rank.latency_ns, measured[0].latency_ns);
     EXPECT_EQ(of_rank.back_to_back_ns, measured[0].back_to_back_ns);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/records/record_json.h"
-#include "bench/reports/chrome_trace.h"
 #include "bench/simulated/files.h"
 #include "bench/simulated/sweep.h"
 #include "bench/simulated/team.h"
@@ -83,7 +82,7 @@ TEST(SimulatedTeam, DirectTakesTheTimeOfWhatItPlaysAtTheSize) {
 TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
   CaseBinder binder;
   Case point = simulated_case("star:16,50GBps,10us", "auto", 16, 1024);
-  const Decided decided = binder.decide_algorithm(point);
+  const Choice decided = binder.decide_algorithm(point);
   double best = 1e9;
   std::string fastest;
   for (const char* name : {"ring", "recursive-doubling", "one-shot", "direct", "tree"}) {
@@ -95,7 +94,7 @@ TEST(SimulatedTeam, AutoNamesTheFastestOfAllByPrediction) {
       fastest = name;
     }
   }
-  EXPECT_EQ(decided.name, fastest);
+  EXPECT_EQ(decided.algorithm, fastest);
   EXPECT_THAT(decided.reason, HasSubstr("simulated"));
 }
 
@@ -109,19 +108,19 @@ TEST(SimulatedTeam, AutoTakesWhatThePolicyTakesWhereNothingIsContended) {
     question.machine = &network;
     const Answer answer = ask(find_policy("auto"), question);
     const Case point = simulated_case("dgx-h100", "auto", 8, bytes);
-    EXPECT_EQ(binder.decide_algorithm(point).name, answer.algorithm) << bytes;
+    EXPECT_EQ(binder.decide_algorithm(point).algorithm, answer.algorithm) << bytes;
   }
 }
 
 TEST(SimulatedTeam, AutoTakesSwitchesThatAddUnlessMessagesAreToBeShown) {
   const Case point = simulated_case("dgx-h100", "auto", 8, 1 << 30);
   CaseBinder binder;
-  EXPECT_EQ(binder.decide_algorithm(point).name, "nvls");
+  EXPECT_EQ(binder.decide_algorithm(point).algorithm, "nvls");
   CaseBinder showing(true);
-  EXPECT_NE(showing.decide_algorithm(point).name, "nvls");
+  EXPECT_NE(showing.decide_algorithm(point).algorithm, "nvls");
   Case half = point;
   half.simulated.collective = "all-gather";
-  EXPECT_NE(binder.decide_algorithm(half).name, "nvls");
+  EXPECT_NE(binder.decide_algorithm(half).algorithm, "nvls");
 }
 
 TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {

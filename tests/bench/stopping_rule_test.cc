@@ -22,25 +22,34 @@ TEST(StoppingRuleTest, FixedIterationsAreMadeExactlyInBatches) {
   Sampling sampling;
   sampling.iterations = 600;
   const StoppingRule rule(sampling);
-  EXPECT_EQ(rule.next({}, no_time), 256);
-  EXPECT_EQ(rule.next(constant(256, 5), no_time), 256);
-  EXPECT_EQ(rule.next(constant(512, 5), Seconds{1e6}), 88);
-  EXPECT_EQ(rule.next(constant(600, 5), no_time), 0);
+  EXPECT_EQ(rule.next({}, no_time, no_time), 256);
+  EXPECT_EQ(rule.next(constant(256, 5), no_time, no_time), 256);
+  EXPECT_EQ(rule.next(constant(512, 5), Seconds{1e6}, no_time), 88);
+  EXPECT_EQ(rule.next(constant(600, 5), no_time, no_time), 0);
+}
+
+TEST(StoppingRuleTest, NoBatchKeepsAStopSignalWaiting) {
+  Sampling sampling;
+  sampling.iterations = 600;
+  EXPECT_EQ(StoppingRule(sampling).next({}, no_time, Seconds{0.01}), 20);
+  EXPECT_EQ(StoppingRule(sampling).next({}, no_time, Seconds{3600}), 1);
+  EXPECT_EQ(StoppingRule(sampling).next_warmup(1, no_time, Seconds{0.1}), 2);
 }
 
 TEST(StoppingRuleTest, StopsAtTenWhenTheIntervalIsNarrow) {
   const StoppingRule rule{Sampling{}};
-  EXPECT_EQ(rule.next({}, no_time), 10);
-  EXPECT_EQ(rule.next(constant(10, 1000), no_time), 0);
+  EXPECT_EQ(rule.next({}, no_time, no_time), 5);
+  EXPECT_EQ(rule.next(constant(5, 1000), no_time, no_time), 5);
+  EXPECT_EQ(rule.next(constant(10, 1000), no_time, no_time), 0);
 }
 
 TEST(StoppingRuleTest, GoesOnWhileTheIntervalIsWide) {
   const StoppingRule rule{Sampling{}};
-  EXPECT_EQ(rule.next(noisy(10, 1000), no_time), 10);
-  EXPECT_EQ(rule.next(noisy(100, 1000), no_time), 50);
-  EXPECT_EQ(rule.next(noisy(1000, 1000), no_time), 256);
-  EXPECT_EQ(rule.next(noisy(1900, 1000), no_time), 100);
-  EXPECT_EQ(rule.next(noisy(2000, 1000), no_time), 0);
+  EXPECT_EQ(rule.next(noisy(10, 1000), no_time, no_time), 10);
+  EXPECT_EQ(rule.next(noisy(100, 1000), no_time, no_time), 50);
+  EXPECT_EQ(rule.next(noisy(1000, 1000), no_time, no_time), 256);
+  EXPECT_EQ(rule.next(noisy(1900, 1000), no_time, no_time), 100);
+  EXPECT_EQ(rule.next(noisy(2000, 1000), no_time, no_time), 0);
 }
 
 TEST(StoppingRuleTest, TargetDecidesWhatIsNarrow) {
@@ -49,25 +58,28 @@ TEST(StoppingRuleTest, TargetDecidesWhatIsNarrow) {
   const std::vector<std::int64_t> samples = {990,  990,  995,  1000, 1000,
                                              1000, 1000, 1005, 1010, 1010};
   sampling.target_interval = 0.01;
-  EXPECT_EQ(StoppingRule(sampling).next(samples, no_time), 0);
+  EXPECT_EQ(StoppingRule(sampling).next(samples, no_time, no_time), 0);
   sampling.target_interval = 0.0099;
-  EXPECT_GT(StoppingRule(sampling).next(samples, no_time), 0);
+  EXPECT_GT(StoppingRule(sampling).next(samples, no_time, no_time), 0);
 }
 
 TEST(StoppingRuleTest, StopsWhenTheTimeIsSpent) {
   Sampling sampling;
   sampling.max_time = Seconds{1};
   const StoppingRule rule(sampling);
-  EXPECT_EQ(rule.next(noisy(10, 50'000'000), no_time), 0);  // exactly 1 s timed
-  EXPECT_EQ(rule.next(noisy(10, 40'000'000), no_time), 2);  // 0.8 s timed, 0.08 s each
-  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{4}), 0);
-  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{3.5}), 2);  // 0.175 s each, 0.5 s are left
+  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.75}, Seconds{0.01}), 0);
+  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.70}, Seconds{0.01}), 5)
+      << "at the pace of the wall, of which the samples are a tenth";
+  EXPECT_EQ(rule.next(noisy(7, 1'000'000), Seconds{0.8}, Seconds{0.01}), 0);
 }
 
-TEST(StoppingRuleTest, TenAreMadeHoweverSlow) {
+TEST(StoppingRuleTest, FiveAreMadeHoweverSlow) {
   Sampling sampling;
   sampling.max_time = Seconds{1};
-  EXPECT_EQ(StoppingRule(sampling).next(noisy(3, 2'000'000'000), Seconds{100}), 7);
+  const StoppingRule rule(sampling);
+  EXPECT_EQ(rule.next(noisy(3, 2'000'000'000), Seconds{100}, no_time), 2);
+  EXPECT_EQ(rule.next(noisy(3, 2'000'000'000), Seconds{100}, Seconds{2}), 1);
+  EXPECT_EQ(rule.next(noisy(5, 2'000'000'000), Seconds{100}, Seconds{2}), 0);
 }
 
 TEST(StoppingRuleTest, WarmUpIsATenthOfTheExpectedIterations) {
@@ -75,12 +87,16 @@ TEST(StoppingRuleTest, WarmUpIsATenthOfTheExpectedIterations) {
   sampling.warmup = 5;
   sampling.max_time = Seconds{1};
   const StoppingRule rule(sampling);
-  EXPECT_EQ(rule.warmup(Seconds{1e-6}), 200);
-  EXPECT_EQ(rule.warmup(Seconds{1e-3}), 100);
-  EXPECT_EQ(rule.warmup(Seconds{0.5}), 5);
-  EXPECT_EQ(rule.warmup(Seconds{0}), 200);
+  EXPECT_EQ(rule.next_warmup(0, no_time, no_time), 1);
+  EXPECT_EQ(rule.next_warmup(1, no_time, Seconds{1e-6}), 199);
+  EXPECT_EQ(rule.next_warmup(1, no_time, Seconds{1e-3}), 99);
+  EXPECT_EQ(rule.next_warmup(100, no_time, Seconds{1e-3}), 0);
+  EXPECT_EQ(rule.next_warmup(1, Seconds{0.1}, Seconds{0.04}), 3) << "a quarter of the time";
+  EXPECT_EQ(rule.next_warmup(1, Seconds{0.3}, Seconds{0.3}), 0);
   sampling.iterations = 30;
-  EXPECT_EQ(StoppingRule(sampling).warmup(Seconds{1e-6}), 5);
+  EXPECT_EQ(StoppingRule(sampling).next_warmup(1, Seconds{100}, Seconds{1e-6}), 4);
+  sampling.warmup = 0;
+  EXPECT_EQ(StoppingRule(sampling).next_warmup(0, no_time, no_time), 0);
 }
 
 }  // namespace

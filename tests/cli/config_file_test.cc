@@ -6,7 +6,6 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
-#include "core/text_file.h"
 
 namespace collbench {
 namespace {
@@ -70,11 +69,6 @@ TEST(ParseConfigTest, TakesAllThatTomlCanWrite) {
   EXPECT_EQ(entries[1].line, 5);
   EXPECT_EQ(entries[2].value, "0.02");
   EXPECT_EQ(entries[3].value, "workers:4");
-}
-
-TEST(ReadTextFileTest, RefusesWhatIsNoReadableFile) {
-  EXPECT_THROW(read_text_file("/nonexistent/collbench.toml"), Unavailable);
-  EXPECT_THROW(read_text_file("/"), Unavailable);
 }
 
 }  // namespace

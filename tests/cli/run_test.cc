@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/cli/background.h"
 #include "tests/cli/invoke.h"
 
 namespace collbench {
@@ -195,6 +196,29 @@ TEST_P(InterruptTest, KeepsWhatWasMeasured) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, InterruptTest, testing::Values(SIGINT, SIGTERM));
+
+class LongCaseTest : public RunTest, public testing::WithParamInterface<Arguments> {};
+
+TEST_P(LongCaseTest, EndsSoonAfterASignalWithItsSamples) {
+  Arguments words = {"--algo", "ring", "-W",        "2",         "-b", "1M",     "-e",
+                     "1M",     "-n",   "100000000", "--timeout", "1h", "--json", "kept.json"};
+  words.insert(words.end(), GetParam().begin(), GetParam().end());
+  const BackgroundProcess run(folder_, words, {{"PATH", "/usr/bin:/bin"}}, "log");
+  std::this_thread::sleep_for(std::chrono::seconds(4));  // has begun to time, however busy
+  const auto begin = std::chrono::steady_clock::now();
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(), 143);
+  // It takes some tenths of a second; other tests run beside this one.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_THAT(folder_.read("log"), HasSubstr("# ended early after 1 of 1 cases: SIGTERM"));
+  EXPECT_EQ(python("import json; d = json.load(open('kept.json'))['records'][0]; "
+                   "print(len(d['latency_ns']) > 0, d['warnings'][0][:26])"),
+            "True stopped by a signal after \n");
+}
+
+INSTANTIATE_TEST_SUITE_P(BackEnds, LongCaseTest,
+                         testing::Values(Arguments{}, Arguments{"--isolate"},
+                                         Arguments{"-B", "grpc"}));
 
 }  // namespace
 }  // namespace collbench

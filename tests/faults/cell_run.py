@@ -15,7 +15,7 @@ import time
 import uuid
 from pathlib import Path
 
-MARK = "COLLBENCH_FAULT_CELL"
+MARK = "FAULT_CELL_MARK"
 
 
 class Process:

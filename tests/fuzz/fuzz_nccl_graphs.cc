@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "heuristics/nccl/import_nccl_graphs.h"
+#include "heuristics/nccl/nccl_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace collbench;

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const InvalidArgument&) {
     return 0;
   }
-  const SelectionTable again = read_ompi_rules(export_ompi(table), "again");
+  const SelectionTable again = read_ompi_rules(find_rule_format("ompi").write(table), "again");
   if (again.scales.size() != table.scales.size()) std::abort();
   for (std::size_t i = 0; i < table.scales.size(); ++i) {
     check_rules(table.scales[i]);

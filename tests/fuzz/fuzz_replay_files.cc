@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/reports/html_report.h"
-#include "bench/reports/replay_files.h"
+#include "bench/reports/replay.h"
 #include "core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

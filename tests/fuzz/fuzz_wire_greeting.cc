@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       values[names[line]] += static_cast<char>(data[i]);
     }
   }
-  const GrpcGreeting greeting =
-      read_greeting(values["method"], [&](const char* name) { return values[name]; });
+  const GrpcGreeting greeting = read_greeting(values["method"], grpc_names::exchange,
+                                              [&](const char* name) { return values[name]; });
   if (greeting.unfit.size() > 200) std::abort();
   for (const char c : greeting.unfit) {
     if (c < ' ' || c > '~') std::abort();

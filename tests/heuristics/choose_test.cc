@@ -8,7 +8,6 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
-#include "heuristics/policies/local_times.h"
 
 namespace collbench {
 namespace {

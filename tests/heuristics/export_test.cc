@@ -70,7 +70,7 @@ TEST(SelectionTableTest, RulesWithGapsAreRefused) {
 TEST(ExportTest, NcclTunerLinesAreReadBackAndLeaveChannelsToNccl) {
   const SelectionTable table =
       table_of({{0_B, 65535_B, "double-tree", "LL"}, {65536_B, no_end, "nvls-tree", "Simple"}});
-  const auto rules = parse_tuner_rules(export_nccl_tuner(table), "exported");
+  const auto rules = parse_tuner_rules(find_rule_format("nccl-tuner").write(table), "exported");
   ASSERT_EQ(rules.size(), 2U);
   EXPECT_EQ(to_string(rules[0]), "allreduce,0,65535,tree,ll,-1,2,8,-1,-1");
   EXPECT_EQ(to_string(rules[1]),
@@ -84,13 +84,14 @@ TEST(ExportTest, WhatAFormCannotSayIsRefusedByName) {
         << format;
   }
   const SelectionTable other = table_of({{0_B, no_end, "ring", "Turbo"}});
-  EXPECT_THAT(refusal([&] { export_nccl_tuner(other); }), HasSubstr("'Turbo' is no protocol"));
+  EXPECT_THAT(refusal([&] { find_rule_format("nccl-tuner").write(other); }),
+              HasSubstr("'Turbo' is no protocol"));
   EXPECT_THAT(refusal([] { find_rule_format("nccl-tuna"); }), HasSubstr("nccl-tuner"));
 }
 
 TEST(ExportTest, OpenMpiRulesAreReadBackAsTheyWere) {
   const SelectionTable table = mpi_table();
-  const SelectionTable read = read_ompi_rules(export_ompi(table), "rules");
+  const SelectionTable read = read_ompi_rules(find_rule_format("ompi").write(table), "rules");
   ASSERT_EQ(read.scales.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(read.scales[i].workers, table.scales[i].workers);
@@ -114,10 +115,11 @@ TEST(ExportTest, BrokenOpenMpiRulesAreRefusedWithTheLine) {
 TEST(ExportTest, UccAndIntelStringsNameSizesAndTeams) {
   SelectionTable table = mpi_table();
   table.scales.pop_back();
-  EXPECT_EQ(export_ucc(table),
+  EXPECT_EQ(find_rule_format("ucc").write(table),
             "allreduce:0-4096:[8-8]:inf:@knomial#allreduce:4096-1048576:[8-8]:inf:@sra_knomial#"
             "allreduce:1048576-inf:[8-8]:inf:@ring\n");
-  EXPECT_EQ(export_intel_mpi(table), "1:0-4095@8-8;2:4096-1048575@8-8;8:1048576-2147483647@8-8\n");
+  EXPECT_EQ(find_rule_format("intel-mpi").write(table),
+            "1:0-4095@8-8;2:4096-1048575@8-8;8:1048576-2147483647@8-8\n");
 }
 
 TEST(ExportTest, JsonHoldsEveryRule) {
@@ -171,14 +173,14 @@ TEST(ExportTest, WhatAFormOffersItCanWrite) {
 TEST(ExportTest, KernelsOfNvlsHaveOneProtocol) {
   const SelectionTable table =
       table_of({{0_B, 99_B, "nvls", ""}, {100_B, no_end, "tf-ring", "LL"}});
-  const auto rules = parse_tuner_rules(export_nccl_tuner(table), "exported");
+  const auto rules = parse_tuner_rules(find_rule_format("nccl-tuner").write(table), "exported");
   ASSERT_EQ(rules.size(), 2U);
   EXPECT_EQ(rules[0].algorithm, 4);
   EXPECT_EQ(rules[0].protocol, 2);
   EXPECT_EQ(rules[1].algorithm, 1) << "TensorFlow's ring is a ring";
   EXPECT_EQ(rules[1].protocol, 0);
   EXPECT_THAT(refusal([] {
-                export_nccl_tuner(table_of({{0_B, no_end, "pat", "Simple"}}));
+                find_rule_format("nccl-tuner").write(table_of({{0_B, no_end, "pat", "Simple"}}));
               }),
               HasSubstr("NCCL has no such algorithm"));
 }
@@ -186,13 +188,13 @@ TEST(ExportTest, KernelsOfNvlsHaveOneProtocol) {
 TEST(ExportTest, SizesBeyondWhatIntelCanNameAreLeftOut) {
   const SelectionTable table = table_of({{0_B, Bytes{(std::int64_t{1} << 31) - 1}, "ring", ""},
                                          {Bytes{std::int64_t{1} << 31}, no_end, "tree", ""}});
-  EXPECT_EQ(export_intel_mpi(table), "8:0-2147483647@8-8\n");
+  EXPECT_EQ(find_rule_format("intel-mpi").write(table), "8:0-2147483647@8-8\n");
 }
 
 TEST(ExportTest, OpenMpiNeedsNumbersOfRanksThatAscend) {
   SelectionTable table = mpi_table();
   std::swap(table.scales[0], table.scales[1]);
-  EXPECT_THAT(refusal([&] { export_ompi(table); }), HasSubstr("must ascend"));
+  EXPECT_THAT(refusal([&] { find_rule_format("ompi").write(table); }), HasSubstr("must ascend"));
 }
 
 TEST(ExportTest, TextInTheHeaderIsQuoted) {
@@ -202,9 +204,10 @@ TEST(ExportTest, TextInTheHeaderIsQuoted) {
 }
 
 TEST(ExportTest, OnlyOpenMpisSegmentedRingHasASegmentSize) {
-  const std::string text = export_ompi(table_of({{0_B, 0_B, "tf-ring", ""},
-                                                 {1_B, 99_B, "ring:segments=4", ""},
-                                                 {100_B, no_end, "tree", ""}}));
+  const std::string text =
+      find_rule_format("ompi").write(table_of({{0_B, 0_B, "tf-ring", ""},
+                                               {1_B, 99_B, "ring:segments=4", ""},
+                                               {100_B, no_end, "tree", ""}}));
   EXPECT_THAT(text, HasSubstr("\n0 4 0 0 # ring\n1 5 0 131072 # segmented ring\n"
                               "100 2 0 0 # nonoverlapping\n"));
 }

@@ -1,5 +1,5 @@
-// Predictions of measured rows: a calibration by its own models, another machine by NCCL's model
-// or by ours, and the reason for what nobody can predict.
+// Predictions of measured rows: a calibration by its own models, another machine by what NCCL would
+// play or by our model, and the reason for what nobody can predict.
 #include "heuristics/calibration/fidelity.h"
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
-#include "heuristics/nccl/nccl_model.h"
+#include "heuristics/nccl/library_times.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -72,28 +72,70 @@ TEST(PredictorTest, WhatLiesBeyondTheRowsIsSaidOnce) {
   std::filesystem::remove(path);
 }
 
-TEST(PredictorTest, RowsOfNcclAreWhatItsModelExpectsOfTheMachine) {
+TEST(PredictorTest, AMethodThatWasNotMeasuredIsNotPredictedAsAnother) {
+  const std::string path = testing::TempDir() + "unrelated.toml";
+  std::ofstream(path) << to_toml(Calibration(rows_of("mpi", "ring", {8, 4})), "a machine",
+                                 "a test");
+  std::vector<std::string> notes;
+  const std::vector<MeasuredTime> other{row_of("mpi", "bine", {8, 4}, 1 << 20)};
+  EXPECT_THAT(Predictor(path).predict_all(other, notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("'made mpi bine' is not in the calibration")));
+  std::filesystem::remove(path);
+}
+
+TEST(PredictorTest, RowsOfNcclAreWhatTheLibraryWouldPlayAndSayWhat) {
   const Bytes bytes{1 << 26};
-  const auto times = nccl_times(nccl_inputs(machine("dgx-a100", 8), 8, 1), bytes);
-  Seconds least{1};
-  Seconds least_of_trees{1};
-  for (const NcclTime& time : times) {
-    least = std::min(least, time.time);
-    if (time.algorithm == NcclAlgorithm::tree) least_of_trees = std::min(least_of_trees, time.time);
-  }
+  const NcclInputs inputs = nccl_inputs(machine("dgx-a100", 8), 8, 1);
   const Predictor predictor("dgx-a100");
   std::vector<std::string> notes;
-  for (const auto& [algorithm, expected] :
-       {std::pair{"auto", least}, std::pair{"tree", least_of_trees}}) {
+  for (const char* algorithm : {"auto", "tree", "double-tree"}) {
+    LibraryQuestion question{.bytes = bytes};
+    if (algorithm != std::string("auto")) question.algorithm = NcclAlgorithm::tree;
+    const LibraryPlay expected = library_choice(inputs, question);
     const std::vector<MeasuredTime> rows{row_of("nccl", algorithm, {8, 1}, bytes.count)};
     const std::vector<HeldOut> predicted = predictor.predict_all(rows, notes);
     ASSERT_EQ(predicted.size(), 1U) << algorithm;
-    EXPECT_EQ(predicted[0].predicted.time, expected) << algorithm;
-    EXPECT_EQ(predicted[0].predicted.low, expected) << "a model of a machine has no interval";
+    EXPECT_EQ(predicted[0].predicted.time, expected.time) << algorithm;
+    EXPECT_EQ(predicted[0].assumed, to_string(expected));
+    EXPECT_EQ(predicted[0].predicted.low, expected.time) << "a model of a machine has no interval";
   }
   EXPECT_THAT(predictor.predict_all(std::vector{row_of("nccl", "nvls", {8, 1}, 1024)}, notes),
               IsEmpty());
-  EXPECT_THAT(notes, ElementsAre("not predicted: NCCL has no 'nvls' there"));
+  EXPECT_THAT(predictor.predict_all(std::vector{row_of("nccl", "nvl", {8, 1}, 1024)}, notes),
+              IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("not predicted: NCCL has no 'nvls' there; it has"),
+                                 HasSubstr("not predicted: NCCL has no 'nvl'; it has ring")));
+}
+
+TEST(PredictorTest, NodesThatATableDoesNotSayAreThoseOfTheMachine) {
+  std::vector<std::string> notes;
+  const std::vector<MeasuredTime> unsaid{row_of("nccl", "auto", {16, 0}, 1024)};
+  const std::vector<MeasuredTime> said{row_of("nccl", "auto", {16, 2}, 1024)};
+  const auto time = [&](const char* name, const std::vector<MeasuredTime>& rows) {
+    return Predictor(name).predict_all(rows, notes).at(0).predicted.time;
+  };
+  EXPECT_EQ(time("cluster:2xdgx-a100", unsaid), time("dgx-a100", said));
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_EQ(time("superpod-h100", unsaid), time("superpod-h100", said)) << "is a cluster itself";
+  EXPECT_EQ(time("superpod-h100", said), time("dgx-h100", said));
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_EQ(time("dgx-a100", unsaid), time("dgx-a100", said));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("16 ranks taken for 2 of dgx-a100")));
+}
+
+TEST(PredictorTest, HostsOfOneNvlinkDomainAreNotMachinesOfTheirOwn) {
+  std::vector<std::string> notes;
+  const std::vector<MeasuredTime> trays{row_of("nccl", "auto", {32, 8}, 1 << 30)};
+  const HeldOut point = Predictor("gb200-nvl72").predict_all(trays, notes).at(0);
+  EXPECT_EQ(point.assumed, "nvls, Simple");
+  EXPECT_LT(point.predicted.time.count(), 3e-3) << "over adapters it takes 5 ms";
+}
+
+TEST(PredictorTest, FewRanksOnEachNodeSpeakOverItsAdapters) {
+  std::vector<std::string> notes;
+  const std::vector<MeasuredTime> rows{row_of("shm", "ring", {2, 2}, 1 << 30)};
+  const HeldOut point = Predictor("cluster:2xdgx-h100").predict_all(rows, notes).at(0);
+  EXPECT_GT(point.predicted.time.count(), (1 << 30) / 50e9) << "one adapter of 50 GB/s";
 }
 
 TEST(PredictorTest, RowsOfOurAlgorithmsArePricedOnAsManyNodesAsTheyHad) {

@@ -12,7 +12,6 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
-#include "heuristics/nccl/import_nccl_graphs.h"
 #include "heuristics/nccl/nccl_constants.h"
 #include "topologies/specification.h"
 

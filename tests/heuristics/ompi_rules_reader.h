@@ -1,5 +1,6 @@
-// A strict reader of Open MPI's dynamic rules: what export_ompi() writes is read back and compared.
-// Open MPI itself passes over a broken file in silence and ends the job at an unknown algorithm.
+// A strict reader of Open MPI's dynamic rules: what the export to Open MPI writes is read back and
+// compared. Open MPI itself passes over a broken file in silence and ends the job at an unknown
+// algorithm.
 #pragma once
 
 #include <string>

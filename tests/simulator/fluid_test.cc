@@ -13,7 +13,6 @@
 #include "algorithms/combinators.h"
 #include "core/error.h"
 #include "simulator/engines.h"
-#include "simulator/memory_budget.h"
 
 namespace collbench {
 namespace {

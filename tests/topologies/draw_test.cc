@@ -160,6 +160,8 @@ TEST(Export, TomlKeepsEveryCost) {
   costs.per_collective = Seconds{6.6e-6};
   costs.protocols = {{"LL", 2, {Seconds{6e-7}, Seconds{2.7e-6}}, {Bandwidth{3e9}, {}}, "s"}};
   costs.in_network = InNetwork{"nvls", Seconds{1e-6}, {4e11}, 8, "t"};
+  costs.gpus = Gpus{gpu_generations()[2], adapter_networks()[1], "arm", 4, true, "t"};
+  costs.gpus->network.hop_ll = Seconds{7e-6};
   const Machine machine{star(2, named_link("nic")), costs, "s", "t"};
   const Costs again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml).costs;
   ASSERT_EQ(again.message_latency.size(), 2U);
@@ -176,6 +178,13 @@ TEST(Export, TomlKeepsEveryCost) {
   ASSERT_TRUE(again.in_network);
   EXPECT_EQ(again.in_network->rate, costs.in_network->rate);
   EXPECT_EQ(again.in_network->max_ranks, 8);
+  ASSERT_TRUE(again.gpus);
+  EXPECT_EQ(again.gpus->generation.name, costs.gpus->generation.name);
+  EXPECT_EQ(again.gpus->network.name, costs.gpus->network.name);
+  EXPECT_EQ(again.gpus->network.hop_ll, Seconds{7e-6});
+  EXPECT_EQ(again.gpus->per_host, 4);
+  EXPECT_TRUE(again.gpus->sharp);
+  EXPECT_EQ(again.gpus->cpu, "arm");
 }
 
 TEST(Export, TomlRefusesWhatItCannotSay) {

@@ -47,7 +47,7 @@ TEST(ImportTopology, FormatNamesHaveSuggestions) {
 }
 
 TEST(ImportTopology, AFileThatIsNotThereIsRefused) {
-  EXPECT_THAT(refusal([] { import_topology_file("/nowhere/x.xml"); }),
+  EXPECT_THAT(refusal<Unavailable>([] { import_topology_file("/nowhere/x.xml"); }),
               HasSubstr("cannot read '/nowhere/x.xml'"));
 }
 

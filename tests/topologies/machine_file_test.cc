@@ -123,6 +123,34 @@ source = "a test"
   EXPECT_EQ(costs.in_network->max_ranks, 8);
 }
 
+TEST(MachineFileTest, GpusAreRowsOfTablesWhoseNumbersAFileMayReplace) {
+  const std::string gpus =
+      "[gpus]\ngeneration = \"hopper\"\nnetwork = \"efa-v2\"\ncpu = \"amd\"\nsource = \"t\"\n";
+  const Costs plain = read(head + four_on_a_star + gpus).costs;
+  ASSERT_TRUE(plain.gpus.has_value());
+  EXPECT_EQ(plain.gpus->generation.compute_capability, 90);
+  EXPECT_DOUBLE_EQ(plain.gpus->generation.step_factor, 0.71);
+  EXPECT_DOUBLE_EQ(plain.gpus->network.hop_ll.count(), 29e-6);
+  EXPECT_EQ(plain.gpus->cpu, "amd");
+  const Costs own =
+      read(head + four_on_a_star + gpus + "step_factor = 0.9\nhop_simple = \"33 us\"\n").costs;
+  EXPECT_DOUBLE_EQ(own.gpus->generation.step_factor, 0.9);
+  EXPECT_DOUBLE_EQ(own.gpus->generation.start_factor, 0.95);
+  EXPECT_DOUBLE_EQ(own.gpus->network.hop_simple.count(), 33e-6);
+  EXPECT_THAT(why(head + four_on_a_star + with(gpus, "hopper", "hoper")),
+              AllOf(StartsWith("m.toml:20: "), HasSubstr("Did you mean 'hopper'?")));
+  EXPECT_THAT(why(head + four_on_a_star + with(gpus, "efa-v2", "efa")),
+              AllOf(StartsWith("m.toml:21: "), HasSubstr("Known are infiniband, roce")));
+  EXPECT_THAT(why(head + four_on_a_star + with(gpus, "amd", "amdd")),
+              AllOf(StartsWith("m.toml:22: "), HasSubstr("Did you mean 'amd'?")));
+}
+
+TEST(MachineFileTest, ClustersKnowTheGpusOfTheirNodes) {
+  const Costs costs = describe("superpod-h100", {}).machine.costs;
+  ASSERT_TRUE(costs.gpus.has_value());
+  EXPECT_EQ(costs.gpus->generation.name, "hopper");
+}
+
 TEST(MachineFileTest, AnUnknownKeyIsRefusedWithItsLineAndTheNearestKey) {
   EXPECT_THAT(why(with(head, "efficiency", "eficiency") + four_on_a_star),
               AllOf(StartsWith("m.toml:6: [link.fast] has no key `eficiency`"),
@@ -187,8 +215,8 @@ TEST(MachineFileTest, MisspeltNamesAreAnsweredWithTheNearest) {
       AllOf(StartsWith("m.toml:15: unknown kind 'stra'"), HasSubstr("Did you mean 'star'?")));
   EXPECT_THAT(why(structure("kind = \"cluster\"\nnode = \"dgx-a10\"\nnodes = 2\n")),
               AllOf(StartsWith("m.toml:14: "), HasSubstr("Did you mean 'dgx-a100'?")));
-  EXPECT_THAT(why(structure("kind = \"cluster\"\nnode = \"mi300x\"\nnodes = 2\n")),
-              StartsWith("m.toml:17: 'mi300x' has no [fabric] of its own"));
+  EXPECT_THAT(why(structure("kind = \"cluster\"\nnode = \"tpu-v5e:4x4\"\nnodes = 2\n")),
+              StartsWith("m.toml:17: 'tpu-v5e:4x4' has no [fabric] of its own"));
 }
 
 TEST(MachineFileTest, WhatIsNoTomlIsRefusedWithLineAndColumn) {

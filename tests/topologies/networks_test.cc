@@ -1,5 +1,6 @@
 #include "topologies/networks/networks.h"
 
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -37,7 +38,7 @@ std::vector<Topology> networks() {
       graph("line", 3, 3, Layout{.dims = {3}, .wraps = {}}, one, {{0, 1}, {1, 2}})};
   for (const int adapters : {1, 3, 8, 32}) {
     for (const bool rails : {false, true}) {
-      for (const LinkClass* spine : {static_cast<const LinkClass*>(nullptr), &w}) {
+      for (const auto& spine : {std::optional<LinkClass>(), std::optional(w)}) {
         all.push_back(cluster(star(8, w), 3, {w, adapters, rails, spine, 4}));
       }
     }
@@ -173,7 +174,7 @@ TEST(ClusterTest, NodesKeepTheirInnerLinksAndRoutesBetweenThemAreOfLevelOne) {
 
 TEST(ClusterTest, RailsMeetAtTheSpineOnlyWhenTheyMust) {
   const LinkClass w = wire(), spine = wire(2);
-  const Topology rails = cluster(star(4, w), 3, {w, 4, true, &spine, 6});
+  const Topology rails = cluster(star(4, w), 3, {w, 4, true, spine, 6});
   EXPECT_EQ(route(rails, 1, 9).size(), 2U);
   ASSERT_EQ(route(rails, 1, 8).size(), 4U);
   EXPECT_DOUBLE_EQ(rails.capacity(route(rails, 1, 8)[1]), 12e9);

@@ -1,10 +1,9 @@
-#include "topologies/slice.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/topologies/routes.h"
 
+#include "topologies/networks/networks.h"
 #include "topologies/specification.h"
 
 namespace collbench {

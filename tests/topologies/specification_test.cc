@@ -101,10 +101,11 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_EQ(machine("dgx-h100:4").topology.hosts(), 4);
   EXPECT_THAT(why_not("dgx-h100:16"), HasSubstr("it has 8 hosts"));
   EXPECT_THAT(why_not("example-dragonfly:4"), HasSubstr("comes in one size only"));
-  EXPECT_THAT(why_not("cluster:4xmi300x"), HasSubstr("cluster:4xmi300x,400Gbps,5us"));
+  EXPECT_THAT(why_not("cluster:4xstar:8,1Gbps"), HasSubstr("bandwidth and latency"));
   EXPECT_THAT(why_not("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
   EXPECT_THAT(why_not(""), HasSubstr("unknown name ''"));
-  EXPECT_THAT(why_not("nowhere.toml"), HasSubstr("'nowhere.toml' cannot be read"));
+  EXPECT_THAT(refusal<Unavailable>([] { machine("nowhere.toml"); }),
+              HasSubstr("cannot read 'nowhere.toml': No such file"));
 }
 
 TEST(SpecificationTest, AFileIsReadFromItsPathAndItsNodesFromBesideIt) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,13 +19,19 @@ class CallLoop final : public CallNetwork {
  public:
   /// From now on nobody is there: calls to it fail, those under way as well.
   void lose(const std::string& address) {
-    const std::lock_guard lock(mutex_);
-    if (peers_[address]) peers_[address]->lost = true;
-    peers_.erase(address);
+    const std::shared_ptr<Peer> peer = peer_at(address);
+    if (!peer || !enter(address, peer)) return;
+    peer->lost = true;
+    {
+      const std::lock_guard lock(mutex_);
+      peers_.erase(address);
+    }
+    for (CallerNumber caller = 1; caller <= peer->callers; ++caller) peer->handlers.gone(caller);
+    --peer->running;
   }
-  std::unique_ptr<CallServer> listen(const std::string& address, CallHandler handler) override {
+  std::unique_ptr<CallServer> listen(const std::string& address, CallHandlers handlers) override {
     const auto peer = std::make_shared<Peer>();
-    peer->handler = std::move(handler);
+    peer->handlers = std::move(handlers);
     const std::lock_guard lock(mutex_);
     peers_[address] = peer;
     return std::make_unique<LoopServer>(*this, address, peer);
@@ -37,7 +42,8 @@ class CallLoop final : public CallNetwork {
 
  private:
   struct Peer {
-    CallHandler handler;
+    CallHandlers handlers;
+    std::atomic<CallerNumber> callers{0};
     std::atomic<bool> closing{false};  // its answers still arrive
     std::atomic<bool> lost{false};
     std::atomic<int> running{0};
@@ -66,32 +72,47 @@ class CallLoop final : public CallNetwork {
    public:
     LoopCaller(CallLoop& loop, std::string name, std::string address)
         : loop_(loop), name_(std::move(name)), address_(std::move(address)) {}
-    ~LoopCaller() override { cancelled_ = true; }
-    void start(std::span<const std::span<const std::byte>> pieces, Seconds) override {
-      std::string request;
-      for (const auto& piece : pieces) {
-        request.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-      }
-      answer_ = std::async(std::launch::async, [this, request] { return answer_to(request); });
+    ~LoopCaller() override {
+      gone_ = true;
+      if (answer_.valid()) answer_.wait();
+      leave();
+    }
+    void start(std::string request, Seconds) override {
+      if (lost()) leave();
+      answer_ = std::async(std::launch::async,
+                           [this, text = std::move(request)] { return answer_to(text); });
     }
     std::string finish() override { return answer_.get(); }
-    void cancel() override { cancelled_ = true; }
+    bool lost() override { return peer_ && (peer_->lost || peer_->closing); }
 
    private:
+    /// Its connection ends, which its server sees if it is still there.
+    void leave() {
+      if (peer_ && loop_.enter(address_, peer_)) {
+        peer_->handlers.gone(number_);
+        --peer_->running;
+      }
+      peer_.reset();
+    }
     std::string answer_to(const std::string& request) {
-      const std::shared_ptr<Peer> peer = loop_.enter(address_);
-      if (!peer) throw CallError(CallFailure::absent, name_ + " is not there");
+      if (!peer_) {
+        peer_ = loop_.peer_at(address_);
+        if (peer_) number_ = ++peer_->callers;
+      }
+      if (!peer_ || !loop_.enter(address_, peer_)) {
+        throw CallError(CallFailure::absent, name_ + " is not there");
+      }
       std::string reply;
       std::string refusal;
       try {
-        reply = peer->handler({request, [&] { return peer->closing || peer->lost || cancelled_; }});
+        const auto abandoned = [&] { return peer_->closing || peer_->lost || gone_; };
+        reply = peer_->handlers.answer({request, abandoned, number_});
       } catch (const std::exception& error) {
         refusal = error.what();
       }
-      const bool lost = peer->lost;
-      --peer->running;
+      const bool lost = peer_->lost;
+      --peer_->running;
       if (lost) throw CallError(CallFailure::absent, name_ + " is not there");
-      if (cancelled_) throw CallError(CallFailure::cancelled, name_ + " was not waited for");
       if (!refusal.empty()) throw CallError(CallFailure::refused, refusal);
       return reply;
     }
@@ -99,17 +120,24 @@ class CallLoop final : public CallNetwork {
     CallLoop& loop_;
     std::string name_;
     std::string address_;
-    std::atomic<bool> cancelled_{false};
+    std::atomic<bool> gone_{false};
+    std::shared_ptr<Peer> peer_;
+    CallerNumber number_ = 0;
     std::future<std::string> answer_;
   };
 
-  /// Whoever enters is waited for when the server ends.
-  std::shared_ptr<Peer> enter(const std::string& address) {
+  std::shared_ptr<Peer> peer_at(const std::string& address) {
     const std::lock_guard lock(mutex_);
     const auto found = peers_.find(address);
-    if (found == peers_.end()) return nullptr;
-    ++found->second->running;
-    return found->second;
+    return found == peers_.end() ? nullptr : found->second;
+  }
+  /// False if it has ended; otherwise its end waits until `running` is counted down again.
+  bool enter(const std::string& address, const std::shared_ptr<Peer>& peer) {
+    const std::lock_guard lock(mutex_);
+    const auto found = peers_.find(address);
+    if (found == peers_.end() || found->second != peer) return false;
+    ++peer->running;
+    return true;
   }
 
   std::mutex mutex_;

@@ -10,7 +10,6 @@
 #include "training/data/dataset.h"
 #include "training/engines/engine.h"
 #include "training/engines/gpu_math.h"
-#include "training/engines/gpu_optimizer.h"
 #include "training/mirrored.h"
 #include "transports/cuda/memory.h"
 
@@ -146,7 +145,7 @@ TEST(CudnnEngineTest, UpdatesAsTheHostDoes) {
     const auto gpu_weights = on_device(weights);
     const auto gpu_slopes = on_device(slopes);
     const auto host = make_host_optimizer(spec, count, DataType::f32);
-    const auto gpu = make_gpu_optimizer(spec, count, DataType::f32);
+    const auto gpu = find_engine("cudnn").make_optimizer(spec, count, DataType::f32);
     for (int update = 0; update < 3; ++update) {
       host->update({reinterpret_cast<std::byte*>(right.data()), count, DataType::f32},
                    {reinterpret_cast<std::byte*>(slopes.data()), count, DataType::f32});

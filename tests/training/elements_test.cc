@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "training/bucket_reducer.h"
-#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -63,21 +62,6 @@ TEST(TaskThreadTest, TasksRunInOrderAndThrowWhereTheyAreWaitedFor) {
   }  // finishes what was started
   ASSERT_EQ(order.size(), 200U);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-}
-
-TEST(FileContentTest, IsEveryByteOfAFile) {
-  const std::string path = testing::TempDir() + "content of a file";
-  const std::string bytes("a\0b\r\n\xff", 6);
-  std::ofstream(path, std::ios::binary) << bytes;
-  EXPECT_EQ(file_content(path, "test"), bytes);
-  std::ofstream(path, std::ios::binary) << "";
-  EXPECT_EQ(file_content(path, "test"), "");
-  std::filesystem::remove(path);
-  const std::string folder = std::filesystem::temp_directory_path();
-  for (const std::string& unreadable : {path, folder}) {
-    EXPECT_THAT([&] { file_content(unreadable, "test"); },
-                testing::ThrowsMessage<Unavailable>("cannot read the test '" + unreadable + "'"));
-  }
 }
 
 }  // namespace

@@ -41,13 +41,13 @@ class Cluster {
   void start_server(int index) {
     threads_.emplace_back([this, index] {
       VariableService service;
-      const auto server = loop_.listen(run_.servers[static_cast<std::size_t>(index)].address,
-                                       [&](const IncomingCall& c) { return service.answer(c); });
+      const auto server =
+          loop_.listen(run_.servers[static_cast<std::size_t>(index)].address, handlers_of(service));
       note(index + std::ssize(run_.workers),
            [&] { service.wait_until_finished(run_.timeout, [] { return false; }); });
     });
   }
-  void start_worker(int index, const PlanValues& values = {{"seed", "1"}},
+  void start_worker(int index, const std::vector<NamedValue>& values = {{"seed", "1"}},
                     const std::string& unfit = "", std::function<bool()> stop = {}) {
     threads_.emplace_back([=, this] {
       note(index, [&] {

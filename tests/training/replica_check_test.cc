@@ -1,5 +1,3 @@
-#include "training/replica_check.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "training/replica.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {

@@ -1,11 +1,10 @@
-#include "training/data/sharding.h"
-
 #include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "training/data/input_pipeline.h"
 
 namespace collbench {
 namespace {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "training/elements.h"
+#include "transports/kernels/elements.h"
 
 namespace collbench {
 namespace {
@@ -14,35 +15,36 @@ namespace {
 TEST(WireTypeTest, EveryHalfAndBfloat16SurvivesTheWayThereAndBack) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
-    if (!std::isnan(from_half(half))) {
-      EXPECT_EQ(to_half(from_half(half)), half);
+    if (!std::isnan(F16Element::widen(half))) {
+      EXPECT_EQ(F16Element::narrow(F16Element::widen(half)), half);
     }
-    if (!std::isnan(from_bfloat16(half))) {
-      EXPECT_EQ(to_bfloat16(from_bfloat16(half)), half);
+    if (!std::isnan(Bf16Element::widen(half))) {
+      EXPECT_EQ(Bf16Element::narrow(Bf16Element::widen(half)), half);
     }
   }
-  EXPECT_TRUE(std::isnan(from_half(to_half(std::nanf("")))));
-  EXPECT_TRUE(std::isnan(from_bfloat16(to_bfloat16(std::nanf("")))));
+  EXPECT_TRUE(std::isnan(F16Element::widen(F16Element::narrow(std::nanf("")))));
+  EXPECT_TRUE(std::isnan(Bf16Element::widen(Bf16Element::narrow(std::nanf("")))));
 }
 
 TEST(WireTypeTest, ValuesBetweenTwoHalvesGoToTheNearerAndTiesToTheEvenOne) {
   for (std::uint16_t low = 0; low < 0x7BFF; ++low) {
-    const float a = from_half(low);
-    const float b = from_half(static_cast<std::uint16_t>(low + 1));
+    const float a = F16Element::widen(low);
+    const float b = F16Element::widen(static_cast<std::uint16_t>(low + 1));
     const float middle = (a + b) / 2;  // exact in f32
     const auto even = static_cast<std::uint16_t>(low % 2 == 0 ? low : low + 1);
-    ASSERT_EQ(to_half(middle), even);
-    ASSERT_EQ(to_half(std::nextafter(middle, a)), low);
-    ASSERT_EQ(to_half(std::nextafter(middle, b)), low + 1);
-    ASSERT_EQ(to_half(-middle), even | 0x8000);
+    ASSERT_EQ(F16Element::narrow(middle), even);
+    ASSERT_EQ(F16Element::narrow(std::nextafter(middle, a)), low);
+    ASSERT_EQ(F16Element::narrow(std::nextafter(middle, b)), low + 1);
+    ASSERT_EQ(F16Element::narrow(-middle), even | 0x8000);
   }
 }
 
 TEST(WireTypeTest, HalvesOverflowWhereBfloat16DoesNot) {
-  EXPECT_EQ(from_half(to_half(65'504)), 65'504);
-  EXPECT_TRUE(std::isinf(from_half(to_half(65'520))));
-  EXPECT_EQ(from_bfloat16(to_bfloat16(65'536)), 65'536);
-  EXPECT_TRUE(std::isinf(from_bfloat16(to_bfloat16(std::numeric_limits<float>::max()))));
+  EXPECT_EQ(F16Element::widen(F16Element::narrow(65'504)), 65'504);
+  EXPECT_TRUE(std::isinf(F16Element::widen(F16Element::narrow(65'520))));
+  EXPECT_EQ(Bf16Element::widen(Bf16Element::narrow(65'536)), 65'536);
+  EXPECT_TRUE(
+      std::isinf(Bf16Element::widen(Bf16Element::narrow(std::numeric_limits<float>::max()))));
 }
 
 TEST(WireTypeTest, RegionsAreNarrowedWidenedAndScaled) {

@@ -5,7 +5,7 @@
 
 #include "tests/transports/every_element.h"
 
-#include "transports/cuda/elements.h"
+#include "transports/kernels/elements.h"
 
 namespace collbench {
 namespace {

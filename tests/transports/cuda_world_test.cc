@@ -11,8 +11,8 @@
 #include "tests/transports/device_memories.h"
 #include "tests/transports/every_element.h"
 
-#include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
+#include "algorithms/rooted.h"
 #include "core/error.h"
 #include "transports/cuda/cuda_communicator.h"
 #include "transports/cuda/devices.h"

@@ -11,22 +11,22 @@ namespace {
 
 using testing::HasSubstr;
 
-NcclLibrary find_named(const char* file) {
+FoundLibrary find_named(const char* file) {
   ::setenv("COLLBENCH_NCCL_LIBRARY", file, 1);
-  const NcclLibrary found = find_nccl();
+  const FoundLibrary found = find_nccl();
   ::unsetenv("COLLBENCH_NCCL_LIBRARY");
   return found;
 }
 
-NcclLibrary find_version(const char* number) {
+FoundLibrary find_version(const char* number) {
   ::setenv("STAND_IN_NCCL_VERSION", number, 1);
-  const NcclLibrary found = find_named(GPU_STAND_IN);
+  const FoundLibrary found = find_named(GPU_STAND_IN);
   ::unsetenv("STAND_IN_NCCL_VERSION");
   return found;
 }
 
 TEST(NcclLibraryTest, IsTheOneThatTheEnvironmentNames) {
-  const NcclLibrary found = find_named(GPU_STAND_IN);
+  const FoundLibrary found = find_named(GPU_STAND_IN);
   EXPECT_EQ(found.unavailable, "");
   EXPECT_EQ(found.version, "2.28.9");
   EXPECT_EQ(found.path, GPU_STAND_IN);
@@ -66,7 +66,7 @@ TEST(NcclLibraryTest, IsAlsoLookedForInPythonPackages) {
 
 TEST(NcclLibraryTest, HasAVersionOrAReasonWithoutBeingNamed) {
   ::unsetenv("COLLBENCH_NCCL_LIBRARY");
-  const NcclLibrary found = find_nccl();
+  const FoundLibrary found = find_nccl();
   EXPECT_NE(found.version.empty(), found.unavailable.empty());
   if (found.version.empty()) {
     EXPECT_THAT(found.unavailable, HasSubstr("COLLBENCH_NCCL_LIBRARY may name its file"));

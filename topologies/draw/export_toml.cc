@@ -188,11 +188,23 @@ class TomlWriter {
           written(step.latency));
     }
     for (const Protocol& protocol : costs.protocols) write_protocol(protocol);
+    if (costs.gpus) write_gpus(*costs.gpus);
     if (!costs.in_network) return;
     const InNetwork& in = *costs.in_network;
     add("\n[in_network]\nname = {}\nlatency = {}\nrate = {}\nsource = {}\n", toml_quoted(in.name),
         written(in.latency), written(in.rate), toml_quoted(source(in.source)));
     if (in.max_ranks > 0) add("max_ranks = {}\n", in.max_ranks);
+  }
+
+  void write_gpus(const Gpus& gpus) {
+    add("\n[gpus]\ngeneration = {}\nstart_factor = {}\nstep_factor = {}\n",
+        toml_quoted(gpus.generation.name), gpus.generation.start_factor,
+        gpus.generation.step_factor);
+    add("network = {}\nhop_ll = {}\nhop_simple = {}\n", toml_quoted(gpus.network.name),
+        written(gpus.network.hop_ll), written(gpus.network.hop_simple));
+    add("cpu = {}\nsharp = {}\nsource = {}\n", toml_quoted(gpus.cpu), gpus.sharp,
+        toml_quoted(source(gpus.source)));
+    if (gpus.per_host > 0) add("per_host = {}\n", gpus.per_host);
   }
 
   // Caps in a file are of the payload, those of a Protocol of the wire.

@@ -2,7 +2,6 @@
 // where there are too many, and one line for all that joins two shapes by equal cables.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "topologies/topology.h"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/import/rates.h"

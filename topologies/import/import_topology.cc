@@ -1,12 +1,12 @@
 #include "topologies/import/import_topology.h"
 
 #include <array>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/suggest.h"
 #include "topologies/import/graph.h"
 #include "topologies/machine_file.h"
@@ -14,11 +14,7 @@
 namespace collbench {
 namespace {
 
-constexpr std::streamsize largest_file = 64 << 20;
-
-// In the order of TopologyFormat.
-constexpr std::array<std::string_view, 7> format_names{"auto",       "toml",  "simgrid", "nccl",
-                                                       "nvidia-smi", "astra", "hwloc"};
+constexpr std::size_t largest_file = 64 << 20;
 
 // The name of the first element, past declarations, comments and the document type.
 std::string_view first_element(std::string_view text) {
@@ -44,15 +40,29 @@ bool has_line_starting(std::string_view text, std::string_view word) {
   return false;
 }
 
-Machine named(Machine machine, const std::string& file) {
+Machine from_toml(std::string_view text, const std::string& file) {
+  Machine machine = machine_from_toml(text, file).machine;
   machine.topology = machine.topology.named(machine_name(file));
   return machine;
 }
 
+struct FormatRow {
+  std::string_view name;
+  Machine (*read)(std::string_view text, const std::string& file);  // null: looks at the text first
+};
+// In the order of TopologyFormat.
+constexpr std::array<FormatRow, 7> formats{{{"auto", nullptr},
+                                            {"toml", from_toml},
+                                            {"simgrid", from_simgrid_xml},
+                                            {"nccl", from_nccl_xml},
+                                            {"nvidia-smi", from_nvidia_smi},
+                                            {"astra", from_astra_yaml},
+                                            {"hwloc", from_hwloc_xml}}};
+
 }  // namespace
 
 TopologyFormat topology_format(const std::string& name) {
-  return static_cast<TopologyFormat>(index_of("topology format", name, format_names));
+  return static_cast<TopologyFormat>(&find_row("topology format", name, formats) - formats.data());
 }
 
 TopologyFormat detect_topology_format(std::string_view text, const std::string& file) {
@@ -82,36 +92,11 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
 
 Machine import_topology(std::string_view text, const std::string& file, TopologyFormat format) {
   if (format == TopologyFormat::automatic) format = detect_topology_format(text, file);
-  switch (format) {
-    case TopologyFormat::simgrid:
-      return from_simgrid_xml(text, file);
-    case TopologyFormat::nccl:
-      return from_nccl_xml(text, file);
-    case TopologyFormat::nvidia_smi:
-      return from_nvidia_smi(text, file);
-    case TopologyFormat::astra:
-      return from_astra_yaml(text, file);
-    case TopologyFormat::hwloc:
-      return from_hwloc_xml(text, file);
-    case TopologyFormat::toml:
-      return named(machine_from_toml(text, file).machine, file);
-    case TopologyFormat::automatic:
-      break;
-  }
-  throw InvalidArgument(file + ": the format is still unknown");
+  return formats[static_cast<std::size_t>(format)].read(text, file);
 }
 
 Machine import_topology_file(const std::string& path, TopologyFormat format) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
-  const std::streamsize size = file.tellg();
-  require(size >= 0 && size <= largest_file,
-          fmt::format("'{}' is no file of at most {} MiB", path, largest_file >> 20));
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  file.read(text.data(), size);
-  require(static_cast<bool>(file), fmt::format("cannot read '{}'", path));
-  return import_topology(text, path, format);
+  return import_topology(read_file(path, largest_file), path, format);
 }
 
 }  // namespace collbench

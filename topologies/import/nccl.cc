@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "core/parse.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"

@@ -51,10 +51,8 @@ std::vector<std::string> words_of(const std::string& line) {
       plain += line[i];
     }
   }
-  std::istringstream stream(plain);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+  const std::vector<std::string_view> words = split_at_blanks(plain);
+  return {words.begin(), words.end()};
 }
 
 class MatrixReader {

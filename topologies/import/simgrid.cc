@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/import/simgrid_platform.h"
@@ -150,13 +149,12 @@ Machine from_simgrid_xml(std::string_view text, const std::string& file) {
   PlatformNumbering numbering(platform);
   auto names = std::make_shared<const std::vector<std::string>>(numbering.names());
   std::vector<LinkClass> classes = numbering.classes();
-  const auto routes = std::make_shared<const PlatformRoutes>(std::move(platform));
-  const auto hosts = static_cast<int>(routes->platform().hosts.size());
-  Topology topology(
-      machine_name(file), hosts, static_cast<int>(names->size()), layout_of(routes->platform()),
-      std::move(classes), numbering.links(),
-      [routes](Host from, Host to, std::vector<LinkId>& out) { routes->route(from, to, out); },
-      [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
+  const auto hosts = static_cast<int>(platform.hosts.size());
+  const Layout layout = layout_of(platform);
+  Topology topology(machine_name(file), hosts, static_cast<int>(names->size()), layout,
+                    std::move(classes), numbering.links(),
+                    simgrid_routes(std::make_shared<const Platform>(std::move(platform))),
+                    [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; });
   // All pairs of few hosts; of many, those with the first.
   check_reachable(topology, hosts <= 64 ? hosts : 1, file);
   return {std::move(topology), Costs{}, fmt::format("{} hosts, from a SimGrid platform", hosts),

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -108,27 +107,8 @@ void read_simgrid_cabinet(Platform& platform, const XmlElement& element, int zon
 /// A zone and its netpoint, below `parent` (-1: the root).
 int add_simgrid_zone(Platform& platform, const XmlElement& element, int parent, Routing routing);
 
-/// Routes of a platform. Thread safety: route() may run on any number of threads.
-class PlatformRoutes {
- public:
-  explicit PlatformRoutes(Platform platform);
-  const Platform& platform() const { return platform_; }
-  /// Appends links; none where no route leads there.
-  void route(Host from, Host to, std::vector<LinkId>& out) const;
-
- private:
-  struct Walk;
-  struct Paths;
-  int member(int netpoint, int zone) const;
-  bool global_route(int from, int to, Walk& walk) const;
-  bool local_route(const Zone& zone, int first, int last, Walk& walk, int from, int to) const;
-  bool star_route(const Zone& zone, int first, int last, Walk& walk) const;
-  bool inner_route(const Zone& zone, int first, int last, Walk& walk) const;
-  bool shortest_route(const Zone& zone, int first, int last, Walk& walk, int from, int to) const;
-  bool follow(const PlatformRoute& route, Walk& walk, int from, int to) const;
-  void take(Hop hop, Walk& walk) const;
-  Platform platform_;
-  std::vector<std::shared_ptr<Paths>> paths_;  // of each zone
-};
+/// The links from one host to another; none where no route leads there. Thread safety: any number
+/// of threads.
+Topology::RouteFunction simgrid_routes(std::shared_ptr<const Platform> platform);
 
 }  // namespace collbench

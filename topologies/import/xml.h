@@ -1,7 +1,6 @@
 // An XML file as plain values that know their line, for importers of topologies.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

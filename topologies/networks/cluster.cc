@@ -22,7 +22,7 @@ class Cluster {
         ports_(std::min(fabric.adapters_per_node, node.hosts())),
         shared_(fabric.adapters_per_node < node.hosts()),
         rails_(fabric.rails),
-        spined_(fabric.spine != nullptr || (fabric.rails && ports_ > 1)) {
+        spined_(fabric.spine || (fabric.rails && ports_ > 1)) {
     require_links(fmt::format("cluster of {} {}", nodes, node.name()),
                   static_cast<std::int64_t>(nodes) *
                       (static_cast<std::int64_t>(node.links().size()) + 2 * node.vertices() + 4));
@@ -76,8 +76,8 @@ class Cluster {
     adapter.latency /= 2;
     adapter.level = std::max(adapter.level, 1);
     classes_.push_back(adapter);
-    LinkClass spine = fabric.spine != nullptr ? *fabric.spine : adapter;
-    if (fabric.spine == nullptr) {
+    LinkClass spine = fabric.spine.value_or(adapter);
+    if (!fabric.spine) {
       spine.name = "spine";
       spine.latency = Seconds{0};
     }
@@ -109,8 +109,7 @@ class Cluster {
       // Without a class of its own the spine takes whatever its side sends: it never limits.
       const float own = lanes * static_cast<float>(rails_ ? nodes_ : ports_);
       for (int m = 0; m < meeting_switches(); ++m) {
-        both(first_meeting() + m, spine(), adapter + 1,
-             fabric.spine != nullptr ? fabric.spine_lanes : own);
+        both(first_meeting() + m, spine(), adapter + 1, fabric.spine ? fabric.spine_lanes : own);
       }
     }
     for (Host h = 0; shared_ && h < hosts(); ++h) both(h, port_vertex(port_of(h)), adapter + 2, 1);

@@ -44,76 +44,72 @@ struct DragonflyShape {
     return first + in_row(groups, from, to);
   }
 
-  std::vector<Link> links(const std::array<float, 3>& lanes) const;
-  void route(Host from, Host to, std::vector<LinkId>& out) const;
-  std::string vertex_name(Vertex v) const;
+  std::vector<Link> links(const std::array<float, 3>& lanes) const {
+    std::vector<Link> links(static_cast<std::size_t>(blue(groups, 0)));
+    const auto put = [&](LinkId id, Vertex from, Vertex to, int link_class) {
+      links[static_cast<std::size_t>(id)] = {
+          .from = from,
+          .to = to,
+          .link_class = link_class,
+          .lanes = link_class == 0 ? 1 : lanes[static_cast<std::size_t>(link_class - 1)]};
+    };
+    for (Host h = 0; h < hosts(); ++h) {
+      const Vertex r = hosts() + h / per_router;
+      put(2 * h, h, r, 0);
+      put(2 * h + 1, r, h, 0);
+    }
+    for (int r = 0; r < all_routers(); ++r) {
+      const Place at = place(r * per_router);
+      for (int blade = 0; blade < routers; ++blade) {
+        if (blade == at.blade) continue;
+        put(green(at, blade), hosts() + r, hosts() + router({at.group, at.chassis, blade}), 1);
+      }
+      for (int c = 0; c < chassis; ++c) {
+        if (c == at.chassis) continue;
+        put(black(at, c), hosts() + r, hosts() + router({at.group, c, at.blade}), 2);
+      }
+    }
+    for (int a = 0; a < groups; ++a) {
+      for (int b = 0; b < groups; ++b) {
+        if (a == b) continue;
+        put(blue(a, b), hosts() + router({a, 0, b}), hosts() + router({b, 0, a}), 3);
+      }
+    }
+    return links;
+  }
+
+  // Minimal: green to the right blade, then black to the right chassis; between groups the same on
+  // both sides of the blue link, which joins blade `b` of chassis 0 in group a with blade `a` there
+  // in group b.
+  void route(Host from, Host to, std::vector<LinkId>& out) const {
+    Place at = place(from);
+    const Place goal = place(to);
+    const auto move = [&](int blade, int to_chassis) {
+      if (at.blade != blade) {
+        out.push_back(green(at, blade));
+        at.blade = blade;
+      }
+      if (at.chassis != to_chassis) {
+        out.push_back(black(at, to_chassis));
+        at.chassis = to_chassis;
+      }
+    };
+    out.push_back(2 * from);
+    if (at.group != goal.group) {
+      move(goal.group, 0);
+      out.push_back(blue(at.group, goal.group));
+      at = {goal.group, 0, at.group};
+    }
+    move(goal.blade, goal.chassis);
+    out.push_back(2 * to + 1);
+  }
+
+  std::string vertex_name(Vertex v) const {
+    if (v < hosts()) return fmt::format("host {}", v);
+    const Place p = place((v - hosts()) * per_router);
+    return fmt::format("router {} of chassis {} of group {}", p.blade, p.chassis, p.group);
+  }
 };
-
-std::vector<Link> DragonflyShape::links(const std::array<float, 3>& lanes) const {
-  std::vector<Link> links(static_cast<std::size_t>(blue(groups, 0)));
-  const auto put = [&](LinkId id, Vertex from, Vertex to, int link_class) {
-    links[static_cast<std::size_t>(id)] = {
-        .from = from,
-        .to = to,
-        .link_class = link_class,
-        .lanes = link_class == 0 ? 1 : lanes[static_cast<std::size_t>(link_class - 1)]};
-  };
-  for (Host h = 0; h < hosts(); ++h) {
-    const Vertex r = hosts() + h / per_router;
-    put(2 * h, h, r, 0);
-    put(2 * h + 1, r, h, 0);
-  }
-  for (int r = 0; r < all_routers(); ++r) {
-    const Place at = place(r * per_router);
-    for (int blade = 0; blade < routers; ++blade) {
-      if (blade == at.blade) continue;
-      put(green(at, blade), hosts() + r, hosts() + router({at.group, at.chassis, blade}), 1);
-    }
-    for (int c = 0; c < chassis; ++c) {
-      if (c == at.chassis) continue;
-      put(black(at, c), hosts() + r, hosts() + router({at.group, c, at.blade}), 2);
-    }
-  }
-  for (int a = 0; a < groups; ++a) {
-    for (int b = 0; b < groups; ++b) {
-      if (a == b) continue;
-      put(blue(a, b), hosts() + router({a, 0, b}), hosts() + router({b, 0, a}), 3);
-    }
-  }
-  return links;
-}
-
-// Minimal: green to the right blade, then black to the right chassis; between groups the same on
-// both sides of the blue link, which joins blade `b` of chassis 0 in group a with blade `a` there
-// in group b.
-void DragonflyShape::route(Host from, Host to, std::vector<LinkId>& out) const {
-  Place at = place(from);
-  const Place goal = place(to);
-  const auto move = [&](int blade, int to_chassis) {
-    if (at.blade != blade) {
-      out.push_back(green(at, blade));
-      at.blade = blade;
-    }
-    if (at.chassis != to_chassis) {
-      out.push_back(black(at, to_chassis));
-      at.chassis = to_chassis;
-    }
-  };
-  out.push_back(2 * from);
-  if (at.group != goal.group) {
-    move(goal.group, 0);
-    out.push_back(blue(at.group, goal.group));
-    at = {goal.group, 0, at.group};
-  }
-  move(goal.blade, goal.chassis);
-  out.push_back(2 * to + 1);
-}
-
-std::string DragonflyShape::vertex_name(Vertex v) const {
-  if (v < hosts()) return fmt::format("host {}", v);
-  const Place p = place((v - hosts()) * per_router);
-  return fmt::format("router {} of chassis {} of group {}", p.blade, p.chassis, p.group);
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,13 +76,13 @@ Topology graph(std::string name, int hosts, int vertices, Layout layout,
 /// `nodes` copies of `node` joined by a fabric. Each host reaches the fabric through
 /// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order (several
 /// adapters of one host act as one link); with `rails` adapter k of all nodes meets at switch k and
-/// rails meet at a spine, otherwise all meet at one switch. `spine` is null where the spine never
+/// rails meet at a spine, otherwise all meet at one switch. `spine` is empty where the spine never
 /// limits. As on a star, half of the adapter's latency is at each end of a route.
 struct Fabric {
   LinkClass adapter;
   int adapters_per_node = 1;
   bool rails = false;
-  const LinkClass* spine = nullptr;  // one link per rail (or node) to the spine, `spine_lanes` wide
+  std::optional<LinkClass> spine = {};  // one link per rail (or node) to it, `spine_lanes` wide
   float spine_lanes = 1;
 };
 Topology cluster(const Topology& node, int nodes, const Fabric& fabric);
@@ -90,5 +91,24 @@ Topology cluster(const Topology& node, int nodes, const Fabric& fabric);
 /// reach it over a link of class `core` each (half of its latency at each end of a route). The
 /// cores are the innermost axis of the layout.
 Topology chips_with_cores(const Topology& chips, int cores, const LinkClass& core);
+
+/// Slices of a pod of accelerators: a grid of chips whose axes close or not, by the rule of the
+/// pod.
+///
+/// axis: an axis closes if it has the rule's length, the full axis of a pod (TPU v5e, v6e).
+/// cube: all axes close if each is a multiple of that length, whole cubes joined by optical
+/// switches (TPU v4, v5p, 7x). pod: all axes close if the slice is the whole pod (TPU v2, v3).
+struct WrapRule {
+  enum class Kind : std::uint8_t { axis, cube, pod };
+  Kind kind = Kind::axis;
+  int length = 0;        // axis, cube
+  std::vector<int> pod;  // pod
+  int axes = 2;
+  int most_chips = 0;
+};
+
+/// Which axes of a slice close. Throws InvalidArgument if the pod has no such slice, saying why.
+/// Source: Google's pages on TPU v2 to 7x (docs.cloud.google.com/tpu/docs).
+std::vector<bool> slice_wraps(const std::vector<int>& dims, const WrapRule& rule);
 
 }  // namespace collbench

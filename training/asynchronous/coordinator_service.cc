@@ -16,49 +16,32 @@ constexpr Seconds farewell{5.0};  // or the timeout, if that is shorter
 
 }  // namespace
 
-CoordinatorService::CoordinatorService(const ServerRun& run, PlanValues values)
+CoordinatorService::CoordinatorService(const ServerRun& run, std::vector<NamedValue> values)
     : run_(run), values_(std::move(values)), workers_(run.workers.size()) {}
 
 std::string CoordinatorService::answer(const IncomingCall& call) {
   PacketReader reader(call.request);
   switch (static_cast<Request>(reader.number())) {
     case Request::join:
-      return join(reader);
+      return join(reader, call.caller);
     case Request::next:
-      return next(reader, call.abandoned);
-    case Request::stay:
-      stay(reader, call.abandoned);
-      return "";
+      return next(reader, call);
     default:
       throw InvalidArgument("the chief does not serve this request");
   }
 }
 
-void CoordinatorService::require_same(const TaskAddress& worker, PacketReader& request) const {
-  const std::int64_t count = request.number("values of the plan", 0, 1000);
-  PlanValues theirs;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::string name = request.text();
-    theirs.emplace_back(std::move(name), request.text());
-  }
-  for (const auto& [name, value] : values_) {
-    const auto their = std::find_if(theirs.begin(), theirs.end(),
-                                    [&, key = name](const auto& row) { return row.first == key; });
-    const std::string found = their == theirs.end() ? "none" : their->second;
-    require(found == value,
-            fmt::format("{} has {} {} where the chief has {}", worker.words(), name, found, value));
-  }
-}
-
-std::string CoordinatorService::join(PacketReader& request) {
+std::string CoordinatorService::join(PacketReader& request, CallerNumber caller) {
   const auto index =
       static_cast<std::size_t>(request.number("worker", 0, std::ssize(run_.workers) - 1));
   const TaskAddress& worker = run_.workers[index];
   std::string unfit = request.text();
   if (!unfit.empty()) unfit = fmt::format("{} cannot take part: {}", worker.words(), unfit);
   try {
-    if (unfit.empty()) require_same(worker, request);
-  } catch (const InvalidArgument& error) {
+    if (unfit.empty()) {
+      require_same(values_, "the chief", text_of(values_), worker.words(), request.text());
+    }
+  } catch (const Error& error) {
     unfit = error.what();
   }
   const std::lock_guard lock(mutex_);
@@ -71,53 +54,43 @@ std::string CoordinatorService::join(PacketReader& request) {
     throw TransportError(unfit);
   }
   if (closures_ != nullptr) {
-    run_.say(worker.words() + (known.incarnation > 0 ? " is back" : " has come"));
+    run_.say(worker.words() + (known.came ? " is back" : " has come"));
     closures_->lost(static_cast<int>(index));
   }
-  known.here = true;
+  known.caller = caller;
+  known.came = true;
   known.leaving = false;
   last_seen_ = steady_now();
   changed_.notify_all();
-  return PacketWriter().number(++known.incarnation).take();
+  return "";
 }
 
-std::size_t CoordinatorService::known_worker(PacketReader& request) {
+void CoordinatorService::gone(CallerNumber caller) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i].caller != caller) continue;
+    workers_[i].caller = 0;
+    last_seen_ = steady_now();
+    changed_.notify_all();
+    if (!ended_ && !workers_[i].leaving) {
+      run_.say(run_.workers[i].words() + " was lost; the run continues");
+    }
+    if (closures_ != nullptr) closures_->lost(static_cast<int>(i));
+  }
+}
+
+std::string CoordinatorService::next(PacketReader& request, const IncomingCall& call) {
   const auto index =
       static_cast<std::size_t>(request.number("worker", 0, std::ssize(run_.workers) - 1));
-  const std::int64_t incarnation = request.number();
-  const std::lock_guard lock(mutex_);
-  require(incarnation > 0 && workers_[index].incarnation == incarnation,
-          fmt::format("this {} was replaced by another process of that name",
-                      run_.workers[index].name));
-  return index;
-}
-
-void CoordinatorService::stay(PacketReader& request, const std::function<bool()>& abandoned) {
-  const std::size_t index = known_worker(request);
-  std::unique_lock lock(mutex_);
-  Worker& worker = workers_[index];
-  const std::int64_t incarnation = worker.incarnation;
-  while (worker.here && worker.incarnation == incarnation && !abandoned()) {
-    changed_.wait_for(lock, between_looks);
-  }
-  if (!worker.here || worker.incarnation != incarnation) return;
-  worker.here = false;
-  last_seen_ = steady_now();
-  changed_.notify_all();
-  if (!ended_ && !worker.leaving)
-    run_.say(run_.workers[index].words() + " was lost; the run continues");
-  if (closures_ != nullptr) closures_->lost(static_cast<int>(index));
-}
-
-std::string CoordinatorService::next(PacketReader& request,
-                                     const std::function<bool()>& abandoned) {
-  const std::size_t index = known_worker(request);
   const bool leaves = request.number("farewells", 0, 1) == 1;
   const bool has_result = request.number("results", 0, 1) == 1;
   const ClosureResult result = has_result ? read_result(request) : ClosureResult{};
   {
     std::unique_lock lock(mutex_);
-    while (closures_ == nullptr && unfit_.empty() && !abandoned()) {
+    require(workers_[index].caller == call.caller,
+            fmt::format("this {} was replaced by another process of that name",
+                        run_.workers[index].name));
+    while (closures_ == nullptr && unfit_.empty() && !call.abandoned()) {
       changed_.wait_for(lock, between_looks);
     }
     workers_[index].told = !unfit_.empty();
@@ -129,24 +102,24 @@ std::string CoordinatorService::next(PacketReader& request,
   const auto worker = static_cast<int>(index);
   if (has_result) closures_->done(worker, result);
   const std::optional<std::int64_t> step =
-      leaves ? std::nullopt : closures_->take(worker, abandoned);
-  if (!step) {
+      leaves ? std::nullopt : closures_->take(worker, call.abandoned);
+  if (!step && !call.abandoned()) {
     const std::lock_guard lock(mutex_);
-    workers_[index].leaving = true;  // and gone when it ends its other call
+    workers_[index].leaving = true;  // and gone when its connection ends
     if (leaves) run_.say(run_.workers[index].words() + " has left; the run continues");
   }
   return PacketWriter().number(step.value_or(-1)).take();
 }
 
 int CoordinatorService::here() const {
-  return static_cast<int>(
-      std::count_if(workers_.begin(), workers_.end(), [](const Worker& one) { return one.here; }));
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(),
+                                        [](const Worker& one) { return one.caller != 0; }));
 }
 
 std::string CoordinatorService::missing() const {
   std::string names;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (!workers_[i].here) names += (names.empty() ? "" : ", ") + run_.workers[i].words();
+    if (workers_[i].caller == 0) names += (names.empty() ? "" : ", ") + run_.workers[i].words();
   }
   return names;
 }

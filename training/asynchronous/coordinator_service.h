@@ -1,7 +1,7 @@
 // The chief's handlers for the workers' requests.
 //
-// A worker joins, then keeps one call open, whose end tells the chief that it was lost, and
-// requests closures with another. A worker that joins under a name in use replaces the earlier one.
+// A worker joins, then requests closures; the end of its connection tells the chief that it was
+// lost. A worker that joins under a name in use replaces the earlier one.
 #pragma once
 
 #include <condition_variable>
@@ -15,17 +15,21 @@
 #include "training/asynchronous/run_messages.h"
 #include "training/replica.h"
 #include "transports/remote_calls.h"
+#include "transports/world/agreement.h"
 
 namespace collbench {
 
 /// Thread safety: any number of threads.
 class CoordinatorService {
  public:
-  CoordinatorService(const ServerRun& run, PlanValues values);
+  /// `values` are the settings that all workers must share.
+  CoordinatorService(const ServerRun& run, std::vector<NamedValue> values);
 
   /// Answers a call. Throws InvalidArgument for what it cannot read, and for a worker that does not
   /// fit; TransportError once the run has failed.
   std::string answer(const IncomingCall& call);
+  /// The worker that it was, if any, has left or is lost.
+  void gone(CallerNumber caller);
 
   /// Waits until all workers have joined, and lets them begin. Throws TransportError naming those
   /// that are missing after the timeout, or the reason why one cannot take part.
@@ -42,22 +46,19 @@ class CoordinatorService {
 
  private:
   struct Worker {
-    std::int64_t incarnation = 0;
-    bool here = false;
+    CallerNumber caller = 0;  // none: it is not here
+    bool came = false;        // some time
     bool leaving = false;
     bool told = false;  // has received the reason why the run failed
     std::vector<StepTimes> steps;
   };
-  std::string join(PacketReader& request);
-  std::string next(PacketReader& request, const std::function<bool()>& abandoned);
-  void stay(PacketReader& request, const std::function<bool()>& abandoned);
-  std::size_t known_worker(PacketReader& request);
-  void require_same(const TaskAddress& worker, PacketReader& request) const;
+  std::string join(PacketReader& request, CallerNumber caller);
+  std::string next(PacketReader& request, const IncomingCall& call);
   std::string missing() const;
   int here() const;
 
   const ServerRun run_;
-  const PlanValues values_;
+  const std::vector<NamedValue> values_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Worker> workers_;

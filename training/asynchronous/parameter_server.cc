@@ -15,23 +15,16 @@ namespace {
 
 constexpr Seconds between_wishes{0.1};  // to stop
 
-std::vector<double> packed(const std::vector<double>& flat, const Placement& placement,
-                           int server) {
-  std::vector<double> values;
-  for (const VariableShard& shard : placement.shards(server)) {
-    values.insert(values.end(), flat.begin() + shard.first,
-                  flat.begin() + shard.first + shard.count);
-  }
-  return values;
+Region region_of(const std::vector<double>& flat) {
+  auto* data = const_cast<double*>(flat.data());
+  return {reinterpret_cast<std::byte*>(data), std::ssize(flat), DataType::f64};
 }
 
-void unpack(const std::vector<double>& values, const Placement& placement, int server,
-            std::vector<double>& flat) {
-  auto from = values.begin();
-  for (const VariableShard& shard : placement.shards(server)) {
-    std::copy_n(from, shard.count, flat.begin() + shard.first);
-    from += shard.count;
-  }
+std::vector<double> packed(const std::vector<double>& flat, const Placement& placement,
+                           int server) {
+  std::vector<double> values(static_cast<std::size_t>(placement.elements(server)));
+  placement.pack(region_of(flat), server, std::as_writable_bytes(std::span(values)));
+  return values;
 }
 
 /// The servers of one process.
@@ -105,10 +98,12 @@ void gather_state(const std::vector<StoreContents>& servers, const Placement& pl
                                std::vector<double>(elements));
   for (std::size_t i = 0; i < servers.size(); ++i) {
     const auto server = static_cast<int>(i);
-    unpack(servers[i].values, placement, server, state.parameters);
+    placement.unpack(std::as_bytes(std::span(servers[i].values)), server,
+                     region_of(state.parameters));
     // A server without shards has an optimizer of nothing.
     for (std::size_t slot = 0; slot < servers[i].state.slots.size(); ++slot) {
-      unpack(servers[i].state.slots[slot], placement, server, state.optimizer.slots[slot]);
+      placement.unpack(std::as_bytes(std::span(servers[i].state.slots[slot])), server,
+                       region_of(state.optimizer.slots[slot]));
     }
     state.optimizer.updates = std::max(state.optimizer.updates, servers[i].state.updates);
   }

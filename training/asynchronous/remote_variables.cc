@@ -23,7 +23,7 @@ std::string VariableService::answer(const IncomingCall& call) {
   PacketReader reader(call.request);
   switch (static_cast<Request>(reader.number())) {
     case Request::set:
-      set(reader);
+      set(reader, call.caller);
       return "";
     case Request::read:
       return read();
@@ -34,9 +34,6 @@ std::string VariableService::answer(const IncomingCall& call) {
       write(store().contents(), reply);
       return reply.take();
     }
-    case Request::stay:
-      stay(call.abandoned);
-      return "";
     case Request::finish: {
       const std::lock_guard lock(mutex_);
       end_ = reader.text();
@@ -54,14 +51,14 @@ VariableStore& VariableService::store() {
   return *store_;
 }
 
-void VariableService::set(PacketReader& request) {
+void VariableService::set(PacketReader& request, CallerNumber caller) {
   const StoreContents contents = read_contents(request);
   request.end();
   auto store = std::make_unique<VariableStore>(contents);
   const std::lock_guard lock(mutex_);
   require(store_ == nullptr, "this ps already serves a run");
   store_ = std::move(store);
-  last_sign_ = steady_now();
+  chief_ = caller;
 }
 
 std::string VariableService::read() {
@@ -81,24 +78,19 @@ std::string VariableService::update(PacketReader& request) {
   return PacketWriter().number(store().update(gradients, moves) - seen).take();
 }
 
-void VariableService::stay(const std::function<bool()>& abandoned) {
-  std::unique_lock lock(mutex_);
-  chief_here_ = true;
-  changed_.notify_all();
-  while (!end_ && !abandoned()) changed_.wait_for(lock, between_run_looks);
-  chief_lost_ = !end_;
+void VariableService::gone(CallerNumber caller) {
+  const std::lock_guard lock(mutex_);
+  chief_lost_ = chief_lost_ || caller == chief_;
   changed_.notify_all();
 }
 
 void VariableService::wait_until_finished(Seconds patience, const std::function<bool()>& stop) {
+  const Seconds begin = steady_now();
   std::unique_lock lock(mutex_);
-  last_sign_ = std::max(last_sign_, steady_now());
   while (!end_ && !chief_lost_) {
     if (stop()) return;
     changed_.wait_for(lock, between_run_looks);
-    // A chief that has connected may still wait for another server, for as long as this one waited.
-    const Seconds longest = store_ == nullptr ? patience : 2 * patience;
-    if (!chief_here_ && steady_now() - last_sign_ > longest) {
+    if (chief_ == 0 && steady_now() - begin > patience) {
       throw TransportError(
           fmt::format("no chief connected to this ps within {}", to_string(patience)));
     }
@@ -115,31 +107,23 @@ RemoteVariables::RemoteVariables(CallNetwork& network, const std::vector<TaskAdd
   }
 }
 
-std::string RemoteVariables::answer_of(std::size_t server) {
-  try {
-    return callers_[server]->finish();
-  } catch (const CallError& error) {
-    if (error.failure == CallFailure::refused) {
-      throw TransportError(fmt::format("{}: {}", servers_[server].words(), error.what()));
-    }
-    throw TransportError(fmt::format("{} was lost: {}", servers_[server].words(), error.what()));
-  }
+TransportError RemoteVariables::failure_of(std::size_t server, const CallError& error) const {
+  const char* what = error.failure == CallFailure::refused ? "" : " was lost";
+  return TransportError(fmt::format("{}{}: {}", servers_[server].words(), what, error.what()));
 }
 
 template <class Compose>
 std::vector<std::string> RemoteVariables::ask(Compose compose) {
   for (std::size_t i = 0; i < callers_.size(); ++i) {
-    const std::string request = compose(i);
-    const auto piece = std::as_bytes(std::span(request));
-    callers_[i]->start(std::span(&piece, 1), timeout_);
+    callers_[i]->start(compose(i), timeout_);
   }
   std::vector<std::string> answers(callers_.size());
   std::exception_ptr failure;
   for (std::size_t i = 0; i < callers_.size(); ++i) {
     try {
-      answers[i] = answer_of(i);
-    } catch (const TransportError&) {
-      if (!failure) failure = std::current_exception();
+      answers[i] = callers_[i]->finish();
+    } catch (const CallError& error) {
+      if (!failure) failure = std::make_exception_ptr(failure_of(i, error));
     }
   }
   if (failure) std::rethrow_exception(failure);
@@ -182,16 +166,15 @@ std::int64_t RemoteVariables::update(Region gradients, Region moves) {
 }
 
 bool RemoteVariables::set(int server, const StoreContents& contents, Seconds patience) {
-  Caller& caller = *callers_[static_cast<std::size_t>(server)];
+  const auto place = static_cast<std::size_t>(server);
   PacketWriter writer = request(Request::set);
   write(contents, writer);
   try {
-    caller.call(writer.packet(), patience);
+    callers_[place]->call(writer.packet(), patience);
     return true;
   } catch (const CallError& error) {
     if (error.failure == CallFailure::absent) return false;
-    throw TransportError(
-        fmt::format("{}: {}", servers_[static_cast<std::size_t>(server)].words(), error.what()));
+    throw failure_of(place, error);
   }
 }
 
@@ -203,6 +186,13 @@ std::vector<StoreContents> RemoteVariables::contents() {
     all.push_back(read_contents(reader));
   }
   return all;
+}
+
+const TaskAddress* RemoteVariables::lost() {
+  for (std::size_t i = 0; i < callers_.size(); ++i) {
+    if (callers_[i]->lost()) return &servers_[i];
+  }
+  return nullptr;
 }
 
 void RemoteVariables::finish(int server, const std::string& why) noexcept {

@@ -28,6 +28,8 @@ class VariableService {
  public:
   /// Answers a call. Throws InvalidArgument for requests that are malformed or not allowed now.
   std::string answer(const IncomingCall& call);
+  /// The chief, if it was that caller, has ended or is lost.
+  void gone(CallerNumber caller);
   /// Returns when training is over. Throws TransportError if the chief does not connect within
   /// `patience`, is lost, or ends the run with an error; `stop`, polled while waiting, ends it,
   /// too.
@@ -37,14 +39,12 @@ class VariableService {
   VariableStore& store();
   std::string read();
   std::string update(PacketReader& request);
-  void set(PacketReader& request);
-  void stay(const std::function<bool()>& abandoned);
+  void set(PacketReader& request, CallerNumber caller);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<VariableStore> store_;
-  Seconds last_sign_{0};  // of the chief, unless it holds a call
-  bool chief_here_ = false;
+  CallerNumber chief_ = 0;  // none has given this server its variables yet
   bool chief_lost_ = false;
   std::optional<std::string> end_;  // "" in good order
 };
@@ -63,6 +63,8 @@ class RemoteVariables final : public SharedVariables {
   /// For the chief. False if there is no listener at the server's address (yet).
   bool set(int server, const StoreContents& contents, Seconds patience);
   std::vector<StoreContents> contents();
+  /// The first server that has ended since it was last called; nullptr if none has.
+  const TaskAddress* lost();
   /// Ends a server, with an error unless `why` is empty. Does not throw.
   void finish(int server, const std::string& why) noexcept;
 
@@ -70,14 +72,13 @@ class RemoteVariables final : public SharedVariables {
   /// The same request to each server, and all their answers.
   template <class Compose>
   std::vector<std::string> ask(Compose compose);
-  std::string answer_of(std::size_t server);
+  TransportError failure_of(std::size_t server, const CallError& error) const;
 
   std::vector<TaskAddress> servers_;
   std::vector<std::unique_ptr<Caller>> callers_;
   const Placement& placement_;
   Seconds timeout_;
   std::vector<std::int64_t> seen_;
-  std::vector<std::byte> packed_;
 };
 
 }  // namespace collbench

@@ -1,6 +1,9 @@
 #include "training/asynchronous/run_messages.h"
 
 #include <chrono>
+#include <cstring>
+#include <span>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -14,10 +17,6 @@ constexpr Seconds between_words{2.0};  // between reports of missing tasks
 // The limit of every count in a step, small enough that sums cannot overflow.
 constexpr std::int64_t most_counted = std::int64_t{1} << 32;
 constexpr std::int64_t most_updates = std::int64_t{1} << 53;
-
-constexpr Seconds StepTimes::*told_times[] = {&StepTimes::input,    &StepTimes::forward,
-                                              &StepTimes::backward, &StepTimes::communication,
-                                              &StepTimes::exposed,  &StepTimes::whole};
 
 }  // namespace
 
@@ -74,19 +73,20 @@ StoreContents read_contents(PacketReader& from) {
 }
 
 void write(const ClosureResult& result, PacketWriter& to) {
-  to.number(result.step).real(result.score.loss).number(result.score.correct);
-  to.number(result.samples).number(result.staleness);
-  for (const auto time : told_times) to.real((result.times.*time).count());
+  to.memory(std::as_bytes(std::span(&result, 1)));
 }
 
 ClosureResult read_result(PacketReader& from) {
   ClosureResult result;
-  result.step = from.number();
-  result.score.loss = from.real();
-  result.score.correct = from.number("correct samples", 0, most_counted);
-  result.samples = from.number("samples", 0, most_counted);
-  result.staleness = from.number("updates by others", 0, most_counted);
-  for (const auto time : told_times) result.times.*time = Seconds{from.real()};
+  static_assert(std::is_trivially_copyable_v<ClosureResult>);
+  const std::span<const std::byte> bytes = from.memory();
+  require(bytes.size() == sizeof result,
+          fmt::format("a result has {} bytes, not {}", bytes.size(), sizeof result));
+  std::memcpy(&result, bytes.data(), sizeof result);
+  for (const std::int64_t count : {result.score.correct, result.samples, result.staleness}) {
+    require(count >= 0 && count <= most_counted,
+            fmt::format("a result counts {}, not one of 0 to {}", count, most_counted));
+  }
   return result;
 }
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/units.h"
 #include "training/asynchronous/closures.h"
 #include "training/asynchronous/packet.h"
 #include "training/asynchronous/variable_store.h"
+#include "transports/remote_calls.h"
 
 namespace collbench {
 
@@ -20,11 +20,9 @@ enum class Request : std::int64_t {
   read,
   update,
   contents,
-  stay,  // kept open until the other side is done, so that its end reveals a lost peer
   finish,
   join,  // worker to chief
   next,
-  leave,
 };
 
 /// A task of the run, by its name in TF_CONFIG.
@@ -33,9 +31,6 @@ struct TaskAddress {
   std::string address;
   std::string words() const { return name + " (" + address + ")"; }
 };
-
-/// The settings that chief and workers must share, in the order in which they are compared.
-using PlanValues = std::vector<std::pair<std::string, std::string>>;
 
 /// The run, as every task has it.
 struct ServerRun {
@@ -58,6 +53,13 @@ class RunPatience {
   Seconds begin_;
   Seconds said_;
 };
+
+/// What a service (CoordinatorService, VariableService) does for its callers.
+template <class Service>
+CallHandlers handlers_of(Service& service) {
+  return {[&service](const IncomingCall& call) { return service.answer(call); },
+          [&service](CallerNumber caller) { service.gone(caller); }};
+}
 
 PacketWriter request(Request what);
 void write(const StoreContents& contents, PacketWriter& to);

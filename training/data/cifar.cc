@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "training/data/dataset.h"
-#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -51,7 +51,7 @@ Dataset cifar10_dataset(const std::string& folder, std::string_view part) {
   const auto append = [&](const std::string& file) {
     const std::string path = fmt::format("{}/{}.bin", folder, file);
     const std::int64_t before = data.size();
-    append_cifar10(file_content(path, "CIFAR-10 file"), path, data);
+    append_cifar10(read_file(path), path, data);
     data.file_sizes.push_back(data.size() - before);
   };
   if (part == "test") {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "training/data/dataset.h"
-#include "training/file_content.h"
 
 namespace collbench {
 namespace {
@@ -74,8 +74,8 @@ Dataset parse_idx(std::string_view images, std::string_view labels, const std::s
 
 Dataset mnist_dataset(const std::string& folder, std::string_view part) {
   const std::string stem = fmt::format("{}/{}", folder, part == "test" ? "t10k" : "train");
-  const std::string images = file_content(stem + "-images-idx3-ubyte", "MNIST file");
-  Dataset data = parse_idx(images, file_content(stem + "-labels-idx1-ubyte", "MNIST file"), stem);
+  const std::string images = read_file(stem + "-images-idx3-ubyte");
+  Dataset data = parse_idx(images, read_file(stem + "-labels-idx1-ubyte"), stem);
   data.file_sizes = {data.size()};
   return data;
 }

@@ -5,7 +5,6 @@
 // ready, so that their all-reduce runs on other streams while the pass goes on.
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <map>
 
 #include <cuda_runtime_api.h>
@@ -13,11 +12,11 @@
 
 #include "core/error.h"
 #include "training/engines/engine.h"
+#include "training/engines/flat_optimizer.h"
 #include "training/engines/gpu_array.h"
 #include "training/engines/gpu_graphs.h"
 #include "training/engines/gpu_kernels.h"
 #include "training/engines/gpu_layers.h"
-#include "training/engines/gpu_optimizer.h"
 #include "training/engines/stage_chain.h"
 #include "transports/cuda/cuda_communicator.h"
 #include "transports/cuda/cuda_error.h"
@@ -220,6 +219,37 @@ std::unique_ptr<Network> make_network(const Model& model, std::int64_t samples, 
     throw Unavailable("engine cudnn trains with strategy mirrored only, replicas being threads");
   }
   return std::make_unique<GpuNetwork>(model, samples);
+}
+
+void finish_update() { check_cuda(cudaStreamSynchronize(cudaStreamPerThread), "the optimizer"); }
+
+struct GpuMemory {
+  using Element = float;
+  using Array = GpuArray<float>;
+
+  static void sgd(float rate, float momentum, const float* slope, float* velocity, float* weights,
+                  std::int64_t count) {
+    gpu_sgd(rate, momentum, slope, velocity, weights, count, cudaStreamPerThread);
+    finish_update();
+  }
+  static void adam(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
+                   float* weights, std::int64_t count) {
+    gpu_adam(rates, slope, mean, square, weights, count, cudaStreamPerThread);
+    finish_update();
+  }
+  static std::vector<double> values(const Array& array) { return gpu_values(array); }
+  static void restore(const std::vector<double>& from, const Array& to) {
+    set_gpu_values(from, to);
+  }
+};
+
+std::unique_ptr<Optimizer> make_gpu_optimizer(const OptimizerSpec& spec, std::int64_t count,
+                                              DataType type) {
+  check(spec);
+  if (type != DataType::f32) {
+    throw Unavailable(fmt::format("engine cudnn updates f32, not {}", to_string(type)));
+  }
+  return std::make_unique<FlatOptimizer<GpuMemory>>(spec, count);
 }
 
 // NCCL sums gradients on a stream of its own; everything else that replicas exchange is in host

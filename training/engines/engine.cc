@@ -48,8 +48,7 @@ const ComputeEngine& find_engine(const std::string& name, DataType type) {
     names.emplace_back(row.name);
   }
   if (name == "auto") return engines().back();  // which says what it cannot compute in
-  throw InvalidArgument(fmt::format("unknown engine '{}'.{} Engines: {}", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+  throw InvalidArgument(unknown_name("engine", name, names));
 }
 
 }  // namespace collbench

@@ -19,7 +19,6 @@ class FastMaxPool2x2 final : public Layer<float> {
     if (winners_.size() < count) winners_.resize(count);
     layer_kernels().pool(pass.in, pass.out, winners_.data(), shape(pass), relu_);
   }
-  void backward_parameters(const LayerPass<float>& /*pass*/, float* /*slope*/) override {}
   void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
     layer_kernels().pool_slope(winners_.data(), slope, in_slope, shape(pass));
   }
@@ -108,12 +107,9 @@ class FastBatchNorm final : public Layer<float> {
       const double variance = std::max(0.0, sums_[mean_.size() + c] / count - shift * shift);
       mean_[c] = static_cast<float>(mean);
       inverse_[c] = static_cast<float>(1 / std::sqrt(variance + batch_norm_epsilon));
-      const auto move = [](float& average, double to) {
-        average = static_cast<float>(batch_norm_keep * static_cast<double>(average) +
-                                     (1 - batch_norm_keep) * to);
-      };
-      move(memory_.statistics[c], mean);
-      move(memory_.statistics[mean_.size() + c], variance * count / std::max(1.0, count - 1));
+      move_batch_norm_average(memory_.statistics[c], mean);
+      move_batch_norm_average(memory_.statistics[mean_.size() + c],
+                              variance * count / std::max(1.0, count - 1));
     }
   }
 

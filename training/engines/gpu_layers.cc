@@ -128,7 +128,6 @@ class GpuBatchNorm final : public Layer<float> {
 class GpuWeightless : public Layer<float> {
  public:
   GpuWeightless(const Stage& stage, GpuMath& math) : stage_(stage), stream_(math.stream()) {}
-  void backward_parameters(const LayerPass<float>& /*pass*/, float* /*slope*/) override {}
 
  protected:
   Stage stage_;

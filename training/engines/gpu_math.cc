@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <optional>
 #include <vector>
 
 #include <cublas_v2.h>

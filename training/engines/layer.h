@@ -29,6 +29,13 @@ struct LayerMemory {
 inline constexpr double batch_norm_keep = 0.99;
 inline constexpr double batch_norm_epsilon = 0.001;
 
+/// A moving average after one more batch.
+template <class T>
+void move_batch_norm_average(T& average, double batch) {
+  average = static_cast<T>(batch_norm_keep * static_cast<double>(average) +
+                           (1 - batch_norm_keep) * batch);
+}
+
 /// The values that a layer works on. They do not overlap.
 template <class T>
 struct LayerPass {
@@ -46,8 +53,9 @@ class Layer {
   virtual ~Layer() = default;
   virtual void forward(const LayerPass<T>& pass) = 0;
   /// `slope` is the gradient of the loss with respect to `out`, and becomes that with respect to
-  /// what the stage's ReLU was applied to. Overwrites the gradients of the layer's parameters.
-  virtual void backward_parameters(const LayerPass<T>& pass, T* slope) = 0;
+  /// what the stage's ReLU was applied to. Overwrites the gradients of the layer's parameters; does
+  /// nothing where there are none.
+  virtual void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) {}
   /// Writes the gradient of the loss with respect to `in`.
   virtual void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <vector>
 
 #include "training/engines/layer.h"
@@ -149,15 +148,8 @@ class Conv3x3 final : public Layer<T> {
   std::vector<T> patches_;  // of one sample
 };
 
-/// A layer without parameters.
 template <class T>
-class Weightless : public Layer<T> {
- public:
-  void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) override {}
-};
-
-template <class T>
-class Relu final : public Weightless<T> {
+class Relu final : public Layer<T> {
  public:
   explicit Relu(const Stage& stage) : size_(stage.in.size()) {}
   void forward(const LayerPass<T>& pass) override {
@@ -176,7 +168,7 @@ class Relu final : public Weightless<T> {
 };
 
 template <class T>
-class MaxPool2x2 final : public Weightless<T> {
+class MaxPool2x2 final : public Layer<T> {
  public:
   explicit MaxPool2x2(const Stage& stage) : in_(stage.in), out_(stage.out) {}
 

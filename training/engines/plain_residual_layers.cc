@@ -79,12 +79,8 @@ class BatchNorm final : public Layer<T> {
     for (std::int64_t i = 0; i < rows(pass); ++i) {
       now.variance += (value(i) - now.mean) * (value(i) - now.mean) / count;
     }
-    const auto move = [](T& average, double to) {
-      average = static_cast<T>(batch_norm_keep * static_cast<double>(average) +
-                               (1 - batch_norm_keep) * to);
-    };
-    move(memory_.statistics[c], now.mean);
-    move(variances()[c], now.variance * count / std::max(1.0, count - 1));
+    move_batch_norm_average(memory_.statistics[c], now.mean);
+    move_batch_norm_average(variances()[c], now.variance * count / std::max(1.0, count - 1));
     return now;
   }
 
@@ -108,7 +104,6 @@ class Add final : public Layer<T> {
       for (int c = 0; c < added; ++c) out[c] += pass.shortcut[from * added + c];
     });
   }
-  void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) override {}
   void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
     std::copy_n(slope, pass.samples * stage_.out.size(), in_slope);
   }
@@ -128,7 +123,6 @@ class GlobalAveragePool final : public Layer<T> {
       pass.out[out] += pass.in[in] / static_cast<T>(pixels_);
     });
   }
-  void backward_parameters(const LayerPass<T>& /*pass*/, T* /*slope*/) override {}
   void backward_data(const LayerPass<T>& pass, const T* slope, T* in_slope) override {
     for_each(pass.samples, [&](std::int64_t in, std::int64_t out) {
       in_slope[in] = slope[out] / static_cast<T>(pixels_);

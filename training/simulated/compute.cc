@@ -4,7 +4,6 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/suggest.h"

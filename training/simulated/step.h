@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <iosfwd>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "training/simulated/training.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <queue>

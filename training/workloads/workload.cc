@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
-#include "training/file_content.h"
 #include "training/workloads/shipped_workloads.h"
 
 namespace collbench {
@@ -23,14 +23,6 @@ constexpr std::array<std::string_view, 8> column_names = {
 constexpr std::size_t untimed_columns = 5;
 constexpr std::int64_t most_parameters = std::int64_t{1} << 40;
 constexpr double most_work = 1e21;  // flops or activations of a sample, microseconds of a layer
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
 
 // May stand in JSON without an escape.
 bool is_plain(char c) { return c >= ' ' && c < 127 && c != '"' && c != '\\'; }
@@ -219,7 +211,7 @@ Workload find_workload(const std::string& name) {
   require(name.find_first_of("./") != std::string::npos,
           fmt::format("unknown workload '{}'.{} Known are {}, or the path of a table", name,
                       did_you_mean(name, known), fmt::join(known, ", ")));
-  return parse_workload(file_content(name, "workload"), name);
+  return parse_workload(read_file(name), name);
 }
 
 std::vector<Tensor> tensors_of(const Workload& workload) {

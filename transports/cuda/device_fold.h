@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transports/cuda/elements.h"
+#include "transports/kernels/elements.h"
 
 namespace collbench {
 

@@ -103,7 +103,7 @@ std::vector<std::string> nccl_candidates() {
   return candidates;
 }
 
-NcclLibrary find_nccl() {
+FoundLibrary find_nccl() {
   try {
     const LoadedNccl found = open_first();
     return {found.version, found.path, ""};

@@ -14,14 +14,8 @@
 
 namespace collbench {
 
-struct NcclLibrary {
-  std::string version;      // "2.27.7"
-  std::string path;         // the file that was loaded
-  std::string unavailable;  // why there is none that can be used; empty if there is
-};
-
 /// Loads the library, reads its version and unloads it. Never throws; starts no GPU.
-NcclLibrary find_nccl();
+FoundLibrary find_nccl();
 
 /// The functions that are called.
 struct NcclFunctions {

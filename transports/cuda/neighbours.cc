@@ -1,7 +1,6 @@
 #include "transports/cuda/neighbours.h"
 
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <mutex>
 

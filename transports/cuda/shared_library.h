@@ -34,6 +34,13 @@ class SharedLibrary {
   std::shared_ptr<void> handle_;
 };
 
+/// A vendor's library that was looked for.
+struct FoundLibrary {
+  std::string version;      // "2.27.7"
+  std::string path;         // the file that was loaded
+  std::string unavailable;  // why there is none that can be used; empty if there is
+};
+
 /// Whether a library may lack a function, as older versions do.
 enum class Necessity : std::uint8_t { required, optional };
 

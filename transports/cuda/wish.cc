@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/broadcast.h"
+#include "algorithms/rooted.h"
 
 namespace collbench {
 namespace {

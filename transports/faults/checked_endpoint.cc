@@ -1,7 +1,6 @@
 #include "transports/faults/checked_endpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -50,11 +49,55 @@ class CheckedEndpoint final : public WrappedEndpoint {
   void reserve(const Traffic& traffic) override {
     endpoint_->reserve({checked_messages * traffic.messages_per_peer_and_round});
   }
-  Ticket send(Rank to, Region from) override;
-  Ticket recv(Rank from, Region into) override;
+  Ticket send(Rank to, Region from) override {
+    if (from.count == 0) return 0;
+    const std::size_t slot = sendings_.take();
+    Sending& sending = sendings_[slot];
+    sending.frame.number = sent_[static_cast<std::size_t>(to)]++;
+    sending.frame.bytes = from.size().count;
+    sending.frame.data_sum = crc32c(bytes_of(from));
+    sending.frame.own_sum = sending.frame.sum();
+    sending.frame_ticket = endpoint_->send(to, sending.frame.region());
+    sending.data_ticket = endpoint_->send(to, from);
+    return send_ticket(slot);
+  }
+
+  Ticket recv(Rank from, Region into) override {
+    if (into.count == 0) return 0;
+    const std::size_t slot = receivings_.take();
+    Receiving& receiving = begin(slot, 1, into, into);
+    receiving.sources = {};
+    post(receiving.parts[receiving.parts_used++], from, into, receiving.staged);
+    posted_.push_back(&receiving);
+    return receive_ticket(slot);
+  }
+
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
-                     Reduction reduction) override;
-  void wait(Ticket ticket) override;
+                     Reduction reduction) override {
+    if (into.count == 0) return 0;
+    const std::size_t slot = receivings_.take();
+    Receiving& receiving = begin(slot, sources.size(), own, into);
+    receiving.sources = sources;
+    receiving.reduction = reduction;
+    for (const Rank source : sources) {
+      if (source != rank()) post(receiving.parts[receiving.parts_used++], source, into, true);
+    }
+    posted_.push_back(&receiving);
+    return receive_ticket(slot);
+  }
+
+  void wait(Ticket ticket) override {
+    if (ticket == 0) return;
+    const std::size_t slot = slot_of(ticket);
+    if (is_send(ticket)) {
+      endpoint_->wait(sendings_[slot].frame_ticket);
+      endpoint_->wait(sendings_[slot].data_ticket);
+      sendings_.give_back(slot);
+    } else {
+      finish(receivings_[slot]);
+      receivings_.give_back(slot);
+    }
+  }
 
  private:
   struct Sending {
@@ -81,12 +124,99 @@ class CheckedEndpoint final : public WrappedEndpoint {
     Reduction reduction;
   };
 
-  Receiving& begin(std::size_t slot, std::size_t messages, Region own, Region into);
-  void post(Part& part, Rank from, Region user, bool staged);
-  void finish(Receiving& receiving);
-  void take_in(Part& part);
-  void fold(Receiving& receiving);
-  [[noreturn]] void fail(const std::string& reason);
+  Receiving& begin(std::size_t slot, std::size_t messages, Region own, Region into) {
+    Receiving& receiving = receivings_[slot];
+    if (receiving.parts.size() < messages) receiving.parts.resize(messages);
+    receiving.parts_used = 0;
+    receiving.own = own;
+    receiving.into = into;
+    // Memory that an earlier receive still has to read or write must not change before.
+    receiving.staged = std::any_of(posted_.begin(), posted_.end(), [&](const Receiving* earlier) {
+      return overlap(earlier->into, into) || overlap(earlier->own, into);
+    });
+    return receiving;
+  }
+
+  void post(Part& part, Rank from, Region user, bool staged) {
+    part.from = from;
+    part.number = received_[static_cast<std::size_t>(from)]++;
+    part.data = user;
+    if (staged) {
+      const auto size = static_cast<std::size_t>(user.size().count);
+      if (part.memory.size() < size) part.memory.resize(size);
+      part.data.data = part.memory.data();
+    }
+    part.frame_ticket = endpoint_->recv(from, part.frame.region());
+    part.data_ticket = endpoint_->recv(from, part.data);
+  }
+
+  // Earlier receives that touch the same memory come first.
+  void finish(Receiving& receiving) {
+    for (;;) {
+      const auto earlier =
+          std::find_if(posted_.begin(), posted_.end(), [&](const Receiving* other) {
+            return other == &receiving || overlap(other->into, receiving.into) ||
+                   overlap(other->into, receiving.own) || overlap(other->own, receiving.into);
+          });
+      if (earlier == posted_.end()) return;  // a later one needed it
+      if (*earlier == &receiving) break;
+      finish(**earlier);
+    }
+    for (std::size_t i = 0; i < receiving.parts_used; ++i) take_in(receiving.parts[i]);
+    if (!receiving.sources.empty()) {
+      fold(receiving);
+    } else if (receiving.staged) {
+      collbench::copy(receiving.into.data, receiving.parts[0].data.data,
+                      receiving.into.size().count);
+    }
+    std::erase(posted_, &receiving);
+  }
+
+  // Waits for a message and compares it with its frame.
+  void take_in(Part& part) {
+    endpoint_->wait(part.frame_ticket);
+    const Frame& frame = part.frame;
+    const std::string sender = fmt::format("rank {}", part.from);
+    const std::string message = fmt::format("message {} to rank {}", part.number, rank());
+    if (frame.own_sum != frame.sum()) {
+      fail(fmt::format("{} sent corrupt data: what came before {} is not its frame", sender,
+                       message));
+    }
+    if (frame.number != part.number) {
+      fail(fmt::format("{} sent corrupt data: message {} came where {} was due", sender,
+                       frame.number, message));
+    }
+    if (frame.bytes != part.data.size().count) {
+      fail(fmt::format("{} sent {} bytes as {}, which expects {}", sender, frame.bytes, message,
+                       part.data.size().count));
+    }
+    endpoint_->wait(part.data_ticket);
+    const std::uint32_t sum = crc32c(bytes_of(part.data));
+    if (sum == frame.data_sum) return;
+    fail(fmt::format("{} sent corrupt data: {} ({} bytes) has the checksum {:08x}, not {:08x}",
+                     sender, message, frame.bytes, sum, frame.data_sum));
+  }
+
+  void fold(Receiving& receiving) {
+    const std::span<const Rank> sources = receiving.sources;
+    terms_.clear();
+    if (std::find(sources.begin(), sources.end(), rank()) == sources.end()) {
+      terms_.push_back(receiving.own.data);
+    }
+    std::size_t next = 0;
+    for (const Rank source : sources) {
+      terms_.push_back(source == rank() ? receiving.own.data : receiving.parts[next++].data.data);
+    }
+    std::byte* const into = receiving.into.data;
+    collbench::reduce(receiving.into.type, receiving.reduction, terms_, {&into, 1},
+                      receiving.into.count);
+  }
+
+  // A sender that has failed may have released its memory: then its reason is reported, not the
+  // sum.
+  [[noreturn]] void fail(const std::string& reason) {
+    throw TransportError(endpoint_->give_up(reason));
+  }
 
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
@@ -95,148 +225,6 @@ class CheckedEndpoint final : public WrappedEndpoint {
   std::vector<Receiving*> posted_;  // and not finished, in the order posted
   std::vector<const std::byte*> terms_;
 };
-
-Endpoint::Ticket CheckedEndpoint::send(Rank to, Region from) {
-  if (from.count == 0) return 0;
-  const std::size_t slot = sendings_.take();
-  Sending& sending = sendings_[slot];
-  sending.frame.number = sent_[static_cast<std::size_t>(to)]++;
-  sending.frame.bytes = from.size().count;
-  sending.frame.data_sum = crc32c(bytes_of(from));
-  sending.frame.own_sum = sending.frame.sum();
-  sending.frame_ticket = endpoint_->send(to, sending.frame.region());
-  sending.data_ticket = endpoint_->send(to, from);
-  return send_ticket(slot);
-}
-
-CheckedEndpoint::Receiving& CheckedEndpoint::begin(std::size_t slot, std::size_t messages,
-                                                   Region own, Region into) {
-  Receiving& receiving = receivings_[slot];
-  if (receiving.parts.size() < messages) receiving.parts.resize(messages);
-  receiving.parts_used = 0;
-  receiving.own = own;
-  receiving.into = into;
-  // Memory that an earlier receive still has to read or write must not change before.
-  receiving.staged = std::any_of(posted_.begin(), posted_.end(), [&](const Receiving* earlier) {
-    return overlap(earlier->into, into) || overlap(earlier->own, into);
-  });
-  return receiving;
-}
-
-void CheckedEndpoint::post(Part& part, Rank from, Region user, bool staged) {
-  part.from = from;
-  part.number = received_[static_cast<std::size_t>(from)]++;
-  part.data = user;
-  if (staged) {
-    const auto size = static_cast<std::size_t>(user.size().count);
-    if (part.memory.size() < size) part.memory.resize(size);
-    part.data.data = part.memory.data();
-  }
-  part.frame_ticket = endpoint_->recv(from, part.frame.region());
-  part.data_ticket = endpoint_->recv(from, part.data);
-}
-
-Endpoint::Ticket CheckedEndpoint::recv(Rank from, Region into) {
-  if (into.count == 0) return 0;
-  const std::size_t slot = receivings_.take();
-  Receiving& receiving = begin(slot, 1, into, into);
-  receiving.sources = {};
-  post(receiving.parts[receiving.parts_used++], from, into, receiving.staged);
-  posted_.push_back(&receiving);
-  return receive_ticket(slot);
-}
-
-Endpoint::Ticket CheckedEndpoint::recv_reduce(std::span<const Rank> sources, Region own,
-                                              Region into, Reduction reduction) {
-  if (into.count == 0) return 0;
-  const std::size_t slot = receivings_.take();
-  Receiving& receiving = begin(slot, sources.size(), own, into);
-  receiving.sources = sources;
-  receiving.reduction = reduction;
-  for (const Rank source : sources) {
-    if (source != rank()) post(receiving.parts[receiving.parts_used++], source, into, true);
-  }
-  posted_.push_back(&receiving);
-  return receive_ticket(slot);
-}
-
-void CheckedEndpoint::wait(Ticket ticket) {
-  if (ticket == 0) return;
-  const std::size_t slot = slot_of(ticket);
-  if (is_send(ticket)) {
-    endpoint_->wait(sendings_[slot].frame_ticket);
-    endpoint_->wait(sendings_[slot].data_ticket);
-    sendings_.give_back(slot);
-  } else {
-    finish(receivings_[slot]);
-    receivings_.give_back(slot);
-  }
-}
-
-// Earlier receives that touch the same memory come first.
-void CheckedEndpoint::finish(Receiving& receiving) {
-  for (;;) {
-    const auto earlier = std::find_if(posted_.begin(), posted_.end(), [&](const Receiving* other) {
-      return other == &receiving || overlap(other->into, receiving.into) ||
-             overlap(other->into, receiving.own) || overlap(other->own, receiving.into);
-    });
-    if (earlier == posted_.end()) return;  // a later one needed it
-    if (*earlier == &receiving) break;
-    finish(**earlier);
-  }
-  for (std::size_t i = 0; i < receiving.parts_used; ++i) take_in(receiving.parts[i]);
-  if (!receiving.sources.empty()) {
-    fold(receiving);
-  } else if (receiving.staged) {
-    collbench::copy(receiving.into.data, receiving.parts[0].data.data, receiving.into.size().count);
-  }
-  std::erase(posted_, &receiving);
-}
-
-// Waits for a message and compares it with its frame.
-void CheckedEndpoint::take_in(Part& part) {
-  endpoint_->wait(part.frame_ticket);
-  const Frame& frame = part.frame;
-  const std::string sender = fmt::format("rank {}", part.from);
-  const std::string message = fmt::format("message {} to rank {}", part.number, rank());
-  if (frame.own_sum != frame.sum()) {
-    fail(
-        fmt::format("{} sent corrupt data: what came before {} is not its frame", sender, message));
-  }
-  if (frame.number != part.number) {
-    fail(fmt::format("{} sent corrupt data: message {} came where {} was due", sender, frame.number,
-                     message));
-  }
-  if (frame.bytes != part.data.size().count) {
-    fail(fmt::format("{} sent {} bytes as {}, which expects {}", sender, frame.bytes, message,
-                     part.data.size().count));
-  }
-  endpoint_->wait(part.data_ticket);
-  const std::uint32_t sum = crc32c(bytes_of(part.data));
-  if (sum == frame.data_sum) return;
-  fail(fmt::format("{} sent corrupt data: {} ({} bytes) has the checksum {:08x}, not {:08x}",
-                   sender, message, frame.bytes, sum, frame.data_sum));
-}
-
-void CheckedEndpoint::fold(Receiving& receiving) {
-  const std::span<const Rank> sources = receiving.sources;
-  terms_.clear();
-  if (std::find(sources.begin(), sources.end(), rank()) == sources.end()) {
-    terms_.push_back(receiving.own.data);
-  }
-  std::size_t next = 0;
-  for (const Rank source : sources) {
-    terms_.push_back(source == rank() ? receiving.own.data : receiving.parts[next++].data.data);
-  }
-  std::byte* const into = receiving.into.data;
-  collbench::reduce(receiving.into.type, receiving.reduction, terms_, {&into, 1},
-                    receiving.into.count);
-}
-
-// A sender that has failed may have released its memory: then its reason is reported, not the sum.
-void CheckedEndpoint::fail(const std::string& reason) {
-  throw TransportError(endpoint_->give_up(reason));
-}
 
 }  // namespace
 

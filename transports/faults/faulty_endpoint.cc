@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -34,11 +33,50 @@ class FaultyEndpoint final : public WrappedEndpoint {
   void reserve(const Traffic& traffic) override {
     endpoint_->reserve({traffic.messages_per_peer_and_round + 1});  // one may come twice
   }
-  Ticket send(Rank to, Region from) override;
-  Ticket recv(Rank from, Region into) override;
+  Ticket send(Rank to, Region from) override {
+    const InjectedFault* fault = next_fault(rank(), to, sent_[static_cast<std::size_t>(to)]);
+    if (fault != nullptr && held_.contains(to)) release(to);
+    if (fault != nullptr) return send_damaged(*fault, to, from);
+    const bool frame = sent_[static_cast<std::size_t>(to)] % messages_ != 0;
+    const Ticket ticket = endpoint_->send(to, from);
+    if (!frame && held_.contains(to)) release(to);
+    return ticket;
+  }
+
+  Ticket recv(Rank from, Region into) override {
+    const bool damaged =
+        next_fault(from, rank(), received_[static_cast<std::size_t>(from)]) != nullptr;
+    const Ticket ticket = endpoint_->recv(from, into);
+    return damaged ? special({ticket}, into) : ticket;
+  }
+
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
-                     Reduction reduction) override;
-  void wait(Ticket ticket) override;
+                     Reduction reduction) override {
+    bool damaged = false;
+    for (const Rank source : sources) {
+      if (source == rank()) continue;
+      auto& count = received_[static_cast<std::size_t>(source)];
+      damaged = next_fault(source, rank(), count) != nullptr || damaged;
+    }
+    const Ticket ticket = endpoint_->recv_reduce(sources, own, into, reduction);
+    return damaged ? special({ticket}, into) : ticket;
+  }
+
+  void wait(Ticket ticket) override {
+    if ((ticket & special_mark) == 0) {
+      endpoint_->wait(ticket);
+      return;
+    }
+    const auto held = std::find_if(held_.begin(), held_.end(), [&](const auto& entry) {
+      return entry.second.ticket == ticket;
+    });
+    if (held != held_.end()) release(held->first);
+    const Special special = std::move(specials_.at(ticket & ~special_mark));
+    specials_.erase(ticket & ~special_mark);
+    for (const Ticket inner : special.tickets) endpoint_->wait(inner);
+    if (special.damaged.count == 0) return;
+    special.damaged.data[special.damaged.size().count / 2] ^= std::byte{0x10};
+  }
 
  private:
   // What a ticket of this class stands for.
@@ -51,15 +89,67 @@ class FaultyEndpoint final : public WrappedEndpoint {
     Region region;
   };
   static constexpr Ticket special_mark = Ticket{1} << 62;  // no endpoint's tickets have this bit
+  // The fault that applies to the next message of a pair, if any. All faults draw, so that each
+  // one's random sequence does not depend on the others.
 
-  const InjectedFault* next_fault(Rank from, Rank to, std::int64_t& count);
+  const InjectedFault* next_fault(Rank from, Rank to, std::int64_t& count) {
+    const std::int64_t message = count++;
+    if (message % messages_ != messages_ - 1) return nullptr;
+    const InjectedFault* found = nullptr;
+    for (std::size_t i = 0; i < faults_.size(); ++i) {
+      const bool received = faults_[i].kind == Kind::corrupt;
+      if (received != (to == rank())) continue;
+      const bool befalls = faults_[i].befalls(from, to, message / messages_, engines_[i]);
+      if (befalls && found == nullptr) found = &faults_[i];
+    }
+    return found;
+  }
+
   Ticket special(std::vector<Ticket> tickets, Region damaged = {}) {
     specials_[++last_special_] = {std::move(tickets), damaged};
     return special_mark | last_special_;
   }
-  Ticket send_damaged(const InjectedFault& fault, Rank to, Region from);
-  Ticket send_and_raise(int signal, bool early, Rank to, Region from);
-  void release(Rank to);
+  Ticket send_damaged(const InjectedFault& fault, Rank to, Region from) {
+    switch (fault.kind) {
+      case Kind::drop:
+        return special({});
+      case Kind::delay:
+        std::this_thread::sleep_for(fault.time);
+        break;
+      case Kind::duplicate: {
+        const Ticket first = endpoint_->send(to, from);
+        return special({first, endpoint_->send(to, from)});
+      }
+      case Kind::truncate:
+        return special({endpoint_->send(to, from.part(0, from.count / 2))});
+      case Kind::reorder: {
+        const Ticket ticket = special({});
+        held_[to] = {ticket, from};
+        return ticket;
+      }
+      case Kind::kill:
+        return send_and_raise(SIGKILL, fault.early, to, from);
+      case Kind::stop:
+        return send_and_raise(SIGSTOP, fault.early, to, from);
+      case Kind::corrupt:
+        break;  // done by the receiver
+    }
+    return endpoint_->send(to, from);
+  }
+
+  Ticket send_and_raise(int signal, bool early, Rank to, Region from) {
+    if (early) std::raise(signal);
+    const Ticket ticket = endpoint_->send(to, from);
+    if (!early) std::raise(signal);
+    return ticket;
+  }
+
+  // Sends what was held back.
+  void release(Rank to) {
+    const Held held = held_.at(to);
+    held_.erase(to);
+    specials_.at(held.ticket & ~special_mark).tickets = {endpoint_->send(to, held.region)};
+  }
 
   std::vector<InjectedFault> faults_;
   std::vector<RandomEngine> engines_;
@@ -70,107 +160,6 @@ class FaultyEndpoint final : public WrappedEndpoint {
   Ticket last_special_ = 0;
   std::map<Rank, Held> held_;
 };
-
-// The fault that applies to the next message of a pair, if any. All faults draw, so that each one's
-// random sequence does not depend on the others.
-const InjectedFault* FaultyEndpoint::next_fault(Rank from, Rank to, std::int64_t& count) {
-  const std::int64_t message = count++;
-  if (message % messages_ != messages_ - 1) return nullptr;
-  const InjectedFault* found = nullptr;
-  for (std::size_t i = 0; i < faults_.size(); ++i) {
-    const bool received = faults_[i].kind == Kind::corrupt;
-    if (received != (to == rank())) continue;
-    const bool befalls = faults_[i].befalls(from, to, message / messages_, engines_[i]);
-    if (befalls && found == nullptr) found = &faults_[i];
-  }
-  return found;
-}
-
-Endpoint::Ticket FaultyEndpoint::send(Rank to, Region from) {
-  const InjectedFault* fault = next_fault(rank(), to, sent_[static_cast<std::size_t>(to)]);
-  if (fault != nullptr && held_.contains(to)) release(to);
-  if (fault != nullptr) return send_damaged(*fault, to, from);
-  const bool frame = sent_[static_cast<std::size_t>(to)] % messages_ != 0;
-  const Ticket ticket = endpoint_->send(to, from);
-  if (!frame && held_.contains(to)) release(to);
-  return ticket;
-}
-
-Endpoint::Ticket FaultyEndpoint::send_damaged(const InjectedFault& fault, Rank to, Region from) {
-  switch (fault.kind) {
-    case Kind::drop:
-      return special({});
-    case Kind::delay:
-      std::this_thread::sleep_for(fault.time);
-      break;
-    case Kind::duplicate: {
-      const Ticket first = endpoint_->send(to, from);
-      return special({first, endpoint_->send(to, from)});
-    }
-    case Kind::truncate:
-      return special({endpoint_->send(to, from.part(0, from.count / 2))});
-    case Kind::reorder: {
-      const Ticket ticket = special({});
-      held_[to] = {ticket, from};
-      return ticket;
-    }
-    case Kind::kill:
-      return send_and_raise(SIGKILL, fault.early, to, from);
-    case Kind::stop:
-      return send_and_raise(SIGSTOP, fault.early, to, from);
-    case Kind::corrupt:
-      break;  // done by the receiver
-  }
-  return endpoint_->send(to, from);
-}
-
-Endpoint::Ticket FaultyEndpoint::send_and_raise(int signal, bool early, Rank to, Region from) {
-  if (early) std::raise(signal);
-  const Ticket ticket = endpoint_->send(to, from);
-  if (!early) std::raise(signal);
-  return ticket;
-}
-
-// Sends what was held back.
-void FaultyEndpoint::release(Rank to) {
-  const Held held = held_.at(to);
-  held_.erase(to);
-  specials_.at(held.ticket & ~special_mark).tickets = {endpoint_->send(to, held.region)};
-}
-
-Endpoint::Ticket FaultyEndpoint::recv(Rank from, Region into) {
-  const bool damaged =
-      next_fault(from, rank(), received_[static_cast<std::size_t>(from)]) != nullptr;
-  const Ticket ticket = endpoint_->recv(from, into);
-  return damaged ? special({ticket}, into) : ticket;
-}
-
-Endpoint::Ticket FaultyEndpoint::recv_reduce(std::span<const Rank> sources, Region own, Region into,
-                                             Reduction reduction) {
-  bool damaged = false;
-  for (const Rank source : sources) {
-    if (source == rank()) continue;
-    auto& count = received_[static_cast<std::size_t>(source)];
-    damaged = next_fault(source, rank(), count) != nullptr || damaged;
-  }
-  const Ticket ticket = endpoint_->recv_reduce(sources, own, into, reduction);
-  return damaged ? special({ticket}, into) : ticket;
-}
-
-void FaultyEndpoint::wait(Ticket ticket) {
-  if ((ticket & special_mark) == 0) {
-    endpoint_->wait(ticket);
-    return;
-  }
-  const auto held = std::find_if(held_.begin(), held_.end(),
-                                 [&](const auto& entry) { return entry.second.ticket == ticket; });
-  if (held != held_.end()) release(held->first);
-  const Special special = std::move(specials_.at(ticket & ~special_mark));
-  specials_.erase(ticket & ~special_mark);
-  for (const Ticket inner : special.tickets) endpoint_->wait(inner);
-  if (special.damaged.count == 0) return;
-  special.damaged.data[special.damaged.size().count / 2] ^= std::byte{0x10};
-}
 
 }  // namespace
 

@@ -32,9 +32,7 @@ Kind kind_of(const std::string& name) {
     if (known == name) return kind;
     names.emplace_back(known);
   }
-  throw InvalidArgument("unknown fault '" + name + "'." + did_you_mean(name, names) +
-                        " Known are drop, delay, duplicate, truncate, reorder, corrupt, kill and "
-                        "stop");
+  throw InvalidArgument(unknown_name("fault", name, names));
 }
 
 std::int64_t count_of(const std::string& key, const std::string& value) {
@@ -73,8 +71,7 @@ void set(InjectedFault& fault, const std::string& key, const std::string& value)
     require(value.empty(), "fault: early takes no value");
     fault.early = true;
   } else {
-    throw InvalidArgument("fault: unknown key '" + key + "'." + did_you_mean(key, keys) +
-                          " Known are rank, to, message, every, chance, time, early and seed");
+    throw InvalidArgument("fault: " + unknown_name("key", key, keys));
   }
 }
 

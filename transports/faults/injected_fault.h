@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <random>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -54,27 +54,29 @@ void with_element(DataType type, Visitor visit) {
       "Gloo cannot reduce {}; it can reduce f16, f32, f64, i32, i64 and u8", to_string(type)));
 }
 
-[[noreturn]] void refuse(ReduceOp op) {
-  throw Unavailable(fmt::format("Gloo has no {}; it has sum, prod, min and max", to_string(op)));
-}
-
-using PresentFunction = void (*)(void*, const void*, const void*, std::size_t);
+/// An operator as both interfaces know it.
+template <typename T>
+struct GlooOperator {
+  void (*present)(void*, const void*, const void*, std::size_t);
+  const gloo::ReductionFunction<T>* older;
+};
 
 template <typename T>
-PresentFunction present_function(ReduceOp op) {
+GlooOperator<T> gloo_operator(ReduceOp op) {
+  using Older = gloo::ReductionFunction<T>;
   switch (op) {
     case ReduceOp::sum:
-      return &gloo::sum<T>;
+      return {&gloo::sum<T>, Older::sum};
     case ReduceOp::prod:
-      return &gloo::product<T>;
+      return {&gloo::product<T>, Older::product};
     case ReduceOp::min:
-      return &gloo::min<T>;
+      return {&gloo::min<T>, Older::min};
     case ReduceOp::max:
-      return &gloo::max<T>;
+      return {&gloo::max<T>, Older::max};
     case ReduceOp::avg:
       break;
   }
-  refuse(op);
+  throw Unavailable(fmt::format("Gloo has no {}; it has sum, prod, min and max", to_string(op)));
 }
 
 // The interface that takes buffers and options with each call.
@@ -93,7 +95,7 @@ class PresentAllReduce : public GlooAllReduce {
       const auto count = static_cast<std::size_t>(out.count);
       if (in.data != out.data) options.setInput(reinterpret_cast<T*>(in.data), count);
       options.setOutput(reinterpret_cast<T*>(out.data), count);
-      options.setReduceFunction(present_function<T>(op));
+      options.setReduceFunction(gloo_operator<T>(op).present);
       gloo::allreduce(options);
     });
   }
@@ -103,23 +105,6 @@ class PresentAllReduce : public GlooAllReduce {
   Algorithm algorithm_;
   std::chrono::milliseconds timeout_;
 };
-
-template <typename T>
-const gloo::ReductionFunction<T>* older_function(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return gloo::ReductionFunction<T>::sum;
-    case ReduceOp::prod:
-      return gloo::ReductionFunction<T>::product;
-    case ReduceOp::min:
-      return gloo::ReductionFunction<T>::min;
-    case ReduceOp::max:
-      return gloo::ReductionFunction<T>::max;
-    case ReduceOp::avg:
-      break;
-  }
-  refuse(op);
-}
 
 // The older interface. Its objects are bound to a buffer when made, and must be made by every rank
 // at the same call. Whether a caller's address is a new one is not the same on every rank, so each
@@ -157,7 +142,7 @@ class OlderAllReduce : public GlooAllReduce {
     with_element(out.type, [&]<typename T>(T) {
       const std::vector<T*> pointers{reinterpret_cast<T*>(made.buffer.get())};
       made.algorithm = std::make_unique<Algorithm<T>>(
-          context_, pointers, static_cast<int>(out.count), older_function<T>(op));
+          context_, pointers, static_cast<int>(out.count), gloo_operator<T>(op).older);
     });
     held_bytes_ += out.size().count;
     return bound_.emplace(key, std::move(made)).first->second;

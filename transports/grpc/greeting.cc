@@ -34,12 +34,13 @@ std::string proof(std::string_view part, const std::string& token, const GrpcIde
 
 }  // namespace
 
-GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata) {
+GrpcGreeting read_greeting(std::string_view called, std::string_view served,
+                           const GrpcMetadata& metadata) {
   GrpcGreeting greeting;
   greeting.who = {read_number(metadata(grpc_names::rank)), read_number(metadata(grpc_names::ranks)),
                   metadata(grpc_names::number)};
   const std::string version = metadata(grpc_names::version);
-  if (method != grpc_names::method) {
+  if (called != served) {
     greeting.unfit = "there is no such method";
   } else if (version != grpc_names::protocol) {
     greeting.unfit = "it speaks protocol " + std::string(grpc_names::protocol) + ", not '" +

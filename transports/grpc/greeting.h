@@ -1,13 +1,15 @@
-// The handshake of a stream: the caller's identity, and the random numbers and proofs with which
-// both sides show that they know the job's token.
+// The handshake of every stream, of elements or of calls: the caller's identity, and the random
+// numbers and proofs with which both sides show that they know the job's token.
 //
 //   caller:   version, rank, ranks, number            (metadata of the call)
 //   listener: version, number, proof of the listener  (initial metadata of the answer)
 //   caller:   proof of the caller                     (first message)
 //   listener: "+"                                     (first control message)
 //
-// No byte of the elements is sent before "+", and none is read before the caller's proof. This file
-// does not depend on gRPC, so that the parsing of untrusted input can be fuzzed.
+// Nothing else is sent before "+", and nothing else is read before the caller's proof. This file
+// does not depend on gRPC, so that the parsing of untrusted input can be fuzzed. A listener of
+// calls is no rank: it is -1 in proofs, so that none serves on a stream of elements, or the
+// reverse.
 #pragma once
 
 #include <functional>
@@ -20,15 +22,21 @@
 namespace collbench {
 
 namespace grpc_names {
-constexpr const char* method = "/collbench.Transport/Exchange";
+constexpr const char* exchange = "/collbench.Transport/Exchange";  // a stream of elements
+constexpr const char* calls = "/collbench.Calls/Call";             // requests and answers
 constexpr const char* version = "collbench-protocol";
 constexpr const char* rank = "collbench-rank";
 constexpr const char* ranks = "collbench-ranks";
 constexpr const char* number = "collbench-number";
 constexpr const char* proof = "collbench-proof";
+/// How the message ends that answers or refuses a call.
+constexpr const char* answer = "=";
+constexpr const char* refusal = "!";
 /// Version of the wire format; ranks with different versions refuse each other.
 constexpr const char* protocol = "2";
 }  // namespace grpc_names
+
+constexpr const char* of_another_run = "it belongs to another run: its job differs";
 
 /// The identity that a caller claims.
 struct GrpcIdentity {
@@ -51,9 +59,11 @@ struct GrpcGreeting {
   GrpcIdentity who;
   std::string unfit;  // why the call is refused; empty if it may belong to this run
 };
-/// Reads a call. The reason for refusing it contains nothing that the caller sent except its
-/// version, cut off and made printable.
-GrpcGreeting read_greeting(std::string_view method, const GrpcMetadata& metadata);
+/// Reads a call of the method `called`, where `served` is the one that is there. The reason for
+/// refusing it contains nothing that the caller sent except its version, cut off and made
+/// printable.
+GrpcGreeting read_greeting(std::string_view called, std::string_view served,
+                           const GrpcMetadata& metadata);
 
 /// The proofs of a call from `caller`, whose listener is `to` and chose `listener_number`.
 std::string caller_proof(const std::string& token, const GrpcIdentity& caller, Rank to,

@@ -1,37 +1,27 @@
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include "core/keyed_digest.h"
 #include "transports/grpc/control.h"
+#include "transports/grpc/handshake.h"
 #include "transports/grpc/stream.h"
 
 namespace collbench {
 
-namespace {
-
-std::string metadata(const grpc::ServerContext& context, const char* name) {
-  const auto found = context.client_metadata().find(name);
-  if (found == context.client_metadata().end()) return {};
-  return {found->second.data(), found->second.size()};
-}
-
-}  // namespace
-
 struct IncomingStream::Call {
   enum class State { waiting, greeting, proved, accepted };
 
-  Call(IncomingStream& stream_owner, const GrpcSelf& listener_self, StreamEvents& listener)
+  Call(IncomingStream& stream_owner, const GrpcSelf& listener_self, IncomingEvents& listener)
       : owner(stream_owner), self(listener_self), events(listener) {}
 
   IncomingStream& owner;
   const GrpcSelf& self;
-  StreamEvents& events;
-  GrpcIdentity who;
-  std::string expected_proof;
+  IncomingEvents& events;
+  std::optional<GrpcHandshake> handshake;
   grpc::GenericServerContext context;
   grpc::GenericServerAsyncReaderWriter stream{&context};
   grpc::ByteBuffer message;
@@ -56,33 +46,24 @@ struct IncomingStream::Call {
       return;
     }
     if (is_stopped) return;
-    const GrpcGreeting greeting = read_greeting(
-        context.method(), [this](const char* name) { return metadata(context, name); });
+    handshake.emplace(context, context.method(), grpc_names::exchange, self);
     state = State::greeting;
-    who = greeting.who;
-    if (greeting.unfit.empty()) {
-      greet();
+    if (const grpc::Status verdict = handshake->verdict(); verdict.ok()) {
+      stream.SendInitialMetadata(opened.put());
+      stream.Read(&message, read.put());
     } else {
-      finish({grpc::StatusCode::FAILED_PRECONDITION, greeting.unfit});
+      finish(verdict);
     }
     events.called(owner);
-  }
-
-  // Shows that this rank knows the token, and lets the caller show it.
-  void greet() {
-    const std::string number = random_digits();
-    expected_proof = caller_proof(self.token, who, self.rank, number);
-    context.AddInitialMetadata(grpc_names::version, grpc_names::protocol);
-    context.AddInitialMetadata(grpc_names::number, number);
-    context.AddInitialMetadata(grpc_names::proof,
-                               listener_proof(self.token, who, self.rank, number));
-    stream.SendInitialMetadata(opened.put());
-    stream.Read(&message, read.put());
   }
 
   void on_read(bool ok) {
     if (!ok) {
       close();
+      return;
+    }
+    if (state != State::accepted) {
+      take_proof();
       return;
     }
     const auto slices = std::make_shared<std::vector<grpc::Slice>>();
@@ -92,36 +73,28 @@ struct IncomingStream::Call {
     for (const grpc::Slice& slice : *slices) {
       pieces.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
-    if (state == State::accepted) {
-      events.received(who.rank, pieces, slices);
-    } else {
-      take_proof();
-    }
+    events.received(handshake->who().rank, pieces, slices);
   }
 
   void take_proof() {
     if (is_stopped || is_finishing || is_ended) return;
-    std::string proof;
-    for (const auto& piece : pieces) {
-      if (proof.size() + piece.size() > expected_proof.size()) break;
-      proof.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    }
-    if (same_secret(proof, expected_proof)) {
+    if (const grpc::Status verdict = handshake->verdict_on(message); verdict.ok()) {
       state = State::proved;
-      events.arrived(owner, who);
+      events.arrived(owner, handshake->who());
     } else {
-      finish({grpc::StatusCode::FAILED_PRECONDITION, "it belongs to another run: its job differs"});
+      finish(verdict);
     }
   }
 
   void on_done() {
     is_ended = true;
-    if (state == State::greeting) events.went_away(who);
+    if (state == State::greeting) events.went_away(handshake->who());
     if (state != State::accepted) return;
+    const Rank from = handshake->who().rank;
     if (context.IsCancelled()) {
-      events.incoming_ended(who.rank, {StreamEnd::Kind::lost, "its stream broke"});
+      events.incoming_ended(from, {StreamEnd::Kind::lost, "its stream broke"});
     } else {
-      events.incoming_ended(who.rank, {StreamEnd::Kind::closed, ""});
+      events.incoming_ended(from, {StreamEnd::Kind::closed, ""});
     }
   }
 
@@ -150,7 +123,7 @@ struct IncomingStream::Call {
 
 IncomingStream::IncomingStream(grpc::AsyncGenericService& service,
                                grpc::ServerCompletionQueue& queue, const GrpcSelf& self,
-                               StreamEvents& events)
+                               IncomingEvents& events)
     : call_(std::make_unique<Call>(*this, self, events)) {
   call_->context.AsyncNotifyWhenDone(call_->done.put());
   service.RequestCall(&call_->context, &call_->stream, &queue, &queue, call_->requested.put());

@@ -11,6 +11,7 @@
 #include "core/keyed_digest.h"
 #include "transports/grpc/control.h"
 #include "transports/grpc/handover.h"
+#include "transports/grpc/handshake.h"
 #include "transports/grpc/stream.h"
 
 namespace collbench {
@@ -54,20 +55,10 @@ StreamEnd end_of(const grpc::Status& status, bool is_known, bool was_open) {
   }
 }
 
-std::string control_text(grpc::ByteBuffer& message) {
-  std::vector<grpc::Slice> slices;
-  message.Dump(&slices);
-  std::string text;
-  for (const grpc::Slice& slice : slices) {
-    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return text;
-}
-
 }  // namespace
 
 struct OutgoingStream::Call {
-  Call(Rank peer, const GrpcSelf& caller, std::int64_t piece_bytes, StreamEvents& listener)
+  Call(Rank peer, const GrpcSelf& caller, std::int64_t piece_bytes, OutgoingEvents& listener)
       : to(peer),
         self(caller),
         who{caller.rank, caller.ranks, random_digits()},
@@ -78,7 +69,7 @@ struct OutgoingStream::Call {
   const GrpcSelf& self;
   const GrpcIdentity who;
   const std::int64_t piece;
-  StreamEvents& events;
+  OutgoingEvents& events;
   grpc::ClientContext context;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
   grpc::ByteBuffer control;
@@ -126,10 +117,10 @@ struct OutgoingStream::Call {
 
   void on_control(bool ok) {
     if (!ok) return;
-    const std::string text = control_text(control);
+    std::string text = text_of(control);
     stream->Read(&control, read.put());
     if (is_open) {
-      events.control(to, text);
+      events.control(to, std::move(text));
     } else if (read_control(text, self.ranks).kind == GrpcControl::Kind::welcome) {
       is_open = true;
       events.opened(to);
@@ -140,8 +131,7 @@ struct OutgoingStream::Call {
   void on_finished() {
     is_ended = true;
     if (is_open) drop_unsent();  // otherwise another stream may take it over
-    events.outgoing_ended(to, is_stranger ? StreamEnd{StreamEnd::Kind::foreign,
-                                                      "it belongs to another run: its job differs"}
+    events.outgoing_ended(to, is_stranger ? StreamEnd{StreamEnd::Kind::foreign, of_another_run}
                                           : end_of(status, is_known, is_open));
   }
 
@@ -187,15 +177,15 @@ struct OutgoingStream::Call {
 };
 
 OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
-                               grpc::ServerCompletionQueue& queue, Rank to, const GrpcSelf& self,
-                               std::int64_t piece, StreamEvents& events)
+                               grpc::CompletionQueue& queue, const char* method, Rank to,
+                               const GrpcSelf& self, std::int64_t piece, OutgoingEvents& events)
     : call_(std::make_unique<Call>(to, self, piece, events)) {
   call_->context.AddMetadata(grpc_names::version, grpc_names::protocol);
   call_->context.AddMetadata(grpc_names::rank, std::to_string(self.rank));
   call_->context.AddMetadata(grpc_names::ranks, std::to_string(self.ranks));
   call_->context.AddMetadata(grpc_names::number, call_->who.number);
   grpc::GenericStub stub(channel);
-  call_->stream = stub.PrepareCall(&call_->context, grpc_names::method, &queue);
+  call_->stream = stub.PrepareCall(&call_->context, method, &queue);
   call_->stream->StartCall(call_->started.put());
 }
 

@@ -1,4 +1,5 @@
 // The two ends of one gRPC stream: the opener sends elements, the accepter control messages.
+// Callers of parameter servers use the opener's end, too: it sends requests, and gets answers.
 //
 // Both are state machines over tags of one completion queue, and both begin with the greeting of
 // transports/grpc/greeting.h. A stream may be destroyed only when it is idle, that is when none of
@@ -20,6 +21,7 @@
 namespace grpc {
 class AsyncGenericService;
 class Channel;
+class CompletionQueue;
 class ServerCompletionQueue;
 }  // namespace grpc
 
@@ -77,11 +79,19 @@ class SliceCount {
 
 class IncomingStream;
 
-/// Callbacks of streams, made while the completion queue is polled.
-class StreamEvents {
+/// Callbacks of the opener's end, made while the completion queue is polled.
+class OutgoingEvents {
  public:
-  virtual ~StreamEvents() = default;
+  virtual ~OutgoingEvents() = default;
   virtual void opened(Rank to) = 0;
+  virtual void control(Rank from, std::string message) = 0;
+  virtual void outgoing_ended(Rank to, const StreamEnd& end) = 0;
+};
+
+/// Callbacks of the accepter's end.
+class IncomingEvents {
+ public:
+  virtual ~IncomingEvents() = default;
   /// An unauthenticated call has arrived. The stream does the greeting by itself; another stream
   /// must be made to wait for the next call.
   virtual void called(IncomingStream& stream) = 0;
@@ -92,15 +102,16 @@ class StreamEvents {
   /// The next read starts only with IncomingStream::read().
   virtual void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                         const std::shared_ptr<const void>& keeper) = 0;
-  virtual void control(Rank from, const std::string& message) = 0;
-  virtual void outgoing_ended(Rank to, const StreamEnd& end) = 0;
   virtual void incoming_ended(Rank from, const StreamEnd& end) = 0;
 };
 
 class OutgoingStream {
  public:
-  OutgoingStream(const std::shared_ptr<grpc::Channel>& channel, grpc::ServerCompletionQueue& queue,
-                 Rank to, const GrpcSelf& self, std::int64_t piece, StreamEvents& events);
+  /// Calls `method`, one of grpc_names, of the listener `to`. What is sent leaves in messages of
+  /// `piece` bytes at most, but for copies, which are never divided.
+  OutgoingStream(const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
+                 const char* method, Rank to, const GrpcSelf& self, std::int64_t piece,
+                 OutgoingEvents& events);
   ~OutgoingStream();
 
   /// Sends from the caller's memory, which is free once `slices` is released.
@@ -131,7 +142,7 @@ class IncomingStream {
  public:
   /// Waits for the next stream that any peer opens.
   IncomingStream(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
-                 const GrpcSelf& self, StreamEvents& events);
+                 const GrpcSelf& self, IncomingEvents& events);
   ~IncomingStream();
 
   /// gRPC's name of the connection over which the caller came.

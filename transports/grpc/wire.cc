@@ -9,18 +9,12 @@
 #include <malloc.h>
 #endif
 
+#include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
-#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 
 #include "core/error.h"
 #include "core/host_port.h"
-#include "transports/grpc/admission.h"
-#include "transports/grpc/channel_arguments.h"
-#include "transports/grpc/credentials.h"
 
 namespace collbench {
 
@@ -61,6 +55,18 @@ void keep_freed_memory() {
 #endif
 }
 
+GrpcServing serving_of(const GrpcOptions& options, bool is_called_for_buffers) {
+  GrpcServing serving;
+  serving.listen = options.listen;
+  serving.security = {options.job, options.tls};
+  serving.most_unproved = options.ranks + strangers_at_once;
+  // Calls for buffers wait until the buffers are sent; a stream is one for good.
+  if (is_called_for_buffers) serving.calls_at_once = 1024;
+  serving.longest_message = static_cast<int>(options.piece.count) + spare_of_piece;
+  serving.arguments = {{GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options.listen)}};
+  return serving;
+}
+
 }  // namespace
 
 GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service)
@@ -69,39 +75,14 @@ GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* se
       client_(client),
       is_called_for_buffers_(service != nullptr),
       generic_(std::make_unique<grpc::AsyncGenericService>()),
+      server_(std::make_unique<GrpcServer>(serving_of(options, service != nullptr))),
+      address_(server_->address()),
       peers_(static_cast<std::size_t>(options.ranks)) {
-  const JobSecurity security{options.job, options.tls};
-  require_secure(security, {&options.listen, 1});
-  silence_grpc();
   keep_freed_memory();
-  require_usable(security);
-  HostPort address = parse_host_port("grpc: the address to listen on", options.listen, 0);
-  guard_ = std::make_unique<ConnectionGuard>(options.listen, options.ranks + strangers_at_once);
-  address.port = guard_->port();
-  address_ = to_string(address);
-  start_server(service, server_credentials(security));
+  std::vector<grpc::Service*> services;
+  if (service != nullptr) services.push_back(service);
+  server_->start(services, generic_.get());
   listen_for_next();
-}
-
-void GrpcWire::start_server(grpc::Service* service,
-                            const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-  grpc::ServerBuilder builder;
-  for (const auto& [name, value] : common_arguments()) builder.AddChannelArgument(name, value);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_handshake_ms);
-  // Calls for buffers wait until the buffers are sent; a stream is one for good.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, service == nullptr ? 8 : 1024);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options_.piece.count) + spare_of_piece);
-  auto admit = admission_to(builder, credentials);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
-  if (service != nullptr) builder.RegisterService(service);
-  builder.RegisterAsyncGenericService(generic_.get());
-  queue_ = builder.AddCompletionQueue();
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) {
-    shut_down();
-    throw TransportError("grpc: the server of this rank cannot start");
-  }
-  guard_->open(std::move(admit));
 }
 
 GrpcWire::~GrpcWire() { stop(); }
@@ -131,15 +112,15 @@ void GrpcWire::shut_down() {
     if (peer.in != nullptr) peer.in->stop();
     if (peer.out != nullptr) peer.out->cancel();
   }
-  if (guard_ != nullptr) guard_->close();
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  queue_->Shutdown();
+  server_->shut_down(Seconds{0});
+  grpc::CompletionQueue& queue = server_->queue();
+  queue.Shutdown();
   const gpr_timespec until = gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(shut_down_linger.count(), GPR_TIMESPAN));
   void* tag = nullptr;
   bool ok = false;
   auto status = grpc::CompletionQueue::GOT_EVENT;
-  while ((status = queue_->AsyncNext(&tag, &ok, until)) == grpc::CompletionQueue::GOT_EVENT) {
+  while ((status = queue.AsyncNext(&tag, &ok, until)) == grpc::CompletionQueue::GOT_EVENT) {
     static_cast<GrpcTag*>(tag)->run(ok);
   }
   if (status == grpc::CompletionQueue::TIMEOUT) leave_behind();
@@ -154,9 +135,7 @@ void GrpcWire::shut_down() {
 void GrpcWire::leave_behind() {
   struct Remains {
     std::unique_ptr<grpc::AsyncGenericService> generic;
-    std::unique_ptr<grpc::ServerCompletionQueue> queue;
-    std::unique_ptr<grpc::Server> server;
-    std::unique_ptr<ConnectionGuard> guard;
+    std::unique_ptr<GrpcServer> server;
     std::vector<Peer> peers;
     std::unique_ptr<IncomingStream> next;
     std::vector<std::unique_ptr<IncomingStream>> greeting, refused;
@@ -165,34 +144,31 @@ void GrpcWire::leave_behind() {
   static std::vector<Remains*> all;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  all.push_back(new Remains{std::move(generic_), std::move(queue_), std::move(server_),
-                            std::move(guard_), std::move(peers_), std::move(next_),
-                            std::move(greeting_), std::move(refused_), std::move(abandoned_)});
+  all.push_back(new Remains{std::move(generic_), std::move(server_), std::move(peers_),
+                            std::move(next_), std::move(greeting_), std::move(refused_),
+                            std::move(abandoned_)});
   peers_ = std::vector<Peer>(static_cast<std::size_t>(options_.ranks));
 }
 
 void GrpcWire::listen_for_next() {
-  next_ = std::make_unique<IncomingStream>(*generic_, *queue_, self_,
-                                           static_cast<StreamEvents&>(*this));
+  next_ = std::make_unique<IncomingStream>(*generic_, queue(), self_,
+                                           static_cast<IncomingEvents&>(*this));
 }
 
 void GrpcWire::open_stream(Rank to) {
   Peer& peer = peers_[static_cast<std::size_t>(to)];
   if (peer.channel == nullptr) {
-    const JobSecurity security{options_.job, options_.tls};
-    grpc::ChannelArguments channel_arguments;
-    for (const auto& [name, value] : common_arguments()) channel_arguments.SetInt(name, value);
-    // Buffers come whole as the answers of calls; streams bring back control messages only.
-    channel_arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);  // TLS included
-    channel_arguments.SetMaxReceiveMessageSize(is_called_for_buffers_ ? -1 : control_limit);
-    channel_arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen));
-    add_security(security, channel_arguments);
-    peer.channel =
-        grpc::CreateCustomChannel(peer.address, channel_credentials(security), channel_arguments);
+    const ChannelArgument arguments[] = {
+        {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000},  // TLS included
+        // Buffers come whole as the answers of calls; streams bring back control messages only.
+        {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, is_called_for_buffers_ ? -1 : control_limit},
+        {GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen)}};
+    peer.channel = make_channel(peer.address, {options_.job, options_.tls}, arguments);
     ++streams_opened_;
   }
-  auto stream = std::make_unique<OutgoingStream>(
-      peer.channel, *queue_, to, self_, options_.piece.count, static_cast<StreamEvents&>(*this));
+  auto stream =
+      std::make_unique<OutgoingStream>(peer.channel, queue(), grpc_names::exchange, to, self_,
+                                       options_.piece.count, static_cast<OutgoingEvents&>(*this));
   if (peer.out != nullptr) {
     stream->take_unsent(*peer.out);
     abandoned_.push_back(std::move(peer.out));

@@ -23,21 +23,19 @@
 #include <string>
 #include <vector>
 
-#include "transports/grpc/connection_guard.h"
 #include "transports/grpc/control.h"
 #include "transports/grpc/grpc_endpoint.h"
+#include "transports/grpc/server.h"
 #include "transports/grpc/stream.h"
 
 namespace grpc {
-class Server;
-class ServerCredentials;
 class Service;
 }  // namespace grpc
 
 namespace collbench {
 
 /// Thread safety: belongs to the thread of its endpoint.
-class GrpcWire : private StreamEvents {
+class GrpcWire : private OutgoingEvents, private IncomingEvents {
  public:
   /// Receives what arrives, called from within poll().
   class Client {
@@ -107,7 +105,7 @@ class GrpcWire : private StreamEvents {
     return peers_[static_cast<std::size_t>(peer)].answer;
   }
 
-  grpc::ServerCompletionQueue& queue() { return *queue_; }
+  grpc::ServerCompletionQueue& queue() { return server_->queue(); }
   const std::shared_ptr<grpc::Channel>& channel(Rank peer) const {
     return peers_[static_cast<std::size_t>(peer)].channel;
   }
@@ -145,13 +143,11 @@ class GrpcWire : private StreamEvents {
   void went_away(const GrpcIdentity& claimed) override;
   void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                 const std::shared_ptr<const void>& keeper) override;
-  void control(Rank from, const std::string& message) override;
+  void control(Rank from, std::string message) override;
   void outgoing_ended(Rank to, const StreamEnd& end) override;
   void incoming_ended(Rank from, const StreamEnd& end) override;
 
   std::string unfit_identity(const GrpcIdentity& who) const;
-  void start_server(grpc::Service* service,
-                    const std::shared_ptr<grpc::ServerCredentials>& credentials);
   void listen_for_next();
   void open_stream(Rank to);
   void open_again();
@@ -176,11 +172,9 @@ class GrpcWire : private StreamEvents {
   GrpcSelf self_;
   Client& client_;
   const bool is_called_for_buffers_;  // a service is served beside the streams
-  std::string address_;
   std::unique_ptr<grpc::AsyncGenericService> generic_;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<ConnectionGuard> guard_;
+  std::unique_ptr<GrpcServer> server_;
+  const std::string address_;
   std::vector<Peer> peers_;
   std::unique_ptr<IncomingStream> next_;
   std::vector<std::unique_ptr<IncomingStream>> greeting_;  // called, but not yet proved

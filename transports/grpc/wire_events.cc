@@ -3,7 +3,6 @@
 
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/server.h>
 
 #include "core/error.h"
 #include "transports/grpc/wire.h"
@@ -59,10 +58,10 @@ bool GrpcWire::poll(Seconds longest) {
 }
 
 bool GrpcWire::handle_one(Seconds longest) {
-  guard_->note_poll();
+  server_->guard().note_poll();
   void* tag = nullptr;
   bool ok = false;
-  const auto status = queue_->AsyncNext(&tag, &ok, deadline_after(longest));
+  const auto status = queue().AsyncNext(&tag, &ok, deadline_after(longest));
   if (status != grpc::CompletionQueue::GOT_EVENT) return false;
   static_cast<GrpcTag*>(tag)->run(ok);
   return true;
@@ -137,7 +136,7 @@ void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
     return;
   }
   proved_[proved->connection()] = who.rank;
-  guard_->prove(proved->connection());
+  server_->guard().prove(proved->connection());
   Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
   if (peer.in != nullptr) refused_.push_back(std::move(peer.in));
   peer.in = std::move(proved);
@@ -184,7 +183,7 @@ void GrpcWire::received(Rank from, std::span<const std::span<const std::byte>> p
   client_.received(from, pieces, keeper);
 }
 
-void GrpcWire::control(Rank from, const std::string& message) {
+void GrpcWire::control(Rank from, std::string message) {
   Peer& peer = peers_[static_cast<std::size_t>(from)];
   GrpcControl control = read_control(message, options_.ranks);
   switch (control.kind) {

@@ -4,7 +4,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/server.h>
 
 #include "core/error.h"
 #include "transports/grpc/wire.h"

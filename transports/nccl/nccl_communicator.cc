@@ -7,7 +7,6 @@
 #include <set>
 #include <thread>
 #include <tuple>
-#include <vector>
 
 #include <fmt/format.h>
 

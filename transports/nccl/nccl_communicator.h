@@ -6,8 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "transports/communicator.h"
 #include "transports/cuda/driver.h"

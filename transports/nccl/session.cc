@@ -1,6 +1,5 @@
 #include "transports/nccl/session.h"
 
-#include <cstring>
 #include <future>
 
 #include <fmt/format.h>

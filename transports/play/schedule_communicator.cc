@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/broadcast.h"
 #include "algorithms/registry.h"
+#include "algorithms/rooted.h"
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
 #include "transports/play/execute.h"

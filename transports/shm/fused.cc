@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
+#include "transports/shm/layout.h"
+#include "transports/shm/peer_memory.h"
 
 namespace collbench {
 
@@ -24,303 +26,325 @@ constexpr std::int64_t streaming_bytes = 1 << 20;
 constexpr Rank no_one = -1;  // the wait depends on all ranks
 static_assert(most_shown_bytes <= shm_line_payload);
 
-}  // namespace
-
-ShmFused::ShmFused(const ShmView& view, Rank rank)
-    : view_(view),
-      lines_(view.world),
-      waiter_(view, rank),
-      peers_(waiter_, view.world, rank),
-      rank_(rank),
-      ranks_(lines_.header().ranks),
-      fused_(lines_.arrival(rank).sequence.load()),
-      inlined_(std::max(lines_.inline_line(rank, 0).sequence.load(),
-                        lines_.inline_line(rank, 1).sequence.load())) {
-  sources_.reserve(static_cast<std::size_t>(ranks_));
-  destinations_.reserve(static_cast<std::size_t>(ranks_));
-}
-
-bool ShmFused::play(const Fusion& fusion, Region in, Region out, Reduction reduction,
-                    bool reached) {
-  const std::int64_t bytes = in.size().count;
-  if (bytes == 0) return true;
-  if (fusion.rounds == 1) {
-    play_inline(fusion, in, out, reduction);
-    return true;
+class ShmFusedPlayer final : public ShmFused {
+ public:
+  ShmFusedPlayer(const ShmView& view, Rank rank)
+      : view_(view),
+        lines_(view.world),
+        waiter_(view, rank),
+        peers_(waiter_, view.world, rank),
+        rank_(rank),
+        ranks_(lines_.header().ranks),
+        fused_(lines_.arrival(rank).sequence.load()),
+        inlined_(std::max(lines_.inline_line(rank, 0).sequence.load(),
+                          lines_.inline_line(rank, 1).sequence.load())) {
+    sources_.reserve(static_cast<std::size_t>(ranks_));
+    destinations_.reserve(static_cast<std::size_t>(ranks_));
   }
-  if (reached) {
-    play_shared(fusion, in, out, reduction);
-    return true;
-  }
-  if (bytes >= remote_floor && play_remote(fusion, in, out, reduction)) return true;
-  if (!fusion.even || ranks_ > lines_.header().cores) return false;
-  play_private(fusion, in, out, reduction);
-  return true;
-}
 
-// Names the ranks that have not begun (or not finished) the current operation.
-std::string ShmFused::missing(std::string_view what, bool finished) const {
-  std::string names;
-  for (Rank r = 0; r < ranks_; ++r) {
-    const ShmArrival& line = lines_.arrival(r);
-    const std::uint64_t reached = finished ? line.finished.load() : line.sequence.load();
-    if (reached < fused_) names += (names.empty() ? "" : ", ") + std::to_string(r);
-  }
-  return "rank " + names + " " + std::string(what) + " within the timeout";
-}
-
-void ShmFused::play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  const std::uint64_t sequence = ++inlined_;
-  // Two lines per rank are enough: this one was last read in operation sequence - 2, and every rank
-  // had finished that before it announced sequence - 1, which this rank has seen from all of them.
-  ShmInline& mine = lines_.inline_line(rank_, sequence % 2);
-  std::memcpy(mine.payload, in.data, static_cast<std::size_t>(in.size().count));
-  mine.sequence.store(sequence, std::memory_order_release);
-  waiter_.notify();
-  for (Rank r = 0; r < ranks_; ++r) {
-    ShmInline& line = lines_.inline_line(r, sequence % 2);
-    waiter_.wait_until(
-        r, [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        [&] { return "rank " + std::to_string(r) + " did not arrive within the timeout"; });
-  }
-  for (const Fusion::Piece& piece : fusion.pieces) {
-    const std::int64_t offset = piece.first * size_of(in.type);
-    sources_.clear();
-    for (const Rank r : fusion.sources(piece)) {
-      sources_.push_back(lines_.inline_line(r, sequence % 2).payload + offset);
+  bool play(const Fusion& fusion, Region in, Region out, Reduction reduction,
+            bool reached) override {
+    const std::int64_t bytes = in.size().count;
+    if (bytes == 0) return true;
+    if (fusion.rounds == 1) {
+      play_inline(fusion, in, out, reduction);
+      return true;
     }
-    std::byte* const into = out.data + offset;
-    collbench::reduce(in.type, reduction, sources_, {&into, 1}, piece.count);
+    if (reached) {
+      play_shared(fusion, in, out, reduction);
+      return true;
+    }
+    if (bytes >= remote_floor && play_remote(fusion, in, out, reduction)) return true;
+    if (!fusion.even || ranks_ > lines_.header().cores) return false;
+    play_private(fusion, in, out, reduction);
+    return true;
   }
-}
 
-// Peers find the buffers at these positions or, if they are private, addresses.
-void ShmFused::arrive(std::uint64_t in, std::uint64_t out) {
-  ++fused_;
-  ShmArrival& line = lines_.arrival(rank_);
-  line.in.store(in, std::memory_order_relaxed);
-  line.out.store(out, std::memory_order_relaxed);
-  line.sequence.store(fused_, std::memory_order_release);
-  waiter_.notify();
-}
-
-void ShmFused::arrive_shared(const std::byte* in, const std::byte* out) {
-  arrive(view_position(view_, in), view_position(view_, out));
-}
-
-void ShmFused::await_arrivals() {
-  for (Rank r = 0; r < ranks_; ++r) {
-    ShmArrival& line = lines_.arrival(r);
-    waiter_.wait_until(
-        r, [&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
-        [&] { return missing("did not arrive", false); });
-  }
-  // All ranks have arrived, so they have left the previous operation, whose counters can be reset
-  // for the next one. That one begins only after rank 0 has arrived there, which publishes the
-  // reset.
-  if (rank_ != 0) return;
-  ShmHeader& header = lines_.header();
-  header.claimed[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-  header.done[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-}
-
-void ShmFused::await_done(std::int64_t all) {
-  lines_.arrival(rank_).finished.store(fused_, std::memory_order_relaxed);
-  waiter_.notify();
-  // Acquires what the folds wrote; `finished` above serves error messages only.
-  auto& done = lines_.header().done[fused_ % 2].value;
-  waiter_.wait_until(
-      no_one,
-      [&] { return static_cast<std::int64_t>(done.load(std::memory_order_acquire)) == all; },
-      [&] { return missing("did not finish its part", true); });
-}
-
-// Folds elements [first, first + count) of all announced inputs into all announced outputs.
-void ShmFused::fold(std::span<const Rank> order, std::int64_t first, std::int64_t count,
-                    DataType type, Reduction reduction, Stores stores) {
-  const ShmVisit visit(waiter_);
-  const auto offset = static_cast<std::uint64_t>(first * size_of(type));
-  sources_.clear();
-  destinations_.clear();
-  for (const Rank r : order) {
-    const ShmArrival& line = lines_.arrival(r);
-    sources_.push_back(view_data(view_, line.in.load(std::memory_order_relaxed) + offset));
-    destinations_.push_back(view_data(view_, line.out.load(std::memory_order_relaxed) + offset));
-  }
-  collbench::reduce(type, reduction, sources_, destinations_, count, stores);
-}
-
-// Folds pieces of `unit` elements until none is left; returns how many there are in all. Claiming
-// them one by one keeps every running rank busy while others are descheduled. Claims order nothing
-// (the arrivals have published the inputs), so they are relaxed; the single increment of `done` at
-// the end releases everything that this rank has folded.
-template <class Fold>
-std::int64_t ShmFused::fold_claimed(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
-  ShmHeader& header = lines_.header();
-  std::int64_t units = 0;
-  for (const Fusion::Piece& piece : fusion.pieces) units += (piece.count + unit - 1) / unit;
-  auto& claimed = header.claimed[fused_ % 2].value;
-  std::uint64_t folded = 0;
-  while (true) {
-    auto mine = static_cast<std::int64_t>(claimed.fetch_add(1, std::memory_order_relaxed));
-    if (mine >= units) break;
+ private:
+  void play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction) {
+    const std::uint64_t sequence = ++inlined_;
+    // Two lines per rank are enough: this one was last read in operation sequence - 2, and every
+    // rank had finished that before it announced sequence - 1, which this rank has seen from all of
+    // them.
+    ShmInline& mine = lines_.inline_line(rank_, sequence % 2);
+    std::memcpy(mine.payload, in.data, static_cast<std::size_t>(in.size().count));
+    mine.sequence.store(sequence, std::memory_order_release);
+    waiter_.notify();
+    for (Rank r = 0; r < ranks_; ++r) {
+      ShmInline& line = lines_.inline_line(r, sequence % 2);
+      waiter_.wait_until(
+          r, [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+          [&] { return "rank " + std::to_string(r) + " did not arrive within the timeout"; });
+    }
     for (const Fusion::Piece& piece : fusion.pieces) {
-      const std::int64_t here = (piece.count + unit - 1) / unit;
-      if (mine < here) {
-        fold_part(fusion.sources(piece), piece.first + mine * unit,
-                  std::min(unit, piece.count - mine * unit));
-        break;
+      const std::int64_t offset = piece.first * size_of(in.type);
+      sources_.clear();
+      for (const Rank r : fusion.sources(piece)) {
+        sources_.push_back(lines_.inline_line(r, sequence % 2).payload + offset);
       }
-      mine -= here;
+      std::byte* const into = out.data + offset;
+      collbench::reduce(in.type, reduction, sources_, {&into, 1}, piece.count);
     }
-    ++folded;
   }
-  if (folded > 0) header.done[fused_ % 2].value.fetch_add(folded);
-  return units;
-}
 
-// Between the meetings: every rank folds claimed pieces if all ranks have equal shares, else the
-// pieces that it owns.
-template <class Fold>
-void ShmFused::fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
-  if (fusion.even) {
-    await_done(fold_claimed(fusion, unit, fold_part));
-    return;
+  void play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction) {
+    arrive_shared(in.data, out.data);
+    await_arrivals();
+    const std::int64_t bytes = in.size().count;
+    const bool around = in.data != out.data && bytes >= streaming_bytes;
+    const Stores stores = around ? Stores::streaming : Stores::cached;
+    const int cores = lines_.header().cores;
+    const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
+    const std::int64_t unit_bytes =
+        std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, 262144);
+    const std::int64_t unit = unit_bytes / 64 * 64 / size_of(in.type);
+    fold_shares(fusion, unit, [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
+      fold(order, first, n, in.type, reduction, stores);
+    });
   }
-  for (const Fusion::Piece& piece : fusion.pieces) {
-    if (piece.owner == rank_) fold_part(fusion.sources(piece), piece.first, piece.count);
+
+  // As play_shared(), with buffers that only the kernel reaches. False, on every rank, if that is
+  // not permitted, or not known yet to all ranks.
+  bool play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction) {
+    if (!lines_.header().peer_memory || ranks_ > most_remote_ranks) return false;
+    peers_.announce(fused_ + 1);
+    arrive(reinterpret_cast<std::uintptr_t>(in.data), reinterpret_cast<std::uintptr_t>(out.data));
+    await_arrivals();
+    if (!peers_.agreed(fused_)) {
+      lines_.header().done[fused_ % 2].value.fetch_add(1);
+      await_done(ranks_);
+      return false;
+    }
+    const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
+    blocks_.resize(static_cast<std::size_t>(block * ranks_ + 64));
+    const int busy = std::min(ranks_, lines_.header().cores);
+    const std::int64_t unit = std::clamp<std::int64_t>(in.size().count / (4 * busy), 4096, block);
+    fold_shares(fusion, unit / 64 * 64 / size_of(in.type),
+                [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
+                  fold_remote(order, first, n, in.type, reduction);
+                });
+    return true;
   }
-  lines_.header().done[fused_ % 2].value.fetch_add(1);
-  await_done(ranks_);
-}
 
-void ShmFused::play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  arrive_shared(in.data, out.data);
-  await_arrivals();
-  const std::int64_t bytes = in.size().count;
-  const bool around = in.data != out.data && bytes >= streaming_bytes;
-  const Stores stores = around ? Stores::streaming : Stores::cached;
-  const int cores = lines_.header().cores;
-  const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
-  const std::int64_t unit_bytes =
-      std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, 262144);
-  const std::int64_t unit = unit_bytes / 64 * 64 / size_of(in.type);
-  fold_shares(fusion, unit, [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
-    fold(order, first, n, in.type, reduction, stores);
-  });
-}
+  void play_private(const Fusion& fusion, Region in, Region out, Reduction reduction) {
+    const std::int64_t most = private_segment_bytes / size_of(in.type);
+    require(view_half_heap(view_) >= static_cast<std::size_t>(private_segment_bytes),
+            "shared memory: staging needs 512 KiB of the arena per rank, it has " +
+                std::to_string(view_half_heap(view_)) + " bytes");
+    for (std::int64_t base = 0; base < in.count; base += most) {
+      const std::int64_t count = std::min(most, in.count - base);
+      play_private_segment(fusion, in.part(base, count), out.part(base, count), reduction, base);
+    }
+  }
 
-// As play_shared(), with buffers that only the kernel reaches. False, on every rank, if that is not
-// permitted, or not known yet to all ranks.
-bool ShmFused::play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  if (!lines_.header().peer_memory || ranks_ > most_remote_ranks) return false;
-  peers_.announce(fused_ + 1);
-  arrive(reinterpret_cast<std::uintptr_t>(in.data), reinterpret_cast<std::uintptr_t>(out.data));
-  await_arrivals();
-  if (!peers_.agreed(fused_)) {
+  // One segment: stage what others own, fold the own part, collect what others folded.
+  void play_private_segment(const Fusion& fusion, Region in, Region out, Reduction reduction,
+                            std::int64_t base) {
+    const int bytes = size_of(in.type);
+    std::byte* const stage = view_.heap + view_half_heap(view_);
+    // Boundaries on cache lines, so that two ranks do not write one line.
+    const std::int64_t line = 64 / bytes;
+    const std::int64_t lines = (in.count + line - 1) / line;
+    const std::int64_t first = std::min(in.count, lines * rank_ / ranks_ * line);
+    const std::int64_t last = std::min(in.count, lines * (rank_ + 1) / ranks_ * line);
+    const auto exchange = [&](std::byte* to, const std::byte* from) {
+      collbench::copy(to, from, first * bytes);
+      collbench::copy(to + last * bytes, from + last * bytes, (in.count - last) * bytes);
+    };
+    exchange(stage, in.data);
+    arrive_shared(stage, stage);
+    await_arrivals();
+    fold_private(fusion, in, out, reduction, base, first, last);
     lines_.header().done[fused_ % 2].value.fetch_add(1);
     await_done(ranks_);
-    return false;
+    exchange(out.data, stage);
   }
-  const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
-  blocks_.resize(static_cast<std::size_t>(block * ranks_ + 64));
-  const int busy = std::min(ranks_, lines_.header().cores);
-  const std::int64_t unit = std::clamp<std::int64_t>(in.size().count / (4 * busy), 4096, block);
-  fold_shares(fusion, unit / 64 * 64 / size_of(in.type),
-              [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
-                fold_remote(order, first, n, in.type, reduction);
-              });
-  return true;
-}
 
-// Folds elements [first, first + count) in blocks that fit a second-level cache: reads the peers'
-// elements, folds them, and writes the result to all peers from the block of the first source.
-void ShmFused::fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
-                           DataType type, Reduction reduction) {
-  const ShmVisit visit(waiter_);
-  const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
-  const auto start = reinterpret_cast<std::uintptr_t>(blocks_.data());
-  std::byte* const blocks = blocks_.data() + (64 - start % 64);
-  const auto address = [&](const std::atomic<std::uint64_t>& base, std::int64_t offset) {
-    return base.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(offset);
-  };
-  const ShmArrival& mine = lines_.arrival(rank_);
-  std::byte* const result = blocks + (order[0] == rank_ ? 1 : 0) * block;
-  const std::int64_t end = (first + count) * size_of(type);
-  for (std::int64_t offset = first * size_of(type); offset < end; offset += block) {
-    const std::int64_t bytes = std::min(block, end - offset);
-    sources_.clear();
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      std::byte* const into = blocks + static_cast<std::int64_t>(i) * block;
-      if (order[i] == rank_) {
-        sources_.push_back(reinterpret_cast<const std::byte*>(address(mine.in, offset)));
-      } else {
-        peers_.read(order[i], address(lines_.arrival(order[i]).in, offset), into, bytes);
-        sources_.push_back(into);
-      }
+  // Peers find the buffers at these positions or, if they are private, addresses.
+  void arrive(std::uint64_t in, std::uint64_t out) {
+    ++fused_;
+    ShmArrival& line = lines_.arrival(rank_);
+    line.in.store(in, std::memory_order_relaxed);
+    line.out.store(out, std::memory_order_relaxed);
+    line.sequence.store(fused_, std::memory_order_release);
+    waiter_.notify();
+  }
+
+  void arrive_shared(const std::byte* in, const std::byte* out) {
+    arrive(view_position(view_, in), view_position(view_, out));
+  }
+
+  void await_arrivals() {
+    for (Rank r = 0; r < ranks_; ++r) {
+      ShmArrival& line = lines_.arrival(r);
+      waiter_.wait_until(
+          r, [&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
+          [&] { return missing("did not arrive", false); });
     }
-    std::byte* const outputs[] = {reinterpret_cast<std::byte*>(address(mine.out, offset)), result};
-    collbench::reduce(type, reduction, sources_, outputs, bytes / size_of(type));
-    for (const Rank r : order) {
-      if (r == rank_) continue;
-      peers_.write(r, address(lines_.arrival(r).out, offset), result, bytes);
-    }
+    // All ranks have arrived, so they have left the previous operation, whose counters can be reset
+    // for the next one. That one begins only after rank 0 has arrived there, which publishes the
+    // reset.
+    if (rank_ != 0) return;
+    ShmHeader& header = lines_.header();
+    header.claimed[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
+    header.done[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
   }
-}
 
-void ShmFused::play_private(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-  const std::int64_t most = private_segment_bytes / size_of(in.type);
-  require(view_half_heap(view_) >= static_cast<std::size_t>(private_segment_bytes),
-          "shared memory: staging needs 512 KiB of the arena per rank, it has " +
-              std::to_string(view_half_heap(view_)) + " bytes");
-  for (std::int64_t base = 0; base < in.count; base += most) {
-    const std::int64_t count = std::min(most, in.count - base);
-    play_private_segment(fusion, in.part(base, count), out.part(base, count), reduction, base);
+  void await_done(std::int64_t all) {
+    lines_.arrival(rank_).finished.store(fused_, std::memory_order_relaxed);
+    waiter_.notify();
+    // Acquires what the folds wrote; `finished` above serves error messages only.
+    auto& done = lines_.header().done[fused_ % 2].value;
+    waiter_.wait_until(
+        no_one,
+        [&] { return static_cast<std::int64_t>(done.load(std::memory_order_acquire)) == all; },
+        [&] { return missing("did not finish its part", true); });
   }
-}
 
-// One segment: stage what others own, fold the own part, collect what others folded.
-void ShmFused::play_private_segment(const Fusion& fusion, Region in, Region out,
-                                    Reduction reduction, std::int64_t base) {
-  const int bytes = size_of(in.type);
-  std::byte* const stage = view_.heap + view_half_heap(view_);
-  // Boundaries on cache lines, so that two ranks do not write one line.
-  const std::int64_t line = 64 / bytes;
-  const std::int64_t lines = (in.count + line - 1) / line;
-  const std::int64_t first = std::min(in.count, lines * rank_ / ranks_ * line);
-  const std::int64_t last = std::min(in.count, lines * (rank_ + 1) / ranks_ * line);
-  const auto exchange = [&](std::byte* to, const std::byte* from) {
-    collbench::copy(to, from, first * bytes);
-    collbench::copy(to + last * bytes, from + last * bytes, (in.count - last) * bytes);
-  };
-  exchange(stage, in.data);
-  arrive_shared(stage, stage);
-  await_arrivals();
-  fold_private(fusion, in, out, reduction, base, first, last);
-  lines_.header().done[fused_ % 2].value.fetch_add(1);
-  await_done(ranks_);
-  exchange(out.data, stage);
-}
-
-// Folds elements [first, last) of the segment that starts at element `base`: this rank's input and
-// output are in its private memory, those of all others in their staging.
-void ShmFused::fold_private(const Fusion& fusion, Region in, Region out, Reduction reduction,
-                            std::int64_t base, std::int64_t first, std::int64_t last) {
-  for (const Fusion::Piece& piece : fusion.pieces) {
-    const std::int64_t from = std::max(first, piece.first - base);
-    const std::int64_t to = std::min(last, piece.first + piece.count - base);
-    if (from >= to) continue;
-    const std::int64_t offset = from * size_of(in.type);
+  // Folds elements [first, first + count) of all announced inputs into all announced outputs.
+  void fold(std::span<const Rank> order, std::int64_t first, std::int64_t count, DataType type,
+            Reduction reduction, Stores stores) {
+    const ShmVisit visit(waiter_);
+    const auto offset = static_cast<std::uint64_t>(first * size_of(type));
     sources_.clear();
     destinations_.clear();
-    for (const Rank r : fusion.sources(piece)) {
-      std::byte* const staged =
-          view_data(view_, lines_.arrival(r).in.load(std::memory_order_relaxed)) + offset;
-      sources_.push_back(r == rank_ ? in.data + offset : staged);
-      destinations_.push_back(r == rank_ ? out.data + offset : staged);
+    for (const Rank r : order) {
+      const ShmArrival& line = lines_.arrival(r);
+      sources_.push_back(view_data(view_, line.in.load(std::memory_order_relaxed) + offset));
+      destinations_.push_back(view_data(view_, line.out.load(std::memory_order_relaxed) + offset));
     }
-    collbench::reduce(in.type, reduction, sources_, destinations_, to - from);
+    collbench::reduce(type, reduction, sources_, destinations_, count, stores);
   }
+
+  // Folds elements [first, first + count) in blocks that fit a second-level cache: reads the peers'
+  // elements, folds them, and writes the result to all peers from the block of the first source.
+  void fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
+                   DataType type, Reduction reduction) {
+    const ShmVisit visit(waiter_);
+    const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
+    const auto start = reinterpret_cast<std::uintptr_t>(blocks_.data());
+    std::byte* const blocks = blocks_.data() + (64 - start % 64);
+    const auto address = [&](const std::atomic<std::uint64_t>& base, std::int64_t offset) {
+      return base.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(offset);
+    };
+    const ShmArrival& mine = lines_.arrival(rank_);
+    std::byte* const result = blocks + (order[0] == rank_ ? 1 : 0) * block;
+    const std::int64_t end = (first + count) * size_of(type);
+    for (std::int64_t offset = first * size_of(type); offset < end; offset += block) {
+      const std::int64_t bytes = std::min(block, end - offset);
+      sources_.clear();
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        std::byte* const into = blocks + static_cast<std::int64_t>(i) * block;
+        if (order[i] == rank_) {
+          sources_.push_back(reinterpret_cast<const std::byte*>(address(mine.in, offset)));
+        } else {
+          peers_.read(order[i], address(lines_.arrival(order[i]).in, offset), into, bytes);
+          sources_.push_back(into);
+        }
+      }
+      std::byte* const outputs[] = {reinterpret_cast<std::byte*>(address(mine.out, offset)),
+                                    result};
+      collbench::reduce(type, reduction, sources_, outputs, bytes / size_of(type));
+      for (const Rank r : order) {
+        if (r == rank_) continue;
+        peers_.write(r, address(lines_.arrival(r).out, offset), result, bytes);
+      }
+    }
+  }
+
+  // Folds elements [first, last) of the segment that starts at element `base`: this rank's input
+  // and output are in its private memory, those of all others in their staging.
+  void fold_private(const Fusion& fusion, Region in, Region out, Reduction reduction,
+                    std::int64_t base, std::int64_t first, std::int64_t last) {
+    for (const Fusion::Piece& piece : fusion.pieces) {
+      const std::int64_t from = std::max(first, piece.first - base);
+      const std::int64_t to = std::min(last, piece.first + piece.count - base);
+      if (from >= to) continue;
+      const std::int64_t offset = from * size_of(in.type);
+      sources_.clear();
+      destinations_.clear();
+      for (const Rank r : fusion.sources(piece)) {
+        std::byte* const staged =
+            view_data(view_, lines_.arrival(r).in.load(std::memory_order_relaxed)) + offset;
+        sources_.push_back(r == rank_ ? in.data + offset : staged);
+        destinations_.push_back(r == rank_ ? out.data + offset : staged);
+      }
+      collbench::reduce(in.type, reduction, sources_, destinations_, to - from);
+    }
+  }
+
+  // Between the meetings: every rank folds claimed pieces if all ranks have equal shares, else the
+  // pieces that it owns.
+  template <class Fold>
+  void fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
+    if (fusion.even) {
+      await_done(fold_claimed(fusion, unit, fold_part));
+      return;
+    }
+    for (const Fusion::Piece& piece : fusion.pieces) {
+      if (piece.owner == rank_) fold_part(fusion.sources(piece), piece.first, piece.count);
+    }
+    lines_.header().done[fused_ % 2].value.fetch_add(1);
+    await_done(ranks_);
+  }
+
+  // Folds pieces of `unit` elements until none is left; returns how many there are in all. Claiming
+  // them one by one keeps every running rank busy while others are descheduled. Claims order
+  // nothing (the arrivals have published the inputs), so they are relaxed; the single increment of
+  // `done` at the end releases everything that this rank has folded.
+  template <class Fold>
+  std::int64_t fold_claimed(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
+    ShmHeader& header = lines_.header();
+    std::int64_t units = 0;
+    for (const Fusion::Piece& piece : fusion.pieces) units += (piece.count + unit - 1) / unit;
+    auto& claimed = header.claimed[fused_ % 2].value;
+    std::uint64_t folded = 0;
+    while (true) {
+      auto mine = static_cast<std::int64_t>(claimed.fetch_add(1, std::memory_order_relaxed));
+      if (mine >= units) break;
+      for (const Fusion::Piece& piece : fusion.pieces) {
+        const std::int64_t here = (piece.count + unit - 1) / unit;
+        if (mine < here) {
+          fold_part(fusion.sources(piece), piece.first + mine * unit,
+                    std::min(unit, piece.count - mine * unit));
+          break;
+        }
+        mine -= here;
+      }
+      ++folded;
+    }
+    if (folded > 0) header.done[fused_ % 2].value.fetch_add(folded);
+    return units;
+  }
+
+  // Names the ranks that have not begun (or not finished) the current operation.
+  std::string missing(std::string_view what, bool finished) const {
+    std::string names;
+    for (Rank r = 0; r < ranks_; ++r) {
+      const ShmArrival& line = lines_.arrival(r);
+      const std::uint64_t reached = finished ? line.finished.load() : line.sequence.load();
+      if (reached < fused_) names += (names.empty() ? "" : ", ") + std::to_string(r);
+    }
+    return "rank " + names + " " + std::string(what) + " within the timeout";
+  }
+
+  ShmView view_;
+  ShmLines lines_;
+  ShmWaiter waiter_;
+  ShmPeerMemory peers_;
+  Rank rank_;
+  int ranks_;
+  std::vector<const std::byte*> sources_;
+  std::vector<std::byte*> destinations_;
+  std::vector<std::byte> blocks_;  // play_remote(): a block of every rank's elements
+  std::uint64_t fused_ = 0;        // operations with announced buffers begun
+  std::uint64_t inlined_ = 0;      // in-line operations begun
+};
+
+}  // namespace
+
+std::unique_ptr<ShmFused> make_shm_fused(const ShmView& view, Rank rank) {
+  return std::make_unique<ShmFusedPlayer>(view, rank);
 }
 
 }  // namespace collbench

@@ -9,65 +9,25 @@
 // from and to its private memory, and copies the rest back from their staging.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <memory>
 
 #include "transports/endpoint.h"
-#include "transports/kernels/kernels.h"
 #include "transports/play/fusion.h"
-#include "transports/shm/layout.h"
-#include "transports/shm/peer_memory.h"
+#include "transports/shm/shm_world.h"
 
 namespace collbench {
 
 /// Thread safety: belongs to the thread of its endpoint.
 class ShmFused {
  public:
-  /// Continues the counts of an earlier object of this rank.
-  ShmFused(const ShmView& view, Rank rank);
-
+  virtual ~ShmFused() = default;
   /// Plays `fusion`. `reached`: peers can address both buffers. False if the buffers must be staged
   /// first; every rank gets the same answer. Throws TransportError naming the missing ranks.
-  bool play(const Fusion& fusion, Region in, Region out, Reduction reduction, bool reached);
-
- private:
-  void play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction);
-  void play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction);
-  bool play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction);
-  void play_private(const Fusion& fusion, Region in, Region out, Reduction reduction);
-  void play_private_segment(const Fusion& fusion, Region in, Region out, Reduction reduction,
-                            std::int64_t base);
-
-  void arrive(std::uint64_t in, std::uint64_t out);
-  void arrive_shared(const std::byte* in, const std::byte* out);
-  void await_arrivals();
-  void await_done(std::int64_t all);
-  void fold(std::span<const Rank> order, std::int64_t first, std::int64_t count, DataType type,
-            Reduction reduction, Stores stores);
-  void fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
-                   DataType type, Reduction reduction);
-  void fold_private(const Fusion& fusion, Region in, Region out, Reduction reduction,
-                    std::int64_t base, std::int64_t first, std::int64_t last);
-  template <class Fold>
-  void fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part);
-  template <class Fold>
-  std::int64_t fold_claimed(const Fusion& fusion, std::int64_t unit, Fold fold_part);
-  std::string missing(std::string_view what, bool finished) const;
-
-  ShmView view_;
-  ShmLines lines_;
-  ShmWaiter waiter_;
-  ShmPeerMemory peers_;
-  Rank rank_;
-  int ranks_;
-  std::vector<const std::byte*> sources_;
-  std::vector<std::byte*> destinations_;
-  std::vector<std::byte> blocks_;  // play_remote(): a block of every rank's elements
-  std::uint64_t fused_ = 0;        // operations with announced buffers begun
-  std::uint64_t inlined_ = 0;      // in-line operations begun
+  virtual bool play(const Fusion& fusion, Region in, Region out, Reduction reduction,
+                    bool reached) = 0;
 };
+
+/// Continues the counts of an earlier object of this rank.
+std::unique_ptr<ShmFused> make_shm_fused(const ShmView& view, Rank rank);
 
 }  // namespace collbench

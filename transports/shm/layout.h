@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 
-#include "core/units.h"
 #include "transports/shm/shm_world.h"
 
 namespace collbench {

@@ -10,12 +10,6 @@
 namespace collbench {
 namespace {
 
-std::string joined(const std::vector<NamedValue>& values) {
-  std::string text;
-  for (const auto& [name, value] : values) text += value + "\n";
-  return text;
-}
-
 std::string line(const std::string& text, std::size_t number) {
   std::istringstream lines(text);
   std::string found;
@@ -40,16 +34,28 @@ std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendez
   return texts;
 }
 
+std::string text_of(const std::vector<NamedValue>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += value + "\n";
+  return text;
+}
+
+void require_same(const std::vector<NamedValue>& names, const std::string& first_name,
+                  const std::string& firsts, const std::string& other_name,
+                  const std::string& theirs) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string first = line(firsts, i);
+    const std::string other = line(theirs, i);
+    if (first == other) continue;
+    throw TransportError(other_name + " has " + names[i].first + " " + other + " where " +
+                         first_name + " has " + first);
+  }
+}
+
 void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous) {
-  const std::vector<std::string> texts = gather_text(joined(mine), rendezvous);
+  const std::vector<std::string> texts = gather_text(text_of(mine), rendezvous);
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      const std::string first = line(texts[0], i);
-      const std::string other = line(texts[rank], i);
-      if (first == other) continue;
-      throw TransportError("rank " + std::to_string(rank) + " has " + mine[i].first + " " + other +
-                           " where rank 0 has " + first);
-    }
+    require_same(mine, "rank 0", texts[0], "rank " + std::to_string(rank), texts[rank]);
   }
 }
 

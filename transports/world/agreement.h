@@ -17,6 +17,14 @@ std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendez
 /// A name and its value; neither holds a line break.
 using NamedValue = std::pair<std::string, std::string>;
 
+/// The values, to be sent to what compares them.
+std::string text_of(const std::vector<NamedValue>& values);
+/// Throws TransportError, "OTHER has data type f64 where FIRST has f32", for the first of `names`
+/// whose value in the text `theirs` of OTHER differs from that in FIRST's.
+void require_same(const std::vector<NamedValue>& names, const std::string& first_name,
+                  const std::string& firsts, const std::string& other_name,
+                  const std::string& theirs);
+
 /// Throws TransportError on every rank, "rank 2 has data type f64 where rank 0 has f32", if a
 /// rank's value differs from rank 0's. Collective; all ranks have the same names in one order.
 void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous);

@@ -246,8 +246,8 @@ class Attendance {
   std::vector<std::string> run() {
     std::optional<Reception> relay;
     if (!bootstrap_children(bootstrap_.rank, bootstrap_.ranks).empty()) {
-      relay.emplace(to_string({bootstrap_.listen, 0}), fmt::format("rank {}", bootstrap_.rank),
-                    children_each + strangers);
+      relay.emplace(to_string(HostPort{bootstrap_.listen, 0}),
+                    fmt::format("rank {}", bootstrap_.rank), children_each + strangers);
     }
     BootstrapGuest self;
     self.version = bootstrap_.version;

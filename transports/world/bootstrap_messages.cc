@@ -13,16 +13,6 @@ constexpr std::size_t number_length = 32;
 constexpr std::size_t proof_length = 64;
 constexpr int most_joining_ranks = 1 << 20;
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    const std::size_t blank = std::min(line.find(' '), line.size());
-    words.push_back(line.substr(0, blank));
-    line.remove_prefix(std::min(blank + 1, line.size()));
-  }
-  return words;
-}
-
 bool is_hexadecimal(std::string_view word, std::size_t length) {
   return word.size() == length &&
          word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -38,7 +28,7 @@ std::string words_before_proof(const BootstrapGuest& guest) {
 }
 
 /// The guest that words describe, without proof; nothing if they describe none.
-std::optional<BootstrapGuest> guest_of(const std::vector<std::string_view>& words) {
+std::optional<BootstrapGuest> guest_of(const std::vector<std::string>& words) {
   BootstrapGuest guest;
   guest.fetches = words.size() == 6 && words[0] == "fetch";
   if (!guest.fetches && (words.size() != 9 || words[0] != "hello")) return std::nullopt;
@@ -80,7 +70,7 @@ std::string guest_line(const BootstrapGuest& guest, const std::string& token,
 ReadGuest read_guest(std::string_view line, const std::string& token,
                      const std::string& host_number) {
   ReadGuest read;
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string> words = split_at(line, ' ');
   const std::optional<BootstrapGuest> guest = guest_of(words);
   if (!guest || !is_hexadecimal(words.back(), proof_length)) {
     read.fault = "what it says is not what a worker says";

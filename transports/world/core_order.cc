@@ -1,21 +1,24 @@
 #include "transports/world/core_order.h"
 
 #include <algorithm>
-#include <fstream>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sched.h>
+
+#include "core/input_file.h"
+#include "core/parse.h"
 
 namespace collbench {
 namespace {
 
 // A number of the kernel's topology files; `fallback` where there is none.
 int read_topology(int cpu, const std::string& name, int fallback) {
-  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + name);
-  int value = fallback;
-  return file >> value ? value : fallback;
+  const std::string file = fmt::format("/sys/devices/system/cpu/cpu{}/topology/{}", cpu, name);
+  return small_integer_in(first_line(file), std::numeric_limits<int>::min()).value_or(fallback);
 }
 
 std::vector<CoreSite> read_usable_sites() {

@@ -22,6 +22,40 @@
 namespace collbench {
 namespace {
 
+// A rendezvous of ranks that share no memory: its barrier and gather are all-reduces over the
+// endpoint that carries the measured ones.
+//
+// So it needs no second connection, and what ends the one ends the other: a lost rank is named by
+// the endpoint, whatever the others wait in.
+class EndpointRendezvous final : public Rendezvous {
+ public:
+  /// Meets over a view of `endpoint`, which all ranks have joined. They have no clock in common
+  /// until it is known that all run on one machine.
+  EndpointRendezvous(std::shared_ptr<Endpoint> endpoint, const bool& one_machine)
+      : communicator_(make_schedule_communicator(
+            make_schedule("recursive-doubling", endpoint->ranks()), lend(endpoint), "rendezvous")),
+        one_machine_(one_machine) {}
+
+  Rank rank() const override { return communicator_->rank(); }
+  int ranks() const override { return communicator_->ranks(); }
+  void barrier() override { communicator_->barrier(); }
+  // Every rank fills its part of a vector of zeros; the sum of all is the gathered vector.
+  std::vector<std::int64_t> gather(std::span<const std::int64_t> mine) override {
+    std::vector<std::int64_t> all(mine.size() * static_cast<std::size_t>(ranks()));
+    std::copy(mine.begin(), mine.end(),
+              all.begin() + rank() * static_cast<std::ptrdiff_t>(mine.size()));
+    const Region region{reinterpret_cast<std::byte*>(all.data()), std::ssize(all), DataType::i64};
+    communicator_->all_reduce(region, region, ReduceOp::sum);
+    return all;
+  }
+  void note_progress() override {}  // the endpoint asks late ranks whether they live
+  bool one_clock() const override { return one_machine_; }
+
+ private:
+  std::unique_ptr<Communicator> communicator_;
+  const bool& one_machine_;
+};
+
 // Where a process runs, in one word: equal words mean one machine. Without /proc every process is
 // taken for a machine of its own.
 std::string machine() {
@@ -72,7 +106,7 @@ JoinedWorld::JoinedWorld(const JoinSpec& job) : backend_(find_backend(job.backen
   context_.job = job.token;
   job_.on_hosts = [this](const std::vector<std::string>& hosts) { job_.hosts = hosts; };
   context_.endpoint = backend_.join_remote(job_);
-  rendezvous_ = std::make_unique<EndpointRendezvous>(context_.endpoint);
+  rendezvous_ = std::make_unique<EndpointRendezvous>(context_.endpoint, one_machine_);
   context_.rendezvous = rendezvous_.get();
   const int place = learn_places(cores);
   if (job.pin) pin_to_core(place, job.cpus);
@@ -106,7 +140,7 @@ int JoinedWorld::learn_places(int cores) {
   for (const auto& [name, count] : cores_of_machines) processors_ += count;
   nodes_ = static_cast<int>(nodes.size());
   first_here_ = place_here == 0;
-  rendezvous_->set_one_clock(cores_of_machines.size() == 1);
+  one_machine_ = cores_of_machines.size() == 1;
   return place_here;
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "transports/job_security.h"
-#include "transports/world/endpoint_rendezvous.h"
+#include "transports/world/rendezvous.h"
 #include "transports/world/world.h"
 
 namespace collbench {
@@ -68,7 +68,7 @@ class JoinedWorld final : public World {
   int ranks_here() const { return ranks_here_; }   // ranks on this machine
   bool first_here() const { return first_here_; }  // no lower rank runs on this machine
   /// Whether all ranks run on one machine, and so read one clock.
-  bool one_machine() const { return rendezvous_->one_clock(); }
+  bool one_machine() const { return one_machine_; }
   /// How many networks the ranks are spread over: machines, or containers and namespaces in them.
   int nodes() const { return nodes_; }
   /// Processors of all machines together that the ranks may use.
@@ -82,13 +82,14 @@ class JoinedWorld final : public World {
   const Backend& backend_;
   JoinSpec job_;
   RankContext context_;
-  std::unique_ptr<EndpointRendezvous> rendezvous_;
+  std::unique_ptr<Rendezvous> rendezvous_;
   std::vector<pid_t> neighbours_;
   int ranks_here_ = 1;
   bool first_here_ = true;
   int nodes_ = 1;
   int processors_ = 1;
   int processors_of_rank_0_ = 1;
+  bool one_machine_ = false;
   bool broken_ = false;
 };
 

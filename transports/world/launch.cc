@@ -1,19 +1,87 @@
 #include "transports/world/launch.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/parse.h"
-#include "transports/world/piped_process.h"
+#include "transports/world/line_socket.h"
+#include "transports/world/worker_process.h"
 
 namespace collbench {
 namespace {
+
+/// Gets each line without its end; the last one also if it has none.
+using LineReader = std::function<void(const std::string&)>;
+
+/// Connects `ours`, which never waits to send, to what is returned. Not a pipe: writing to a child
+/// that has ended must not raise SIGPIPE.
+Descriptor connected_to(LineSocket& ours) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw Unavailable(std::string("cannot start a process: ") + std::strerror(errno));
+  }
+  ours = LineSocket(ends[0]);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return Descriptor(ends[1]);
+}
+
+void read_lines(LineSocket& socket, const LineReader& reader) {
+  while (socket.readable(std::chrono::milliseconds(0))) {
+    const bool open = socket.receive();
+    while (const std::optional<std::string> line = socket.take_line()) reader(*line);
+    if (open) continue;
+    if (!socket.received().empty()) reader(socket.received());
+    socket = LineSocket();
+  }
+}
+
+/// A child process that we write to and whose output we read as lines while it runs. The destructor
+/// kills and reaps it if it still runs. Move only. Thread safety: one thread.
+class PipedProcess {
+ public:
+  /// Starts `command`, found in PATH, in a process group of its own. Throws Unavailable naming the
+  /// program if it cannot be started.
+  explicit PipedProcess(const std::vector<std::string>& command) {
+    const Descriptor in = connected_to(in_);
+    const Descriptor out = connected_to(out_);
+    const Descriptor err = connected_to(err_);
+    process_ = ChildProcess(command, {}, {in.number(), out.number(), err.number()});
+  }
+
+  /// To its standard input; lost if it no longer reads.
+  void write(const std::string& line) { in_.send(line); }
+  /// Gives what it has written since, to its standard output and standard error, to the readers.
+  void read(const LineReader& out, const LineReader& err) {
+    read_lines(out_, out);
+    read_lines(err_, err);
+  }
+
+  ChildProcess& process() { return process_; }
+
+  /// What to poll for input; -1 once its end has come.
+  int out_descriptor() const { return out_.descriptor(); }
+  int err_descriptor() const { return err_.descriptor(); }
+
+ private:
+  ChildProcess process_;
+  LineSocket in_;
+  LineSocket out_;
+  LineSocket err_;
+};
 
 using Clock = std::chrono::steady_clock;
 
@@ -27,12 +95,6 @@ constexpr const char* remote_script =
     "kill -9 \"$worker\") "
     "<&3 >/dev/null 2>&1 & watcher=$!; "
     "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
-
-std::string shell_quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 std::string address_of(const LaunchHost& host, int port) {
   return fmt::format("{}:{}", host.name.substr(host.name.rfind('@') + 1), port);
@@ -170,6 +232,12 @@ class Launch {
 };
 
 }  // namespace
+
+std::string shell_quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
   std::vector<LaunchHost> hosts;

@@ -65,4 +65,7 @@ struct LaunchHooks {
 /// killed. Throws Unavailable if ssh cannot be started.
 LaunchEnd launch(const LaunchPlan& plan, const LaunchHooks& hooks);
 
+/// `word` as one word of a POSIX shell: in single quotes.
+std::string shell_quoted(const std::string& word);
+
 }  // namespace collbench

@@ -164,10 +164,7 @@ std::vector<Claim> options_of(const LaunchFacts& facts) {
 
 /// What the launchers say that are to be listened to.
 std::vector<Claim> launchers_of(const LaunchFacts& facts) {
-  const std::vector<std::string> names = launcher_names();
-  require(std::find(names.begin(), names.end(), facts.launcher) != names.end(),
-          fmt::format("--launcher: unknown '{}'.{} Known are {}", facts.launcher,
-                      did_you_mean(facts.launcher, names), fmt::join(names, ", ")));
+  require_known("--launcher", facts.launcher, launcher_names());
   std::vector<Claim> claims;
   for (const Source& source : sources) {
     if (facts.launcher != "auto" && facts.launcher != source.key) continue;

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "core/descriptor.h"
 #include "core/units.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 

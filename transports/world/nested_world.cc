@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/reduce_to_one.h"
+#include "algorithms/rooted.h"
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "core/descriptor.h"
 #include "core/units.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <cstring>
-#include <new>
 
 #include <sched.h>
 
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "transports/waiting.h"
 
 namespace collbench {
@@ -47,6 +46,8 @@ Fault current_fault(Rank rank) {
     return {FaultKind::other, rank, "rank " + std::to_string(rank) + ": " + error.what()};
   }
 }
+
+Fault stopped_fault() { return {FaultKind::transport, 0, "stopped by " + stop_signal_name()}; }
 
 std::string name_ranks(std::span<const Rank> ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";

@@ -32,6 +32,8 @@ struct Fault {
 [[noreturn]] void raise(const Fault& fault);
 /// The fault that describes the exception being handled; call it in a catch clause.
 Fault current_fault(Rank rank);
+/// That of work cut off because of a stop signal.
+Fault stopped_fault();
 
 /// Head of the shared memory; one RankSlot per rank follows it.
 struct ControlBlock {

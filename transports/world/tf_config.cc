@@ -5,11 +5,11 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -158,7 +158,7 @@ TfConfig parse_tf_config(std::string_view text) {
   try {
     document = json::parse(text);
   } catch (const json::exception& error) {
-    throw InvalidArgument(fmt::format("TF_CONFIG is not JSON: {}", error.what()));
+    throw InvalidArgument(fmt::format("TF_CONFIG is not JSON: {}", library_reason(error)));
   }
   require(document.is_object(), "TF_CONFIG must be a JSON object");
   TfConfig config;

@@ -1,6 +1,7 @@
 #include "transports/world/thread_world.h"
 
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 
@@ -63,8 +64,7 @@ bool ThreadWorld::run(RankContext& context) {
       refusals_ +=
           fault.kind == FaultKind::unavailable || fault.kind == FaultKind::invalid_argument;
     }
-    control_.abort(fault);
-    if (backend_.abort != nullptr) backend_.abort(*spec_, arena_, fault.what);
+    abort_all(fault);
     return false;
   }
 }
@@ -76,7 +76,20 @@ void ThreadWorld::run_on_all() {
   unfinished_ = 2 * ranks_;
   ++started_;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return unfinished_ == 0; });
+  const auto done = [&] { return unfinished_ == 0; };
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(50), done)) {
+    if (time_since_stop_signal() <= work_->stop_grace || !failures_.empty()) continue;
+    lock.unlock();  // a rank that fails takes the lock
+    abort_all(stopped_fault());
+    lock.lock();
+    changed_.wait(lock, done);
+    return;
+  }
+}
+
+void ThreadWorld::abort_all(const Fault& fault) {
+  control_.abort(fault);
+  if (backend_.abort != nullptr) backend_.abort(*spec_, arena_, fault.what);
 }
 
 // What is no TransportError comes first: those may be its consequences.

@@ -29,6 +29,7 @@ class ThreadWorld final : public World {
  private:
   void live(Rank rank);
   bool run(RankContext& context);
+  void abort_all(const Fault& fault);
   void run_on_all();
   void throw_failure();
 

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 extern char** environ;
 
@@ -130,16 +130,14 @@ void ChildProcess::kill() {
 ProcessHandle::ProcessHandle(pid_t pid)
     : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
-void ProcessHandle::kill() const {
+void ProcessHandle::signal(int number) const {
   if (descriptor_.number() >= 0) {
-    syscall(SYS_pidfd_send_signal, descriptor_.number(), SIGKILL, nullptr, 0);
+    syscall(SYS_pidfd_send_signal, descriptor_.number(), number, nullptr, 0);
   }
 }
 
 bool ProcessHandle::stopped() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-  std::string line;
-  std::getline(file, line);
+  const std::string line = first_line("/proc/" + std::to_string(pid_) + "/stat");
   const auto name_end = line.rfind(')');  // the state follows the name in parentheses
   if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
   return line[name_end + 2] == 'T' || line[name_end + 2] == 't';

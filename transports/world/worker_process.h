@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
+#include "core/descriptor.h"
 #include "core/units.h"
-#include "transports/descriptor.h"
 
 namespace collbench {
 
@@ -58,7 +58,7 @@ class ProcessHandle {
   explicit ProcessHandle(pid_t pid);
 
   pid_t pid() const { return pid_; }
-  void kill() const;
+  void signal(int number) const;
   /// Stopped by a signal (SIGSTOP, a debugger).
   bool stopped() const;
 

@@ -1,8 +1,7 @@
 #include "transports/world/worker_protocol.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -15,12 +14,8 @@ std::string dump(const Json& value) {
 
 template <typename Reader>
 auto read(const std::string& line, Reader reader) {
-  try {
-    return reader(Json::parse(line));
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidArgument("not a message of the worker protocol: " + line.substr(0, 200) + ": " +
-                          error.what());
-  }
+  return read_json<Json>(
+      line, "not a message of the worker protocol: " + printable(line.substr(0, 200)), reader);
 }
 
 /// All of a spec but its `schedules`, each under its name.

@@ -15,6 +15,12 @@ using testing::HasSubstr;
 
 CallOptions with_token(const std::string& token) { return {{token, {}}, Seconds{10}}; }
 
+/// A listener at any port whose calls `answer` answers.
+template <class Answer>
+std::unique_ptr<CallServer> listening(CallNetwork& network, Answer answer) {
+  return network.listen("127.0.0.1:0", {answer});
+}
+
 std::string failure_of_call(Caller& caller, CallFailure expected, Seconds patience = Seconds{10}) {
   try {
     caller.call("x", patience);
@@ -26,56 +32,79 @@ std::string failure_of_call(Caller& caller, CallFailure expected, Seconds patien
   return "";
 }
 
-TEST(GrpcCallsTest, AnswersHoldWhatTheHandlerMadeOfAllPieces) {
+TEST(GrpcCallsTest, AnswersHoldWhatTheHandlerMadeOfARequestOfAnySize) {
   for (const char* token : {"", "a secret of sixteen letters"}) {
     const auto network = make_grpc_calls(with_token(token));
-    const auto server = network->listen("127.0.0.1:0", [](const IncomingCall& call) {
+    const auto server = listening(*network, [](const IncomingCall& call) {
       return std::string(call.request.rbegin(), call.request.rend());
     });
     const auto caller = network->reach("ps 0", server->address());
-    const std::string parts[] = {"ab", "", "cd", std::string(5'000'000, 'z')};
-    std::vector<std::span<const std::byte>> pieces;
-    for (const std::string& part : parts) pieces.push_back(std::as_bytes(std::span(part)));
-    for (int i = 0; i < 3; ++i) {
-      caller->start(pieces, Seconds{10});
-      EXPECT_EQ(caller->finish(), std::string(5'000'000, 'z') + "dcba");
+    for (const std::string& request : {std::string("abcd"), std::string(), std::string("a"),
+                                       std::string(5'000'000, 'z') + "y"}) {
+      caller->start(request, Seconds{10});
+      EXPECT_EQ(caller->finish(), std::string(request.rbegin(), request.rend()));
     }
   }
 }
 
 TEST(GrpcCallsTest, WhatAHandlerThrowsReachesTheCaller) {
   const auto network = make_grpc_calls({});
-  const auto server = network->listen("127.0.0.1:0", [](const IncomingCall&) -> std::string {
+  const auto server = listening(*network, [](const IncomingCall&) -> std::string {
     throw InvalidArgument("seven is too many");
   });
   const auto caller = network->reach("ps 0", server->address());
   EXPECT_EQ(failure_of_call(*caller, CallFailure::refused), "seven is too many");
 }
 
-TEST(GrpcCallsTest, AbsentLateAndCancelledAreToldApart) {
+TEST(GrpcCallsTest, AbsentAndLateAreToldApartAndALateServerIsCalledAgain) {
   const auto network = make_grpc_calls({});
-  auto server = network->listen("127.0.0.1:0", [](const IncomingCall& call) {
-    while (!call.abandoned()) std::this_thread::sleep_for(5ms);
-    return std::string();
+  std::atomic<int> abandoned{0};
+  auto server = listening(*network, [&](const IncomingCall& call) {
+    while (call.request == "x" && !call.abandoned()) std::this_thread::sleep_for(5ms);
+    if (call.request == "x") ++abandoned;
+    return std::string(call.request);
   });
   const std::string address = server->address();
   const auto caller = network->reach("ps 3", address);
   EXPECT_THAT(failure_of_call(*caller, CallFailure::late, Seconds{0.2}), HasSubstr("ps 3"));
-  std::thread later([&] {
-    std::this_thread::sleep_for(100ms);
-    caller->cancel();
-  });
-  failure_of_call(*caller, CallFailure::cancelled, Seconds{0});
-  later.join();
+  EXPECT_EQ(caller->call("again", Seconds{10}), "again");
+  while (abandoned == 0) std::this_thread::sleep_for(5ms);
   server.reset();
+  EXPECT_THAT(failure_of_call(*caller, CallFailure::absent), HasSubstr("ps 3 is not there"));
   const auto another = network->reach("ps 3", address);
   EXPECT_THAT(failure_of_call(*another, CallFailure::absent), HasSubstr("ps 3 is not there"));
+}
+
+TEST(GrpcCallsTest, EachSideSeesWithoutACallThatTheOtherHasEnded) {
+  const auto network = make_grpc_calls({});
+  std::atomic<CallerNumber> came{0};
+  std::atomic<CallerNumber> went{0};
+  auto server = network->listen("127.0.0.1:0", {[&](const IncomingCall& call) {
+                                                  came = call.caller;
+                                                  return std::string();
+                                                },
+                                                [&](CallerNumber caller) { went = caller; }});
+  auto first = network->reach("ps 3", server->address());
+  first->call("x", Seconds{10});
+  const CallerNumber number = came;
+  first->call("x", Seconds{10});
+  EXPECT_EQ(came, number);
+  EXPECT_EQ(went, 0U);
+  first.reset();
+  while (went != number) std::this_thread::sleep_for(5ms);
+  const auto second = network->reach("ps 3", server->address());
+  EXPECT_FALSE(second->lost());
+  second->call("x", Seconds{10});
+  EXPECT_NE(came, number);
+  EXPECT_FALSE(second->lost());
+  server.reset();
+  while (!second->lost()) std::this_thread::sleep_for(5ms);
 }
 
 TEST(GrpcCallsTest, AServerThatEndsIsLostToThoseThatWait) {
   const auto network = make_grpc_calls({});
   std::atomic<bool> called{false};
-  auto server = network->listen("127.0.0.1:0", [&](const IncomingCall& call) -> std::string {
+  auto server = listening(*network, [&](const IncomingCall& call) -> std::string {
     called = true;
     while (!call.abandoned()) std::this_thread::sleep_for(5ms);
     throw TransportError("ending");
@@ -90,13 +119,13 @@ TEST(GrpcCallsTest, AServerThatEndsIsLostToThoseThatWait) {
 TEST(GrpcCallsTest, OnlyWhoKnowsTheTokenCallsAndIsCalled) {
   const auto ours = make_grpc_calls(with_token("the token of this run"));
   std::atomic<int> handled{0};
-  const auto server = ours->listen("127.0.0.1:0", [&](const IncomingCall&) {
+  const auto server = listening(*ours, [&](const IncomingCall&) {
     ++handled;
     return std::string();
   });
   for (const char* token : {"", "the token of thaT run"}) {
     const auto stranger = make_grpc_calls(with_token(token))->reach("ps 0", server->address());
-    EXPECT_THAT(failure_of_call(*stranger, CallFailure::refused), HasSubstr("the token differs"));
+    EXPECT_THAT(failure_of_call(*stranger, CallFailure::refused), HasSubstr("its job differs"));
   }
   EXPECT_EQ(handled, 0);
   ours->reach("ps 0", server->address())->call("x", Seconds{10});
@@ -105,9 +134,9 @@ TEST(GrpcCallsTest, OnlyWhoKnowsTheTokenCallsAndIsCalled) {
 
 TEST(GrpcCallsTest, ATakenPortIsRefused) {
   const auto network = make_grpc_calls({});
-  const auto handler = [](const IncomingCall&) { return std::string(); };
-  const auto server = network->listen("127.0.0.1:0", handler);
-  EXPECT_THROW(network->listen(server->address(), handler), TransportError);
+  const CallHandlers handlers{[](const IncomingCall&) { return std::string(); }};
+  const auto server = network->listen("127.0.0.1:0", handlers);
+  EXPECT_THROW(network->listen(server->address(), handlers), TransportError);
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
 void call_after(const std::function<void(int port)>& strangers) {
   const auto network = make_grpc_calls({{"the token of this run", {}}, Seconds{60}});
   const auto server = network->listen(
-      "127.0.0.1:0", [](const IncomingCall& call) { return std::string(call.request); });
+      "127.0.0.1:0", {[](const IncomingCall& call) { return std::string(call.request); }});
   strangers(port_of(server->address()));
   const std::string much(5'000'000, 'x');
   EXPECT_EQ(network->reach("ps 0", server->address())->call(much, Seconds{60}), much);
@@ -164,7 +164,11 @@ TEST(GrpcStrangersTest, AFloodOfConnectionsLeavesAServerOfCallsOpen) {
 TEST(GrpcStrangersTest, ALongCallBeforeTheProofIsCutOff) {
   call_after([](int port) {
     Stranger stranger(port);
-    stranger.say(http2_call({}, "/collbench.Calls/Call") +
+    stranger.say(http2_call({{"collbench-protocol", "2"},
+                             {"collbench-rank", "0"},
+                             {"collbench-ranks", "1"},
+                             {"collbench-number", std::string(32, 'a')}},
+                            "/collbench.Calls/Call") +
                  http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
     const std::string frame = http2_frame(0, 0, 1, std::string(16'000, 'x'));
     EXPECT_TRUE(happens([&] { return !stranger.say(frame); }));

@@ -1,0 +1,33 @@
+#include "algorithms/rooted.h"
+
+#include <bit>
+
+#include "core/error.h"
+
+namespace collbench {
+
+Schedule binomial_broadcast(int ranks, Rank root) {
+  require(ranks >= 1, "broadcast: ranks must be at least 1, not " + std::to_string(ranks));
+  require(root >= 0 && root < ranks,
+          "broadcast: root " + std::to_string(root) + " is not below " + std::to_string(ranks));
+  const int rounds = std::bit_width(static_cast<unsigned>(ranks - 1));
+  const auto play = [ranks, root](Rank r, int t, Round& out) {
+    // Positions count from the root; after round t the first 2^(t+1) positions have the data.
+    const int position = (r - root + ranks) % ranks;
+    const int have = 1 << t;
+    if (position < have && position + have < ranks) out.send((r + have) % ranks, {0, 1});
+    if (position >= have && position < 2 * have) out.recv((r - have + ranks) % ranks, {0, 1});
+  };
+  return {"binomial-broadcast", {.ranks = ranks, .chunks = 1, .rounds = rounds}, play};
+}
+
+Schedule reduce_to_one(int ranks) {
+  require(ranks >= 1, "reduce-to-one: ranks must be at least 1, not " + std::to_string(ranks));
+  const auto play = [ranks](Rank rank, int, Round& out) {
+    if (rank != 0) out.send(0, {0, 1});
+    for (Rank peer = 1; rank == 0 && peer < ranks; ++peer) out.recv_reduce(peer, {0, 1});
+  };
+  return {"reduce-to-one", {.ranks = ranks, .chunks = 1, .rounds = ranks > 1 ? 1 : 0}, play};
+}
+
+}  // namespace collbench

@@ -1,0 +1,17 @@
+// Broadcast and reduction to one rank as schedules: no all-reduces, but played by the same
+// interpreter.
+#pragma once
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+/// The whole buffer of `root` to every rank along a binomial tree: ceil(log2 n) rounds, the set of
+/// ranks that have it doubling in each. Requires ranks >= 1 and 0 <= root < ranks.
+Schedule binomial_broadcast(int ranks, Rank root);
+
+/// Rank 0 folds what all send, in the order of ranks, and the others keep what they have:
+/// TensorFlow's ReductionToOneDevice. Requires ranks >= 1.
+Schedule reduce_to_one(int ranks);
+
+}  // namespace collbench

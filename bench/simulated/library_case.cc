@@ -1,0 +1,61 @@
+#include "bench/simulated/library_case.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/nccl/library_times.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::string_view library = "nccl";
+
+LibraryQuestion library_question(const Case& point) {
+  LibraryQuestion question{.bytes = point.bytes};
+  std::string kernel = point.algorithm;
+  if (kernel.starts_with(library)) kernel.erase(0, std::min(kernel.size(), library.size() + 1));
+  if (!kernel.empty()) {
+    question.algorithm = nccl_algorithm(kernel == "tree" ? "double-tree" : kernel);
+    require(question.algorithm.has_value(),
+            fmt::format("{}: NCCL has no '{}'; it has ring, tree, nvls, nvls-tree, collnet-direct "
+                        "and collnet-chain",
+                        point.algorithm, kernel));
+  }
+  const std::string& protocol = point.simulated.protocol;
+  if (protocol == "auto" || protocol.empty()) return question;
+  question.protocol = nccl_protocol(protocol);
+  require(question.protocol.has_value(),
+          fmt::format("{}: NCCL has no protocol '{}'; it has LL, LL128 and Simple", point.algorithm,
+                      protocol));
+  return question;
+}
+
+}  // namespace
+
+bool is_library_case(const std::string& algorithm) {
+  return algorithm == library || algorithm == "nvls-tree" ||
+         algorithm.starts_with(std::string(library) + ":");
+}
+
+Measurement measure_library_case(const Case& point, const Machine& machine) {
+  require(point.simulated.collective == "all-reduce",
+          fmt::format("{}: only all-reduce is modelled, not {}", point.algorithm,
+                      point.simulated.collective));
+  const int nodes = nodes_of(machine.topology.layout(), point.workers);
+  const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
+  const LibraryPlay play = library_choice(inputs, library_question(point));
+  Measurement measured;
+  measured.latency_ns.push_back(std::llround(play.time.count() * 1e9));
+  measured.played = "nccl: " + to_string(play);
+  Exact exact;
+  exact.time = play.time;
+  exact.engine = "model";
+  exact.why = "what the library's kernels do is no schedule of messages";
+  measured.exact = exact;
+  return measured;
+}
+
+}  // namespace collbench

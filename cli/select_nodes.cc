@@ -1,0 +1,59 @@
+#include "cli/select_nodes.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+/// As many ranks on each node as most measured times are of, if the workers fill such nodes.
+int fitted_nodes(const Calibration& calibration, int workers) {
+  std::map<int, int> times;
+  for (const MeasuredTime& point : calibration.points()) {
+    if (point.scale.nodes > 1) ++times[point.scale.ranks_per_node()];
+  }
+  const auto most = std::max_element(
+      times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != times.end() && workers % most->first == 0 ? workers / most->first : 1;
+}
+
+int automatic_nodes(const Calibration* fitted, const Question& question) {
+  if (fitted != nullptr) return fitted_nodes(*fitted, question.workers);
+  if (question.machine == nullptr) return 1;
+  return nodes_of(question.machine->topology.layout(), question.workers);
+}
+
+}  // namespace
+
+void set_nodes(const Settings& settings, const Calibration* fitted, Question& question) {
+  const std::string& text = settings.text("nodes");
+  if (text == "auto") {
+    question.nodes = automatic_nodes(fitted, question);
+  } else if (text.find('x') == text.npos) {
+    question.nodes = settings.count("nodes", 1, 1 << 24);
+  } else {
+    question.shape = parse_grid_shape(text);
+    question.nodes = 1;
+    for (const int length : question.shape) question.nodes *= std::max(length, 1);
+  }
+}
+
+Machine machine_asked(const std::string& name, const Calibration* fitted,
+                      const Question& question) {
+  const bool is_file = name.find(':') == name.npos && name.find(',') == name.npos;
+  if (fitted == nullptr || !is_file || question.nodes < 2) return machine(name, question.workers);
+  try {
+    return machine(name, question.workers);
+  } catch (const InvalidArgument&) {
+    return machine(fmt::format("cluster:{}x{}", question.nodes, name), question.workers);
+  }
+}
+
+}  // namespace collbench

@@ -1,0 +1,20 @@
+// Nodes and machines that `collbench select` asks about, where the machine is a fitted file.
+#pragma once
+
+#include <string>
+
+#include "cli/settings.h"
+#include "heuristics/calibration/calibration.h"
+#include "heuristics/policies/policy.h"
+#include "topologies/machine.h"
+
+namespace collbench {
+
+/// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
+/// the machine of the question. `fitted` may be null.
+void set_nodes(const Settings& settings, const Calibration* fitted, Question& question);
+
+/// A fitted file describes one node where several ranks share one: then as many as are asked for.
+Machine machine_asked(const std::string& name, const Calibration* fitted, const Question& question);
+
+}  // namespace collbench

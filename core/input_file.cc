@@ -1,0 +1,103 @@
+#include "core/input_file.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void unreadable(const std::string& path, const std::string& reason) {
+  throw Unavailable(fmt::format("cannot read '{}': {}", path, reason));
+}
+
+/// Waits until a read can tell more, at most 0.1 s: a pipe that was never opened for writing gives
+/// no event. True if all writers have closed it and nothing is left in it.
+bool was_hung_up(int file) {
+  pollfd state{file, POLLIN, 0};
+  return ::poll(&state, 1, 100) > 0 && state.revents == POLLHUP;
+}
+
+/// Reads at most `limit` + 1 bytes, which tells a file that is too large. `patience_s` is for a
+/// pipe, none otherwise.
+std::string read_all(int file, const std::string& path, std::size_t limit,
+                     std::optional<double> patience_s) {
+  const Clock::time_point begin = Clock::now();
+  bool writer_came = !patience_s;
+  std::string text;
+  while (text.size() <= limit) {
+    constexpr std::size_t piece = 1 << 16;
+    const std::size_t old = text.size();
+    text.resize(old + std::min(piece, limit + 1 - old));
+    const ssize_t count = ::read(file, text.data() + old, text.size() - old);
+    const int reason = count < 0 ? errno : 0;
+    text.resize(old + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count < 0 && reason != EAGAIN && reason != EINTR) unreadable(path, std::strerror(reason));
+    if (count != 0) writer_came = true;
+    if (count > 0) continue;
+    const bool hung_up = was_hung_up(file);
+    if (count == 0 && (writer_came || hung_up)) break;
+    if (!writer_came && Clock::now() - begin > std::chrono::duration<double>(*patience_s)) {
+      unreadable(path, fmt::format("a pipe that nothing wrote to for {} s", *patience_s));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path, std::size_t limit, double pipe_patience_s) {
+  assert(limit < std::numeric_limits<std::size_t>::max());
+  // Without O_NONBLOCK, opening a pipe waits for its writer for ever.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.number() < 0) unreadable(path, std::strerror(errno));
+  struct stat facts {};
+  if (::fstat(file.number(), &facts) != 0) unreadable(path, std::strerror(errno));
+  // The size of a file in /proc is 0; a true size saves reading what is refused anyway.
+  const bool too_large = static_cast<std::size_t>(facts.st_size) > limit;
+  std::string text;
+  if (!too_large) {
+    const bool is_pipe = S_ISFIFO(facts.st_mode);
+    text = read_all(file.number(), path, limit,
+                    is_pipe ? std::optional(pipe_patience_s) : std::nullopt);
+  }
+  require(!too_large && text.size() <= limit,
+          fmt::format("'{}' is larger than {} MiB, the most that is read", path, limit >> 20));
+  return text;
+}
+
+std::string first_line(const std::string& path, const std::string& otherwise) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !line.empty() ? line : otherwise;
+}
+
+std::string value_in_file(const std::string& path, const std::string& key,
+                          const std::string& otherwise) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (line.rfind(key, 0) != 0 || colon == std::string::npos) continue;
+    const auto start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return otherwise;
+}
+
+}  // namespace collbench

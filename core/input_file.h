@@ -1,0 +1,25 @@
+// The one reader of files that users name: whole, once, and never more than a limit.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace collbench {
+
+/// Larger inputs are refused: 256 MiB, more than the records of any run seen.
+inline constexpr std::size_t largest_input = std::size_t{256} << 20;
+
+/// The content of a file or of a pipe, whose writer may still be running; a pipe that nothing opens
+/// for writing is given up after `pipe_patience_s` seconds. Throws Unavailable, naming file and
+/// reason, for what cannot be read (missing, a folder), and InvalidArgument for more than `limit`
+/// bytes, which stops reading a device without end.
+std::string read_file(const std::string& path, std::size_t limit = largest_input,
+                      double pipe_patience_s = 10);
+
+/// Of the kernel's files, which may not be there: the first line, and what follows "KEY:" and
+/// blanks in the first line that begins so; `otherwise` if there is none.
+std::string first_line(const std::string& path, const std::string& otherwise = "");
+std::string value_in_file(const std::string& path, const std::string& key,
+                          const std::string& otherwise = "");
+
+}  // namespace collbench

@@ -1,0 +1,59 @@
+#include "core/plain_text.h"
+
+#include <regex>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+bool is_control(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return (code < 0x20 && c != '\n' && c != '\t') || code == 0x7f;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    shown +=
+        is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return shown;
+}
+
+std::string without_terminal_codes(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool code = text[at] == '\033' && at + 1 < text.size() && text[at + 1] == '[';
+    // ESC [ parameters, and a letter that ends them
+    if (code) at = std::min(text.find_first_not_of("0123456789;?", at + 2), text.size());
+    const bool kept = !code && (text[at] == '\r' || !is_control(text[at]));
+    if (kept) plain += text[at];
+  }
+  return plain;
+}
+
+bool deeper_than(std::string_view text, int levels) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > levels) return true;
+  }
+  return false;
+}
+
+std::string library_reason(const std::exception& error) {
+  // "[json.exception.type_error.302] type must be number, but is string"
+  static const std::regex codes(R"(^(\[[a-z_.0-9]+\] )?(filesystem error: )?)");
+  return std::regex_replace(std::string(error.what()), codes, "");
+}
+
+}  // namespace collbench

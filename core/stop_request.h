@@ -1,0 +1,30 @@
+// The wish that this process ends its work soon and in order: Ctrl-C or SIGTERM. What runs long
+// looks at it; what cannot is given `stop_grace` and then cut off.
+#pragma once
+
+#include <string>
+
+#include "core/units.h"
+
+namespace collbench {
+
+/// From now on SIGINT and SIGTERM are noted instead of ending this process; the second one does
+/// end it. Call before threads are started.
+void watch_stop_signals();
+
+/// The first signal that came, 0 if none did. Thread safety: any thread.
+int stop_signal() noexcept;
+/// "SIGINT" or "SIGTERM" if one came, else "".
+std::string stop_signal_name();
+
+/// How long ago it came: 0 s if none did.
+Seconds time_since_stop_signal() noexcept;
+
+/// Waiting that cannot look at the signal is cut off so long after it, so that the process ends
+/// within a second.
+inline constexpr Seconds stop_grace{0.6};
+
+/// Forgets a signal, for tests.
+void forget_stop_signal() noexcept;
+
+}  // namespace collbench

@@ -1,0 +1,208 @@
+#include "heuristics/nccl/library_times.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+/// By protocol, LL, LL128, Simple; times in microseconds. Fitted; see the header.
+using ByProtocol = std::array<double, 3>;
+constexpr ByProtocol start_us{6.6, 15.8, 8.6};
+constexpr ByProtocol step_us{0.62, 1.25, 3.1};
+constexpr double hop_ll128_of_ll = 5.9 / 6.3;
+constexpr ByProtocol reached_share{0.5, 0.93, 1};  // of the links' rate
+constexpr ByProtocol overlap_of_ring{0.54, 0.61, 0.76};
+constexpr ByProtocol overlap_of_tree{0.40, 0.47, 0.50};
+constexpr double overlap_of_nvls = 0.59;
+constexpr double nvls_us = 20.7;
+constexpr double ring_hop_share = 0.8;        // a ring's steps overlap the hops of others
+constexpr double hop_growth = 0.04;           // a doubling of the nodes beyond two
+constexpr double rate_exponent = -0.03;       // of half the nodes: large networks reach less
+constexpr double short_step = 128.0 * 1024;   // bytes of one step of a ring's channel
+constexpr double launch_us = 5.8;             // of one GPU more by the same process
+constexpr double blend_from = 1024.0 * 1024;  // bytes
+constexpr double blend_doublings = 6;         // until NCCL's cost counts half
+constexpr double most_blend = 0.5;
+
+constexpr std::size_t column_of(NcclProtocol p) { return static_cast<std::size_t>(p); }
+
+/// Of two terms that overlap by q: their sum for 1, the larger for infinity.
+double overlapped(double latency, double flow, double q) {
+  return std::pow(std::pow(latency, q) + std::pow(flow, q), 1 / q);
+}
+
+class Clock {
+ public:
+  Clock(const NcclInputs& inputs, double bytes)
+      : in_(inputs),
+        bytes_(bytes),
+        ranks_(inputs.ranks),
+        per_node_(static_cast<double>(inputs.ranks) / inputs.nodes),
+        doublings_(std::log2(inputs.nodes)) {}
+
+  double microseconds(const NcclTime& play) const {
+    const NcclProtocol p = play.protocol;
+    const double start = start_us[column_of(p)] * in_.hardware.gpu.start_factor;
+    switch (play.algorithm) {
+      case NcclAlgorithm::ring:
+        return start + overlapped(ring_latency(p), ring_flow(p), ring_overlap(p));
+      case NcclAlgorithm::tree:
+        return start + overlapped(tree_latency(p), tree_flow(p), overlap_of_tree[column_of(p)]);
+      case NcclAlgorithm::nvls:
+      case NcclAlgorithm::nvls_tree:
+        return start +
+               overlapped(nvls_latency(play.algorithm), nvls_flow(play.algorithm), overlap_of_nvls);
+      default:
+        return start + overlapped(collnet_latency(), collnet_flow(), overlap_of_tree[column_of(p)]);
+    }
+  }
+
+ private:
+  double step(NcclProtocol p) const { return step_us[column_of(p)] * in_.hardware.gpu.step_factor; }
+
+  double hop(NcclProtocol p) const {
+    const AdapterNetwork& network = in_.hardware.network;
+    const Seconds near = p == NcclProtocol::simple ? network.hop_simple
+                         : p == NcclProtocol::ll   ? network.hop_ll
+                                                   : network.hop_ll * hop_ll128_of_ll;
+    return near.count() * 1e6 * (1 + hop_growth * std::max(doublings_ - 1, 0.0));
+  }
+
+  /// Bytes per microsecond of a node's adapters, one way; nothing limits a single node there.
+  double net(NcclProtocol p) const {
+    if (in_.nodes == 1) return std::numeric_limits<double>::infinity();
+    const NcclHardware& has = in_.hardware;
+    const double known = has.of_node > 0 ? has.of_node : in_.ring.channels * in_.ring.inter;
+    double share = reached_share[column_of(p)];
+    if (p == NcclProtocol::ll) share = std::min(share, has.network.ll_share);
+    if (p == NcclProtocol::ll128) share = std::min(share, has.network.ll128_share);
+    return 1e3 * known * share * std::pow(std::max(in_.nodes / 2.0, 1.0), rate_exponent);
+  }
+
+  /// Of one GPU to the others of its node.
+  double gpu(NcclProtocol p) const {
+    if (in_.ranks == in_.nodes) return std::numeric_limits<double>::infinity();
+    const NcclHardware& has = in_.hardware;
+    const double known = has.of_gpu > 0 ? has.of_gpu : in_.ring.channels * in_.ring.intra;
+    return 1e3 * known * reached_share[column_of(p)];
+  }
+
+  double ring_latency(NcclProtocol p) const {
+    const double far = 2.0 * (in_.nodes - 1);
+    return (2 * (ranks_ - 1) - far) * step(p) + ring_hop_share * far * hop(p);
+  }
+
+  double ring_overlap(NcclProtocol p) const {
+    const double inside = in_.nodes == 1 ? in_.hardware.gpu.overlap_factor : 1;
+    return overlap_of_ring[column_of(p)] * inside;
+  }
+
+  double ring_flow(NcclProtocol p) const {
+    double network = net(p);
+    const double of_step = bytes_ / (ranks_ * 2 * in_.ring.channels);
+    if (p == NcclProtocol::simple && of_step <= short_step) {
+      network *= in_.hardware.network.short_ring_share;
+    }
+    return bytes_ * 2 * (ranks_ - 1) / ranks_ / std::min(network, gpu(p));
+  }
+
+  double tree_latency(NcclProtocol p) const {
+    return 2 * ((per_node_ - 1) * step(p) + doublings_ * hop(p));
+  }
+
+  /// Beyond two nodes a node has children and a parent, so that its adapters carry twice as much.
+  double net_of_trees(NcclProtocol p) const { return net(p) / (in_.nodes > 2 ? 2 : 1); }
+
+  double tree_flow(NcclProtocol p) const { return bytes_ / std::min(net_of_trees(p), gpu(p) / 2); }
+
+  double nvls_latency(NcclAlgorithm a) const {
+    const double inside = nvls_us * in_.hardware.gpu.start_factor;
+    const double ways = a == NcclAlgorithm::nvls_tree ? 2 * doublings_ : in_.nodes > 1 ? 1 : 0;
+    return inside + ways * hop(NcclProtocol::simple);
+  }
+
+  double nvls_flow(NcclAlgorithm a) const {
+    constexpr double of_links = 0.59;  // switches that add reach so much of the links' nominal rate
+    const NcclHardware& has = in_.hardware;
+    const double inside =
+        has.nvls > 0 ? has.nvls : of_links / has.gpu.efficiency * gpu(NcclProtocol::simple) / 1e3;
+    const double outside = a == NcclAlgorithm::nvls_tree ? net_of_trees(NcclProtocol::simple)
+                                                         : net(NcclProtocol::simple);
+    return bytes_ / std::min(1e3 * inside, outside);
+  }
+
+  /// Up a chain or a star of the node's GPUs, once through the switches of the network, and down.
+  double collnet_latency() const {
+    return 2 * (per_node_ - 1) * step(NcclProtocol::simple) + hop(NcclProtocol::simple);
+  }
+  double collnet_flow() const {
+    return bytes_ / std::min(net(NcclProtocol::simple), gpu(NcclProtocol::simple) / 2);
+  }
+
+  const NcclInputs& in_;
+  double bytes_;
+  double ranks_;
+  double per_node_;
+  double doublings_;
+};
+
+double blended(double modelled, double cost, double bytes) {
+  const double share =
+      most_blend * std::clamp(std::log2(bytes / blend_from) / blend_doublings, 0.0, 1.0);
+  return std::pow(modelled, 1 - share) * std::pow(cost, share);
+}
+
+/// Starting GPUs one after the other and what they do overlap but for the larger of the two.
+double with_launches(double microseconds, int gpus_per_process) {
+  if (gpus_per_process <= 1) return microseconds;
+  return std::pow(std::pow(microseconds, 4) + std::pow(launch_us * gpus_per_process, 4), 0.25);
+}
+
+}  // namespace
+
+std::string to_string(const LibraryPlay& play) {
+  return fmt::format("{}, {}", policy_name(play.tuner.algorithm), policy_name(play.tuner.protocol));
+}
+
+std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQuestion& question) {
+  require(question.gpus_per_process >= 1,
+          fmt::format("a process drives at least 1 GPU, not {}", question.gpus_per_process));
+  const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
+  const Clock clock(inputs, bytes);
+  std::vector<LibraryPlay> plays;
+  for (const NcclTime& tuner : nccl_times(inputs, question.bytes)) {
+    if (question.algorithm && tuner.algorithm != *question.algorithm) continue;
+    if (question.protocol && tuner.protocol != *question.protocol) continue;
+    const double time = blended(clock.microseconds(tuner), tuner.time.count() * 1e6, bytes);
+    plays.push_back({tuner, Seconds{with_launches(time, question.gpus_per_process) * 1e-6}});
+  }
+  return plays;
+}
+
+LibraryPlay library_choice(const NcclInputs& inputs, const LibraryQuestion& question) {
+  const std::vector<LibraryPlay> plays = library_plays(inputs, question);
+  if (plays.empty()) {
+    std::vector<std::string> offered;
+    for (const LibraryPlay& play : library_plays(inputs, {.bytes = question.bytes})) {
+      offered.push_back(to_string(play));
+    }
+    throw InvalidArgument(fmt::format("NCCL has no '{}{}{}' there; it has {}",
+                                      question.algorithm ? to_string(*question.algorithm) : "",
+                                      question.algorithm && question.protocol ? ", " : "",
+                                      question.protocol ? policy_name(*question.protocol) : "",
+                                      fmt::join(offered, "; ")));
+  }
+  return *std::min_element(plays.begin(), plays.end(), [](const auto& a, const auto& b) {
+    return a.tuner.time < b.tuner.time;
+  });
+}
+
+}  // namespace collbench

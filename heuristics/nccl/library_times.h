@@ -1,0 +1,56 @@
+// How long an all-reduce of NCCL or RCCL takes: its tuner chooses, and a model of what was chosen
+// tells the time.
+//
+// NCCL's cost model (nccl_model.h) is what the library compares, so it says what will be played,
+// switches between protocols included; as a clock it is half of the truth below 1 MiB. Here
+//
+//   T = start_p + (L^q + W^q)^(1/q)
+//
+// L is the latency of all steps, W the time of the bytes at the rate reached, and q how well the
+// two overlap: above 1 they do, below 1 the pipeline fills badly.
+//
+//   ring  L = (2 (n-1) - m) step_p + 0.8 m hop_p       W = S 2 (n-1)/n / min(net, gpu)
+//   tree  L = 2 ((g-1) step_p + log2(N) hop_p)         W = S / min(net / (N > 2 ? 2 : 1), gpu / 2)
+//   NVLS  L = 20.7 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
+//
+// for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
+// once in each direction. Steps, starts and the overlap of rings inside a node are constants times
+// factors of the GPU's generation, hops those of the network (topologies/gpus.h). Beyond 1 MiB the
+// time is blended with NCCL's own cost, whose errors have the other sign: T^(1-w) cost^w, w = 0.5
+// from 64 MiB on. A process that drives k GPUs cannot start them in less than about 5.8 us each.
+// Constants: a joint fit to 29 tables of nccl-tests and rccl-tests; results/studies/nccl-a-priori
+// has its errors, in sample and for systems left out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heuristics/nccl/nccl_model.h"
+
+namespace collbench {
+
+/// What is asked of the library: its own choice unless one is named.
+struct LibraryQuestion {
+  Bytes bytes;
+  int gpus_per_process = 1;                  // `-g` of nccl-tests
+  std::optional<NcclAlgorithm> algorithm{};  // none: what the tuner takes
+  std::optional<NcclProtocol> protocol{};
+};
+
+struct LibraryPlay {
+  NcclTime tuner;   // algorithm and protocol, and what the tuner expects of them
+  Seconds time{0};  // what they take
+};
+/// "double-tree, LL".
+std::string to_string(const LibraryPlay& play);
+
+/// All that are not disabled and fit the question, in the order of NCCL's table. Throws as
+/// nccl_times() does.
+std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQuestion& question);
+
+/// The play that the tuner takes: the one that it expects to be fastest. Throws InvalidArgument,
+/// naming what there is, if none fits the question.
+LibraryPlay library_choice(const NcclInputs& inputs, const LibraryQuestion& question);
+
+}  // namespace collbench

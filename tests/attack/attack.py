@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""Gives every option of every command values that cannot be right, and every reader files that are
+damaged, and checks what each run must keep to:
+
+  - it ends by itself within the time limit, with a documented exit code, never by a signal;
+  - it does not accept the value (exit 0), unless ACCEPTED says why that is right;
+  - its message is ours: no text of an exception or a library's own diagnosis, and no control
+    character of the input reaches the output.
+
+Options come from `--help`, so a new option is attacked without a change here. The same seed gives
+the same attack.
+
+usage: attack.py COLLBENCH [--seed N] [--share X] [--only TEXT] [--jobs N]
+  --share X   a part of all inputs, drawn by the seed [1]
+  --only TEXT only inputs whose command line contains TEXT
+Exits 1 if any run broke a rule; the last line counts runs and breaches.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+CODES = {0, 1, 2, 3, 4, 5, 77}
+TIME_LIMIT_S = 30
+
+# Short runs, so that what is attacked is the option and not the machine.
+BASES = {
+    "run": ["--algo", "ring", "--workers", "2", "-b", "1K", "-e", "1K", "-n", "2",
+            "--max-time", "5ms", "--timeout", "2s"],
+    "simulate": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K"],
+    "sweep": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K",
+              "--out", "{tmp}/sweep.jsonl"],
+    "train": ["--steps", "1", "--workers", "1"],
+    "select": ["--topo", "star:4,1Gbps,1us", "--size", "1K"],
+    "merge": ["{tmp}/good.json"],
+    "ab": ["--base", "{binary}", "--head", "{binary}", "--rounds", "1", "--no-self-check", "--",
+           "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "2", "--max-time", "5ms"],
+    "compare": ["{tmp}/good.json", "{tmp}/good.json"],
+    "history list": ["--db", "{tmp}/history.sqlite"],
+    "history add": ["{tmp}/good.json", "{tmp}/good.json", "--db", "{tmp}/new.sqlite"],
+    "history show": ["ring", "--db", "{tmp}/history.sqlite"],
+    "history changes": ["--db", "{tmp}/history.sqlite"],
+    "history prune": ["--db", "{tmp}/history.sqlite"],
+    "report": ["{tmp}/good.json"],
+    "calibrate": ["{tmp}/table.csv"],
+    "regret": ["{tmp}/table.csv"],
+    "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
+    "algos list": [],
+    "algos show": ["ring"],
+    "algos verify": ["ring"],
+    "topo list": [],
+    "topo show": ["star:4,1Gbps,1us"],
+    "topo validate": ["{tmp}/machine.toml"],
+    "topo convert": ["{tmp}/machine.toml", "--to", "toml"],
+    "topo from-machine": [],
+    "topo draw": ["star:4,1Gbps,1us"],
+    "doctor": ["--help"],
+    "completion": ["bash"],
+}
+# Commands that do not end by themselves or reach other machines are attacked through their help.
+HELD_BACK = {"launch", "doctor", "help", "version"}
+
+NUMBERS = ["", " ", "x", "1x", "1.5.2", "-", "--", "nan", "inf", "1e999", "99999999999999999999",
+           "0x", "1,,2", "\u0661", "1 2", "\x1b[31m1", "-99999999999999999999"]
+MEASURES = NUMBERS + ["1KiBB", "5parsec", "-1K", "1e400G", "s", "K"]
+NAMES = ["", "no-such-name", "\x1b]0;x\x07", "a" * 100000, "ring:" * 2000, "../../etc/passwd",
+         "%s%n%n", "ring:segments=-1", "ring,,ring", "\xff\xfe", "=1+1", "'; exit 0; '"]
+PATHS = ["", "/proc/nonexistent/a/b", "/", "/dev/zero", "{tmp}/garbage", "{tmp}/deep.json",
+         "{tmp}/deep.toml", "{tmp}/deep.xml", "{tmp}/empty", "a" * 5000, "\x1b[31m"]
+OUTPUTS = ["", "/proc/nonexistent/a/b", "/", "/dev/full", "{tmp}", "a" * 5000]
+LISTS = NAMES + ["1:2:3:4", ":", "1:", ":1", "=", "a=b=c", "1;2", "rank=9", "kill:rank=9",
+                 "drop:every=0"]
+
+FOREIGN = re.compile(
+    r"json\.exception|filesystem error|terminate called|std::|basic_string|bad_alloc|stoi|stod|"
+    r"_M_|what\(\)|Assertion|AddressSanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
+    r"bad lexical|invalid_argument|out_of_range|syntax error, unexpected", re.I)
+
+# (option, value or None for every value, why exit 0 is right).
+ACCEPTED = []
+
+
+def words_of(binary, command):
+    """Options with a value, and their placeholders, as `--help` shows them."""
+    text = subprocess.run([binary, *command.split(), "--help"], capture_output=True, text=True,
+                          timeout=TIME_LIMIT_S).stdout
+    found = re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+) ([A-Z][^ ]*)", text, re.M)
+    return sorted(set(found))
+
+
+# Options whose FILE is written; each must notice a full disk.
+WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
+           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
+           "--plot", "--curve", "--events"}
+# Options that take any text.
+FREE = {"--title", "--label", "--note", "--revision"}
+
+
+def values_for(option, placeholder):
+    head = re.split(r"[\[|,;:=]", placeholder)[0]
+    if option in FREE:
+        return ["", "\x1b]0;x\x07"]
+    if option in WRITTEN and head in ("FILE", "PATH", "FOLDER", "DIR"):
+        return OUTPUTS
+    if "[" in placeholder or "," in placeholder or ":" in placeholder or "/" in placeholder:
+        return LISTS if head not in ("N", "X", "SIZE") else sorted(set(LISTS + NUMBERS))
+    if head in ("N", "R", "X", "PERCENT"):
+        return NUMBERS
+    if head in ("SIZE", "TIME", "SEC"):
+        return MEASURES
+    if head in ("FILE", "PATH", "FOLDER", "DIR", "BIN"):
+        return PATHS
+    return NAMES
+
+
+def damaged(seed, good):
+    """Ways in which a file is damaged: cut, flipped, repeated, with wrong numbers."""
+    draw = random.Random(seed)
+    data = bytearray(good)
+    kind = seed % 6
+    if kind == 0:
+        return bytes(data[:draw.randrange(len(data) + 1)])
+    if kind == 1:
+        for _ in range(draw.choice([1, 1, 4, 40])):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        return bytes(data)
+    if kind == 2:
+        numbers = list(re.finditer(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", data))
+        if not numbers:
+            return bytes(data)
+        at = draw.choice(numbers)
+        wrong = draw.choice([b"-1", b"0", b"1e999", b"nan", b"99999999999999999999", b"null",
+                             b'""', b"{}", b"[]", b"-0", b"1e-400"])
+        return bytes(data[:at.start()] + wrong + data[at.end():])
+    if kind == 3:
+        a, b = sorted(draw.randrange(len(data) + 1) for _ in range(2))
+        return bytes(data[:a] + data[b:])
+    if kind == 4:
+        a, b = sorted(draw.randrange(len(data) + 1) for _ in range(2))
+        return bytes(data[:b] + data[a:b] * draw.choice([1, 3]) + data[b:])
+    a = draw.randrange(len(data) + 1)
+    return bytes(data[:a] + draw.choice([b"\x00", b"\x1b[2J", b"\xff\xff", b"\n\n", b"{", b"]",
+                                         b"<", b"\"", b"#"]) * draw.choice([1, 1000]) + data[a:])
+
+
+def inputs_of_options(binary, tmp):
+    for command, base in BASES.items():
+        if command.split()[0] in HELD_BACK:
+            continue
+        filled = [word.format(tmp=tmp, binary=binary) for word in base]
+        for option, placeholder in words_of(binary, command):
+            for value in values_for(option, placeholder):
+                given = value.replace("{tmp}", tmp)
+                if "--" in filled:  # what follows is another command's
+                    at = filled.index("--")
+                    line = filled[:at] + [f"{option}={given}"] + filled[at:]
+                else:
+                    line = filled + [f"{option}={given}"]
+                yield command.split() + line, option, value
+        for stray in ["--no-such-option", "-Q", "stray\x1b[1m", ""]:
+            yield command.split() + filled + [stray], stray, None
+
+
+READERS = {  # file kind: commands that read it
+    "good.json": [["report"], ["compare", "{good}"], ["merge"], ["validate"], ["regret"]],
+    "table.csv": [["report"], ["calibrate"], ["regret"],
+                  ["validate", "--machine", "star:8,1Gbps,1us"]],
+    "nccl.txt": [["report"], ["regret"]],
+    "osu.txt": [["report"]],
+    "machine.toml": [["topo", "validate"], ["topo", "show"], ["simulate", "--algo", "ring", "-b",
+                                                              "1K", "-e", "1K", "--topo"]],
+    "platform.xml": [["topo", "validate"], ["topo", "show"]],
+    "program.xml": [["simulate", "--topo", "star:4,1Gbps,1us", "-b", "1K", "-e", "1K", "--algo",
+                     "file:"]],
+    "history.sqlite": [["history", "list", "--db"], ["history", "changes", "--db"]],
+    "fitted.toml": [["select", "--size", "1K", "--topo"]],
+}
+
+
+def inputs_of_files(tmp, per_reader):
+    for name, readers in READERS.items():
+        path = os.path.join(tmp, name)
+        if not os.path.exists(path):
+            continue
+        with open(path, "rb") as file:
+            good = file.read()
+        for number, reader in enumerate(readers):
+            for seed in range(per_reader):
+                bad = os.path.join(tmp, f"bad-{number}-{seed}-{name}")
+                with open(bad, "wb") as file:
+                    file.write(damaged(seed * 31 + number, good))
+                line = [word.format(good=os.path.join(tmp, "good.json")) for word in reader]
+                if line[-1] == "file:":
+                    line[-1] += bad
+                else:
+                    line.append(bad)
+                yield line, name, None
+
+
+def prepare(binary, tmp):
+    def make(name, *command):
+        with open(os.path.join(tmp, name), "wb") as out:
+            subprocess.run([binary, *command], stdout=out, check=True, cwd=tmp,
+                           timeout=TIME_LIMIT_S)
+
+    def write(name, text):
+        with open(os.path.join(tmp, name), "w", encoding="utf-8") as out:
+            out.write(text)
+
+    base = BASES["run"]
+    make("out.txt", "run", *base, "--json", os.path.join(tmp, "good.json"))
+    make("nccl.txt", "report", "good.json", "--format", "nccl")
+    make("table.csv", "report", "good.json", "--format", "csv")
+    make("machine.toml", "topo", "convert", "--to", "toml",
+         os.path.join(os.path.dirname(__file__), "../../topologies/dgx-h100.toml"))
+    make("platform.xml", "topo", "convert", "machine.toml", "--to", "simgrid")
+    make("program.xml", "algos", "show", "ring", "-W", "4", "--format", "msccl")
+    subprocess.run([binary, "history", "add", "good.json", "good.json", "--db", "history.sqlite"],
+                   cwd=tmp, check=True, stdout=subprocess.DEVNULL, timeout=TIME_LIMIT_S)
+    write("osu.txt", "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n"
+          "4                       1.51\n1024                    3.20\n")
+    write("deep.json", "[" * 50000 + "]" * 50000)
+    write("deep.toml", "a" + ".a" * 50000 + " = 1\nb = " + "[" * 50000 + "]" * 50000 + "\n")
+    write("deep.xml", "<a>" * 50000 + "</a>" * 50000)
+    write("empty", "")
+    with open(os.path.join(tmp, "garbage"), "wb") as out:
+        out.write(random.Random(1).randbytes(4096))
+
+
+def breach(line, option, value, binary, tmp):
+    """What rule a run broke, or ''; and the output's first lines."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COLLBENCH_")}
+    environment["HOME"] = tmp
+    try:
+        done = subprocess.run([binary, *line], capture_output=True, cwd=tmp, env=environment,
+                              stdin=subprocess.DEVNULL, timeout=TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return f"did not end within {TIME_LIMIT_S} s", ""
+    except ValueError as error:  # a NUL in an argument is impossible on every system
+        return "", str(error)
+    text = (done.stdout + done.stderr).decode("utf-8", "replace")
+    shown = text[:300]
+    if done.returncode < 0:
+        return f"ended by signal {-done.returncode}", shown
+    if done.returncode not in CODES:
+        return f"exit code {done.returncode}", shown
+    named = FOREIGN.search(text.replace(" ".join(line), ""))
+    if named:
+        at = max(0, named.start() - 120)
+        return f"foreign text '{named.group()}'", text[at:at + 300]
+    if any(ord(c) < 32 and c not in "\n\t\r" for c in text):
+        return "control characters in the output", repr(shown)
+    if value is not None and done.returncode == 0 and not is_accepted(option, value):
+        return f"accepted {option}", shown
+    return "", shown
+
+
+def is_accepted(option, value):
+    return any(option == name and (only is None or only == value) for name, only, _ in ACCEPTED)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("binary")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--share", type=float, default=1)
+    parser.add_argument("--files", type=int, default=60)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    binary = os.path.abspath(arguments.binary)
+    draw = random.Random(arguments.seed)
+    with tempfile.TemporaryDirectory(prefix="collbench-attack-") as tmp:
+        prepare(binary, tmp)
+        inputs = [*inputs_of_options(binary, tmp), *inputs_of_files(tmp, arguments.files)]
+        inputs = [one for one in inputs if arguments.only in " ".join(one[0])]
+        if arguments.share < 1:
+            inputs = draw.sample(inputs, int(len(inputs) * arguments.share))
+        broken = collections.Counter()
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            runs = pool.map(lambda one: (one, breach(*one, binary, tmp)), inputs)
+            for (line, _, _), (rule, shown) in runs:
+                if rule:
+                    broken[rule] += 1
+                    print(f"{rule}: {' '.join(repr(w)[:100] for w in line)}\n    {shown[:300]!r}")
+    for rule, count in broken.most_common():
+        print(f"{count} x {rule}")
+    print(f"{len(inputs)} inputs, {sum(broken.values())} breaches")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

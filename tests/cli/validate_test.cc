@@ -1,0 +1,122 @@
+// `collbench validate` and what `simulate` and `select` say of NCCL: errors with their sign, and
+// what was taken to have been played.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+const std::string published = COLLBENCH_SOURCE_DIR "/results/published/";
+
+class ValidateTest : public testing::Test {
+ protected:
+  std::string out(const std::vector<std::string>& arguments) {
+    const Outcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  ScratchFolder folder_;
+};
+
+// In sample: the constants were fitted with these tables among others.
+TEST_F(ValidateTest, PublishedTablesArePredictedFromMachinesThatWereNotFitted) {
+  for (const auto& [table, machine] :
+       {std::pair{"aws-p5-nccl.csv", "aws-p5"}, std::pair{"aws-p4de-nccl.csv", "aws-p4d"},
+        std::pair{"dgx-a100-nccl.csv", "dgx-a100"}}) {
+    const auto json =
+        nlohmann::json::parse(out({"validate", published + table, "-m", machine, "--json"}));
+    const nlohmann::json& all = json.back();
+    EXPECT_LT(all["median"].get<double>(), 0.15) << table;
+    EXPECT_LT(all["p90"].get<double>(), 0.40) << table;
+    EXPECT_LE(std::abs(all["bias"].get<double>()), all["median"].get<double>()) << table;
+    EXPECT_FALSE(all["assumed"].empty()) << table;
+  }
+}
+
+TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
+  // Twice the time that is predicted for one of these sizes, and half of it for the other.
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,32\n");
+  const std::string fast = out({"validate", "t.csv", "-m", "dgx-h100", "--points"});
+  EXPECT_THAT(fast, HasSubstr(" | as ring, LL"));
+  EXPECT_THAT(fast,
+              HasSubstr("# t.csv, nccl auto, 8 ranks on 1 node assumed as ring, LL (1 point)"));
+  EXPECT_THAT(fast, HasSubstr("bias"));
+  EXPECT_THAT(fast, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +-[0-9.]+ (.|\n)*"));
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,4\n");
+  const std::string slow = out({"validate", "t.csv", "-m", "dgx-h100"});
+  EXPECT_THAT(slow, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +\\+[0-9.]+ (.|\n)*"));
+}
+
+TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,32768,30\n");
+  const std::string text = out({"validate", "t.csv", "-m", "dgx-h100"});
+  EXPECT_THAT(text,
+              MatchesRegex("(.|\n)*\nall +1 +[0-9./ +-]+ +[0-9.]+ / [0-9.]+ +- +- +-\n(.|\n)*"));
+}
+
+TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
+  folder_.write("t.csv", "# nodes: 1\nranks,library,bytes,avg_us\n16,nccl,1024,40\n");
+  EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "-m", "dgx-h100"}).code, 2) << "16 on one node";
+  const Outcome outcome = invoke(folder_, {"validate", "t.csv,nodes=2", "-m", "dgx-h100"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("16 ranks on 2 nodes"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 nodes are stated; taken as 2, which was given"));
+}
+
+TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
+  const auto sizes = [&](const std::string& algorithms) {
+    return out({"simulate", "--algo", algorithms, "-t", "cluster:2xdgx-h100", "-W", "16", "-b",
+                "256M", "-e", "256M", "--format", "json"});
+  };
+  const auto time = [](const nlohmann::json& record) {
+    return record["latency_ns"].at(0).get<double>();
+  };
+  const auto records = nlohmann::json::parse(sizes("nccl,nccl:ring,nvls-tree"))["records"];
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(time(records[0]), time(records[2])) << "NVLS tree is its choice there";
+  EXPECT_GT(time(records[1]), 1.2 * time(records[0]));
+  const Outcome unknown =
+      invoke(folder_, {"simulate", "--algo", "nccl:star", "-t", "dgx-h100", "-b", "1M"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("NCCL has no 'star'; it has ring, tree, nvls"));
+}
+
+TEST_F(ValidateTest, RingsOverWiresFillAMeshThatRanksInOrderDoNot) {
+  const auto json = nlohmann::json::parse(
+      out({"select", "-t", "mi300x", "-W", "8", "-b", "256M", "-p", "model", "--format", "json"}));
+  std::map<std::string, double> expected;
+  for (const nlohmann::json& candidate : json["candidates"]) {
+    if (candidate.contains("expected_us")) {
+      expected[candidate["algorithm"]] = candidate["expected_us"].get<double>();
+    }
+  }
+  ASSERT_TRUE(expected.contains("ring:orders=wires"));
+  EXPECT_GT(expected.at("ring"), 5 * expected.at("ring:orders=wires"));
+  EXPECT_THAT(
+      out({"simulate", "--algo", "ring:channels=4", "-t", "dgx-h100", "-b", "1M", "-e", "1M"}),
+      HasSubstr("ring:channels=4"));
+}
+
+TEST_F(ValidateTest, SelectNamesTheBestChoiceInsideNccl) {
+  const std::string text = out({"select", "-t", "cluster:2xdgx-h100", "-W", "16", "-b", "1M"});
+  EXPECT_THAT(text, HasSubstr("inside NCCL: its tuner takes double-tree, LL"));
+  EXPECT_THAT(text, HasSubstr("; fastest of all it has: "));
+  EXPECT_THAT(out({"select", "-t", "star:8,100Gbps,5us", "-W", "8"}),
+              Not(HasSubstr("inside NCCL")));
+  const auto json = nlohmann::json::parse(
+      out({"select", "-t", "dgx-h100", "-W", "8", "-b", "64M", "--format", "json"}));
+  EXPECT_EQ(json["inside_nccl"]["tuner"]["algorithm"], "nvls");
+  EXPECT_GT(json["inside_nccl"]["tuner"]["expected_us"].get<double>(), 0);
+  EXPECT_LE(json["inside_nccl"]["fastest"]["expected_us"].get<double>(),
+            json["inside_nccl"]["tuner"]["expected_us"].get<double>());
+}
+
+}  // namespace
+}  // namespace collbench

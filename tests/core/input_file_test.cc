@@ -1,0 +1,87 @@
+#include "core/input_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/core/refusal.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class InputFileTest : public testing::Test {
+ protected:
+  InputFileTest() { std::filesystem::create_directories(folder_); }
+  ~InputFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string pipe() const {
+    EXPECT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    return path("pipe");
+  }
+
+ private:
+  std::string folder_ = testing::TempDir() + "collbench_input_file";
+};
+
+TEST_F(InputFileTest, IsEveryByteOfAFile) {
+  const std::string bytes("a\0b\r\n\xff", 6);
+  std::ofstream(path("file"), std::ios::binary) << bytes;
+  EXPECT_EQ(read_file(path("file")), bytes);
+  std::ofstream(path("file"), std::ios::binary) << "";
+  EXPECT_EQ(read_file(path("file")), "");
+  EXPECT_EQ(read_file("/dev/null"), "");
+  EXPECT_FALSE(read_file("/proc/self/cmdline").empty()) << "whose size is said to be 0";
+}
+
+TEST_F(InputFileTest, NamesFileAndReason) {
+  EXPECT_EQ(refusal<Unavailable>([&] { read_file("/nowhere/x"); }),
+            "cannot read '/nowhere/x': No such file or directory");
+  EXPECT_EQ(refusal<Unavailable>([&] { read_file("/"); }), "cannot read '/': Is a directory");
+}
+
+TEST_F(InputFileTest, ReadsNothingWithoutALimit) {
+  constexpr std::size_t limit = 2 << 20;
+  const auto too_large =
+      AllOf(HasSubstr("is larger than 2 MiB"), HasSubstr("the most that is read"));
+  EXPECT_THAT(refusal([&] { read_file("/dev/zero", limit); }), too_large);
+  std::ofstream(path("file")) << std::string(limit, 'x');
+  EXPECT_EQ(read_file(path("file"), limit).size(), limit);
+  std::ofstream(path("file"), std::ios::app) << 'x';
+  EXPECT_THAT(refusal([&] { read_file(path("file"), limit); }), too_large);
+  std::filesystem::resize_file(path("file"), std::uintmax_t{1} << 40);
+  EXPECT_THAT(refusal([&] { read_file(path("file"), limit); }), too_large) << "a hole of 1 TiB";
+}
+
+TEST_F(InputFileTest, ReadsAPipeToItsEnd) {
+  const std::string name = pipe();
+  const std::string text(300'000, 'x');  // more than a pipe holds
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // the reader is there first
+    std::ofstream out(name);
+    out << text.substr(0, 10) << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // a pause is no end
+    out << text.substr(10);
+  });
+  EXPECT_EQ(read_file(name), text);
+  writer.join();
+}
+
+TEST_F(InputFileTest, APipeThatNothingWritesToIsGivenUp) {
+  const std::string name = pipe();
+  EXPECT_THAT(refusal<Unavailable>([&] { read_file(name, largest_input, 0.2); }),
+              HasSubstr("a pipe that nothing wrote to for 0.2 s"));
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,72 @@
+#include "core/plain_text.h"
+
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/refusal.h"
+
+#include "core/json.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(PrintableTest, ShowsControlCharactersAndKeepsTheRest) {
+  EXPECT_EQ(printable("\x1b]0;x\x07 a\tb\n\x7f"), "\\x1b]0;x\\x07 a\tb\n\\x7f");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable("1.5 µs"), "1.5 µs");
+}
+
+TEST(WithoutTerminalCodesTest, LeavesTheTextOfALog) {
+  EXPECT_EQ(without_terminal_codes("\x1b[1;31mbusbw\x1b[0m 12\r\n"), "busbw 12\r\n");
+  EXPECT_EQ(without_terminal_codes("\x1b[?25l"), "");
+  EXPECT_EQ(without_terminal_codes("a\x1b[12"), "a") << "cut within a code";
+  EXPECT_EQ(without_terminal_codes("a\x07\x1b"), "a");
+}
+
+TEST(LibraryReasonTest, HasNoCodesOfTheLibrary) {
+  EXPECT_EQ(library_reason(std::runtime_error("out of paper")), "out of paper");
+  try {
+    (void)std::filesystem::file_size("/proc/nonexistent");
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_THAT(library_reason(error), HasSubstr("/proc/nonexistent"));
+    EXPECT_THAT(library_reason(error), Not(HasSubstr("filesystem error")));
+  }
+}
+
+std::string refusal_of_json(const std::string& text) {
+  return refusal([&] {
+    read_json<nlohmann::json>(
+        text, "job.json", [](const nlohmann::json& value) { return value.at("size").get<int>(); });
+  });
+}
+
+TEST(ReadJsonTest, SaysWhereTheTextIsNoJson) {
+  EXPECT_THAT(refusal_of_json("{\n\"size\": ,}"),
+              HasSubstr("job.json: no JSON: parse error at line 2"));
+  EXPECT_EQ(refusal_of_json("{}"), "job.json: key 'size' not found");
+  EXPECT_EQ(refusal_of_json(R"({"size": "x"})"), "job.json: type must be number, but is string");
+  EXPECT_EQ(refusal_of_json(R"({"size": 3})"), "");
+}
+
+TEST(ReadJsonTest, RefusesWhatWouldOverflowTheStack) {
+  const std::string deep = std::string(50'000, '[') + std::string(50'000, ']');
+  EXPECT_EQ(refusal_of_json(deep), "job.json: it is nested deeper than 100 levels");
+  EXPECT_EQ(refusal_of_json(R"({"size": 3, "a": ")" + std::string(200, '[') + "\"}"), "")
+      << "within a string";
+}
+
+TEST(ReadJsonTest, RefusesWhatATerminalWouldObey) {
+  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u001b[2J"})"),
+            "job.json: a control character, \\u001b, stands in it");
+  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\nb\u00e9"})"), "");
+}
+
+}  // namespace
+}  // namespace collbench

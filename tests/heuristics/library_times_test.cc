@@ -1,0 +1,239 @@
+// What NCCL and RCCL are predicted to play and how long it takes: formulas by hand, and what a
+// machine's numbers change.
+#include "heuristics/nccl/library_times.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/refusal.h"
+
+#include "core/error.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+using testing::HasSubstr;
+
+NcclInputs inputs_of(const std::string& name, int ranks, int nodes) {
+  return nccl_inputs(machine(name, ranks), ranks, nodes);
+}
+
+double us_of(const NcclInputs& inputs, const LibraryQuestion& question) {
+  return library_choice(inputs, question).time.count() * 1e6;
+}
+
+double overlap(double a, double b, double q) {
+  return std::pow(std::pow(a, q) + std::pow(b, q), 1 / q);
+}
+
+LibraryQuestion forced(Bytes bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  return {.bytes = bytes, .algorithm = algorithm, .protocol = protocol};
+}
+
+TEST(LibraryTimesTest, RingsOfOneNodeStartStepAndFlow) {
+  const NcclInputs inputs = inputs_of("dgx-a100", 8, 1);
+  // Ampere: start 6.6 * 1.26 us, 14 steps of 0.62 * 1.6 us; 300 * 0.77 GB/s, of which LL takes
+  // half.
+  const double flow = 65536 * 14.0 / 8 / (0.5 * 231e3);
+  EXPECT_NEAR(us_of(inputs, forced(64_KiB, NcclAlgorithm::ring, NcclProtocol::ll)),
+              6.6 * 1.26 + overlap(14 * 0.62 * 1.6, flow, 0.54), 1e-6);
+}
+
+TEST(LibraryTimesTest, RingsInsideANodeOfNewerGpusOverlapBetter) {
+  // Hopper: start 6.6 * 0.95 us, 6 steps of 0.62 * 0.71 us; three NVLinks of 150 * 0.82 GB/s.
+  const double latency = 6 * 0.62 * 0.71;
+  const double flow = (1 << 20) * 6.0 / 4 / (0.5 * 369e3);
+  EXPECT_NEAR(
+      us_of(inputs_of("alps-gh200", 4, 1), forced(1_MiB, NcclAlgorithm::ring, NcclProtocol::ll)),
+      6.6 * 0.95 + overlap(latency, flow, 0.54 * 1.35), 1e-6);
+}
+
+TEST(LibraryTimesTest, TreesBetweenNodesHopAndShareTheirAdapters) {
+  // InfiniBand: 4.3 us a hop for LL; 8 adapters of 25 GB/s, of which 0.96 is reached.
+  const auto by_hand = [](int nodes, double hop, double share) {
+    const double latency = 2 * (7 * 0.62 * 1.6 + std::log2(nodes) * hop);
+    const double net = 192e3 * 0.5 * std::pow(nodes / 2.0, -0.03) / share;
+    return 6.6 * 1.26 + overlap(latency, 65536 / std::min(net, 231e3 * 0.5 / 2), 0.40);
+  };
+  const LibraryQuestion question = forced(64_KiB, NcclAlgorithm::tree, NcclProtocol::ll);
+  EXPECT_NEAR(us_of(inputs_of("cluster:2xdgx-a100", 16, 2), question), by_hand(2, 4.3, 1), 1e-6);
+  EXPECT_NEAR(us_of(inputs_of("cluster:8xdgx-a100", 64, 8), question),
+              by_hand(8, 4.3 * (1 + 0.04 * 2), 2), 1e-6);
+}
+
+TEST(LibraryTimesTest, SwitchesThatAddTakeTheirTimeAndTheRateOfTheMachine) {
+  const NcclInputs inputs = inputs_of("dgx-h100", 8, 1);
+  const double alone = 8.6 * 0.95 + overlap(20.7 * 0.95, (1 << 20) / 274.3e3, 0.59);
+  EXPECT_NEAR(us_of(inputs, forced(1_MiB, NcclAlgorithm::nvls, NcclProtocol::simple)), alone, 1e-3);
+}
+
+TEST(LibraryTimesTest, FromOneMebibyteOnNcclsOwnCostCountsMoreAndMore) {
+  const NcclInputs inputs = inputs_of("dgx-h100", 8, 1);
+  const auto blended = [&](Bytes bytes, double share) {
+    const LibraryPlay play =
+        library_choice(inputs, forced(bytes, NcclAlgorithm::nvls, NcclProtocol::simple));
+    const double alone =
+        8.6 * 0.95 + overlap(20.7 * 0.95, static_cast<double>(bytes.count) / 274.3e3, 0.59);
+    const double cost = play.tuner.time.count() * 1e6;
+    EXPECT_NEAR(play.time.count() * 1e6, std::pow(alone, 1 - share) * std::pow(cost, share), 1e-2);
+  };
+  blended(1_MiB, 0);
+  blended(8_MiB, 0.25);
+  blended(64_MiB, 0.5);
+  blended(1_GiB, 0.5);
+}
+
+TEST(LibraryTimesTest, WhatIsPlayedIsWhatTheTunerTakesWhateverTheClockSays) {
+  int differ = 0;
+  for (const auto& [name, ranks, nodes] :
+       {std::tuple{"dgx-a100", 8, 1}, std::tuple{"cluster:2xdgx-h100", 16, 2},
+        std::tuple{"cluster:8xaws-p4d", 64, 8}, std::tuple{"mi300x", 8, 1}}) {
+    const NcclInputs inputs = inputs_of(name, ranks, nodes);
+    for (Bytes bytes = 1_KiB; bytes <= 1_GiB; bytes = bytes * 2) {
+      const LibraryPlay choice = library_choice(inputs, {.bytes = bytes});
+      bool fastest = true;
+      for (const LibraryPlay& play : library_plays(inputs, {.bytes = bytes})) {
+        EXPECT_LE(choice.tuner.time, play.tuner.time) << name << to_string(bytes);
+        fastest = fastest && choice.time <= play.time;
+      }
+      differ += fastest ? 0 : 1;
+    }
+  }
+  EXPECT_GT(differ, 0) << "else the clock would choose";
+}
+
+TEST(LibraryTimesTest, AProcessStartsItsGpusOneAfterTheOther) {
+  const NcclInputs inputs = inputs_of("dgx-h100", 8, 1);
+  const double single = us_of(inputs, {.bytes = 1_KiB});
+  const double eight = us_of(inputs, {.bytes = 1_KiB, .gpus_per_process = 8});
+  EXPECT_NEAR(eight, std::pow(std::pow(single, 4) + std::pow(5.8 * 8, 4), 0.25), 1e-6);
+  EXPECT_GT(eight, 46.4);
+  EXPECT_NEAR(
+      us_of(inputs, {.bytes = 1_GiB, .gpus_per_process = 8}) / us_of(inputs, {.bytes = 1_GiB}), 1,
+      1e-6);
+  EXPECT_THAT(refusal([&] { library_plays(inputs, {.bytes = 1_KiB, .gpus_per_process = 0}); }),
+              HasSubstr("at least 1 GPU, not 0"));
+}
+
+TEST(LibraryTimesTest, TheNetworkIsARowOfNumbersNotABranch) {
+  const auto on = [](const std::string& network, Bytes bytes) {
+    const NcclInputs inputs =
+        inputs_of("cluster:2xdgx-h100,400Gbps,3us,efficiency=0.9,network=" + network, 16, 2);
+    return us_of(inputs, {.bytes = bytes});
+  };
+  EXPECT_NEAR(on("efa-v1", 1_KiB) - on("infiniband", 1_KiB), 2 * (61 - 4.3), 7);
+  EXPECT_NEAR(on("efa-v2", 1_KiB) - on("infiniband", 1_KiB), 2 * (29 - 4.3), 7);
+  EXPECT_NEAR(on("efa-v1", 8_GiB) / on("infiniband", 8_GiB), 1, 0.06);
+  // Adapters that were given with a latency are of a kind by it.
+  EXPECT_EQ(inputs_of("cluster:2xdgx-h100,400Gbps,3us", 16, 2).hardware.network.name, "offloaded");
+  EXPECT_EQ(inputs_of("cluster:2xdgx-h100,400Gbps,30us", 16, 2).hardware.network.name, "software");
+  // Slingshot's small messages are slow: LL128 is off, and LL is left early.
+  const NcclInputs slingshot = inputs_of("cluster:4xdgx-h100,200Gbps,3us,network=slingshot", 32, 4);
+  for (const LibraryPlay& play : library_plays(slingshot, {.bytes = 1_MiB})) {
+    EXPECT_NE(play.tuner.protocol, NcclProtocol::ll128);
+  }
+}
+
+TEST(LibraryTimesTest, WhatIsNotThereIsRefusedWithWhatIs) {
+  const NcclInputs inputs = inputs_of("dgx-a100", 8, 1);
+  const std::string why =
+      refusal([&] { library_choice(inputs, {.bytes = 1_MiB, .algorithm = NcclAlgorithm::nvls}); });
+  EXPECT_THAT(why, HasSubstr("NCCL has no 'nvls' there; it has double-tree, LL;"));
+}
+
+TEST(NcclInputsTest, MachinesInClustersHaveSwitchesThatAddAndTreesOverThem) {
+  const NcclInputs many = inputs_of("cluster:12xhgx-b200", 96, 12);
+  EXPECT_FALSE(many.guessed);
+  EXPECT_EQ(many.nvls.channels, 8);
+  EXPECT_EQ(many.compute_capability, 100);
+  EXPECT_DOUBLE_EQ(many.hardware.nvls, 485.7);
+  const LibraryPlay play = library_choice(inputs_of("cluster:2xdgx-h100", 16, 2), {.bytes = 1_GiB});
+  EXPECT_EQ(to_string(play), "nvls-tree, Simple");
+  EXPECT_EQ(inputs_of("cluster:2xdgx-a100", 16, 2).nvls.channels, 0);
+}
+
+// stas00/ml-engineering 744d01e, network/benchmarks: what NCCL selected on H200 and B200.
+TEST(NcclInputsTest, FewGpusOfANodeTakeARingAndMoreOfThemTheSwitch) {
+  const auto large = [](const char* name, int ranks) {
+    return library_choice(inputs_of(name, ranks, 1), {.bytes = 8_GiB}).tuner.algorithm;
+  };
+  EXPECT_EQ(large("hgx-h200", 4), NcclAlgorithm::ring);
+  EXPECT_EQ(large("hgx-h200", 5), NcclAlgorithm::nvls);
+  EXPECT_EQ(large("hgx-h200", 8), NcclAlgorithm::nvls);
+  EXPECT_EQ(large("aws-p6-b200", 5), NcclAlgorithm::ring);
+  EXPECT_EQ(large("aws-p6-b200", 8), NcclAlgorithm::nvls);
+  const auto at = [](Bytes bytes) {
+    return to_string(library_choice(inputs_of("hgx-h200", 8, 1), {.bytes = bytes}));
+  };
+  EXPECT_EQ(at(1_MiB), "ring, LL");
+  EXPECT_EQ(at(2_MiB), "nvls, Simple");
+}
+
+TEST(NcclInputsTest, ChannelsAreAsFastAsTheAdaptersThatTheyShare) {
+  EXPECT_NEAR(inputs_of("cluster:2xhgx-b200,800Gbps,2us", 16, 2).ring.inter, 96, 1e-9);
+  const NcclInputs many_small = inputs_of("cluster:2xaws-p5", 16, 2);
+  EXPECT_EQ(many_small.ring.channels, 8) << "of 32 adapters";
+  EXPECT_NEAR(many_small.ring.inter, 48, 1e-9);
+  const NcclInputs shared = inputs_of("cluster:2xdgx-a100,adapters=4", 16, 2);
+  EXPECT_EQ(shared.ring.channels, 4);
+  EXPECT_NEAR(shared.hardware.of_node, 4 * 25 * 0.96, 1e-9) << "8 GPUs share 4 adapters";
+  EXPECT_NEAR(shared.tree.intra, 48, 1e-9) << "two nodes use both directions for half a tree each";
+  // One GPU on each node, which has room for eight.
+  const NcclInputs single = inputs_of("cluster:2xhgx-h200,adapters=1", 2, 2);
+  EXPECT_NEAR(single.ring.inter, 48, 1e-9);
+  EXPECT_EQ(single.ring.channels, 1);
+}
+
+TEST(NcclInputsTest, RingsRunOverTheWiresThatExist) {
+  const NcclInputs mesh = inputs_of("mi300x", 8, 1);
+  EXPECT_NEAR(mesh.hardware.of_gpu, 7 * 64 * 0.7, 1e-9) << "7 xGMI links a GPU";
+  EXPECT_NEAR(mesh.ring.channels * mesh.ring.intra, 320, 1e-9);
+  EXPECT_FALSE(mesh.ll128);
+  const NcclInputs cube = inputs_of("dgx-1-v100", 8, 1);
+  EXPECT_EQ(cube.ring.channels, 6);
+  EXPECT_NEAR(cube.ring.intra, 20, 1e-9);
+  EXPECT_EQ(inputs_of("cluster:2xmi300x", 16, 2).ring.channels, 8) << "has adapters";
+}
+
+TEST(NcclInputsTest, HostsThatNvlinkJoinsAreOneNode) {
+  const NcclInputs trays = inputs_of("gb200-nvl72", 32, 8);
+  EXPECT_EQ(trays.nodes, 1);
+  EXPECT_GT(trays.nvls.channels, 0);
+  const NcclInputs racks = inputs_of("cluster:2xgb200-nvl72", 144, 36);
+  EXPECT_EQ(racks.nodes, 2);
+  EXPECT_THAT(refusal([] { inputs_of("cluster:2xgb200-nvl72", 99, 33); }),
+              HasSubstr("99 ranks cannot be spread evenly over 2 domains of 72"));
+}
+
+TEST(NcclInputsTest, AnyMachineHasGraphsHoweverItsRanksAreSpread) {
+  for (const auto& [name, ranks, nodes] :
+       {std::tuple{"cluster:1xdgx-h100", 8, 2}, std::tuple{"dgx-a100", 8, 4},
+        std::tuple{"star:8,10Gbps,50us", 8, 8}, std::tuple{"torus:4x4,50GBps,1us", 16, 1},
+        std::tuple{"cluster:4xdgx-h100:1,10Gbps,9us", 4, 4}, std::tuple{"tpu-v4:4x4x4", 8, 1},
+        std::tuple{"cluster:8xdgx-1-v100", 12, 2}, std::tuple{"superpod-h100", 256, 32}}) {
+    const NcclInputs inputs = inputs_of(name, ranks, nodes);
+    EXPECT_GT(inputs.ring.channels, 0) << name;
+    EXPECT_GT(inputs.ring.intra, 0) << name;
+    for (const LibraryPlay& play : library_plays(inputs, {.bytes = 1_MiB})) {
+      EXPECT_GT(play.time.count(), 0) << name << to_string(play);
+      EXPECT_LT(play.time.count(), 1) << name << to_string(play);
+    }
+  }
+}
+
+TEST(NcclInputsTest, SharpAddsBetweenNodes) {
+  Machine cluster = machine("cluster:4xdgx-h100", 32);
+  const auto best = [&] { return library_choice(nccl_inputs(cluster, 32, 4), {.bytes = 1_GiB}); };
+  const LibraryPlay without = best();
+  cluster.costs.gpus->sharp = true;
+  EXPECT_EQ(to_string(best()), "nvls, Simple");
+  EXPECT_LT(best().time, without.time);
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,64 @@
+// The exact check: inputs whose all-reduce is exact in any order, and what must come out.
+//
+// Inputs are small whole numbers (for prod: plus or minus powers of two), bounded by element type
+// and number of ranks so that no partial result rounds or overflows. So every schedule and every
+// library must give the same bits, and they are computed here from the definition, without the
+// kernels under test. Values depend on rank and position: a lost, doubled or misplaced chunk shows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "transports/endpoint.h"
+
+namespace collbench {
+
+/// What `rank` of `ranks` contributes at one position, a value its type holds exactly. Any
+/// reduction of any subset of the ranks' values at a position is exact too (avg: before the
+/// division).
+double exact_input(DataType type, ReduceOp op, int ranks, Rank rank, std::int64_t position,
+                   std::uint64_t seed);
+
+/// The reduction of all ranks' inputs at one position by the definition of core/data_type.h, before
+/// it is rounded to f16 or bf16.
+double exact_result(DataType type, ReduceOp op, int ranks, std::int64_t position,
+                    std::uint64_t seed);
+
+/// Stores `value` as one element, rounding to nearest even; wraps nothing: it must be in range.
+void encode(DataType type, double value, std::byte* element);
+
+/// How many of the elements of `region` differ in a bit from those at `right`.
+std::int64_t count_unlike(Region region, const std::byte* right);
+
+/// `exact` inputs prove a result; `rough` ones (random mantissas) show whether ranks round alike.
+enum class InputKind : std::uint8_t { exact, rough };
+
+/// The inputs and results of one rank for one type, operator and number of ranks. A buffer is
+/// filled block by block from places of a tile that vary without period, at the speed of memcpy.
+/// Thread safety: const members may run on any number of threads.
+class CheckInputs {
+ public:
+  CheckInputs(DataType type, ReduceOp op, int ranks, Rank rank, std::uint64_t seed);
+
+  void fill(Region region, InputKind kind) const;
+  /// Elements unlike the rank's exact input, and unlike the exact result.
+  std::int64_t count_changed_inputs(Region region) const;
+  std::int64_t count_wrong_results(Region region) const;
+
+ private:
+  using Tile = std::vector<std::byte>;
+  std::int64_t block_start(std::int64_t block) const;
+  std::int64_t count_unlike_tile(Region region, const Tile& tile) const;
+
+  DataType type_;
+  std::uint64_t seed_;
+  Tile exact_;
+  Tile rough_;
+  Tile result_;
+};
+
+/// A hash of the region's bits, for comparing ranks.
+std::uint64_t hash_bits(Region region);
+
+}  // namespace collbench
