@@ -6,6 +6,7 @@
 #include <new>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "bench/measure/measure_case.h"
@@ -26,6 +27,11 @@ int dispatch(CLI::App& app, int argc, char** argv) {
                           add_launch, add_calibrate, add_regret,     add_validate, add_algos,
                           add_topo,   add_doctor,    add_completion, add_help,     add_version}) {
     add(app, action);
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string shown = printable(argv[i]);
+    require(shown == argv[i] || std::strchr(argv[i], '\n') != nullptr,
+            fmt::format("argument {}, '{}', holds a control character", i, shown));
   }
   app.parse(argc, argv);
   refuse_leftovers(app);

@@ -149,7 +149,8 @@ std::span<const OptionRow> worker_option_rows() { return worker_rows; }
 std::optional<LaunchedWorker> launched_here(const Settings& settings) {
   std::optional<LaunchedWorker> worker = launched_worker(facts_of(settings));
   if (!worker) {
-    for (const char* name : {"bind", "interface", "token-file", "tls-ca", "tls-cert", "tls-key"}) {
+    for (const char* name : {"bind", "interface", "token-file", "tls-ca", "tls-cert", "tls-key",
+                             "tls-name", "tls-callers"}) {
       require(!settings.given(name),
               fmt::format("{} needs --hosts, the HOST:PORT of every worker, or a launcher",
                           settings.label(name)));

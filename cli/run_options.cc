@@ -98,6 +98,16 @@ void place_on_devices(const Settings& settings, Sweep& sweep) {
   sweep.workers = {each * static_cast<int>(named == 0 ? here : named)};
 }
 
+/// A fault of a rank that there is not would never strike, and the run would look sound.
+void check_faults(const Settings& settings, const Sweep& sweep) {
+  const int most = *std::max_element(sweep.workers.begin(), sweep.workers.end());
+  for (const InjectedFault& fault : parse_injected_faults(sweep.common.inject)) {
+    require(fault.rank < most && fault.to < most,
+            fmt::format("{}: '{}' names rank {}, but ranks are 0 to {}", settings.label("inject"),
+                        sweep.common.inject, std::max(fault.rank, fault.to), most - 1));
+  }
+}
+
 Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   Sweep sweep;
   sweep.algorithms = settings.list("algo");
@@ -115,12 +125,12 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
   sweep.common.checksum = settings.flag("checksum");
   sweep.common.inject = settings.text("inject");
-  parse_injected_faults(sweep.common.inject);
   if (worker) fit_to_workers(*worker, settings, sweep);
   sweep.common.transport = settings.one_of("transport", option_words("transport"));
   sweep.executor = settings.one_of("executor", option_words("executor"));
   if (sweep.executor == "auto") sweep.executor.clear();
   place_on_devices(settings, sweep);
+  check_faults(settings, sweep);
   return sweep;
 }
 

@@ -12,7 +12,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/option_words.h"
 #include "core/error.h"
+#include "core/host_port.h"
 #include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
@@ -68,6 +70,15 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
   return names;
 }
 
+/// TensorFlow's names, as "gpu:0,gpu:2".
+void check_gpus(const std::string& label, const std::string& value) {
+  for (const std::string& name : parse_list(label, value)) {
+    const bool named = name.starts_with("gpu:") || name.starts_with("GPU:");
+    require(named && small_integer_in(std::string_view(name).substr(4)),
+            fmt::format("{}: '{}' is no GPU; those are gpu:0, gpu:1, ..", label, name));
+  }
+}
+
 /// Refuses what no command could use, by what the metavar stands for, whether or not the command as
 /// it was called looks at it.
 void check_value(const OptionRow& row, const std::string& label, const std::string& value) {
@@ -79,6 +90,12 @@ void check_value(const OptionRow& row, const std::string& label, const std::stri
   if (row.metavar == "SIZE") parse_size_option(label, value);
   if (row.metavar == "PERCENT") parse_fraction(label, value);
   if (row.metavar == "TIME" && value != "0") parse_positive_duration(label, value);
+  if (row.metavar == "GPU[,..]") check_gpus(label, value);
+  if (row.metavar == "H:PORT") parse_host_port(label, value);
+  constexpr std::string_view one_word[] = {"buffers", "color", "executor", "progress", "transport"};
+  if (std::ranges::find(one_word, row.name) != std::end(one_word)) {
+    require_known(label, value, option_words(row.name));
+  }
 }
 
 /// Variables that are no options, each read where it is used.
@@ -283,6 +300,15 @@ std::string_view Settings::pick(std::string_view one, std::string_view other) co
           fmt::format("{} and {} exclude each other", label(one), label(other)));
   if (rank(one) == 0 && rank(other) == 0) return "";
   return rank(one) > rank(other) ? one : other;
+}
+
+void Settings::refuse_group(std::string_view group, const std::vector<std::string_view>& kept,
+                            std::string_view where) const {
+  for (const OptionRow& row : rows_) {
+    const bool is_flag = at(row.name).priority == flag_priority;
+    if (row.group != group || !is_flag || std::ranges::find(kept, row.name) != kept.end()) continue;
+    throw InvalidArgument(fmt::format("--{} has no effect {}", row.name, where));
+  }
 }
 
 std::string Settings::to_config() const {

@@ -114,6 +114,11 @@ class Settings {
   /// if neither is given. Throws InvalidArgument if both are given in the same place.
   std::string_view pick(std::string_view one, std::string_view other) const;
 
+  /// Refuses options of a group that were given as flags where nothing reads them, except `kept`:
+  /// "--tls-ca has no effect WHERE".
+  void refuse_group(std::string_view group, const std::vector<std::string_view>& kept,
+                    std::string_view where) const;
+
   /// All settings as a configuration file that reproduces them, with the source of each.
   std::string to_config() const;
   /// "workers = 8 (COLLBENCH_WORKERS)", one per value that is not the default.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "algorithms/registry.h"
 #include "cli/isolated_tasks.h"
@@ -102,7 +103,8 @@ std::vector<int> devices_of(const Settings& settings) {
     const bool is_core = name.starts_with("cpu:") || name.starts_with("CPU:");
     require(is_core,
             fmt::format("{}: '{}' is no device here; those are cpu:0, cpu:1, ..", label, name));
-    const auto core = static_cast<int>(parse_count(label, name.substr(4), 0, 1 << 16));
+    const long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
+    const auto core = static_cast<int>(parse_count(label, name.substr(4), 0, last));
     require(std::find(cores.begin(), cores.end(), core) == cores.end(),
             fmt::format("{}: No duplicates allowed in `devices` argument: {}", label,
                         fmt::join(names, ", ")));
@@ -147,6 +149,9 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
     std::optional<TrainingWorkers> launched = launched_workers(settings);
     return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
   }
+  require(!settings.given("trace"),
+          fmt::format("{} follows one process: add --backend of processes, or --workload",
+                      settings.label("trace")));
   per_replica_batch(plan.global_batch, workers);
   TrainSession session(settings, plan, true);
   const Samples samples = session.prepare(workers);

@@ -74,16 +74,25 @@ NAMES = ["", "no-such-name", "\x1b]0;x\x07", "a" * 100000, "ring:" * 2000, "../.
 PATHS = ["", "/proc/nonexistent/a/b", "/", "/dev/zero", "{tmp}/garbage", "{tmp}/deep.json",
          "{tmp}/deep.toml", "{tmp}/deep.xml", "{tmp}/empty", "a" * 5000, "\x1b[31m"]
 OUTPUTS = ["", "/proc/nonexistent/a/b", "/", "/dev/full", "{tmp}", "a" * 5000]
+FOLDERS = ["", "/proc/nonexistent/a/b", "/dev/null", "{tmp}/garbage", "a" * 5000]
 LISTS = NAMES + ["1:2:3:4", ":", "1:", ":1", "=", "a=b=c", "1;2", "rank=9", "kill:rank=9",
                  "drop:every=0"]
 
 FOREIGN = re.compile(
     r"json\.exception|filesystem error|terminate called|std::|basic_string|bad_alloc|stoi|stod|"
-    r"_M_|what\(\)|Assertion|AddressSanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
+    r"_M_|what\(\)|Assertion .* failed|AddressSanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
     r"bad lexical|invalid_argument|out_of_range|syntax error, unexpected", re.I)
 
 # (option, value or None for every value, why exit 0 is right).
-ACCEPTED = []
+ACCEPTED = [
+    ("--lr", None, "any finite number; what it makes of the loss is shown"),
+    ("--stepfactor", "99999999999999999999", "one size"),
+    ("--config", "{tmp}/empty", "a file without settings"),
+    ("--nccl-library", None, "opened by the nccl back end alone"),
+    ("--launcher", None, "looked at by tasks of several processes alone"),
+    ("--db", "{tmp}/empty", "an empty file becomes a history"),
+    ("--history", "{tmp}/empty", "which --db has made of it"),
+]
 
 
 def words_of(binary, command):
@@ -97,7 +106,7 @@ def words_of(binary, command):
 # Options whose FILE is written; each must notice a full disk.
 WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
            "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
-           "--plot", "--curve", "--events"}
+           "--plot", "--curve", "--events", "--profile"}
 # Options that take any text.
 FREE = {"--title", "--label", "--note", "--revision"}
 
@@ -114,7 +123,9 @@ def values_for(option, placeholder):
         return NUMBERS
     if head in ("SIZE", "TIME", "SEC"):
         return MEASURES
-    if head in ("FILE", "PATH", "FOLDER", "DIR", "BIN"):
+    if head in ("FOLDER", "DIR"):  # made where it is not there: not "/", where root may write
+        return FOLDERS
+    if head in ("FILE", "PATH", "BIN"):
         return PATHS
     return NAMES
 

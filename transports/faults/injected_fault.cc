@@ -61,6 +61,7 @@ void set(InjectedFault& fault, const std::string& key, const std::string& value)
     fault.message = count_of(key, value);
   } else if (key == "every") {
     fault.every = count_of(key, value);
+    require(fault.every > 0, "fault: every must be 1 or more; leave it out for one message");
   } else if (key == "seed") {
     fault.seed = static_cast<std::uint64_t>(count_of(key, value));
   } else if (key == "chance") {
