@@ -253,6 +253,11 @@ int report_command(const Settings& settings) {
   write_reports(outputs, inputs);
   if (!plot.empty()) write_plot(plot, inputs.records());
   if (!settings.flag("quiet")) annotate(inputs);
+  const std::vector<Record> records = inputs.records();
+  const auto wrong = std::ranges::count_if(records, [](const Record& r) { return !is_right(r); });
+  if (wrong > 0) {
+    throw WrongResult(fmt::format("{} of {} cases gave a wrong result", wrong, records.size()));
+  }
   return exit_ok;
 }
 

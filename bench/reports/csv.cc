@@ -10,7 +10,11 @@
 namespace collbench {
 namespace {
 
-std::string csv_quoted(const std::string& text) {
+std::string csv_quoted(std::string text) {
+  // A spreadsheet would compute a cell that begins so; an apostrophe makes it text.
+  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos) {
+    text.insert(0, "'");
+  }
   if (text.find_first_of(",\"\n\r") == text.npos) return text;
   std::string out = "\"";
   for (const char c : text) {

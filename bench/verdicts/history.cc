@@ -1,9 +1,9 @@
 #include "bench/verdicts/history.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
@@ -82,19 +82,6 @@ void require_database(const std::string& path, bool may_be_missing) {
           fmt::format("'{}' is no history of collbench", path));
 }
 
-using NamedPoints = std::map<std::string, StoredPoint>;
-
-/// Of a job with its figures.
-std::int64_t checksum_of(const HistoryJob& job, const NamedPoints& points) {
-  std::string text =
-      fmt::format("{}\n{}\n{}\n{}\n", job.when, job.revision, job.reference, job.machine);
-  for (const auto& [name, point] : points) {
-    text += fmt::format("{} {} {:a} {:a} {:a} {}\n", name, point.exact, point.value, point.low,
-                        point.high, point.rounds);
-  }
-  return crc32c(text);
-}
-
 /// The columns exact, value, low, high and rounds, from `column` on.
 StoredPoint figures_of(SQLite::Statement& row, int column) {
   StoredPoint point;
@@ -107,6 +94,16 @@ StoredPoint figures_of(SQLite::Statement& row, int column) {
 }
 
 }  // namespace
+
+std::int64_t History::checksum_of(const HistoryJob& job, const NamedPoints& points) {
+  std::string text =
+      fmt::format("{}\n{}\n{}\n{}\n", job.when, job.revision, job.reference, job.machine);
+  for (const auto& [name, point] : points) {
+    text += fmt::format("{} {} {:a} {:a} {:a} {}\n", name, point.exact, point.value, point.low,
+                        point.high, point.rounds);
+  }
+  return crc32c(text);
+}
 
 History::History(const std::string& path, Use use) : path_(path) {
   require(!path.empty(), "the file of a history needs a name");
@@ -163,6 +160,21 @@ void History::check_whole() const {
 
 History::~History() = default;
 
+// Measured times never repeat to the last digit: it is the same measurement. Exact figures of one
+// version do, night after night.
+void History::refuse_known(const HistoryJob& job, const NamedPoints& points) const {
+  const bool measured =
+      std::ranges::any_of(points, [](const auto& named) { return !named.second.exact; });
+  SQLite::Statement known(*database_, "select id, happened, crc32c from job");
+  while (measured && known.executeStep()) {
+    HistoryJob then = job;
+    then.when = known.getColumn(1).getString();
+    require(checksum_of(then, points) != known.getColumn(2).getInt64(),
+            fmt::format("history '{}' has these very figures already, as job {}", path_,
+                        known.getColumn(0).getInt64()));
+  }
+}
+
 HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   NamedPoints points;
   for (const Verdict& verdict : comparison.verdicts) {
@@ -183,14 +195,7 @@ HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   const std::int64_t checksum = checksum_of(job, points);
   return guarded(path_, [&] {
     SQLite::Transaction adding(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement known(*database_, "select id, happened, crc32c from job");
-    while (known.executeStep()) {
-      HistoryJob then = job;
-      then.when = known.getColumn(1).getString();
-      require(checksum_of(then, points) != known.getColumn(2).getInt64(),
-              fmt::format("history '{}' has these very figures already, as job {}", path_,
-                          known.getColumn(0).getInt64()));
-    }
+    refuse_known(job, points);
     SQLite::Statement new_job(*database_,
                               "insert into job (happened, revision, reference, machine, crc32c) "
                               "values (?, ?, ?, ?, ?)");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,7 +61,8 @@ class History {
 
   /// Adds a comparison of the reference (base) with a version (head) as one job, all of it or
   /// nothing. Cases without a ratio are left out. Throws InvalidArgument if the reference is not
-  /// that of the history, no case has a ratio, or these very figures are in it.
+  /// that of the history, no case has a ratio, or these very figures, if any
+  /// is measured, are in it.
   HistoryJob add(const Comparison& comparison, const std::string& when);
   /// In the order of time.
   std::vector<HistoryJob> jobs() const;
@@ -73,7 +75,10 @@ class History {
 
  private:
   void make_schema();
+  using NamedPoints = std::map<std::string, StoredPoint>;  // by the names of their cases
+  static std::int64_t checksum_of(const HistoryJob& job, const NamedPoints& points);
   void check_whole() const;
+  void refuse_known(const HistoryJob& job, const NamedPoints& points) const;
 
   std::string path_;
   std::unique_ptr<SQLite::Database> database_;

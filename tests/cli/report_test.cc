@@ -32,6 +32,7 @@ class ReportTest : public testing::Test {
                             "file = json.load(open('sim.json'))\n"
                             "for record in file['records']:\n"
                             "    if record['case']['algorithm'] != 'tree': continue\n"
+                            "    del record['crc32c']\n"
                             "    record['exact']['time_s'] *= 1.2\n"
                             "    record['latency_ns'] = [round(record['exact']['time_s'] * 1e9)]\n"
                             "json.dump(file, open('head.json', 'w'))\n"});
@@ -69,6 +70,32 @@ TEST_F(ReportTest, JsonIsReadByPythonWithoutConstantsThatAreNotJson) {
                             "print(json.loads(text, parse_constant=refuse)['schema_version'])\n"});
     EXPECT_EQ(read.out, "1\n") << input << read.err;
   }
+}
+
+TEST_F(ReportTest, APipeShowsWhatItsFileShows) {
+  const std::string command = COLLBENCH_BINARY " report <(cat real.json)";
+  const Outcome piped = program("bash", {"-c", command});
+  EXPECT_EQ(piped.code, 0) << piped.err;
+  EXPECT_EQ(piped.out, report({"real.json"}).out);
+}
+
+TEST_F(ReportTest, AWrongResultInARecordIsExitCode3AfterAllIsWritten) {
+  const Outcome damaged = program("python3", {"-c",
+                                              "import json\n"
+                                              "file = json.load(open('real.json'))\n"
+                                              "del file['records'][0]['crc32c']\n"
+                                              "file['records'][0]['wrong_elements'] = 7\n"
+                                              "json.dump(file, open('wrong.json', 'w'))\n"
+                                              "file['records'][1]['latency_ns'][0] ^= 1\n"
+                                              "json.dump(file, open('flipped.json', 'w'))\n"});
+  ASSERT_EQ(damaged.code, 0) << damaged.err;
+  const Outcome shown = report({"wrong.json"});
+  EXPECT_EQ(shown.code, 3);
+  EXPECT_THAT(shown.out, HasSubstr("1 WRONG"));
+  EXPECT_THAT(shown.err, HasSubstr("1 of 18 cases gave a wrong result"));
+  const Outcome flipped = report({"flipped.json"});
+  EXPECT_EQ(flipped.code, 2);
+  EXPECT_THAT(flipped.err, HasSubstr("it does not fit its checksum"));
 }
 
 TEST_F(ReportTest, ARecordFileComesBackAsItWas) {

@@ -1,6 +1,4 @@
 // `ab`, `compare` and `history` as a user calls them.
-#include <regex>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -124,15 +122,11 @@ TEST_F(VerdictsTest, BadInputIsNamed) {
 
 TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
   ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
-  const std::regex revision(R"re("git_revision": "[^"]*")re");
-  folder_.write("b.json", std::regex_replace(folder_.read("a.json"), revision,
-                                             "\"git_revision\": \"another\""));
-  const auto add = [&](const char* head, const char* when) {
-    return invoke(folder_, {"history", "add", "a.json", head, "--db", "h.db", "--when", when});
-  };
-  EXPECT_EQ(add("a.json", "2026-01-01T00:00:00Z").code, 0);
-  EXPECT_EQ(add("b.json", "2026-01-02T00:00:00Z").code, 0);
-  EXPECT_THAT(add("b.json", "2026-01-03T00:00:00Z").err, HasSubstr("already, as job 2"));
+  for (const char* when : {"2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"}) {
+    const Outcome added =
+        invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", when});
+    EXPECT_EQ(added.code, 0) << added.err;
+  }
   EXPECT_THAT(invoke(folder_, {"history", "list", "--db", "h.db"}).out,
               HasSubstr("2026-01-02T00:00:00Z"));
   const Outcome counted =
