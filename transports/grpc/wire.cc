@@ -12,6 +12,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/host_port.h"
@@ -143,6 +144,9 @@ void GrpcWire::leave_behind() {
   };
   static std::vector<Remains*> all;
   static std::mutex mutex;
+  // gRPC's threads still use them, and what the process destroys at its end is gRPC's, too.
+  static const int at_end = on_exit([](int code, void*) { _exit(code); }, nullptr);
+  (void)at_end;
   const std::lock_guard lock(mutex);
   all.push_back(new Remains{std::move(generic_), std::move(server_), std::move(peers_),
                             std::move(next_), std::move(greeting_), std::move(refused_),
