@@ -169,7 +169,7 @@ std::span<const OptionRow> record_output_rows() {
       {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
       {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
       {output_group, "quiet", "q", "", "", "only the rows"},
-      {output_group, "verbose", "v", "", "", "say where settings came from"},
+      {output_group, "verbose", "v", "", "", "say where settings came from and why auto chose"},
       {output_group, "list", "l", "", "", "list the cases, run nothing"},
 
       {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},

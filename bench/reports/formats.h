@@ -19,6 +19,7 @@ struct TableStyle {
   bool colour = false;                    // wrong results and missed bounds in red, notes dim
   bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
   bool quiet = false;                     // rows and column headings only
+  bool reasons = false;                   // why auto chose what it chose, in a line of its own
   std::vector<std::string> columns = {};  // of column_names(); empty: what varies, and the figures
   std::vector<std::string> sort = {};     // as sort_records(); empty: as they come
 };

@@ -10,6 +10,7 @@ collbench_test(reports
     report_table_test.cc
     report_verdicts_test.cc
     run_cases_test.cc
+    standings_test.cc
     sweep_test.cc
     trial_test.cc
     verdict_json_test.cc
