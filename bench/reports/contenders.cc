@@ -12,7 +12,7 @@ namespace {
 
 // bench/reports/html/charts.js has the same.
 constexpr std::string_view bright[chart_colours] = {"#4477AA", "#EE6677", "#228833", "#CCBB44",
-                                                    "#66CCEE", "#AA3377", "#BBBBBB"};
+                                                    "#66CCEE", "#BBBBBB", "#AA3377"};
 
 bool is_real(const Case& point) { return point.simulated.topology.empty(); }
 

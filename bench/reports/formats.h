@@ -64,9 +64,9 @@ std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
 std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
 
 /// A picture of records for papers, terminals and READMEs, as input of gnuplot: one row of two
-/// plots per choice of everything but algorithm and size, at most four. `path` is the file that
-/// gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output. Throws
-/// InvalidArgument for another ending and if no record has figures.
+/// plots per choice of everything but algorithm, back end and size, at most four. `path` is the
+/// file that gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output.
+/// Throws InvalidArgument for another ending and if no record has figures.
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.
