@@ -124,7 +124,7 @@ function regretText(list) {
   return `auto was within 3 % of the fastest in ${regrets.filter((r) => r <= 0.03).length} of ` +
     `${cells.length} cells; mean regret ${percentText(mean + 1)}, worst ` +
     `${percentText(worst.regret)} (${bytesText(worst.bytes)}, ${worst.workers} workers). ` +
-    'Framed cells: auto chose another algorithm than the fastest.';
+    'Framed cells: auto chose another algorithm than the fastest on its back end.';
 }
 
 /** A simulated and a real record of the same algorithm, workers, size, type and operator. */
