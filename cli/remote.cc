@@ -169,11 +169,14 @@ void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Swee
   require(!worker.evaluator,
           "TF_CONFIG makes this task the evaluator, which only 'collbench train' has");
   // NCCL's ranks meet as those of our schedules do, then move data by themselves.
-  const Backend* const library = black_box(sweep.algorithms.front());
+  const auto library_of = [](const std::string& text) {
+    return black_box(placed_algorithm(text).algorithm);
+  };
+  const Backend* const library = library_of(sweep.algorithms.front());
   const bool by_library =
       library != nullptr && library->spans_machines &&
       std::all_of(sweep.algorithms.begin(), sweep.algorithms.end(),
-                  [library](const auto& name) { return black_box(name) == library; });
+                  [&](const std::string& text) { return library_of(text) == library; });
   const std::string& remote = remote_backend().name;
   const std::string& backend = by_library ? library->name : remote;
   require(!settings.given("backend") || sweep.backends == std::vector<std::string>{backend},
@@ -181,6 +184,13 @@ void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Swee
                       "of {}, by {})",
                       settings.label("backend"), remote, settings.text("backend"), worker.rank,
                       worker.ranks, worker.source));
+  for (const std::string& text : sweep.algorithms) {
+    const std::string wanted = placed_algorithm(text).backend;
+    require(wanted.empty() || wanted == backend,
+            fmt::format("{}: workers that were started one by one, by {}, join over one back end, "
+                        "here {}; leave '@{}' out",
+                        settings.label("algo"), worker.source, backend, wanted));
+  }
   require(!sweep.common.isolate,
           fmt::format("--isolate and --private-buffers are for {}, {} for {}", usual_backend().name,
                       worker.source, remote));

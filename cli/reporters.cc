@@ -47,8 +47,11 @@ Outputs outputs_of(const Settings& settings, const std::vector<std::string>& for
     outputs.console = name;
   }
   outputs.options.raw_samples = settings.flag("raw-samples");
-  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO), utf8_locale(),
-                           settings.flag("quiet"), columns_of(settings, "columns"),
+  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO),
+                           utf8_locale(),
+                           settings.flag("quiet"),
+                           settings.declares("verbose") && settings.flag("verbose"),
+                           columns_of(settings, "columns"),
                            columns_of(settings, "sort")};
   return outputs;
 }

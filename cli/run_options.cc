@@ -20,7 +20,7 @@ constexpr const char* measuring = "Measuring";
 
 constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "algo", "A", "NAME[,..]", "auto",
-     "ring, ring:segments=4, file:x.xml, ...; auto, all, nccl"},
+     "ring, ring:segments=4, ring@grpc, file:x.xml; auto, all, nccl"},
     {what_to_run, "workers", "W", "N[,..]", "2", "workers; 2,4,8 or 1:8 or 2:64:x2 for several"},
     {what_to_run, "backend", "B", "NAME[,..]", "auto",
      "auto, shm (threads of a process), grpc, cuda, gloo, mpi, nccl"},
@@ -179,7 +179,7 @@ std::span<const OptionRow> record_output_rows() {
       {output_group, "color", "", "WHEN", "auto", "auto, always, never"},
       {output_group, "progress", "", "WHEN", "auto", "auto, on, off"},
       {output_group, "quiet", "q", "", "", "only the rows"},
-      {output_group, "verbose", "v", "", "", "say where settings came from"},
+      {output_group, "verbose", "v", "", "", "say where settings came from and why auto chose"},
       {output_group, "list", "l", "", "", "list the cases, run nothing"},
 
       {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},

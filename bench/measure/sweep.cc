@@ -19,7 +19,8 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
   if (const Backend* library = black_box(algorithm)) {
     if (library->on_gpus) parse_nccl_settings(algorithm);
     require(wanted == "auto" || wanted == library->name,
-            fmt::format("algorithm '{}' is a back end of its own; it cannot run on --backend {}",
+            fmt::format("algorithm '{0}' is a back end of its own; it cannot run on back end {1}. "
+                        "Name others beside it as in ring@{1},{0}, without --backend",
                         library->name, wanted));
     return *library;
   }
@@ -32,9 +33,10 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
   return backend;
 }
 
-/// The case without its size, proven possible.
+/// The case without its size, proven possible. `apart`: its back end was named with it, so that
+/// what is asked for all cases need not suit this one.
 Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& wanted,
-             int workers) {
+             int workers, bool apart) {
   Case point = sweep.common;
   const Backend& backend = resolve_backend(wanted, algorithm);
   point.algorithm = algorithm;
@@ -44,9 +46,11 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
                     : backend.transport_option == "executor" ? sweep.executor
                                                              : "";
   if (!backend.takes_devices) point.devices.clear();
-  // Black boxes beside isolated workers decide for themselves; for grpc isolation is a
-  // contradiction.
-  if (backend.is_black_box()) point.isolate = point.private_buffers = false;
+  // Black boxes beside isolated workers decide for themselves, and so do back ends whose workers
+  // are processes anyway.
+  if (backend.is_black_box() || (apart && !backend.isolates)) {
+    point.isolate = point.private_buffers = false;
+  }
   if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;
   if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
     make_schedule(algorithm, workers);
@@ -97,18 +101,36 @@ std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
   return sizes;
 }
 
+PlacedAlgorithm placed_algorithm(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  const bool in_path =
+      text.starts_with("file:") && at != text.npos && text.find_first_of("./", at) != text.npos;
+  if (at == text.npos || in_path) return {text, ""};
+  require(at > 0 && at + 1 < text.size(),
+          fmt::format("'{}' is not of the form ALGORITHM@BACKEND, as in ring@{}", text,
+                      usual_backend().name));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
 std::vector<Case> sweep_cases(const Sweep& sweep) {
   std::vector<Case> columns;
+  bool mixes = false;
   for (const int workers : sweep.workers) {
-    for (const std::string& name : sweep.algorithms) {
+    for (const std::string& text : sweep.algorithms) {
+      const PlacedAlgorithm placed = placed_algorithm(text);
+      const std::string& name = placed.algorithm;
+      const bool apart = !placed.backend.empty();
+      mixes = mixes || apart;
       const auto make = [&](const AlgorithmSpec& spec) { make_schedule(spec, workers); };
       for (const auto& algorithm : name == "all" ? names_that_fit(make) : std::vector{name}) {
-        for (const std::string& backend : sweep.backends) {
-          columns.push_back(resolve(sweep, algorithm, backend, workers));
+        for (const auto& backend : apart ? std::vector{placed.backend} : sweep.backends) {
+          columns.push_back(resolve(sweep, algorithm, backend, workers, apart));
         }
       }
     }
   }
+  require(!sweep.common.isolate || std::ranges::any_of(columns, &Case::isolate) || !mixes,
+          "none of these back ends can isolate its workers; each decides that itself");
   std::vector<Case> cases;
   for (const Bytes size : sweep_sizes(sweep)) {
     for (Case point : columns) {

@@ -13,7 +13,8 @@ namespace collbench {
 /// The axes. Sizes go from `first` to `last`, multiplied by `factor` or, if `step` is not 0, in
 /// steps.
 struct Sweep {
-  std::vector<std::string> algorithms{"auto"};  // names with options; "all" is every schedule
+  // Names with options, each perhaps with its own back end: "ring@grpc"; "all" is every schedule.
+  std::vector<std::string> algorithms{"auto"};
   std::vector<std::string> backends{"auto"};  // "auto", "shm" (or "threads"), "grpc", "gloo", "mpi"
   std::vector<int> workers{2};
   Bytes first{1 << 10};
@@ -25,6 +26,15 @@ struct Sweep {
   std::string executor;       // of cases on cuda
   Case common;                // everything that does not vary
 };
+
+/// An algorithm of a sweep and where it runs.
+struct PlacedAlgorithm {
+  std::string algorithm;  // "ring:segments=4"
+  std::string backend;    // as it was written; empty: those of the sweep
+};
+/// Reads "ring@grpc". An "@" in the path of a "file:" with a dot or slash behind it is part of the
+/// name. Throws InvalidArgument if either side of the "@" is empty.
+PlacedAlgorithm placed_algorithm(const std::string& text);
 
 /// The schedules for which `make` throws no InvalidArgument: what "all" stands for.
 std::vector<std::string> names_that_fit(const std::function<void(const AlgorithmSpec&)>& make);

@@ -164,8 +164,8 @@ std::string backend_text(const Case& point) {
   if (point.private_buffers) return point.backend + "-private";
   if (point.isolate) return point.backend + "-processes";
   const Backend* const row = backend_named(point.backend);
-  const bool is_usual =
-      row == nullptr || row->usual_transport.empty() || row->usual_transport == point.transport;
+  const bool is_usual = row == nullptr || row->usual_transport.empty() || point.transport.empty() ||
+                        row->usual_transport == point.transport;
   return is_usual ? point.backend : point.backend + "-" + point.transport;
 }
 
@@ -185,6 +185,17 @@ std::vector<Column> table_columns(const std::vector<std::string>& names,
     if (unicode && column.name == "ci") column.heading = "±95%";
   }
   return columns;
+}
+
+void fit_columns(std::vector<Column>& columns, std::size_t most) {
+  constexpr std::string_view dispensable[] = {"count",  "bound",    "algbw",    "p95",
+                                              "rounds", "messages", "of-bound", "ci"};
+  for (const std::string_view name : dispensable) {
+    std::size_t width = columns.size() * 2;  // gaps
+    for (const Column& column : columns) width += column.width;
+    if (width <= most) return;
+    std::erase_if(columns, [&](const Column& column) { return column.name == name; });
+  }
 }
 
 std::string cell_text(const Column& column, const Row& row) {

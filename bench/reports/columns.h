@@ -49,6 +49,10 @@ std::vector<std::string> column_names();
 std::vector<Column> table_columns(const std::vector<std::string>& names,
                                   const std::vector<Case>& cases, bool unicode);
 
+/// Leaves out columns, first those that follow from others, until a line has at most `most`
+/// characters or none is left that may go.
+void fit_columns(std::vector<Column>& columns, std::size_t most);
+
 /// What a row shows in a column.
 std::string cell_text(const Column& column, const Row& row);
 

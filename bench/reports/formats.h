@@ -19,6 +19,7 @@ struct TableStyle {
   bool colour = false;                    // wrong results and missed bounds in red, notes dim
   bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
   bool quiet = false;                     // rows and column headings only
+  bool reasons = false;                   // why auto chose what it chose, in a line of its own
   std::vector<std::string> columns = {};  // of column_names(); empty: what varies, and the figures
   std::vector<std::string> sort = {};     // as sort_records(); empty: as they come
 };
@@ -63,9 +64,9 @@ std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
 std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
 
 /// A picture of records for papers, terminals and READMEs, as input of gnuplot: one row of two
-/// plots per choice of everything but algorithm and size, at most four. `path` is the file that
-/// gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output. Throws
-/// InvalidArgument for another ending and if no record has figures.
+/// plots per choice of everything but algorithm, back end and size, at most four. `path` is the
+/// file that gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output.
+/// Throws InvalidArgument for another ending and if no record has figures.
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.

@@ -9,6 +9,7 @@
 #include "bench/records/json_fields.h"
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/contenders.h"
 #include "bench/reports/html_report.h"
 #include "bench/reports/text.h"
 #include "bench/verdicts/verdict.h"
@@ -72,7 +73,8 @@ Json samples_of(const Record& record, std::size_t most) {
 }
 
 // The order of the columns is that of `fields` in bench/reports/html/rows.js.
-Json row_of(const Record& record, int source, std::size_t most_samples, NumberedTexts& words) {
+Json row_of(const Record& record, int source, std::size_t most_samples, bool with_backend,
+            NumberedTexts& words) {
   const Case& point = record.point;
   const Figures shown = figures(record);
   const Summary& latency = shown.latency;
@@ -112,7 +114,8 @@ Json row_of(const Record& record, int source, std::size_t most_samples, Numbered
               words(record.skipped),
               words(disturbances(record)),
               words(record.choice_reason),
-              samples_of(record, most_samples)};
+              samples_of(record, most_samples),
+              words(contender_name(point, with_backend))};
   return row;
 }
 
@@ -189,14 +192,22 @@ Json comparison_value(const Comparison& comparison) {
           {"warnings", comparison.warnings},   {"verdicts", std::move(verdicts)}};
 }
 
-Json rows_of(const HtmlReport& report, NumberedTexts& words) {
-  std::size_t records = 1;
-  for (const ReportSource& source : report.sources) records += source.file.records.size();
-  const std::size_t most_samples = std::max<std::size_t>(most_page_samples / records, 20);
+std::vector<Case> cases_of(const HtmlReport& report) {
+  std::vector<Case> cases;
+  for (const ReportSource& source : report.sources) {
+    for (const Record& record : source.file.records) cases.push_back(record.point);
+  }
+  return cases;
+}
+
+Json rows_of(const HtmlReport& report, const std::vector<Case>& cases, NumberedTexts& words) {
+  const std::size_t most_samples =
+      std::max<std::size_t>(most_page_samples / (cases.size() + 1), 20);
+  const bool with_backend = backends_differ(cases);
   Json rows = Json::array();
   for (std::size_t i = 0; i < report.sources.size(); ++i) {
     for (const Record& record : report.sources[i].file.records) {
-      rows.push_back(row_of(record, static_cast<int>(i), most_samples, words));
+      rows.push_back(row_of(record, static_cast<int>(i), most_samples, with_backend, words));
     }
   }
   return rows;
@@ -206,7 +217,8 @@ Json rows_of(const HtmlReport& report, NumberedTexts& words) {
 
 std::string page_data(const HtmlReport& report) {
   NumberedTexts words;
-  Json rows = rows_of(report, words);
+  const std::vector<Case> cases = cases_of(report);
+  Json rows = rows_of(report, cases, words);
   Json sources = Json::array();
   for (const ReportSource& source : report.sources) {
     sources.push_back({{"name", source.name}, {"environment", source.file.environment}});
@@ -220,6 +232,7 @@ std::string page_data(const HtmlReport& report) {
       {"sources", std::move(sources)},
       {"words", words.all()},
       {"rows", std::move(rows)},
+      {"places", algorithm_places(cases)},
       {"replays", std::move(replays)},
       {"history", std::move(history)},
       {"notes", report.notes},

@@ -112,7 +112,7 @@ void NotedTable::show(const Record& record) {
 }
 
 std::string NotedTable::choice(const Record& record) {
-  if (record.choice_reason.empty()) return "";
+  if (!style_.reasons || record.choice_reason.empty()) return "";
   std::string text =
       fmt::format("auto on {} for {} workers is {}: {}",
                   record.point.simulated.topology.empty() ? record.point.backend
@@ -124,6 +124,7 @@ std::string NotedTable::choice(const Record& record) {
 void NotedTable::count(const Row& row) {
   const Record& record = row.record;
   const Measurement& measured = record.measurement;
+  standings_.add(record, row.figures);
   if (measured.exact) ++exact_;
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   for (const std::string& warning : measured.warnings) {
@@ -159,6 +160,7 @@ std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
                                 summary.measured + summary.skipped, summary.planned,
                                 summary.stopped_by.empty() ? summary.failure : summary.stopped_by));
   }
+  for (std::string& answer : standings_.lines(style_.unicode)) lines.push_back(std::move(answer));
   return lines;
 }
 

@@ -1,5 +1,6 @@
 // A table of records for people with the notes around its rows: what ran where, what auto chose and
-// why, what disturbed the measurement, and a summary.
+// why (if the style asks for it), what disturbed the measurement, a summary and the answer: what is
+// fastest where.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
+#include "bench/reports/standings.h"
 
 namespace collbench {
 
@@ -26,10 +28,11 @@ class NotedTable : public Reporter {
   /// "collbench 0.1.0  allreduce  algo=ring  ...", the host, and a warning if workers outnumber its
   /// cores; no lines if the style is quiet.
   virtual void print_heading(const std::vector<std::string>& lines) = 0;
-  /// `choice`: what auto chose for this row and why; empty if it was said before.
+  /// `choice`: what auto chose for this row and why; empty if it was said before or not asked for.
   virtual void print_row(const Row& row, const std::string& choice) = 0;
   /// What disturbed rows, "1 KiB ring on shm: foreign load", at most a few and how many more;
-  /// "9 cases, 1.9 s, all results correct. best busbw 4.61 GB/s at ...", then what ended it early.
+  /// "9 cases, 1.9 s, all results correct. best busbw 4.61 GB/s at ...", what ended it early,
+  /// and the lines of Standings.
   virtual void print_closing(const std::vector<std::string>& warnings,
                              const std::vector<std::string>& lines, bool wrong) = 0;
 
@@ -46,6 +49,7 @@ class NotedTable : public Reporter {
 
   std::vector<Record> records_;  // kept only to be sorted
   std::set<std::string> choices_;
+  Standings standings_;
   std::vector<std::string> warnings_;
   std::size_t warning_count_ = 0;
   int checked_ = 0;

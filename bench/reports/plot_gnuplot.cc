@@ -1,5 +1,6 @@
 // Bus bandwidth and time against size on logarithmic axes, the middle half of the samples as a
-// band, the bound dashed.
+// band, the bound dotted. An algorithm has one colour everywhere; dashes and points tell its back
+// ends.
 #include <algorithm>
 #include <map>
 #include <ostream>
@@ -8,6 +9,7 @@
 
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/contenders.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 #include "core/error.h"
@@ -20,6 +22,10 @@ constexpr std::size_t most_plot_rows = 4;
 
 struct Series {
   std::string name;
+  std::string backend;
+  std::string_view colour;
+  std::size_t mark = 0;  // of points
+  std::size_t dash = 0;  // of lines
   std::vector<const Record*> points;
 };
 
@@ -40,16 +46,59 @@ std::string gnuplot_quoted(std::string_view text) {
 }
 
 std::string row_title(const Case& point) {
-  std::string title = fmt::format("{} workers on {}, {} {}", point.workers, backend_text(point),
-                                  to_string(point.type), to_string(point.op));
+  std::string title =
+      fmt::format("{} workers, {} {}", point.workers, to_string(point.type), to_string(point.op));
   if (!point.simulated.topology.empty()) title += ", " + point.simulated.topology;
   if (!point.in_place) title += ", out of place";
   return title;
 }
 
+/// Names series and gives them their looks, the same in every plot of a picture.
+class SeriesLooks {
+ public:
+  explicit SeriesLooks(const std::vector<Record>& records) {
+    std::vector<Case> cases;
+    for (const Record& record : records) {
+      cases.push_back(record.point);
+      const std::string backend = backend_text(record.point);
+      if (std::ranges::find(backends_, backend) == backends_.end()) backends_.push_back(backend);
+    }
+    with_backend_ = backends_differ(cases);
+    places_ = algorithm_places(cases);
+  }
+
+  Series empty_series(const Case& point) const {
+    const std::string backend = backend_text(point);
+    const std::size_t place = places_.at(point.algorithm);
+    const std::size_t lap = place / chart_colours;
+    const auto at =
+        static_cast<std::size_t>(std::ranges::find(backends_, backend) - backends_.begin());
+    return {.name = contender_name(point, with_backend_),
+            .backend = backend,
+            .colour = chart_colour(place),
+            .mark = with_backend_ ? at + lap : place + lap,
+            .dash = with_backend_ ? at : lap,
+            .points = {}};
+  }
+
+ private:
+  std::vector<std::string> backends_;
+  bool with_backend_ = false;
+  std::map<std::string, std::size_t> places_;
+};
+
+/// "on shm" where all of a row are there; else the series say where they are.
+void add_backend(PlotRow& row) {
+  const std::string& backend = row.series.front().backend;
+  const bool is_one = std::ranges::all_of(
+      row.series, [&](const Series& series) { return series.backend == backend; });
+  if (is_one) row.title += " on " + backend;
+}
+
 std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
   std::vector<PlotRow> rows;
   std::map<std::string, std::size_t> places;
+  const SeriesLooks looks(records);
   for (const Record& record : records) {
     const Figures shown = figures(record);
     if (!shown.valid || shown.busbw_GBps <= 0 || record.point.bytes.count <= 0) continue;
@@ -57,19 +106,16 @@ std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
     const auto [found, is_new] = places.try_emplace(title, rows.size());
     if (is_new) rows.push_back({title, {}, 0});
     PlotRow& row = rows[found->second];
-    auto series = std::find_if(row.series.begin(), row.series.end(), [&](const Series& other) {
-      return other.name == record.point.algorithm;
-    });
-    if (series == row.series.end()) {
-      row.series.push_back({record.point.algorithm, {}});
-      series = std::prev(row.series.end());
-    }
+    Series fresh = looks.empty_series(record.point);
+    auto series = std::ranges::find(row.series, fresh.name, &Series::name);
+    if (series == row.series.end()) series = row.series.insert(series, std::move(fresh));
     series->points.push_back(&record);
     ++row.points;
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const PlotRow& a, const PlotRow& b) { return a.points > b.points; });
   if (rows.size() > most_plot_rows) rows.resize(most_plot_rows);
+  for (PlotRow& row : rows) add_backend(row);
   return rows;
 }
 
@@ -97,37 +143,47 @@ void write_data(std::ostream& out, std::size_t row, std::size_t number, const Se
   out << "EOD\n";
 }
 
-// Paul Tol's bright scheme, as the page has it.
-constexpr std::string_view palette[] = {"#4477AA", "#EE6677", "#228833", "#CCBB44",
-                                        "#66CCEE", "#AA3377", "#BBBBBB"};
+// The dots are of bounds.
+constexpr std::string_view plot_dashes[] = {"1", "2", "4", "5", "(2,3)", "(14,4)"};
+constexpr std::size_t first_mark = 4;
+constexpr std::size_t plot_marks = 10;
+
+/// The bound of each back end once: what limits one says nothing of another.
+void write_bounds(std::ostream& out, std::size_t number, const PlotRow& row, bool bandwidth) {
+  std::vector<std::string> drawn;
+  for (std::size_t i = 0; i < row.series.size(); ++i) {
+    const Series& series = row.series[i];
+    const bool bounded = std::ranges::any_of(
+        series.points, [](const Record* record) { return record->bound.has_value(); });
+    if (!bounded || std::ranges::find(drawn, series.backend) != drawn.end()) continue;
+    drawn.push_back(series.backend);
+    out << fmt::format(
+        "  $s{}_{} using 1:{} with lines dt 3 lw 2 lc rgb '#555555' title {} noenhanced, \\\n",
+        number, i, bandwidth ? 8 : 9, gnuplot_quoted("bound of " + series.backend));
+  }
+  out << "  NaN notitle\n";
+}
 
 void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool bandwidth,
                 bool bands) {
   const int value = bandwidth ? 2 : 5;
   out << fmt::format("set title {} noenhanced\nset ylabel {}\nplot \\\n", gnuplot_quoted(row.title),
                      bandwidth ? "'busbw (GB/s)'" : "'time (us)'");
-  bool bounded = false;
   for (std::size_t i = 0; i < row.series.size(); ++i) {
-    const std::string_view colour = palette[i % std::size(palette)];
+    const Series& series = row.series[i];
     if (bands) {
       out << fmt::format(
           "  $s{}_{} using 1:{}:{} with filledcurves fc rgb '{}' fs transparent solid 0.2 noborder "
           "notitle, \\\n",
-          number, i, value + 1, value + 2, colour);
+          number, i, value + 1, value + 2, series.colour);
     }
     out << fmt::format(
-        "  $s{}_{} using 1:{} with linespoints lc rgb '{}' lw 2 pt {} title {} noenhanced, \\\n",
-        number, i, value, colour, i + 4, gnuplot_quoted(row.series[i].name));
-    bounded = bounded || std::any_of(row.series[i].points.begin(), row.series[i].points.end(),
-                                     [](const Record* r) { return r->bound.has_value(); });
+        "  $s{}_{} using 1:{} with linespoints lc rgb '{}' lw 2 dt {} pt {} title {} noenhanced, "
+        "\\\n",
+        number, i, value, series.colour, plot_dashes[series.dash % std::size(plot_dashes)],
+        first_mark + series.mark % plot_marks, gnuplot_quoted(series.name));
   }
-  // A plot without points is an error to gnuplot, so the bound is drawn only where there is one.
-  if (bounded) {
-    out << fmt::format("  $s{}_0 using 1:{} with lines dt 2 lc rgb '#555555' title 'bound'\n",
-                       number, bandwidth ? 8 : 9);
-  } else {
-    out << "  NaN notitle\n";
-  }
+  write_bounds(out, number, row, bandwidth);
 }
 
 struct PlotTerminal {

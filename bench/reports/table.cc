@@ -1,5 +1,6 @@
 // The table for people. Widths are fixed before the first row, from the cases, because rows are
 // printed as they are measured, unless they are to be sorted.
+#include <algorithm>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -13,6 +14,27 @@ namespace {
 
 constexpr std::string_view red = "31";
 
+constexpr std::size_t most_characters = 100;
+constexpr std::size_t mark_characters = 2;  // " !" behind a row
+
+/// The text in lines that fit behind "# ", broken at blanks; a longer word has a line of its own.
+std::vector<std::string> note_lines(const std::string& text) {
+  constexpr std::size_t room = most_characters - 2;
+  std::vector<std::string> lines{""};
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t word = std::min(text.find_first_not_of(' ', begin), text.size());
+    const std::size_t end = std::min(text.find(' ', word), text.size());
+    const std::string with_blanks = text.substr(begin, end - begin);
+    if (lines.back().empty() || characters(lines.back() + with_blanks) <= room) {
+      lines.back() += with_blanks;
+    } else {
+      lines.push_back("  " + text.substr(word, end - word));
+    }
+    begin = end;
+  }
+  return lines;
+}
+
 /// Without blanks at the end, as the last column may leave them.
 std::string trimmed(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
@@ -25,6 +47,7 @@ class TableReporter final : public NotedTable {
 
  private:
   void print_heading(const std::vector<std::string>& lines) override {
+    if (style_.columns.empty()) fit_columns(columns_, most_characters - mark_characters);
     for (const std::string& line : lines) print_note(line);
     std::string names = "#";
     std::string units = "#";
@@ -49,12 +72,16 @@ class TableReporter final : public NotedTable {
                      const std::vector<std::string>& lines, bool wrong) override {
     for (const std::string& warning : warnings) print_note("! " + warning);
     for (const std::string& line : lines) {
-      print_note(wrong ? painted(line, red) : line);
+      print_note(line, wrong);
       wrong = false;
     }
   }
 
-  void print_note(const std::string& text) { out_ << "# " << text << '\n'; }
+  void print_note(const std::string& text, bool in_red = false) {
+    for (const std::string& line : note_lines(text)) {
+      out_ << "# " << (in_red ? painted(line, red) : line) << '\n';
+    }
+  }
 
   std::string painted(const std::string& text, std::string_view colour) const {
     return style_.colour ? fmt::format("\033[{}m{}\033[0m", colour, text) : text;

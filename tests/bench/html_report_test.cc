@@ -41,6 +41,24 @@ TEST(PageDataTest, ARowHasTheFiguresOfItsRecord) {
   EXPECT_EQ(row[28].size(), 20U);                   // samples
 }
 
+TEST(PageDataTest, SeriesNameTheirBackEndsWhereTheseDifferAndAlgorithmsHaveTheirPlaces) {
+  Record elsewhere = scripted_record("ring", 8, {1 << 20}, 200'000);
+  elsewhere.point.backend = "grpc";
+  Record library = scripted_record("mpi", 8, {1 << 20}, 300'000);
+  library.point.backend = "mpi";
+  const std::vector<Record> records = {scripted_record("ring", 8, {1 << 20}, 100'000), elsewhere,
+                                       library};
+  const auto data = nlohmann::json::parse(page_data(report_of(records)));
+  const auto contender = [&](std::size_t row) {
+    return data["words"][data["rows"][row].back().get<std::size_t>()];
+  };
+  EXPECT_EQ(contender(0), "ring@shm");
+  EXPECT_EQ(contender(1), "ring@grpc");
+  EXPECT_EQ(contender(2), "mpi");
+  EXPECT_EQ(data["places"].size(), 2U);
+  EXPECT_NE(data["places"]["ring"], data["places"]["mpi"]);
+}
+
 TEST(PageDataTest, WhatIsNotKnownIsNullAndSkippedCasesSayWhy) {
   Record skipped = scripted_record("mpi", 2, {1024}, 1);
   skipped.measurement = {};

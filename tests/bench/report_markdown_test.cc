@@ -91,7 +91,7 @@ TEST(MarkdownReporterTest, SaysWhatAutoChoseWhatDisturbedAndWhatEndedTheRun) {
   summary.planned = 9;
   summary.measured = 1;
   summary.stopped_by = "SIGINT";
-  const std::string text = markdown({record}, {}, summary);
+  const std::string text = markdown({record}, {.reasons = true}, summary);
   EXPECT_THAT(text, HasSubstr("- auto on shm for 8 workers is direct: shared memory\n"));
   EXPECT_THAT(text, HasSubstr("- disturbed: 1 KiB auto on shm: foreign load: 38 %\n"));
   EXPECT_THAT(text, HasSubstr("- ended early after 1 of 9 cases: SIGINT\n"));

@@ -7,6 +7,7 @@
 #include "tests/bench/report_records.h"
 
 #include "bench/records/report.h"
+#include "bench/reports/columns.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
@@ -87,15 +88,57 @@ TEST(TableReporterTest, SaysWhenWorkersOutnumberCores) {
   EXPECT_THAT(table({scripted_record("ring", 4, {1024}, 5000)}), Not(HasSubstr("# note")));
 }
 
-TEST(TableReporterTest, SaysWhatAutoChoseAndWhyOnce) {
+TEST(TableReporterTest, SaysWhatAutoChoseAndIfAskedWhyOnce) {
   Record record = scripted_record("auto", 8, {1024}, 5000);
   record.algorithm_chosen = "direct";
   record.choice_reason = "shared memory";
-  const std::string text = table({record, record});
   const std::string reason = "auto on shm for 8 workers is direct: shared memory";
+  const std::string silent = table({record, record});
+  EXPECT_THAT(rows_of(silent)[0], HasSubstr("auto: direct"));
+  EXPECT_THAT(silent, Not(HasSubstr(reason)));
+  const std::string text = table({record, record}, {.reasons = true});
   EXPECT_THAT(text, HasSubstr(reason));
   EXPECT_EQ(text.find(reason), text.rfind(reason));
-  EXPECT_THAT(rows_of(text)[0], HasSubstr("auto: direct"));
+}
+
+Record placed_record(const std::string& algorithm, const std::string& backend, Bytes bytes,
+                     std::int64_t latency_ns) {
+  Record record = scripted_record(algorithm, 2, bytes, latency_ns);
+  record.point.backend = backend;
+  return record;
+}
+
+TEST(TableReporterTest, BackEndsOfOneRunStandInOneTable) {
+  const std::string text = table({placed_record("ring", "shm", {1024}, 1000),
+                                  placed_record("ring", "grpc", {1024}, 50'000),
+                                  placed_record("gloo", "gloo", {1024}, 20'000)});
+  EXPECT_THAT(text, HasSubstr("#algorithm  backend"));
+  const auto rows = rows_of(text);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_THAT(rows[1], testing::StartsWith(" ring       grpc"));
+  EXPECT_THAT(lines_of(text).back(),
+              HasSubstr("at 1 KiB: ring@shm is 20.0 times faster than gloo, 50.0 times faster than "
+                        "ring@grpc"));
+}
+
+TEST(TableReporterTest, FitsAHundredColumns) {
+  Record longest = placed_record("auto", "shm", {1 << 30}, 2'000'000'000);
+  longest.algorithm_chosen = "recursive-doubling";
+  longest.choice_reason = std::string(60, 'x') + " " + std::string(60, 'y');
+  longest.point.isolate = true;
+  longest.point.in_place = false;
+  longest.measurement.warnings = {"foreign load: 38 % of the time", std::string(90, 'w')};
+  std::vector<Record> records = {longest};
+  for (const char* name : {"ring", "double-tree", "halving-doubling", "reduce-broadcast"}) {
+    records.push_back(placed_record(name, "grpc", {1 << 30}, 1'000'000'000));
+    records.push_back(scripted_record(name, 64, {1024}, 5000));
+  }
+  const auto lines = lines_of(table(records, {.reasons = true}));
+  for (const std::string& line : lines) EXPECT_LE(characters(line), 100U) << line;
+  EXPECT_THAT(lines[0], HasSubstr("algo=auto,ring"));
+  // Nothing is left out of what its user asked for.
+  const auto all = lines_of(table({longest}, {.quiet = true, .columns = column_names()}));
+  EXPECT_GT(characters(all[0]), 200U);
 }
 
 TEST(TableReporterTest, NeverCallsAWrongResultCorrect) {

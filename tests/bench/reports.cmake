@@ -2,6 +2,7 @@
 collbench_test(reports
   SOURCES
     html_report_test.cc
+    plot_test.cc
     report_columns_test.cc
     report_data_test.cc
     report_markdown_test.cc
@@ -10,6 +11,7 @@ collbench_test(reports
     report_table_test.cc
     report_verdicts_test.cc
     run_cases_test.cc
+    standings_test.cc
     sweep_test.cc
     trial_test.cc
     verdict_json_test.cc

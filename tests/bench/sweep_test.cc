@@ -89,6 +89,56 @@ TEST(SweepCasesTest, MeanTheBlackBoxItselfWhenAutoRunsOnIt) {
   EXPECT_EQ(cases[1].algorithm, "gloo");
 }
 
+std::vector<std::string> columns_of(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const Case& point : sweep_cases(sweep)) {
+    names.push_back(point.algorithm + " on " + point.backend + (point.isolate ? ", isolated" : "") +
+                    (point.transport.empty() ? "" : ", " + point.transport));
+  }
+  return names;
+}
+
+TEST(SweepCasesTest, MixBackEndsOfWhichEachCaseHasItsOwn) {
+  Sweep sweep;
+  sweep.algorithms = {"ring@shm", "ring@grpc", "gloo", "mpi", "direct@shm", "auto@mpi"};
+  sweep.last = sweep.first;
+  sweep.common.transport = "raw";
+  EXPECT_THAT(columns_of(sweep), ElementsAre("ring on shm", "ring on grpc, raw", "gloo on gloo",
+                                             "mpi on mpi", "direct on shm", "mpi on mpi"));
+  sweep.algorithms = {"ring:segments=4@grpc", "ring"};
+  sweep.backends = {"shm"};  // of those that name none
+  EXPECT_THAT(columns_of(sweep), ElementsAre("ring:segments=4 on grpc, raw", "ring on shm"));
+}
+
+TEST(SweepCasesTest, IsolationIsOfTheBackEndsThatHaveAChoice) {
+  Sweep sweep;
+  sweep.algorithms = {"ring@shm", "ring@grpc"};
+  sweep.last = sweep.first;
+  sweep.common.isolate = true;
+  EXPECT_THAT(columns_of(sweep), ElementsAre("ring on shm, isolated", "ring on grpc"));
+  sweep.algorithms = {"ring@grpc", "gloo"};
+  EXPECT_THAT(refusal_of_sweep(sweep), HasSubstr("none of these back ends can isolate"));
+}
+
+TEST(SweepCasesTest, RefuseBackEndsThatCannotPlayTheAlgorithmNamedWithThem) {
+  const auto refusal_of = [](const std::string& algorithm) {
+    Sweep sweep;
+    sweep.algorithms = {"ring", algorithm};
+    return refusal_of_sweep(sweep);
+  };
+  EXPECT_THAT(refusal_of("ring@gloo"), HasSubstr("'gloo' plays no schedules"));
+  EXPECT_THAT(refusal_of("gloo@shm"), HasSubstr("cannot run on back end shm"));
+  EXPECT_THAT(refusal_of("ring@grcp"), HasSubstr("Did you mean 'grpc'?"));
+  EXPECT_THAT(refusal_of("ring@"), HasSubstr("'ring@' is not of the form ALGORITHM@BACKEND"));
+  EXPECT_THAT(refusal_of("@shm"), HasSubstr("'@shm' is not of the form ALGORITHM@BACKEND"));
+}
+
+TEST(SweepCasesTest, AnAtSignInThePathOfAFileIsNoBackEnd) {
+  EXPECT_EQ(placed_algorithm("file:v@2/ring.xml").algorithm, "file:v@2/ring.xml");
+  EXPECT_EQ(placed_algorithm("file:v@2/ring.xml@grpc").algorithm, "file:v@2/ring.xml");
+  EXPECT_EQ(placed_algorithm("file:v@2/ring.xml@grpc").backend, "grpc");
+}
+
 TEST(SweepCasesTest, SayWhatWouldBePossible) {
   Sweep sweep;
   sweep.algorithms = {"rnig"};

@@ -226,6 +226,7 @@ TEST_F(RemoteTest, WrongOptionsAreUsageErrorsThatNameThem) {
         Mistake{{"--hosts", two, "--rank", "2"}, "--rank must be at most 1 (got 2)"},
         Mistake{{"--hosts", two, "--rank", "0", "-W", "3"}, "--workers is 3, but --hosts names 2"},
         Mistake{{"--hosts", two, "--rank", "0", "-B", "shm"}, "only grpc has workers on several"},
+        Mistake{{"--hosts", two, "--rank", "0", "--algo", "ring@shm"}, "leave '@shm' out"},
         Mistake{{"--hosts", "a:1,b", "--rank", "0"}, "'b' is not HOST:PORT"},
         Mistake{{"--hosts", "a:1,b:0", "--rank", "0"}, "must be at least 1 (got 0)"},
         Mistake{{"--hosts", "a:1,a:1", "--rank", "0"}, "'a:1' is there twice"},

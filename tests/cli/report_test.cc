@@ -214,6 +214,43 @@ TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
   }
 }
 
+TEST_F(ReportTest, ThePageOverlaysBackEndsAndItsMapComparesAcrossThem) {
+  if (is_missing("node")) GTEST_SKIP() << "node is not installed (nodejs)";
+  // The ring is the faster one over shared memory, the tree over gRPC and of all.
+  const Outcome mixed =
+      program("python3", {"-c",
+                          "import json\n"
+                          "file = json.load(open('real.json'))\n"
+                          "records = [r for r in file['records'] if r['case']['workers'] == 2\n"
+                          "           and r['case']['algorithm'] in ('ring', 'tree')]\n"
+                          "times = {('ring', 'shm'): 2, ('ring', 'grpc'): 9, ('tree', 'shm'): 3,\n"
+                          "         ('tree', 'grpc'): 1}\n"
+                          "file['records'] = []\n"
+                          "for record in records:\n"
+                          "    for backend in 'shm', 'grpc':\n"
+                          "        made = json.loads(json.dumps(record))\n"
+                          "        made.pop('crc32c', None)\n"
+                          "        made['case']['backend'] = backend\n"
+                          "        made['bound'] = None\n"
+                          "        ns = 1000 * times[made['case']['algorithm'], backend]\n"
+                          "        made['latency_ns'] = [ns for _ in made['latency_ns']]\n"
+                          "        file['records'].append(made)\n"
+                          "json.dump(file, open('mixed.json', 'w'))\n"});
+  ASSERT_EQ(mixed.code, 0) << mixed.err;
+  const Outcome made = report({"mixed.json", "--html", "mixed.html"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Outcome read = program("node", {scripts + "read_charts.js", "mixed.html",
+                                        COLLBENCH_SOURCE_DIR "/bench/reports/html"});
+  EXPECT_EQ(read.out,
+            "line ring@shm #4477AA circle \"solid\"\n"
+            "line ring@grpc #4477AA rect \"dashed\"\n"
+            "line tree@shm #EE6677 circle \"solid\"\n"
+            "line tree@grpc #EE6677 rect \"dashed\"\n"
+            "panel 2 workers\n"
+            "winner 1024 tree@grpc\nwinner 8192 tree@grpc\nwinner 65536 tree@grpc\n")
+      << read.err;
+}
+
 TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
   for (int day = 1; day <= 6; ++day) {
     ASSERT_EQ(invoke(*folder_,

@@ -108,6 +108,19 @@ TEST_F(RunTest, MarkdownIsReadByItsCells) {
             "['direct', '4 KiB']] True\n");
 }
 
+TEST_F(RunTest, OneRunMixesBackEndsInTurnAndInOneTable) {
+  const Outcome outcome =
+      run({"--algo", "ring@shm,ring@grpc,direct@shm", "--columns", "size,algorithm,backend", "-q"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  folder_.write("out.txt", outcome.out);
+  EXPECT_EQ(python("print([' '.join(l.split()[:4]) for l in open('out.txt') if l[0] != '#'])"),
+            "['1 KiB ring shm', '1 KiB ring grpc', '1 KiB direct shm', "
+            "'4 KiB ring shm', '4 KiB ring grpc', '4 KiB direct shm']\n");
+  const Outcome refused = run({"--algo", "ring@gloo"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("use --algo gloo"));
+}
+
 TEST_F(RunTest, RowsAreSortedByTheColumnsAsked) {
   const Outcome outcome = run({"--algo", "ring,direct", "--sort", "algorithm,-size", "--columns",
                                "algorithm,size", "--quiet"});

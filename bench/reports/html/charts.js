@@ -1,17 +1,26 @@
 'use strict';
 // Charts: where they stand, how they follow light and dark, and the lines over sizes.
 
-// Paul Tol's bright scheme; symbols and dashes tell apart what colours alone would not.
-const palette = ['#4477AA', '#EE6677', '#228833', '#CCBB44', '#66CCEE', '#AA3377', '#BBBBBB'];
+// Paul Tol's bright scheme, as bench/reports/contenders.cc has it. An algorithm has one colour
+// everywhere; symbols and dashes tell apart its back ends and files.
+const palette = ['#4477AA', '#EE6677', '#228833', '#CCBB44', '#66CCEE', '#BBBBBB', '#AA3377'];
 const symbols = ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'pin', 'arrow'];
-const dashes = ['solid', 'dashed', 'dotted'];
+const dashes = ['solid', 'dashed', 'dotted', [10, 4, 2, 4], [4, 2], [12, 3, 2, 3, 2, 3]];
 
-const styleOrder = [...grouped(rows, seriesName)].sort((a, b) => b[1].length - a[1].length)
-  .map(([name]) => name);
-function styleOf(name) {
-  const place = Math.max(styleOrder.indexOf(name), 0);
-  return { color: palette[place % palette.length], symbol: symbols[place % symbols.length],
-    dash: dashes[Math.floor(place / palette.length) % dashes.length] };
+/** Simulated cases have no back end and share no chart with real ones. */
+function variant(row) {
+  return (row.simulated ? '' : row.backend) + (overlap ? '/' + sourceText(row) : '');
+}
+const variants = { real: distinct(rows.filter((row) => !row.simulated), variant),
+  simulated: distinct(rows.filter((row) => row.simulated), variant) };
+
+function styleOf(row) {
+  const all = variants[row.simulated ? 'simulated' : 'real'];
+  const place = report.places[row.algorithm], at = all.indexOf(variant(row));
+  const lap = Math.floor(place / palette.length);
+  const [symbol, dash] = all.length > 1 ? [at + 3 * lap, at] : [place + lap, lap];
+  return { color: palette[place % palette.length], symbol: symbols[symbol % symbols.length],
+    dash: dashes[dash % dashes.length] };
 }
 
 function cssColor(name) {
@@ -114,7 +123,7 @@ function sizeOption(list, quantity) {
   if (usable.length === 0) return 'No case of this choice has figures.';
   const series = [];
   for (const [name, members] of grouped(usable, seriesName)) {
-    const style = styleOf(name);
+    const style = styleOf(members[0]);
     const points = [...grouped(members, (row) => row.bytes)].map(([, same]) => middleOf(same))
       .sort((a, b) => a.bytes - b.bytes);
     series.push({ type: 'line', name, z: 3, symbol: style.symbol, symbolSize: 7,
@@ -125,13 +134,16 @@ function sizeOption(list, quantity) {
       series.push(bandSeries(name, points.map((row) => [row.bytes, ...q.band(row)]), style.color));
     }
   }
-  const bounds = [...grouped(usable.filter((row) => row.bound > 0), (row) => row.bytes)]
-    .map(([bytes, same]) => [bytes, same.map(q.bound).reduce((a, b) => Math.max(a, b))])
-    .sort((a, b) => a[0] - b[0]);
-  if (bounds.length > 0) {
-    series.push({ type: 'line', name: 'bound', z: 2, symbol: 'none', color: cssColor('ink'),
-      lineStyle: { width: 1.5, type: [2, 3] }, data: bounds });
+  // What limits one back end says nothing of another.
+  const limits = [...grouped(usable.filter((row) => row.bound > 0), (row) => row.backend)]
+    .map(([backend, limited]) => [backend, [...grouped(limited, (row) => row.bytes)]
+      .map(([bytes, same]) => [bytes, same.map(q.bound).reduce((a, b) => Math.max(a, b))])
+      .sort((a, b) => a[0] - b[0])]);
+  for (const [backend, points] of limits) {
+    series.push({ type: 'line', name: limits.length > 1 ? 'bound of ' + backend : 'bound', z: 2,
+      symbol: 'none', color: cssColor('ink'), lineStyle: { width: 1.5, type: [2, 3] }, data: points });
   }
+  const bounds = limits.flatMap(([, points]) => points);
   // Whole decades around the bands, which ECharts does not count.
   const edges = usable.flatMap((row) => q.band(row)).concat(bounds.map((point) => point[1]))
     .filter((value) => value > 0).map(Math.log10);
@@ -151,7 +163,7 @@ function sizeTip(at, q) {
     return tip(`${at.seriesName}: ${q.format(at.value[1])}${unit} at ${bytesText(at.value[0])}`);
   }
   const row = at.data.row;
-  const lines = [`${row.shown}, ${bytesText(row.bytes)}, ${row.workers} workers`,
+  const lines = [`${shownName(row)}, ${bytesText(row.bytes)}, ${row.workers} workers`,
     `p50 ${timeText(row.median)}, busbw ${figure(row.busbw)} GB/s`];
   if (row.p75 > row.p25) {
     lines.push(`quartiles ${timeText(row.p25)} to ${timeText(row.p75)}, n = ${row.n}`,
@@ -164,7 +176,7 @@ function sizeTip(at, q) {
 }
 
 const sizeColumns = [
-  { name: 'algorithm', text: (row) => row.shown + (manySources ? ', ' + sourceText(row) : '') },
+  { name: 'algorithm', text: (row) => shownName(row) + (manySources ? ', ' + sourceText(row) : '') },
   { name: 'size', text: (row) => bytesText(row.bytes), value: (row) => row.bytes },
   { name: 'p50', text: (row) => timeText(row.median), value: (row) => row.median },
   { name: 'p25', text: (row) => timeText(row.p25), value: (row) => row.p25 },
@@ -176,7 +188,7 @@ const sizeColumns = [
 /** Raw samples of one case in the order taken. */
 function samplesOption(row) {
   if (!row || row.samples.length === 0) return 'Simulated cases have one exact time, no samples.';
-  const style = styleOf(seriesName(row));
+  const style = styleOf(row);
   const us = row.samples.map((ns) => ns / 1e3);
   const low = us.reduce((a, b) => Math.min(a, b)), high = us.reduce((a, b) => Math.max(a, b));
   const step = Math.max(1, Math.round(row.n / us.length));

@@ -26,7 +26,7 @@ function caseTiles() {
   if (ran.length < rows.length) tiles.append(tile(rows.length - ran.length, 'skipped'));
   if (best) {
     tiles.append(tile(figure(best.busbw) + ' GB/s',
-      `best busbw: ${best.shown}, ${bytesText(best.bytes)}, ${best.workers} workers`));
+      `best busbw: ${shownName(best)}, ${bytesText(best.bytes)}, ${best.workers} workers`));
   }
   return tiles;
 }

@@ -6,7 +6,7 @@ const report = JSON.parse(document.getElementById('data').textContent);
 const fields = ['source', 'algorithm$', 'chosen$', 'backend$', 'workers', 'bytes', 'type$', 'op$',
   'place$', 'buffers$', 'topology$', 'detail$', 'n', 'median', 'min', 'p25', 'p75', 'p95', 'low',
   'high', 'algbw', 'busbw', 'bound', 'boundReason$', 'wrong$', 'skipped$', 'disturbed$', 'reason$',
-  'samples'];
+  'samples', 'contender$'];
 
 const rows = report.rows.map((values, index) => {
   const row = { index };
@@ -78,15 +78,23 @@ const overlap = manySources && [...grouped(rows, (row) => [row.algorithm, row.ba
   row.bytes, row.type, row.op, row.place, row.topology, row.detail].join('|')).values()]
   .some((same) => same.some((row) => row.source !== same[0].source));
 
-/** What a line of a chart stands for: the algorithm as it was asked for, and the file. */
+/** What a line of a chart stands for: the algorithm as it was asked for, its back end, the file. */
 function seriesName(row) {
-  return row.algorithm + (overlap ? ' (' + sourceText(row) + ')' : '');
+  return row.contender + (overlap ? ' (' + sourceText(row) + ')' : '');
 }
 
-const varying = ['backend', 'topology', 'detail', 'type', 'op', 'place', 'buffers']
+const manyBackends =
+  distinct(rows.filter((row) => !row.simulated), (row) => row.backend).length > 1;
+
+/** What ran, with what auto chose, and where, if that needs telling. */
+function shownName(row) {
+  return row.shown + (manyBackends && !row.simulated ? ' on ' + row.backend : '');
+}
+
+const varying = ['topology', 'detail', 'type', 'op', 'place', 'buffers']
   .filter((name) => distinct(rows, (row) => row[name]).length > 1);
 
-/** What one chart holds constant: everything but algorithm, size, and perhaps workers. */
+/** What one chart holds constant: everything but algorithm, back end, size, and perhaps workers. */
 function panelName(row, withWorkers) {
   const parts = varying.map((name) => row[name]).filter((text) => text !== '');
   if (withWorkers) parts.push(row.workers + ' workers');

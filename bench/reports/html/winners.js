@@ -1,23 +1,30 @@
 'use strict';
 // Who is fastest where, what auto chose and what that costs, and how simulated times compare.
 
-/** The cells of size x workers: the fastest algorithm, the next, and auto's choice. */
+/**
+ * The cells of size x workers: the fastest algorithm on whatever back end, the next, and auto's
+ * choice. Where nothing else ran on its back end, auto competes itself.
+ */
 function winnerCells(list) {
   const cells = [];
   const usable = list.filter((row) => row.median > 0);
   for (const [key, same] of grouped(usable, (row) => row.workers + '/' + row.bytes)) {
-    const candidates = [...grouped(same.filter((row) => !row.auto), seriesName).values()]
-      .map(middleOf).sort((a, b) => a.median - b.median);
-    const chosen = same.find((row) => row.auto);
-    if (candidates.length === 0) continue;
+    const rivals = (row) => same.some((other) => !other.auto && other.backend === row.backend);
+    const candidates = [...grouped(same.filter((row) => !row.auto || !rivals(row)), seriesName)
+      .values()].map(middleOf).sort((a, b) => a.median - b.median);
+    if (candidates.length === 0 || (candidates.length === 1 && candidates[0].auto)) continue;
     const [best, second] = candidates;
+    const choosers = same.filter((row) => row.auto && rivals(row));
+    const chosen = choosers.find((row) => row.backend === best.backend) || choosers[0];
     const cell = { key, workers: best.workers, bytes: best.bytes, best, second, chosen, candidates };
     // Intervals that overlap do not tell the first two apart.
     cell.tie = Boolean(second) && second.low <= best.high && !best.simulated;
     if (chosen) {
-      const same = candidates.find((row) => row.algorithm === chosen.chosen) || chosen;
-      cell.regret = Math.max(same.median / best.median, 1);
-      cell.missed = !sameAlgorithm(chosen.chosen, best.algorithm);
+      // It chooses on its own back end.
+      const here = candidates.filter((row) => row.backend === chosen.backend);
+      const played = here.find((row) => row.algorithm === chosen.chosen) || chosen;
+      cell.regret = Math.max(played.median / here[0].median, 1);
+      cell.missed = !sameAlgorithm(chosen.chosen, here[0].algorithm);
     }
     cells.push(cell);
   }
@@ -41,7 +48,7 @@ function winnerOption(list) {
   const workers = distinct(cells, (cell) => cell.workers).sort((a, b) => a - b);
   const back = cssColor('back'), ink = cssColor('ink');
   const series = [...grouped(cells, (cell) => seriesName(cell.best))].map(([name, members]) => ({
-    type: 'custom', name, color: styleOf(name).color,
+    type: 'custom', name, color: styleOf(members[0].best).color,
     data: members.map((cell) => ({
       value: [sizes.indexOf(cell.bytes), workers.indexOf(cell.workers)], cell })),
     renderItem: (parameters, api) => winnerCell(members[parameters.dataIndex], api, back, ink),
@@ -57,11 +64,12 @@ function winnerOption(list) {
 function winnerCell(cell, api, back, ink) {
   const [x, y] = api.coord([api.value(0), api.value(1)]);
   const [width, height] = api.size([1, 1]);
-  const color = styleOf(seriesName(cell.best)).color;
+  const color = styleOf(cell.best).color;
   const box = { x: x - width / 2 + 1, y: y - height / 2 + 1, width: width - 2, height: height - 2 };
   const margin = cell.second ? percentText(cell.second.median / cell.best.median, 0) : '';
-  const text = width < 38 ? '' : shortName(cell.best.algorithm) + '\n' +
-    (cell.tie ? 'tie' : margin);
+  const { algorithm, backend, contender } = cell.best;
+  const text = width < 38 ? '' : shortName(algorithm) + '\n' +
+    (contender === algorithm ? '' : shortName('@' + backend) + '\n') + (cell.tie ? 'tie' : margin);
   const children = [
     { type: 'rect', shape: box, style: { fill: color, opacity: cell.tie ? 0.35 : 0.85 } },
     { type: 'text', style: { text, x, y, align: 'center', verticalAlign: 'middle', fontSize: 11,
@@ -116,7 +124,7 @@ function regretText(list) {
   return `auto was within 3 % of the fastest in ${regrets.filter((r) => r <= 0.03).length} of ` +
     `${cells.length} cells; mean regret ${percentText(mean + 1)}, worst ` +
     `${percentText(worst.regret)} (${bytesText(worst.bytes)}, ${worst.workers} workers). ` +
-    'Framed cells: auto chose another algorithm than the fastest.';
+    'Framed cells: auto chose another algorithm than the fastest on its back end.';
 }
 
 /** A simulated and a real record of the same algorithm, workers, size, type and operator. */
@@ -147,7 +155,8 @@ function scatterOption() {
     [[low, low * factor], [high, high * factor]], color: cssColor('dim'), tooltip: { show: false },
     lineStyle: { type, width: 1 } });
   const series = [...grouped(found, (pair) => seriesName(pair.real))].map(([name, members]) => ({
-    type: 'scatter', name, symbol: styleOf(name).symbol, color: styleOf(name).color,
+    type: 'scatter', name, symbol: styleOf(members[0].real).symbol,
+    color: styleOf(members[0].real).color,
     data: members.map((pair) => ({ value: [pair.real.median, pair.simulated.median], pair })) }));
   const axis = (name) => ({ type: 'log', name, nameLocation: 'middle', min: low, max: high,
     axisLabel: { formatter: axisTime, showMinLabel: false, showMaxLabel: false } });

@@ -1,0 +1,193 @@
+#include "bench/reports/standings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "bench/records/report.h"
+#include "bench/reports/contenders.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::size_t most_lines = 4;
+
+using Contest = std::vector<const ContenderTime*>;  // the fastest first
+
+/// What a comparison holds constant beside the size.
+std::string setting_of(Case point) {
+  point.algorithm = point.backend = point.transport = point.devices = "";
+  point.isolate = point.private_buffers = false;
+  point.bytes = {0};
+  return case_name(point);
+}
+
+/// What tells a setting from the others, for readers.
+std::string setting_text(const Case& point, const std::vector<ContenderTime>& all) {
+  const auto varies = [&](auto get) {
+    return std::ranges::any_of(
+        all, [&](const ContenderTime& time) { return get(time.point) != get(point); });
+  };
+  std::string text;
+  if (varies([](const Case& c) { return c.workers; })) {
+    text += fmt::format(", {} workers", point.workers);
+  }
+  if (varies([](const Case& c) { return c.in_place; })) {
+    text += point.in_place ? ", in place" : ", out of place";
+  }
+  if (varies([](const Case& c) { return c.type; }))
+    text += ", " + std::string(to_string(point.type));
+  if (varies([](const Case& c) { return c.simulated.topology; })) {
+    text += point.simulated.topology.empty() ? ", real" : ", " + point.simulated.topology;
+  }
+  return text;
+}
+
+bool overlap(const ContenderTime& a, const ContenderTime& b) {
+  return a.low_ns <= b.high_ns && b.low_ns <= a.high_ns;
+}
+
+/// A stretch of sizes in which the same contender is the fastest or not to be told from it.
+struct Stretch {
+  std::string winner;
+  Bytes first;
+  Bytes last;
+  const Contest* contest = nullptr;  // the last that it won outright, of which figures are given
+  std::string setting;
+};
+
+double lead(const Stretch& stretch) {
+  const Contest& contest = *stretch.contest;
+  return contest[1]->median_ns / contest[0]->median_ns;
+}
+
+/// "7.4 +- 0.3": the ratio of two medians; relative errors add as squares, as of independent ones.
+std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bool unicode) {
+  const double factor = slow.median_ns / fast.median_ns;
+  const auto relative = [](const ContenderTime& time) {
+    return (time.high_ns - time.low_ns) / 2 / time.median_ns;
+  };
+  const double error = factor * std::hypot(relative(fast), relative(slow));
+  const int digits = factor >= 100 || error >= 1 ? 0 : factor >= 10 || error >= 0.1 ? 1 : 2;
+  const std::string text = fmt::format("{:.{}f}", factor, digits);
+  if (error == 0) return text;
+  return fmt::format("{} {} {:.{}f}", text, unicode ? "±" : "+-", error, digits);
+}
+
+std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
+  const Contest& contest = *stretch.contest;
+  const ContenderTime& fastest = *contest.front();
+  const auto name = [&](const ContenderTime* time) {
+    return contender_name(time->point, with_backend);
+  };
+  const auto faster_than = [&](const ContenderTime* other) {
+    return fmt::format("{} times faster than {}", factor_text(fastest, *other, unicode),
+                       name(other));
+  };
+  std::string text = overlap(fastest, *contest[1])
+                         ? fmt::format("as fast as {} ({})", name(contest[1]),
+                                       factor_text(fastest, *contest[1], unicode))
+                         : faster_than(contest[1]);
+  if (contest.size() > 2) text += ", " + faster_than(contest.back());
+  if (stretch.first == stretch.last) {
+    return fmt::format("at {}{}: {} is {}", to_string(stretch.first), stretch.setting,
+                       stretch.winner, text);
+  }
+  return fmt::format("from {} to {}{}: {} leads, at {} it is {}", to_string(stretch.first),
+                     to_string(stretch.last), stretch.setting, stretch.winner,
+                     to_string(fastest.point.bytes), text);
+}
+
+/// The record with the middle median of each contender, by setting and size.
+std::map<std::string, std::map<std::int64_t, Contest>> contests_of(
+    const std::vector<ContenderTime>& times, bool with_backend) {
+  std::map<std::string, std::map<std::int64_t, std::map<std::string, Contest>>> all;
+  for (const ContenderTime& time : times) {
+    all[setting_of(time.point)][time.point.bytes.count][contender_name(time.point, with_backend)]
+        .push_back(&time);
+  }
+  std::map<std::string, std::map<std::int64_t, Contest>> contests;
+  for (auto& [setting, sizes] : all) {
+    for (auto& [bytes, contenders] : sizes) {
+      if (contenders.size() < 2) continue;
+      Contest& contest = contests[setting][bytes];
+      for (auto& [name, same] : contenders) {
+        std::ranges::sort(same, {}, &ContenderTime::median_ns);
+        contest.push_back(same[(same.size() - 1) / 2]);
+      }
+      std::ranges::stable_sort(contest, {}, &ContenderTime::median_ns);
+    }
+  }
+  return contests;
+}
+
+/// Appends the stretches of one setting.
+void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::string& setting,
+                   bool with_backend, std::vector<Stretch>& stretches) {
+  const auto name = [&](const ContenderTime* time) {
+    return contender_name(time->point, with_backend);
+  };
+  bool goes_on = false;
+  for (const auto& size : sizes) {
+    const Contest& contest = size.second;
+    const auto wins_still = [&](const ContenderTime* time) {
+      return name(time) == stretches.back().winner && overlap(*time, *contest.front());
+    };
+    const Bytes bytes{size.first};
+    if (!goes_on || std::ranges::none_of(contest, wins_still)) {
+      stretches.push_back({name(contest.front()), bytes, bytes, &contest, setting});
+    }
+    Stretch& stretch = stretches.back();
+    stretch.last = bytes;
+    if (stretch.winner == name(contest.front())) stretch.contest = &contest;
+    goes_on = true;
+  }
+}
+
+}  // namespace
+
+void Standings::add(const Record& record, const Figures& shown) {
+  if (!shown.valid || !is_right(record)) return;
+  const Summary& latency = shown.latency;
+  ContenderTime time{record.point, latency.median_ns, latency.interval_low_ns,
+                     latency.interval_high_ns};
+  if (record.measurement.exact) {
+    time.median_ns = time.low_ns = time.high_ns = record.measurement.exact->time.count() * 1e9;
+  }
+  if (time.median_ns > 0) times_.push_back(std::move(time));
+}
+
+std::vector<std::string> Standings::lines(bool unicode) const {
+  std::vector<Case> cases;
+  for (const ContenderTime& time : times_) cases.push_back(time.point);
+  const bool with_backend = backends_differ(cases);
+  const auto contests = contests_of(times_, with_backend);
+  std::vector<Stretch> stretches;
+  for (const auto& [setting, sizes] : contests) {
+    const Case& point = sizes.begin()->second.front()->point;
+    add_stretches(sizes, setting_text(point, times_), with_backend, stretches);
+  }
+  // Of many, the clearest: small leads change hands from run to run.
+  std::vector<const Stretch*> shown;
+  for (const Stretch& stretch : stretches) shown.push_back(&stretch);
+  if (shown.size() > most_lines) {
+    std::ranges::stable_sort(
+        shown, [](const Stretch* a, const Stretch* b) { return lead(*a) > lead(*b); });
+    shown.resize(most_lines - 1);
+    std::ranges::sort(shown);  // as they stood
+  }
+  std::vector<std::string> lines;
+  for (const Stretch* stretch : shown) {
+    lines.push_back(sentence(*stretch, with_backend, unicode));
+  }
+  if (shown.size() < stretches.size()) {
+    lines.push_back(fmt::format("elsewhere the fastest changes by smaller leads, {} times",
+                                stretches.size() - shown.size()));
+  }
+  return lines;
+}
+
+}  // namespace collbench

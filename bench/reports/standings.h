@@ -1,0 +1,36 @@
+// The answer that a comparison is made for: which contender is fastest where, and by how much.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/records/record.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+
+/// What competes with others of the same size and setting.
+struct ContenderTime {
+  Case point;
+  double median_ns = 0;
+  double low_ns = 0;  // 95 % interval of the median
+  double high_ns = 0;
+};
+
+/// Collects what was measured and says it in a few sentences. Thread safety: none.
+class Standings {
+ public:
+  /// Cases that were skipped or gave a wrong result do not compete.
+  void add(const Record& record, const Figures& shown);
+
+  /// "at 1 MiB: direct@shm is 7.4 +- 0.3 times faster than mpi": one sentence for each stretch of
+  /// sizes with the same winner, at most four for the whole run. "+-" combines the 95 % intervals
+  /// of both medians; simulated times are exact and have none. Empty where no case has two
+  /// contenders.
+  std::vector<std::string> lines(bool unicode) const;
+
+ private:
+  std::vector<ContenderTime> times_;
+};
+
+}  // namespace collbench

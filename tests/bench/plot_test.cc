@@ -1,0 +1,80 @@
+// The input of gnuplot. tests/cli/report_test.cc lets gnuplot draw it.
+#include <regex>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/report_records.h"
+
+#include "bench/reports/formats.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Record placed(const std::string& algorithm, const std::string& backend, int workers,
+              std::optional<Bound> bound = {}) {
+  Record record = scripted_record(algorithm, workers, {1024}, 5000);
+  record.point.backend = backend;
+  record.bound = std::move(bound);
+  return record;
+}
+
+std::string plot(const std::vector<Record>& records) {
+  std::ostringstream out;
+  write_gnuplot(out, records, "out.svg");
+  return out.str();
+}
+
+/// Colour, dash and point of the line called `title`; all of its lines must have the same.
+std::string look(const std::string& script, const std::string& title) {
+  const std::regex line("linespoints lc rgb '(\\S+)' lw 2 dt (\\S+) pt (\\S+) title '" + title +
+                        "'");
+  std::string found;
+  for (std::sregex_iterator at(script.begin(), script.end(), line), end; at != end; ++at) {
+    const std::string one = (*at)[1].str() + " " + (*at)[2].str() + " " + (*at)[3].str();
+    EXPECT_TRUE(found.empty() || found == one) << title << ": " << found << ", " << one;
+    found = one;
+  }
+  return found;
+}
+
+std::string colour(const std::string& look) { return look.substr(0, look.find(' ')); }
+
+TEST(PlotTest, BackEndsShareAPlotAndAnAlgorithmHasOneColour) {
+  // Were colours counted in each plot anew, ring would have another in the second one.
+  const std::string script =
+      plot({placed("ring", "shm", 2), placed("ring", "grpc", 2), placed("direct", "shm", 2),
+            placed("gloo", "gloo", 2), placed("direct", "shm", 4), placed("ring", "grpc", 4)});
+  EXPECT_THAT(script, HasSubstr("set multiplot layout 2,2"));
+  const std::string shm = look(script, "ring@shm");
+  const std::string grpc = look(script, "ring@grpc");
+  ASSERT_NE(shm, "");
+  EXPECT_EQ(colour(shm), colour(grpc));
+  EXPECT_NE(shm, grpc);
+  EXPECT_NE(colour(look(script, "direct@shm")), colour(shm));
+  EXPECT_NE(look(script, "gloo"), "");
+  EXPECT_THAT(script, HasSubstr("set title '2 workers, f32 sum' noenhanced"));
+}
+
+TEST(PlotTest, OneBackEndStandsInTheTitle) {
+  const std::string script = plot({placed("ring", "shm", 2), placed("direct", "shm", 2)});
+  EXPECT_THAT(script, HasSubstr("set title '2 workers, f32 sum on shm' noenhanced"));
+  EXPECT_NE(look(script, "ring"), "");
+  EXPECT_THAT(script, Not(HasSubstr("ring@")));
+}
+
+TEST(PlotTest, EachBackEndHasItsOwnBound) {
+  const Bound bound{Seconds{1e-6}, "memory"};
+  const std::string script = plot({placed("gloo", "gloo", 2), placed("ring", "shm", 2, bound),
+                                   placed("ring", "grpc", 2, bound)});
+  EXPECT_THAT(script, HasSubstr("title 'bound of shm'"));
+  EXPECT_THAT(script, HasSubstr("title 'bound of grpc'"));
+  EXPECT_THAT(script, Not(HasSubstr("bound of gloo")));
+}
+
+}  // namespace
+}  // namespace collbench
