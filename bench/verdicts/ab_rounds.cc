@@ -5,7 +5,7 @@
 namespace collbench {
 namespace {
 
-constexpr int fewest_rounds = 8;
+constexpr int fewest_telling_rounds = 8;
 
 }  // namespace
 
@@ -35,9 +35,9 @@ bool AbRounds::measure(std::span<const AbArm> order, const std::vector<Case>& on
 }
 
 void warn_of_few_rounds(Comparison& comparison) {
-  if (comparison.rounds >= fewest_rounds) return;
+  if (comparison.rounds >= fewest_telling_rounds) return;
   comparison.warnings.push_back(fmt::format("{} rounds: fewer than {} hardly ever show a change",
-                                            comparison.rounds, fewest_rounds));
+                                            comparison.rounds, fewest_telling_rounds));
 }
 
 }  // namespace collbench

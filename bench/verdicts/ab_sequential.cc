@@ -12,6 +12,7 @@
 namespace collbench {
 namespace {
 
+constexpr int fewest_rounds = 2;  // for there to be a comparison at all
 constexpr int fewest_pairs = 10;  // with fewer, signed ranks refute nothing at a look's alpha
 
 /// A timed case that both sides have.
@@ -52,11 +53,11 @@ class SequentialRun {
   /// Rounds of the open cases until that time. False if nothing more can be measured: all is
   /// decided, a stop was requested, or the budget has no room for a round.
   bool measure_until(Seconds until, bool last) {
-    while (comparison_.rounds == 0 || rounds_.elapsed() < until) {
+    while (comparison_.rounds < fewest_rounds || rounds_.elapsed() < until) {
       const std::vector<Case> open = open_cases();
       if (comparison_.rounds > 0 && open.empty()) return false;
-      // The first rounds are measured whatever they cost: without them there is no comparison.
-      const Seconds limit = comparison_.rounds < 2 ? Seconds{1e18} : plan_.budget;
+      // The first are measured whatever they cost: without them there is no comparison.
+      const Seconds limit = comparison_.rounds < fewest_rounds ? Seconds{1e18} : plan_.budget;
       if (rounds_.stopped(latest_, limit)) return false;
       plan_.on_progress(comparison_.rounds == 0
                             ? std::string("round 1")
