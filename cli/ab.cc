@@ -19,14 +19,20 @@ namespace {
 
 constexpr const char* ab_group = "Measuring";
 
+// Processes differ more than the iterations of one, so many short ones tell more than a few long.
+constexpr Seconds sequential_case_time{0.02};
+constexpr Seconds fixed_case_time{0.05};
+
 constexpr OptionRow ab_rows[] = {
     {arguments_group, "ARGS", "", "-- ARGS", "",
-     "after --: what to measure, as `run` takes it; 50 ms per case unless it says"},
+     "after --: what to measure, as `run` takes it; 20 ms (with --rounds 50 ms) per case unless it "
+     "says"},
     {ab_group, "base", "", "BIN", "", "the collbench to compare with", Presence::required},
     {ab_group, "head", "", "BIN", "", "the collbench to judge", Presence::required},
-    {ab_group, "rounds", "", "N", "10", "screening rounds, each of fresh processes"},
+    {ab_group, "rounds", "", "N", "",
+     "screening rounds, each of fresh processes; as many as the budget has"},
     {ab_group, "confirm-rounds", "", "N", "40",
-     "fresh rounds of a suspect at most; 0: screening decides"},
+     "with --rounds: fresh rounds of a suspect at most; 0: screening decides"},
     {ab_group, "budget", "", "TIME", "10min", "all in all; a round that would end later is left"},
     {ab_group, "seed", "", "N", "1", "of the order of arms and cases"},
     {ab_group, "keep", "", "DIR", "", "keep the records of all rounds there"},
@@ -65,7 +71,14 @@ Seconds since_start() {
 int ab(const Settings& settings) {
   AbPlan plan;
   plan.rule = gate_rule_of(settings);
-  plan.rounds = settings.count("rounds", 1, 10'000);
+  if (settings.given("rounds")) {
+    plan.design = AbDesign::fixed;
+    plan.rounds = settings.count("rounds", 1, 10'000);
+  } else {
+    plan.design = AbDesign::sequential;
+    require(!settings.given("confirm-rounds"),
+            "--confirm-rounds needs --rounds: without it all rounds decide, until the budget ends");
+  }
   plan.confirm_rounds = settings.count("confirm-rounds", 0, 10'000);
   plan.budget = settings.duration("budget");
   plan.seed = settings.seed();
@@ -75,9 +88,10 @@ int ab(const Settings& settings) {
   ProgressLine progress(use_progress(settings.text("progress")));
   plan.on_progress = [&](const std::string& text) { progress.show(text); };
   KeptRecords kept(settings.text("keep"));
-  AbRunner runner({settings.text("base"), settings.text("head"), settings.words("ARGS"),
-                   Seconds{600}, plan.seed},
-                  stop_signal_name);
+  AbRunner runner(
+      {settings.text("base"), settings.text("head"), settings.words("ARGS"), Seconds{600},
+       plan.seed, plan.design == AbDesign::fixed ? fixed_case_time : sequential_case_time},
+      stop_signal_name);
   plan.measure = [&](const AbTask& task) {
     std::optional<RecordFile> file = runner.measure(task);
     if (file) kept.add(task, *file);

@@ -12,6 +12,17 @@ namespace {
 
 constexpr std::size_t most_worst = 10;
 
+/// The mark of the whole: a gate that passes while cases are open is no green one.
+std::string gate_text(const Comparison& comparison) {
+  const std::size_t failed = failures(comparison).size();
+  if (failed > 0) {
+    return fmt::format("❌ **{} {}.**", failed, failed == 1 ? "case fails" : "cases fail");
+  }
+  const int open = count(comparison, VerdictOutcome::inconclusive);
+  return open > 0 ? fmt::format("🟣 **No case fails, {} undecided.**", open)
+                  : "✅ **No case fails.**";
+}
+
 /// Rounds as bars, on the scale of both arms: the eye sees drift and overlap at once.
 std::string sparkline(const std::vector<double>& rounds, double low, double high) {
   constexpr std::string_view bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -76,12 +87,8 @@ std::string closing(const Comparison& comparison) {
 
 void write_markdown(std::ostream& out, const Comparison& comparison, std::size_t most_bytes) {
   const std::vector<const Verdict*> order = worst_first(comparison);
-  const std::size_t failed = failures(comparison).size();
-  std::string text = fmt::format(
-      "### {}\n\n{} {}\n\n", escaped_for_markdown(comparison.title),
-      failed > 0 ? fmt::format("❌ **{} {}.**", failed, failed == 1 ? "case fails" : "cases fail")
-                 : "✅ **No case fails.**",
-      escaped_for_markdown(headline(comparison)));
+  std::string text = fmt::format("### {}\n\n{} {}\n\n", escaped_for_markdown(comparison.title),
+                                 gate_text(comparison), escaped_for_markdown(headline(comparison)));
   std::string worst;
   std::size_t shown = 0;
   for (const Verdict* verdict : order) {

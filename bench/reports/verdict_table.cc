@@ -28,6 +28,7 @@ const char* colour_of(VerdictOutcome outcome) {
     case VerdictOutcome::faster:
       return "\033[32m";
     case VerdictOutcome::inconclusive:
+      return "\033[35m";
     case VerdictOutcome::env_mismatch:
     case VerdictOutcome::added:
       return "\033[33m";

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "bench/records/report.h"
+#include "bench/verdicts/ab_rounds.h"
 #include "bench/verdicts/verdict_rules.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -15,7 +15,6 @@ namespace collbench {
 namespace {
 
 constexpr double screening_share = 0.6;  // of the budget, at most
-constexpr int fewest_rounds = 8;
 
 /// A case whose screening rounds differ.
 struct Suspect {
@@ -29,7 +28,7 @@ struct Suspect {
 
 class AbRun {
  public:
-  explicit AbRun(const AbPlan& plan) : plan_(plan), begin_(plan.now()) {}
+  explicit AbRun(const AbPlan& plan) : plan_(plan), rounds_(plan) {}
 
   Comparison run() {
     screen();
@@ -39,44 +38,14 @@ class AbRun {
   }
 
  private:
-  Seconds elapsed() const { return plan_.now() - begin_; }
-
-  /// Whether to stop before a round that takes about `cost`.
-  bool stopped(Seconds cost, Seconds until) {
-    if (!stopped_by_.empty() && stopped_by_ != "budget") return true;
-    if (const std::string signal = plan_.stop_requested(); !signal.empty()) {
-      stopped_by_ = signal;
-      return true;
-    }
-    if (elapsed() + cost <= until) return false;
-    stopped_by_ = "budget";
-    return true;
-  }
-
-  /// One process for each arm, in that order, whose records are kept once all have ended. False if
-  /// one did not; then the round is left out.
-  template <typename Order>
-  bool measure(const Order& order, const Case* only, std::array<RecordFile, 3>& files) {
-    for (const AbArm arm : order) {
-      std::optional<RecordFile> file = plan_.measure({arm, only, only != nullptr});
-      if (!file) {
-        stopped_by_ = plan_.stop_requested();
-        if (stopped_by_.empty()) stopped_by_ = "a signal to its process";
-        return false;
-      }
-      files[static_cast<std::size_t>(arm)] = std::move(*file);
-    }
-    return true;
-  }
-
   /// Base, head and base again in random order.
   bool screening_round(int round) {
     std::vector<AbArm> order = {AbArm::base, AbArm::head};
     if (plan_.noise_arm) order.push_back(AbArm::again);
     RandomEngine random = random_engine(plan_.seed, "ab", static_cast<std::uint64_t>(round));
     std::shuffle(order.begin(), order.end(), random);
-    std::array<RecordFile, 3> files;
-    if (!measure(order, nullptr, files)) return false;
+    ArmFiles files;
+    if (!rounds_.measure(order, {}, false, files)) return false;
     if (comparison_.base.empty()) comparison_.base = files[0].environment;
     if (comparison_.head.empty()) comparison_.head = files[1].environment;
     arms_.base.add(files[0]);
@@ -90,11 +59,11 @@ class AbRun {
     for (int round = 0; round < plan_.rounds; ++round) {
       // The first rounds are measured whatever they cost: without them there is no comparison.
       const Seconds until = round < 2 ? Seconds{1e18} : plan_.budget * screening_share;
-      if (stopped(longest, until)) break;
+      if (rounds_.stopped(longest, until)) break;
       plan_.on_progress(fmt::format("round {} of {}", round + 1, plan_.rounds));
-      const Seconds before = elapsed();
+      const Seconds before = rounds_.elapsed();
       if (!screening_round(round)) break;
-      longest = std::max(longest, elapsed() - before);
+      longest = std::max(longest, rounds_.elapsed() - before);
       ++comparison_.rounds;
     }
   }
@@ -117,8 +86,8 @@ class AbRun {
   bool confirming_round(Suspect& suspect) {
     std::array<AbArm, 2> order = {AbArm::base, AbArm::head};
     if (std::bernoulli_distribution()(order_)) std::swap(order[0], order[1]);
-    std::array<RecordFile, 3> files;
-    if (!measure(order, &suspect.point, files)) return false;
+    ArmFiles files;
+    if (!rounds_.measure(order, {suspect.point}, true, files)) return false;
     arms_.fresh_base.add(files[0]);
     arms_.fresh_head.add(files[1]);
     ++suspect.rounds;
@@ -134,20 +103,21 @@ class AbRun {
       }
       std::shuffle(open.begin(), open.end(), order_);
       for (Suspect* suspect : open) {
-        if (stopped(longest_fresh_, plan_.budget)) return false;
+        if (rounds_.stopped(longest_fresh_, plan_.budget)) return false;
         plan_.on_progress(fmt::format("confirming {}: round {} of {}", case_name(suspect->point),
                                       round + 1, plan_.confirm_rounds));
-        const Seconds before = elapsed();
+        const Seconds before = rounds_.elapsed();
         if (!confirming_round(*suspect)) return false;
-        longest_fresh_ = std::max(longest_fresh_, elapsed() - before);
+        longest_fresh_ = std::max(longest_fresh_, rounds_.elapsed() - before);
       }
     }
     rounds_done_ = rounds;
     return true;
   }
 
-  /// Looks at the fresh rounds: ends suspects that are confirmed or cleared.
-  void look(int looks) {
+  /// Looks at the fresh rounds, with that share of alpha: ends suspects that are confirmed or
+  /// cleared.
+  void look(double share) {
     std::vector<RatioEstimate> fresh;
     for (Suspect& suspect : suspects_) {
       const std::vector<double> base = lower_quartiles(arms_.fresh_base.of(suspect.key));
@@ -157,7 +127,7 @@ class AbRun {
       }
       fresh.push_back(suspect.fresh);
     }
-    const std::vector<VerdictOutcome> outcomes = confirmed(fresh, plan_.rule, looks);
+    const std::vector<VerdictOutcome> outcomes = confirmed(fresh, plan_.rule, share);
     for (std::size_t i = 0; i < suspects_.size(); ++i) {
       Suspect& suspect = suspects_[i];
       if (suspect.over) continue;
@@ -169,11 +139,11 @@ class AbRun {
 
   void confirm() {
     if (suspects_.empty() || plan_.confirm_rounds <= 0) return;
-    if (stopped_by_ == "budget") stopped_by_.clear();  // screening had its share, this has its own
+    rounds_.forget_budget();
     const std::vector<int> looks = confirming_looks(plan_.confirm_rounds);
     for (const int rounds : looks) {
       const bool whole = measure_until(rounds);
-      look(static_cast<int>(looks.size()));
+      look(1.0 / static_cast<double>(looks.size()));
       if (!whole) return;
     }
   }
@@ -192,24 +162,20 @@ class AbRun {
         }
       }
     }
-    comparison_.elapsed = elapsed();
-    comparison_.stopped_by = stopped_by_;
-    if (comparison_.rounds < fewest_rounds) {
-      comparison_.warnings.push_back(fmt::format(
-          "{} rounds: fewer than {} hardly ever show a change", comparison_.rounds, fewest_rounds));
-    }
+    comparison_.elapsed = rounds_.elapsed();
+    comparison_.stopped_by = rounds_.stopped_by();
+    warn_of_few_rounds(comparison_);
     return std::move(comparison_);
   }
 
   const AbPlan& plan_;
-  Seconds begin_;
+  AbRounds rounds_;
   Arms arms_;
   Comparison comparison_;
   std::vector<Suspect> suspects_;
   RandomEngine order_ = random_engine(plan_.seed, "ab-confirm");
   int rounds_done_ = 0;
   Seconds longest_fresh_{0};
-  std::string stopped_by_;
 };
 
 }  // namespace
@@ -221,6 +187,7 @@ std::string_view to_string(AbArm arm) {
 
 Comparison run_ab(const AbPlan& plan) {
   require(plan.rounds > 0, fmt::format("ab needs at least 1 round, not {}", plan.rounds));
+  if (plan.design == AbDesign::sequential) return run_sequential(plan);
   return AbRun(plan).run();
 }
 

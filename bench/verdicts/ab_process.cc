@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -70,16 +72,30 @@ bool has_records(const std::string& end) {
   return end == "exited with code 0" || end == "exited with code 1" || end == "exited with code 3";
 }
 
-/// The terms of a --filter that keep one case and, at most, others of its algorithm.
-std::string filter_of(const Case& point) {
-  // A filter's words are parted by blanks and its alternatives by bars.
-  std::string algorithm = point.algorithm;
-  if (algorithm.find_first_of(" |()") != std::string::npos) {
-    algorithm = algorithm.substr(0, algorithm.find(':'));
+/// The algorithm as a filter takes it: its words are parted by blanks, its alternatives by bars.
+std::string filter_algorithm(const Case& point) {
+  if (point.algorithm.find_first_of(" |()") == std::string::npos) return point.algorithm;
+  return point.algorithm.substr(0, point.algorithm.find(':'));
+}
+
+/// The terms of a --filter that keep these cases and, at most, others made of their parts.
+std::string filter_of(const std::vector<Case>& points) {
+  std::map<std::string, std::set<std::string>> terms;
+  for (const Case& point : points) {
+    terms["algo"].insert(filter_algorithm(point));
+    terms["backend"].insert(point.backend);
+    terms["workers"].insert(std::to_string(point.workers));
+    terms["bytes"].insert(std::to_string(point.bytes.count));
+    terms["type"].insert(std::string(to_string(point.type)));
+    terms["op"].insert(std::string(to_string(point.op)));
+    terms["place"].insert(point.in_place ? "in" : "out");
   }
-  return fmt::format("algo:{} backend:{} workers:{} bytes:{} type:{} op:{} place:{}", algorithm,
-                     point.backend, point.workers, point.bytes.count, to_string(point.type),
-                     to_string(point.op), point.in_place ? "in" : "out");
+  std::vector<std::string> words;
+  for (const auto& [key, values] : terms) {
+    words.push_back(values.size() == 1 ? fmt::format("{}:{}", key, *values.begin())
+                                       : fmt::format("{}:({})", key, fmt::join(values, "|")));
+  }
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 }  // namespace
@@ -102,12 +118,13 @@ std::vector<std::string> AbRunner::command(const AbTask& task) const {
   std::vector<std::string> arguments = binaries_.arguments;
   const bool simulates = !arguments.empty() && arguments.front() == "simulate";
   std::string filter = take_filter(arguments);
-  if (task.only != nullptr) filter += (filter.empty() ? "" : " ") + filter_of(*task.only);
+  if (!task.only.empty()) filter += (filter.empty() ? "" : " ") + filter_of(task.only);
   std::vector<std::string> words = {task.arm == AbArm::head ? binaries_.head : binaries_.base};
   words.insert(words.end(), arguments.begin(), arguments.end());
   if (!filter.empty()) words.insert(words.end(), {"--filter", filter});
   if (!simulates && !has_option(arguments, "iters", 'n') && !has_option(arguments, "max-time", 0)) {
-    words.insert(words.end(), {"--max-time", "50ms"});
+    words.insert(words.end(),
+                 {"--max-time", fmt::format("{}us", binaries_.case_time.count() * 1e6)});
   }
   words.insert(words.end(), {"--quiet", "--json", folder_ + "/records.json"});
   return words;
@@ -137,10 +154,11 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
                                      fmt::join(words.begin() + 1, words.end(), " ")));
   }
   RecordFile file = read_records(path);
-  if (task.only != nullptr) {
-    std::erase_if(file.records, [wanted = to_json(*task.only)](const Record& record) {
-      return to_json(record.point) != wanted;
-    });
+  if (!task.only.empty()) {
+    std::set<std::string> wanted;
+    for (const Case& point : task.only) wanted.insert(to_json(point));
+    std::erase_if(file.records,
+                  [&](const Record& record) { return wanted.count(to_json(record.point)) == 0; });
   }
   return file;
 }

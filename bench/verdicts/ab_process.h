@@ -22,6 +22,7 @@ struct AbBinaries {
   std::vector<std::string> arguments;  // of `run` (or `simulate ...`), the same for both
   Seconds timeout{600};                // of one process
   std::uint64_t seed = 1;              // of the moves
+  Seconds case_time{0.05};             // --max-time, unless the arguments say how long
 };
 
 /// Thread safety: belongs to one thread.

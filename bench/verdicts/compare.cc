@@ -136,6 +136,7 @@ void estimate_timed(Verdict& verdict, const Arms& arms, const std::string& key,
   base.insert(base.end(), again.begin(), again.end());
   verdict.ratio = estimate(base, arms.head.of(key), rule, order);
   verdict.confirmation = estimate(arms.fresh_base.of(key), arms.fresh_head.of(key), rule, order);
+  set_levels(verdict);
 }
 
 Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule, Order order) {
@@ -222,6 +223,23 @@ std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
     if (!latency.empty()) quartiles.push_back(quantile({latency.begin(), latency.end()}, 0.25));
   }
   return quartiles;
+}
+
+void set_levels(Verdict& verdict) {
+  const RatioEstimate* estimate = deciding(verdict);
+  if (estimate == nullptr || !verdict.base || !verdict.head) return;
+  // Fresh rounds are the last of an arm, and decide alone where there are any.
+  const auto level = [fresh = verdict.confirmation](const Arm& arm, int rounds) {
+    const std::vector<double>& all = arm.rounds_ns;
+    const std::size_t n =
+        fresh ? std::min(all.size(), static_cast<std::size_t>(rounds)) : all.size();
+    return quantile({all.end() - static_cast<std::ptrdiff_t>(n), all.end()}, 0.5);
+  };
+  const double base = level(*verdict.base, estimate->base_rounds);
+  const double head = level(*verdict.head, estimate->head_rounds);
+  const double middle = std::sqrt(base * head);
+  verdict.base->typical_ns = middle / std::sqrt(estimate->ratio);
+  verdict.head->typical_ns = middle * std::sqrt(estimate->ratio);
 }
 
 void ArmRecords::add(const RecordFile& file) {

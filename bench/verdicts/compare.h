@@ -43,6 +43,11 @@ struct Arms {
 /// The lower quartile of each round that was timed: what rounds are compared by.
 std::vector<double> lower_quartiles(const std::vector<Record>& rounds);
 
+/// Sets typical_ns of both arms from the rounds that decide: medians, moved in equal proportion so
+/// that their quotient is the ratio of the verdict. Two medians alone need not agree with a ratio
+/// that rests on pairs of rounds, and a row must not contradict itself.
+void set_levels(Verdict& verdict);
+
 /// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
 /// with rounds on both sides are `inconclusive` until a rule of bench/verdicts/verdict_rules.h
 /// decides.

@@ -11,7 +11,6 @@
 #include <boost/math/special_functions/erf.hpp>
 
 #include "core/error.h"
-#include "core/quantile.h"
 
 namespace collbench {
 namespace {
@@ -138,12 +137,21 @@ std::size_t interval_rank(double mean, double variance, double tail) {
   return rank < 1 ? 0 : static_cast<std::size_t>(rank);
 }
 
+/// There are as many candidates as pairs of rounds: they are parted where needed, not sorted.
 Shift shift_of(std::vector<double> candidates, std::size_t k) {
-  std::sort(candidates.begin(), candidates.end());
   constexpr double infinite = std::numeric_limits<double>::infinity();
-  const double median = quantile(candidates, 0.5);
-  if (k == 0) return {median, -infinite, infinite};
-  return {median, candidates[k - 1], candidates[candidates.size() - k]};
+  const std::size_t n = candidates.size();
+  std::size_t parted = 0;  // what lies before it is smaller
+  const auto in_order = [&](std::size_t place) {
+    const auto at = candidates.begin() + static_cast<std::ptrdiff_t>(place);
+    std::nth_element(candidates.begin() + static_cast<std::ptrdiff_t>(parted), at,
+                     candidates.end());
+    parted = place;
+    return *at;
+  };
+  const double low = k == 0 ? -infinite : in_order(k - 1);
+  const double median = std::midpoint(in_order((n - 1) / 2), in_order(n / 2));
+  return {median, low, k == 0 ? infinite : in_order(n - k)};
 }
 
 }  // namespace

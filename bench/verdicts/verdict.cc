@@ -18,6 +18,16 @@ constexpr std::array<std::string_view, 9> outcome_names{"wrong",   "slower",    
                                                         "changed", "env-mismatch", "inconclusive",
                                                         "faster",  "new",          "same"};
 
+/// "10", or "12 to 143" where cases that were decided had fewer than those that stayed open.
+std::string comparison_rounds_text(const Comparison& comparison) {
+  int fewest = comparison.rounds;
+  for (const Verdict& verdict : comparison.verdicts) {
+    if (verdict.ratio) fewest = std::min(fewest, verdict.ratio->head_rounds);
+  }
+  return fewest < comparison.rounds ? fmt::format("{} to {}", fewest, comparison.rounds)
+                                    : std::to_string(comparison.rounds);
+}
+
 }  // namespace
 
 const std::vector<VerdictOutcome>& all_outcomes() {
@@ -108,9 +118,9 @@ std::string method_line(const Comparison& comparison) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return !verdict.exact; });
   if (!timed) return "exact figures, compared for equality";
-  std::string line =
-      fmt::format("threshold {:g} %, family alpha {:g} (Holm), {} rounds",
-                  comparison.rule.threshold * 100, comparison.rule.alpha, comparison.rounds);
+  std::string line = fmt::format("threshold {:g} %, family alpha {:g} (Holm), {} rounds",
+                                 comparison.rule.threshold * 100, comparison.rule.alpha,
+                                 comparison_rounds_text(comparison));
   if (comparison.confirm_rounds > 0) {
     line += fmt::format(", {} more for suspects", comparison.confirm_rounds);
   }

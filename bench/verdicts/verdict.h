@@ -42,7 +42,8 @@ const std::vector<VerdictOutcome>& all_outcomes();
 struct Arm {
   std::vector<double> rounds_ns;  // the lower quartile of each round, in the order taken;
                                   // confirming rounds follow the screening ones
-  double typical_ns = 0;          // median of rounds_ns: what ratios compare
+  double typical_ns = 0;          // the level of the rounds that decide: head's over base's is
+                                  // the ratio of the verdict
   double p25_ns = 0;              // of all samples of all rounds
   double p50_ns = 0;
   double p75_ns = 0;
@@ -54,7 +55,7 @@ struct Arm {
 /// 20 % slower.
 struct RatioEstimate {
   double ratio = 1;     // exp of the Hodges-Lehmann shift of the logarithms
-  double low = 1;       // 95 % interval
+  double low = 1;       // 95 % interval; over several looks it holds at all of them together
   double high = 1;      // infinite where so few rounds bound nothing: not for JSON as it is
   double p_slower = 1;  // one-sided, of "head is at most `threshold` slower"; not corrected
   double p_faster = 1;  // the same the other way round
@@ -78,7 +79,7 @@ struct Verdict {
   std::string reason;       // in words, one line: "confirmed: +19.4 % [+15.8, +24.9] %"
   std::optional<Arm> base;  // empty where the arm lacks the case
   std::optional<Arm> head;
-  std::optional<RatioEstimate> ratio;         // of the screening rounds
+  std::optional<RatioEstimate> ratio;         // of all rounds that were not made to confirm
   std::optional<RatioEstimate> confirmation;  // of fresh rounds of a suspect
   std::optional<RatioEstimate> noise;         // base against itself in the same rounds (A/A)
   std::vector<ExactChange> changes;           // of an exact case
@@ -103,7 +104,7 @@ struct Comparison {
   Environment head;
   std::vector<std::string> mismatches;  // "cpu: 'A' is not 'B'"
   std::vector<std::string> warnings;    // "7 rounds: fewer than 8 can hardly show a change"
-  int rounds = 0;                       // screening rounds per arm
+  int rounds = 0;                       // rounds per arm, without fresh ones
   int confirm_rounds = 0;               // fresh rounds per arm of a suspect; 0: no such stage
   Seconds elapsed{0};
   std::string stopped_by;  // "SIGINT", "budget"; empty if it ran to its end

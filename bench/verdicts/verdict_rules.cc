@@ -11,9 +11,12 @@
 namespace collbench {
 namespace {
 
-constexpr double confidence = 0.95;
 constexpr double suspect_chance = 0.20;
 constexpr double noise_chance = 0.01;
+// Each look has half as many rounds again as the one before, so a case is measured at most half
+// longer than its decision takes, and the last look has a third of alpha.
+constexpr double look_ratio = 1.5;
+constexpr double earliest_look = 0.01;  // of the budget
 
 std::vector<double> logarithms(std::span<const double> times) {
   std::vector<double> logs;
@@ -47,10 +50,6 @@ std::string interval_text(const RatioEstimate& estimate) {
   return percent_text(estimate.ratio) + " " + percent_interval(estimate);
 }
 
-bool within(const RatioEstimate& estimate, double threshold) {
-  return estimate.low >= 1 / (1 + threshold) && estimate.high <= 1 + threshold;
-}
-
 bool is_open(const Verdict& verdict) {
   return verdict.outcome == VerdictOutcome::inconclusive && verdict.ratio;
 }
@@ -58,7 +57,7 @@ bool is_open(const Verdict& verdict) {
 }  // namespace
 
 RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const double> head_ns,
-                             double threshold, Order order) {
+                             double threshold, Order order, double confidence) {
   const std::vector<double> base = logarithms(base_ns);
   const std::vector<double> head = logarithms(head_ns);
   const double margin = std::log1p(threshold);
@@ -105,7 +104,7 @@ int rounds_needed(const RatioEstimate& estimate, double threshold) {
 
 void settle(Verdict& verdict, const GateRule& rule) {
   const RatioEstimate& estimate = *deciding(verdict);
-  if (within(estimate, rule.threshold)) {
+  if (is_within(estimate, rule.threshold)) {
     verdict.outcome = VerdictOutcome::same;
     verdict.reason = "within the threshold: " + interval_text(estimate);
     return;
@@ -119,14 +118,11 @@ void settle(Verdict& verdict, const GateRule& rule) {
 }
 
 void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
-  if (verdict.noise) {
-    const double chance = std::min(verdict.noise->p_slower, verdict.noise->p_faster);
-    if (chance < noise_chance) {
-      verdict.outcome = VerdictOutcome::inconclusive;
-      verdict.reason = fmt::format("base against itself differs by {}: this machine cannot tell",
-                                   interval_text(*verdict.noise));
-      return;
-    }
+  if (noise_differs(verdict.noise)) {
+    verdict.outcome = VerdictOutcome::inconclusive;
+    verdict.reason = fmt::format("base against itself differs by {}: this machine cannot tell",
+                                 interval_text(*verdict.noise));
+    return;
   }
   verdict.outcome = outcome;
   verdict.reason = interval_text(*deciding(verdict));
@@ -162,27 +158,42 @@ std::vector<int> confirming_looks(int most) {
   return looks;
 }
 
-std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
-                                      int looks) {
+std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> estimates,
+                                      const GateRule& rule, double share) {
   std::vector<double> slower;
   std::vector<double> faster;
-  for (const RatioEstimate& estimate : fresh) {
+  for (const RatioEstimate& estimate : estimates) {
     slower.push_back(estimate.p_slower);
     faster.push_back(estimate.p_faster);
   }
   slower = holm(slower);
   faster = holm(faster);
-  const double alpha = rule.alpha / looks;
-  std::vector<VerdictOutcome> outcomes(fresh.size(), VerdictOutcome::inconclusive);
-  for (std::size_t i = 0; i < fresh.size(); ++i) {
+  const double alpha = rule.alpha * share;
+  std::vector<VerdictOutcome> outcomes(estimates.size(), VerdictOutcome::inconclusive);
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
     if (faster[i] <= alpha) outcomes[i] = VerdictOutcome::faster;
     if (slower[i] <= alpha) outcomes[i] = VerdictOutcome::slower;
   }
   return outcomes;
 }
 
+std::vector<double> sequential_looks() {
+  std::vector<double> looks;
+  for (double look = 1; look >= earliest_look; look /= look_ratio) looks.push_back(look);
+  std::reverse(looks.begin(), looks.end());
+  return looks;
+}
+
+bool is_within(const RatioEstimate& estimate, double threshold) {
+  return estimate.low >= 1 / (1 + threshold) && estimate.high <= 1 + threshold;
+}
+
+bool noise_differs(const std::optional<RatioEstimate>& noise) {
+  return noise && std::min(noise->p_slower, noise->p_faster) < noise_chance;
+}
+
 bool is_cleared(const RatioEstimate& fresh, double threshold) {
-  return std::min(fresh.p_slower, fresh.p_faster) > 0.5 || within(fresh, threshold);
+  return std::min(fresh.p_slower, fresh.p_faster) > 0.5 || is_within(fresh, threshold);
 }
 
 }  // namespace collbench

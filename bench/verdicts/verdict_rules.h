@@ -1,12 +1,16 @@
 // The rules that turn estimates into outcomes.
 //
-// Stored records are decided at once: Holm over all timed cases at `alpha`. An interleaved run
-// (bench/verdicts/ab.h) has two stages: a case that looks different after the screening rounds is
+// Stored records are decided at once: Holm over all timed cases at `alpha`. A sequential run
+// (bench/verdicts/ab.h) looks at its rounds several times and spends `alpha`, and the 5 % of its
+// intervals, in proportion to the budget used (Kim and DeMets' spending function with exponent 1):
+// since the shares add up to one, all looks together are wrong no more often than one would be. A
+// run with fixed rounds has two stages: a case that looks different after the screening rounds is
 // measured afresh, and only the fresh rounds decide, in a few looks that share `alpha` between
 // them. So neither a lucky round nor effects that vary with a process's memory layout make a
 // verdict.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,15 +21,19 @@ namespace collbench {
 /// Whether the i-th rounds of base and head were measured side by side.
 enum class Order : bool { apart, in_turn };
 
-/// The ratio of two samples of times (> 0) with its 95 % interval and the chances against
-/// `threshold`. Requires a time on each side.
+/// The interval of an estimate that is looked at once.
+inline constexpr double usual_confidence = 0.95;
+
+/// The ratio of two samples of times (> 0) with its interval and the chances against `threshold`.
+/// Requires a time on each side.
 ///
 /// In turn, rounds are also compared pair by pair (Wilcoxon), which drift that is slower than a
 /// round cannot disturb, while all against all (Mann-Whitney) tells more where rounds are
 /// independent. The better of both is taken and its chance doubled, for having looked twice.
 /// `base_ns` may hold base twice or more: all its rounds, then all rounds again.
 RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const double> head_ns,
-                             double threshold, Order order = Order::apart);
+                             double threshold, Order order = Order::apart,
+                             double confidence = usual_confidence);
 
 /// Whether screening rounds ask for fresh ones: the ratio leans a third of the threshold or more to
 /// one side, with a one-sided chance below 20 % if nothing differed.
@@ -42,10 +50,20 @@ void decide_at_once(std::vector<Verdict>& verdicts, const GateRule& rule);
 /// The looks at confirming rounds: after how many each, the last being `most`.
 std::vector<int> confirming_looks(int most);
 
-/// Which of the suspects' fresh estimates show a change at one of `looks` looks: Holm over all
-/// suspects at alpha / looks. In the order given: slower, faster or inconclusive.
-std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> fresh, const GateRule& rule,
-                                      int looks);
+/// Which estimates show a change at a look that has this share of alpha: Holm over all of them at
+/// alpha * share. In the order given: slower, faster or inconclusive.
+std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> estimates,
+                                      const GateRule& rule, double share);
+
+/// When a sequential run looks at its rounds: shares of the budget, rising, the last being 1. A
+/// look may spend what has been added since the look before.
+std::vector<double> sequential_looks();
+
+/// Whether the whole interval lies within the threshold.
+bool is_within(const RatioEstimate& estimate, double threshold);
+
+/// Whether base against itself differs so much that no change can be believed.
+bool noise_differs(const std::optional<RatioEstimate>& noise);
 
 /// Whether further rounds are of no use: the fresh rounds lean the other way, or hardly at all.
 bool is_cleared(const RatioEstimate& fresh, double threshold);

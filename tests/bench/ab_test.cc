@@ -48,7 +48,7 @@ TEST(Ab, OnlySuspectsAreMeasuredAfreshAndOnlyTheSlowOnesAreCalledSo) {
   AbPlan plan = plan_over(runs, 3);
   std::vector<int> confirmed_workers;
   plan.measure = [&](const AbTask& task) {
-    if (task.confirms) confirmed_workers.push_back(task.only->workers);
+    if (task.confirms) confirmed_workers.push_back(task.only.front().workers);
     return runs.measure(task);
   };
   const Comparison comparison = run_ab(plan);

@@ -2,6 +2,7 @@
 // within what their readers take.
 #include "bench/reports/report_verdicts.h"
 
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -58,6 +59,36 @@ TEST(VerdictMarkdownTest, BeginsWithWhatFailsAndShowsTheWorstFirst) {
 TEST(VerdictMarkdownTest, SaysThatNothingFails) {
   EXPECT_THAT(comment_of(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0)})),
               HasSubstr("✅ **No case fails.**"));
+}
+
+TEST(VerdictMarkdownTest, AGateThatPassesWithOpenCasesHasAMarkOfItsOwn) {
+  const std::string text =
+      comment_of(scripted_comparison({scripted_verdict("a", VerdictOutcome::same, 1.0),
+                                      scripted_verdict("b", VerdictOutcome::inconclusive, 1.04)}));
+  EXPECT_THAT(text, HasSubstr("🟣 **No case fails, 1 undecided.**"));
+  EXPECT_THAT(text, Not(HasSubstr("✅")));
+}
+
+TEST(VerdictTableTest, InconclusiveHasAColourOfItsOwn) {
+  std::set<std::string> colours;
+  for (const VerdictOutcome outcome :
+       {VerdictOutcome::slower, VerdictOutcome::faster, VerdictOutcome::env_mismatch,
+        VerdictOutcome::same, VerdictOutcome::inconclusive}) {
+    const std::string text = comparison_text(
+        scripted_comparison({scripted_verdict("a", outcome, 1.04)}), {.colour = true});
+    const std::size_t line = text.find('\n') + 1;
+    colours.insert(text.substr(line, text[line] == '\033' ? 5 : 0));
+  }
+  EXPECT_EQ(colours.size(), 5u);
+}
+
+TEST(VerdictTableTest, TheGateCanFailOnInconclusive) {
+  Comparison comparison =
+      scripted_comparison({scripted_verdict("a", VerdictOutcome::inconclusive, 1.04)});
+  EXPECT_THAT(failures(comparison), testing::IsEmpty());
+  comparison.rule.fail_on = {parse_outcome("inconclusive")};
+  EXPECT_THAT(failures(comparison), testing::ElementsAre(&comparison.verdicts[0]));
+  EXPECT_THAT(comment_of(comparison), HasSubstr("❌ **1 case fails.**"));
 }
 
 TEST(VerdictMarkdownTest, ANameCannotEndItsCellOrBecomeMarkup) {

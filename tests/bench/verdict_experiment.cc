@@ -2,9 +2,13 @@
 //
 //   collbench_verdict_experiment synthetic JOBS        made-up noise
 //   collbench_verdict_experiment trace DIR...          rounds kept by `collbench ab --keep DIR`
+//   collbench_verdict_experiment sequential JOBS SECONDS   made-up noise, the sequential design
+//   collbench_verdict_experiment redraw JOBS SECONDS DIR   the same over kept rounds, drawn at
+//   random
 //
 // For every slowdown of head, as a share of cases and of jobs (a job is one comparison, flagged if
-// any of its cases is): called slower, called faster; and what a job cost in processes.
+// any of its cases is): called slower, called faster, called the same; and what a job cost in
+// processes.
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -56,19 +60,41 @@ void print_heading() {
 
 constexpr double slowdowns[] = {0, 0.1, 0.2, 0.5};
 
+std::map<std::string, Noise> made_up_noises() {
+  return {{"1 quiet (sigma 2 %, drift 0.5 %)", {0.02, 0.005, 0.98, 0.02, 0.3}},
+          {"2 shared (sigma 8 %, drift 3 %, spikes 10 %)", {0.08, 0.03, 0.98, 0.10, 0.7}},
+          {"3 bad (sigma 20 %, drift 8 %, spikes 20 %)", {0.20, 0.08, 0.98, 0.20, 1.0}}};
+}
+
 void synthetic(int jobs) {
-  const std::map<std::string, Noise> noises = {
-      {"1 quiet (sigma 2 %, drift 0.5 %)", {0.02, 0.005, 0.98, 0.02, 0.3}},
-      {"2 shared (sigma 8 %, drift 3 %, spikes 10 %)", {0.08, 0.03, 0.98, 0.10, 0.7}},
-      {"3 bad (sigma 20 %, drift 8 %, spikes 20 %)", {0.20, 0.08, 0.98, 0.20, 1.0}}};
   print_heading();
-  for (const auto& [name, noise] : noises) {
+  for (const auto& [name, noise] : made_up_noises()) {
     for (const double slowdown : slowdowns) {
       Tally tally;
       for (int job = 0; job < jobs; ++job) {
         const auto seed = static_cast<std::uint64_t>(job);
         SyntheticRuns runs(noise, 6, slowdown, 6, seed);
         const Comparison comparison = run_ab(plan_over(runs, seed));
+        tally.add(comparison, runs.processes());
+      }
+      tally.print(name.substr(2), slowdown);
+    }
+  }
+}
+
+constexpr double sequential_slowdowns[] = {0, 0.1, 0.2};
+constexpr int sequential_cases = 12;
+
+/// One case of twelve is slowed.
+void sequential(int jobs, Seconds budget) {
+  print_heading();
+  for (const auto& [name, noise] : made_up_noises()) {
+    for (const double slowdown : sequential_slowdowns) {
+      Tally tally;
+      for (int job = 0; job < jobs; ++job) {
+        const auto seed = static_cast<std::uint64_t>(job);
+        SyntheticRuns runs(noise, sequential_cases, slowdown, 1, seed);
+        const Comparison comparison = run_ab(sequential_over(runs, seed, budget));
         tally.add(comparison, runs.processes());
       }
       tally.print(name.substr(2), slowdown);
@@ -92,6 +118,14 @@ std::vector<RecordFile> rounds_of(const RecordFile& file) {
   return rounds;
 }
 
+void keep_wanted(RecordFile& file, const AbTask& task) {
+  if (task.only.empty()) return;
+  std::erase_if(file.records, [&](const Record& record) {
+    return std::none_of(task.only.begin(), task.only.end(),
+                        [&](const Case& one) { return to_json(one) == to_json(record.point); });
+  });
+}
+
 /// Replays job `first`; fresh rounds are those of the jobs after it, so that every slowdown has
 /// some, whatever the machine called suspect at the time.
 class KeptRuns {
@@ -103,7 +137,7 @@ class KeptRuns {
     ++processes_;
     const std::string arm(to_string(task.arm));
     std::string stream = arm;
-    if (task.only != nullptr) stream += to_json(*task.only);
+    if (!task.only.empty()) stream += to_json(task.only.front());
     std::size_t round = places_[stream]++;
     std::size_t job = first_ + (task.confirms ? 1 : 0);
     while (round >= jobs_[job % jobs_.size()].arms.at(arm).size()) {
@@ -111,11 +145,7 @@ class KeptRuns {
       ++job;
     }
     RecordFile file = jobs_[job % jobs_.size()].arms.at(arm)[round];
-    if (task.only != nullptr) {
-      std::erase_if(file.records, [&](const Record& record) {
-        return to_json(record.point) != to_json(*task.only);
-      });
-    }
+    keep_wanted(file, task);
     if (task.arm != AbArm::head) return file;
     for (Record& record : file.records) {
       for (std::int64_t& sample : record.measurement.latency_ns) {
@@ -167,6 +197,62 @@ void trace(const std::string& folder) {
   }
 }
 
+/// Rounds of a kept job of one binary against itself, drawn with replacement: base and head of a
+/// round stay together, since what the machine did then is in both, and change sides at random.
+class RedrawnRuns {
+ public:
+  RedrawnRuns(const KeptJob& job, double slowdown, std::uint64_t seed)
+      : job_(job), slowdown_(slowdown), random_(random_engine(seed, "redrawn")) {}
+
+  std::optional<RecordFile> measure(const AbTask& task) {
+    if (processes_++ % 2 == 0) {
+      const std::size_t rounds = std::min(job_.arms.at("base").size(), job_.arms.at("head").size());
+      round_ = std::uniform_int_distribution<std::size_t>(0, rounds - 1)(random_);
+      swapped_ = std::bernoulli_distribution()(random_);
+    }
+    const bool head = task.arm == AbArm::head;
+    RecordFile file = job_.arms.at(head != swapped_ ? "head" : "base")[round_];
+    keep_wanted(file, task);
+    elapsed_ += Seconds{0.03} * static_cast<double>(1 + file.records.size());
+    const std::string slowed = to_json(job_.arms.at("base")[0].records[0].point);
+    for (Record& record : file.records) {
+      if (!head || to_json(record.point) != slowed) continue;
+      for (std::int64_t& sample : record.measurement.latency_ns) {
+        sample = std::llround(static_cast<double>(sample) * (1 + slowdown_));
+      }
+    }
+    return file;
+  }
+  int processes() const { return processes_; }
+  Seconds elapsed() const { return elapsed_; }
+
+ private:
+  const KeptJob& job_;
+  double slowdown_;
+  RandomEngine random_;
+  std::size_t round_ = 0;
+  bool swapped_ = false;
+  int processes_ = 0;
+  Seconds elapsed_{0};
+};
+
+void redraw(int jobs, Seconds budget, const std::string& folder) {
+  KeptJob kept;
+  for (const char* arm : {"base", "head"}) {
+    kept.arms[arm] = rounds_of(read_records(folder + "/" + arm + ".jsonl"));
+  }
+  print_heading();
+  for (const double slowdown : sequential_slowdowns) {
+    Tally tally;
+    for (int job = 0; job < jobs; ++job) {
+      const auto seed = static_cast<std::uint64_t>(job);
+      RedrawnRuns runs(kept, slowdown, seed);
+      tally.add(run_ab(sequential_over(runs, seed, budget)), runs.processes());
+    }
+    tally.print(std::filesystem::path(folder).filename(), slowdown);
+  }
+}
+
 int experiment(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "synthetic") {
     synthetic(std::stoi(words[1]));
@@ -177,7 +263,16 @@ int experiment(const std::vector<std::string>& words) {
     for (std::size_t i = 1; i < words.size(); ++i) trace(words[i]);
     return 0;
   }
-  std::cerr << "usage: collbench_verdict_experiment synthetic JOBS | trace DIR...\n";
+  if (words.size() == 3 && words[0] == "sequential") {
+    sequential(std::stoi(words[1]), Seconds{std::stod(words[2])});
+    return 0;
+  }
+  if (words.size() == 4 && words[0] == "redraw") {
+    redraw(std::stoi(words[1]), Seconds{std::stod(words[2])}, words[3]);
+    return 0;
+  }
+  std::cerr << "usage: collbench_verdict_experiment synthetic JOBS | trace DIR... |\n"
+               "       sequential JOBS SECONDS | redraw JOBS SECONDS DIR\n";
   return 2;
 }
 

@@ -2,6 +2,7 @@
 // jobs.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -44,10 +45,16 @@ class SyntheticRuns {
 
   std::optional<RecordFile> measure(const AbTask& task) {
     ++processes_;
+    elapsed_ += start_cost;
     level_ = noise_.memory * level_ + noise_.drift * normal_(random_);
     RecordFile file;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
-      if (task.only != nullptr && task.only->workers != cases_[i].workers) continue;
+      const bool wanted = task.only.empty() ||
+                          std::any_of(task.only.begin(), task.only.end(), [&](const Case& one) {
+                            return one.workers == cases_[i].workers;
+                          });
+      if (!wanted) continue;
+      elapsed_ += case_cost;
       const bool slowed = task.arm == AbArm::head && static_cast<int>(i) < slow_cases_;
       double log_time = std::log(1e7) + level_ + noise_.sigma * normal_(random_);
       if (uniform_(random_) < noise_.spike_share) log_time += noise_.spike * exponential_(random_);
@@ -61,8 +68,13 @@ class SyntheticRuns {
     return file;
   }
   int processes() const { return processes_; }
+  /// What the processes would have taken.
+  Seconds elapsed() const { return elapsed_; }
 
  private:
+  static constexpr Seconds start_cost{0.03};
+  static constexpr Seconds case_cost{0.03};
+
   Noise noise_;
   double slowdown_;
   int slow_cases_;
@@ -73,15 +85,26 @@ class SyntheticRuns {
   std::uniform_real_distribution<double> uniform_;
   double level_ = 0;
   int processes_ = 0;
+  Seconds elapsed_{0};
 };
 
-/// A plan over any source of records, without a clock.
+/// A plan of the fixed design over any source of records, without a clock.
 template <typename Runs>
 AbPlan plan_over(Runs& runs, std::uint64_t seed) {
   AbPlan plan;
   plan.measure = [&runs](const AbTask& task) { return runs.measure(task); };
   plan.now = [] { return Seconds{0}; };
   plan.seed = seed;
+  return plan;
+}
+
+/// The sequential design, with the time that the processes would take.
+template <typename Runs>
+AbPlan sequential_over(Runs& runs, std::uint64_t seed, Seconds budget) {
+  AbPlan plan = plan_over(runs, seed);
+  plan.design = AbDesign::sequential;
+  plan.now = [&runs] { return runs.elapsed(); };
+  plan.budget = budget;
   return plan;
 }
 

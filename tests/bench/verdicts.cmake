@@ -1,6 +1,7 @@
 # Tests of what compares two versions, and the experiment that says how often it is wrong.
 collbench_test(verdicts
   SOURCES
+    ab_sequential_test.cc
     ab_test.cc
     compare_test.cc
     history_test.cc

@@ -86,12 +86,14 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"--format", "table", "--csv", "-"}, "standard output already carries");
   expect_usage_error({"--color", "sometimes"}, "--color: unknown 'sometimes'. Known are auto");
   expect_usage_error({"ab", "--base", "a", "--head", "b", "--rounds", "0"}, "--rounds");
+  expect_usage_error({"ab", "--base", "a", "--head", "b", "--confirm-rounds", "5"},
+                     "--confirm-rounds needs --rounds");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
 }
 
 TEST_F(UsageTest, DefaultsStandInBracketsAndAreTheValuesUsed) {
-  EXPECT_THAT(run({"help", "ab"}).out, HasSubstr("fresh processes [10]"));
+  EXPECT_THAT(run({"help", "ab"}).out, HasSubstr("screening decides [40]"));
   EXPECT_THAT(run({"help", "topo", "convert"}).out, HasSubstr("- is standard output [-]"));
   EXPECT_THAT(run({"algos", "verify", "ring"}).out, HasSubstr("proven for 64 worker counts"));
 }

@@ -80,6 +80,19 @@ TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
   EXPECT_THAT(again.out, HasSubstr("1 case: 1 slower")) << again.err;
 }
 
+TEST_F(VerdictsTest, AbSpendsItsBudgetOnOpenCasesAndTheGateCanFailOnThem) {
+  // A budget of two rounds decides nothing.
+  const Outcome open = ab(COLLBENCH_BINARY, {"--budget", "1ms", "--fail-on", "inconclusive"});
+  EXPECT_EQ(open.code, 1) << open.out << open.err;
+  EXPECT_THAT(open.err,
+              AllOf(HasSubstr("gate failed: ring/shm/workers:2/1024/f32/sum: inconclusive"),
+                    HasSubstr("stopped by budget after 2 rounds")));
+  const Outcome slow = ab(head_slowed_by("50"), {"--budget", "20s"});
+  EXPECT_EQ(slow.code, 1) << slow.out << slow.err;
+  EXPECT_THAT(slow.out, HasSubstr("slower"));
+  EXPECT_THAT(slow.err, testing::Not(HasSubstr("stopped by budget")));
+}
+
 TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
   // The ninth process of head asks ab, its parent, to stop. Its round is whole if it was the last.
   folder_.write("head",

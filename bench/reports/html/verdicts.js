@@ -1,7 +1,7 @@
 'use strict';
 // The verdicts of a comparison: a headline, a table with the worst first, intervals as a picture.
 const marks = { wrong: 'bad', slower: 'bad', missing: 'bad', changed: 'bad', faster: 'good',
-  inconclusive: 'warn', 'env-mismatch': 'warn' };
+  inconclusive: 'open', 'env-mismatch': 'warn' };
 
 const verdictColumns = [
   { name: 'verdict', text: (v) => v.outcome + (v.fails ? ' (fails)' : ''),
@@ -22,9 +22,9 @@ function verdictOption(comparison) {
   if (list.length === 0) return 'No case was measured on both sides.';
   const percent = (ratio) => (ratio - 1) * 100;
   const threshold = comparison.threshold;
-  const color = (v) => ({ bad: palette[1], good: palette[2], warn: palette[3] }[marks[v.outcome]] ||
+  const color = (v) => ({ bad: palette[1], good: palette[2], warn: palette[3], open: palette[5] }[marks[v.outcome]] ||
     palette[0]);
-  const symbol = (v) => ({ bad: 'triangle', good: 'diamond', warn: 'rect' }[marks[v.outcome]] ||
+  const symbol = (v) => ({ bad: 'triangle', good: 'diamond', warn: 'rect', open: 'pin' }[marks[v.outcome]] ||
     'circle');
   const edge = (value) => ({ xAxis: value, label: { show: false } });
   return { height: 110 + 19 * list.length,
