@@ -62,10 +62,14 @@ class TableReporter final : public NotedTable {
     if (!style_.quiet && !choice.empty()) print_note(choice);
     std::string line = " ";
     for (const Column& column : columns_) line += cell(column, cell_text(column, row));
-    if (!row.record.skipped.empty()) line += "  skipped: " + row.record.skipped;
+    const std::string why = row.record.skipped.empty() ? "" : "skipped: " + row.record.skipped;
+    const bool fits = characters(line) + characters(why) + 2 <= most_characters;
+    if (fits && !why.empty()) line += "  " + why;
     if (!row.record.measurement.warnings.empty()) line += " !";
     line = trimmed(std::move(line));
-    out_ << (is_right(row.record) ? line : painted(line, red)) << '\n' << std::flush;
+    out_ << (is_right(row.record) ? line : painted(line, red)) << '\n';
+    if (!fits && !why.empty()) print_note(why);
+    out_ << std::flush;
   }
 
   void print_closing(const std::vector<std::string>& warnings,

@@ -133,7 +133,13 @@ TEST(TableReporterTest, FitsAHundredColumns) {
     records.push_back(placed_record(name, "grpc", {1 << 30}, 1'000'000'000));
     records.push_back(scripted_record(name, 64, {1024}, 5000));
   }
-  const auto lines = lines_of(table(records, {.reasons = true}));
+  Record skipped = placed_record("mpi", "mpi", {1024}, 1);
+  skipped.measurement = {};
+  skipped.skipped = "back end 'mpi' is not usable: this build has no MPI, install its package";
+  records.push_back(skipped);
+  const std::string text = table(records, {.reasons = true});
+  EXPECT_THAT(text, HasSubstr("# skipped: back end 'mpi' is not usable"));
+  const auto lines = lines_of(text);
   for (const std::string& line : lines) EXPECT_LE(characters(line), 100U) << line;
   EXPECT_THAT(lines[0], HasSubstr("algo=auto,ring"));
   // Nothing is left out of what its user asked for.
@@ -169,7 +175,9 @@ TEST(TableReporterTest, ShowsTheReasonOfASkippedCase) {
   Record record = scripted_record("mpi", 2, {1024}, 5000);
   record.measurement = {};
   record.skipped = "no Open MPI here";
-  EXPECT_THAT(rows_of(table({record}))[0], HasSubstr("skipped: no Open MPI here"));
+  const TableStyle narrow{.columns = {"size", "p50"}};
+  EXPECT_THAT(rows_of(table({record}, narrow))[0], HasSubstr("-  skipped: no Open MPI here"));
+  EXPECT_THAT(table({record}), HasSubstr("\n# skipped: no Open MPI here\n"));  // no room in the row
 }
 
 TEST(TableReporterTest, MarksDisturbedRowsAndSaysWhatDisturbedThem) {
