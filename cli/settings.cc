@@ -19,6 +19,7 @@
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "topologies/toml_table.h"
+#include "transports/cuda/places.h"
 
 namespace collbench {
 namespace {
@@ -70,11 +71,9 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
   return names;
 }
 
-/// TensorFlow's names, as "gpu:0,gpu:2".
 void check_gpus(const std::string& label, const std::string& value) {
   for (const std::string& name : parse_list(label, value)) {
-    const bool named = name.starts_with("gpu:") || name.starts_with("GPU:");
-    require(named && small_integer_in(std::string_view(name).substr(4)),
+    require(cuda_device_number(name).has_value(),
             fmt::format("{}: '{}' is no GPU; those are gpu:0, gpu:1, ..", label, name));
   }
 }

@@ -112,6 +112,15 @@ TEST_F(UsageTest, WhatIsNotHereIsNotAUsageError) {
   EXPECT_EQ(run({"-b", "1K", "-e", "1K", "--csv", "/nonexistent/x.csv"}).code, 4);
 }
 
+TEST_F(UsageTest, DevicesAreNamedInBothSpellingsAndAWrongNameIsRefusedThoughUnused) {
+  for (const char* devices : {"0,1", "gpu:0,gpu:1"}) {
+    EXPECT_EQ(run({"--list", "--algo", "ring", "--devices", devices}).code, 0) << devices;
+  }
+  const Outcome wrong = run({"--list", "--algo", "ring", "--devices", "0,cpu:1"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--devices: 'cpu:1' is no GPU"));
+}
+
 TEST_F(UsageTest, ListAndDryRunMeasureNothing) {
   const Outcome list = run({"--list", "--algo", "ring,direct", "-b", "1K", "-e", "4K"});
   EXPECT_EQ(list.code, 0);

@@ -12,14 +12,18 @@ namespace collbench {
 namespace {
 
 int parse_cuda_device(std::string_view name, int count) {
-  std::string_view digits = name;
-  if (digits.starts_with("gpu:")) digits.remove_prefix(4);
-  if (const auto device = small_integer_in(digits, 0, count - 1)) return *device;
+  const std::optional<int> device = cuda_device_number(name);
+  if (device && *device < count) return *device;
   throw Unavailable(fmt::format("there is no device '{}'; this process sees {}", name,
                                 count == 1 ? "gpu:0" : fmt::format("gpu:0 to gpu:{}", count - 1)));
 }
 
 }  // namespace
+
+std::optional<int> cuda_device_number(std::string_view name) {
+  if (name.starts_with("gpu:")) name.remove_prefix(4);
+  return small_integer_in(name);
+}
 
 std::vector<int> parse_cuda_devices(const std::string& text, int count) {
   std::vector<int> devices;

@@ -1,10 +1,15 @@
 // Which GPU each rank is on: names of devices, and several ranks as logical devices of one.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace collbench {
+
+/// The number in "gpu:2" or "2"; nothing for what names no device anywhere.
+std::optional<int> cuda_device_number(std::string_view name);
 
 /// The devices that `text` names, as CUDA numbers them: "gpu:0,gpu:2" or "0,2"; empty names all of
 /// `count`. Throws Unavailable, saying which there are, for a name that is none of them or that
