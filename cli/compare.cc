@@ -11,8 +11,8 @@ namespace collbench {
 namespace {
 
 constexpr OptionRow compare_rows[] = {
-    {arguments_group, "BASE", "", "BASE", "", "records, or other benchmarks' tables, of the version to compare with",
-     Presence::required},
+    {arguments_group, "BASE", "", "BASE", "",
+     "records, or other benchmarks' tables, of the version to compare with", Presence::required},
     {arguments_group, "HEAD", "", "HEAD", "", "the same of the version to judge",
      Presence::required},
     {verdicts_group, "allow-env-mismatch", "", "", "",
