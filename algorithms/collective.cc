@@ -11,6 +11,12 @@ namespace {
 constexpr std::array<std::string_view, 5> names_of_collectives{"all-reduce", "reduce-scatter",
                                                                "all-gather", "broadcast", "reduce"};
 
+// Of a vector whose chunks are its shares.
+Elements elements_of(Chunks shares, int ranks, std::int64_t count) {
+  const std::int64_t first = share_start(shares.first, ranks, count);
+  return {first, share_start(shares.first + shares.count, ranks, count) - first};
+}
+
 }  // namespace
 
 std::span<const std::string_view> collective_names() { return names_of_collectives; }
@@ -56,6 +62,14 @@ Rank source_of(const Collective& collective, int chunk, int ranks, int chunks) {
 std::int64_t share_start(Rank rank, int ranks, std::int64_t count) {
   // Equal to count * rank / ranks, without overflow.
   return count / ranks * rank + count % ranks * rank / ranks;
+}
+
+Elements elements_before(const Collective& collective, Rank rank, int ranks, std::int64_t count) {
+  return elements_of(held_before(collective, rank, ranks, ranks), ranks, count);
+}
+
+Elements elements_after(const Collective& collective, Rank rank, int ranks, std::int64_t count) {
+  return elements_of(held_after(collective, rank, ranks, ranks), ranks, count);
 }
 
 Partition share_partition(int ranks, int pieces) {

@@ -51,6 +51,14 @@ Rank source_of(const Collective& collective, int chunk, int ranks, int chunks);
 /// The first element of a rank's share of `count` elements; that of rank `ranks` is `count`. Shares
 /// are equal up to one element.
 std::int64_t share_start(Rank rank, int ranks, std::int64_t count);
+/// Elements [first, first + count) of a vector.
+struct Elements {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+/// held_before() and held_after() as elements of a vector of `count`.
+Elements elements_before(const Collective& collective, Rank rank, int ranks, std::int64_t count);
+Elements elements_after(const Collective& collective, Rank rank, int ranks, std::int64_t count);
 /// Cuts the vector into shares and each of them into `pieces` near-equal chunks.
 Partition share_partition(int ranks, int pieces);
 

@@ -41,6 +41,7 @@ std::vector<std::string> option_words(std::string_view option) {
       {"algo", algorithm_words()},
       {"backend", backend_words()},
       {"buffers", {"hot", "produced", "cold"}},
+      {"collective", {collective_names().begin(), collective_names().end()}},
       {"color", {"auto", "always", "never"}},
       {"columns", column_names()},
       {"datatype", names_of(all_data_types())},

@@ -38,7 +38,9 @@ constexpr OptionRow what_to_run_rows[] = {
      "faults to suffer, as in kill:rank=1:message=8 (docs/faults.md)"},
     {what_to_run, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_run, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
-    {what_to_run, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
+    {what_to_run, "collective", "", "NAME", "all-reduce",
+     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+    {what_to_run, "root", "r", "N", "0", "of a broadcast or a reduce"},
     {what_to_run, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what_to_run, "out-of-place", "", "", "", "they are two"},
     {what_to_run, "buffers", "", "STATE", "produced",
@@ -120,6 +122,7 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   sweep.in_place = both || place != "out-of-place";
   sweep.common.type = parse_data_type(settings.text("datatype"));
   sweep.common.op = parse_reduce_op(settings.text("op"));
+  read_collective(settings, sweep);
   sweep.common.buffers = parse_buffers(settings.text("buffers"));
   sweep.common.private_buffers = settings.flag("private-buffers");
   sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
@@ -135,6 +138,16 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
 }
 
 }  // namespace
+
+void read_collective(const Settings& settings, Sweep& sweep) {
+  sweep.common.collective =
+      parse_collective(settings.one_of("collective", option_words("collective")));
+  // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means
+  // nothing.
+  const bool rooted = has_root(sweep.common.collective);
+  const int root = settings.count("root", rooted ? 0 : -1, 65'535);
+  if (rooted) sweep.common.root = root;
+}
 
 void read_sizes(const Settings& settings, Sweep& sweep) {
   sweep.first = settings.size("minbytes");
@@ -203,7 +216,6 @@ std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases) {
 }
 
 std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
-  if (settings.given("root")) settings.count("root", -1, 65'535);
   return filtered(settings, sweep_cases(sweep_of(settings, worker)));
 }
 

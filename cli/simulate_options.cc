@@ -34,7 +34,8 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "workers", "W", "N[,..]", "",
      "ranks; 8,64 or 8:64:x2; one per device by default"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",
-     "all-reduce, reduce-scatter or all-gather"},
+     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+    {what_to_simulate, "root", "", "N", "0", "of a broadcast or a reduce"},
     {what_to_simulate, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_simulate, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_simulate, "engine", "E", "NAME", "auto",
@@ -93,6 +94,7 @@ Sweep axes_of(const Settings& settings) {
   read_sizes(settings, axes);
   axes.common.type = parse_data_type(settings.text("datatype"));
   axes.common.op = parse_reduce_op(settings.text("op"));
+  read_collective(settings, axes);
   axes.common.buffers = Buffers::hot;
   return axes;
 }
@@ -100,7 +102,6 @@ Sweep axes_of(const Settings& settings) {
 Simulated simulated_of(const Settings& settings) {
   Simulated simulated;
   simulated.engine = std::string(to_string(parse_engine(settings.text("engine"))));
-  simulated.collective = settings.text("collective");
   simulated.equal_chunks = settings.flag("equal-chunks");
   simulated.real_data = settings.flag("real-data");
   if (settings.text("jitter") != "0") simulated.jitter = settings.duration("jitter");

@@ -1,5 +1,7 @@
 #include "transports/communicator.h"
 
+#include <string>
+
 #include "core/error.h"
 
 namespace collbench {
@@ -16,8 +18,43 @@ void Communicator::require_alike(Region in, Region out) {
 
 void Communicator::require_root(Rank root) const {
   if (root >= 0 && root < ranks()) return;
-  throw InvalidArgument("broadcast: root " + std::to_string(root) + " is not one of " +
+  throw InvalidArgument("root " + std::to_string(root) + " is not one of " +
                         std::to_string(ranks()) + " ranks");
+}
+
+void Communicator::perform(const Collective& collective, Region in, Region out, ReduceOp op) {
+  if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+  const Whole whole = whole_of(collective, in, out);
+  if (collective.kind != CollectiveKind::broadcast || whole.vector == nullptr) {
+    throw Unavailable(description() + " has no " + std::string(to_string(collective.kind)) +
+                      (whole.vector == nullptr ? " out of place" : " in place"));
+  }
+  broadcast(out, collective.root);
+}
+
+Communicator::Whole Communicator::whole_of(const Collective& collective, Region in,
+                                           Region out) const {
+  require_root(collective.root);
+  // A rank may have nothing before or nothing after, but not neither.
+  const bool is_in = collective.kind == CollectiveKind::reduce_scatter ||
+                     collective.kind == CollectiveKind::reduce;
+  const std::int64_t count = is_in ? in.count : out.count;
+  const Elements before = elements_before(collective, rank(), ranks(), count);
+  const Elements after = elements_after(collective, rank(), ranks(), count);
+  if (in.count != before.count || out.count != after.count || in.type != out.type) {
+    throw InvalidArgument(std::string(to_string(collective.kind)) + " of " + std::to_string(count) +
+                          " elements: in must have " + std::to_string(before.count) + " and out " +
+                          std::to_string(after.count) + " of one type, not " +
+                          std::to_string(in.count) + " " + std::string(to_string(in.type)) +
+                          " and " + std::to_string(out.count) + " " +
+                          std::string(to_string(out.type)));
+  }
+  const std::int64_t width = size_of(in.type);
+  std::byte* const begin = is_in ? in.data - before.first * width : out.data - after.first * width;
+  std::byte* const other = is_in ? out.data - after.first * width : in.data - before.first * width;
+  const bool other_is_empty = (is_in ? after : before).count == 0;
+  const bool in_place = other_is_empty ? (is_in ? out.data : in.data) == begin : begin == other;
+  return {count, in_place ? begin : nullptr};
 }
 
 }  // namespace collbench

@@ -1,10 +1,11 @@
-// A Communicator is anything that can all-reduce: a schedule that collbench plays on an endpoint,
-// or a black box (NCCL, MPI, Gloo). Benchmarks and training see nothing else.
+// A Communicator is anything that can do collectives: a schedule that collbench plays on an
+// endpoint, or a black box (NCCL, MPI, Gloo). Benchmarks and training see nothing else.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "algorithms/collective.h"
 #include "core/data_type.h"
 #include "core/units.h"
 #include "transports/endpoint.h"
@@ -35,6 +36,14 @@ class Communicator {
 
   /// Copies `root`'s region to every rank.
   virtual void broadcast(Region region, Rank root) = 0;
+
+  /// Any collective. `in` is what this rank has of the vector before, `out` what it has after
+  /// (elements_before(), elements_after() of algorithms/collective.h); what is empty may be null.
+  /// `op` means nothing where nothing is added. In place where both lie in one vector of the
+  /// caller, each at its place in it; all other elements of that vector may then change. Otherwise
+  /// they must not overlap, and `in` is left as it was. The default can all-reduce, and broadcast
+  /// in place.
+  virtual void perform(const Collective& collective, Region in, Region out, ReduceOp op);
   /// Returns once every rank has called it.
   virtual void barrier() = 0;
 
@@ -48,8 +57,17 @@ class Communicator {
  protected:
   /// Throws InvalidArgument for the arguments of an all-reduce that differ in count or type.
   static void require_alike(Region in, Region out);
-  /// Throws InvalidArgument for the root of a broadcast that is no rank.
+  /// Throws InvalidArgument for a root that is no rank.
   void require_root(Rank root) const;
+
+  /// The whole vector of which a call of perform() has parts.
+  struct Whole {
+    std::int64_t count = 0;
+    std::byte* vector = nullptr;  // in place; null otherwise
+  };
+  /// Throws InvalidArgument for regions that are no parts of one vector, and for a root that is no
+  /// rank.
+  Whole whole_of(const Collective& collective, Region in, Region out) const;
 };
 
 }  // namespace collbench

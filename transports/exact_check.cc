@@ -171,16 +171,31 @@ std::int64_t CheckInputs::block_start(std::int64_t block) const {
   return static_cast<std::int64_t>(mix(seed_, block) % places);
 }
 
-void CheckInputs::fill(Region region, InputKind kind) const {
-  assert(region.type == type_);
+namespace {
+
+// Calls `visit` with each stretch of `part` that lies in one block.
+template <typename Visit>
+void for_each_block(Elements part, Visit visit) {
+  const std::int64_t last = part.first + part.count;
+  for (std::int64_t first = part.first; first < last;) {
+    const std::int64_t block = first / block_elements;
+    const std::int64_t end = std::min((block + 1) * block_elements, last);
+    visit(block, first, end - first);
+    first = end;
+  }
+}
+
+}  // namespace
+
+void CheckInputs::fill(Region vector, InputKind kind, Elements part) const {
+  assert(vector.type == type_);
   const Tile& tile = kind == InputKind::exact ? exact_ : rough_;
   const std::int64_t width = size_of(type_);
-  for (std::int64_t first = 0; first < region.count; first += block_elements) {
-    const std::int64_t n = std::min(block_elements, region.count - first);
-    std::memcpy(region.data + first * width,
-                tile.data() + block_start(first / block_elements) * width,
+  for_each_block(part, [&](std::int64_t block, std::int64_t first, std::int64_t n) {
+    const std::int64_t inside = first - block * block_elements;
+    std::memcpy(vector.data + first * width, tile.data() + (block_start(block) + inside) * width,
                 static_cast<std::size_t>(n * width));
-  }
+  });
 }
 
 std::int64_t count_unlike(Region region, const std::byte* right) {
@@ -194,23 +209,23 @@ std::int64_t count_unlike(Region region, const std::byte* right) {
   return unlike;
 }
 
-std::int64_t CheckInputs::count_unlike_tile(Region region, const Tile& tile) const {
-  assert(region.type == type_);
+std::int64_t CheckInputs::count_unlike_tile(Region vector, Elements part, const Tile& tile) const {
+  assert(vector.type == type_);
   std::int64_t unlike = 0;
-  for (std::int64_t first = 0; first < region.count; first += block_elements) {
-    const std::int64_t n = std::min(block_elements, region.count - first);
-    unlike += count_unlike(region.part(first, n),
-                           tile.data() + block_start(first / block_elements) * size_of(type_));
-  }
+  for_each_block(part, [&](std::int64_t block, std::int64_t first, std::int64_t n) {
+    const std::int64_t inside = first - block * block_elements;
+    unlike += count_unlike(vector.part(first, n),
+                           tile.data() + (block_start(block) + inside) * size_of(type_));
+  });
   return unlike;
 }
 
-std::int64_t CheckInputs::count_changed_inputs(Region region) const {
-  return count_unlike_tile(region, exact_);
+std::int64_t CheckInputs::count_changed_inputs(Region vector, Elements part) const {
+  return count_unlike_tile(vector, part, exact_);
 }
 
-std::int64_t CheckInputs::count_wrong_results(Region region) const {
-  return count_unlike_tile(region, result_);
+std::int64_t CheckInputs::count_wrong_results(Region vector, Elements part) const {
+  return count_unlike_tile(vector, part, result_);
 }
 
 std::uint64_t hash_bits(Region region) {

@@ -1,4 +1,4 @@
-// The exact check: inputs whose all-reduce is exact in any order, and what must come out.
+// The exact check: inputs whose reduction is exact in any order, and what must come out.
 //
 // Inputs are small whole numbers (for prod: plus or minus powers of two), bounded by element type
 // and number of ranks so that no partial result rounds or overflows. So every schedule and every
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "transports/endpoint.h"
 
 namespace collbench {
@@ -41,15 +42,24 @@ class CheckInputs {
  public:
   CheckInputs(DataType type, ReduceOp op, int ranks, Rank rank, std::uint64_t seed);
 
-  void fill(Region region, InputKind kind) const;
-  /// Elements unlike the rank's exact input, and unlike the exact result.
-  std::int64_t count_changed_inputs(Region region) const;
-  std::int64_t count_wrong_results(Region region) const;
+  /// Fills a part of a vector, or the whole.
+  void fill(Region vector, InputKind kind, Elements part) const;
+  void fill(Region vector, InputKind kind) const { fill(vector, kind, {0, vector.count}); }
+  /// Elements of a part, or of the whole, unlike the rank's exact input, and unlike the exact
+  /// result.
+  std::int64_t count_changed_inputs(Region vector, Elements part) const;
+  std::int64_t count_changed_inputs(Region vector) const {
+    return count_changed_inputs(vector, {0, vector.count});
+  }
+  std::int64_t count_wrong_results(Region vector, Elements part) const;
+  std::int64_t count_wrong_results(Region vector) const {
+    return count_wrong_results(vector, {0, vector.count});
+  }
 
  private:
   using Tile = std::vector<std::byte>;
   std::int64_t block_start(std::int64_t block) const;
-  std::int64_t count_unlike_tile(Region region, const Tile& tile) const;
+  std::int64_t count_unlike_tile(Region vector, Elements part, const Tile& tile) const;
 
   DataType type_;
   std::uint64_t seed_;

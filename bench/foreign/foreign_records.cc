@@ -93,9 +93,9 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
-    if (record.point.simulated.collective != "all-reduce") {
+    if (record.point.collective != CollectiveKind::all_reduce) {
       table.notes.push_back(fmt::format("{} of {} left out: {}, no all-reduce", row.algorithm,
-                                        to_string(row.bytes), record.point.simulated.collective));
+                                        to_string(row.bytes), to_string(record.point.collective)));
       continue;
     }
     if (row.system.empty()) row.system = stated("system");

@@ -46,6 +46,7 @@ WorldSpec world_of(const Case& point) {
   spec.backend = point.backend;
   spec.ranks = point.workers;
   spec.algorithm = point.algorithm;
+  spec.collective = collective_of(point);
   spec.bytes = point.bytes;
   spec.user_bytes = user_buffer_bytes(point);
   spec.isolate = point.isolate;

@@ -22,12 +22,12 @@ TeamKey team_key(const Case& point) {
 }
 
 /// What a trial of `auto` holds for.
-using ChoiceKey =
-    std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers, bool>;
+using ChoiceKey = std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers,
+                             bool, CollectiveKind, int>;
 
 ChoiceKey choice_key(const Case& point) {
-  return {team_key(point), point.devices,  point.bytes.count, point.type,
-          point.op,        point.in_place, point.buffers,     point.checksum};
+  return {team_key(point), point.devices, point.bytes.count, point.type,       point.op,
+          point.in_place,  point.buffers, point.checksum,    point.collective, point.root};
 }
 
 class Runner {

@@ -43,11 +43,14 @@ class VisibleBuffers {
   VisibleBuffers(const MemoryCopies& copies, const CheckInputs& inputs)
       : copies_(copies), inputs_(inputs) {}
 
-  void fill(Region region, InputKind kind) {
-    if (copies_.upload == nullptr) return inputs_.fill(region, kind);
-    const Region copy = mirror(region);
-    inputs_.fill(copy, kind);
-    copies_.upload(region.data, copy.data, region.size());
+  void fill(Region vector, InputKind kind) { fill(vector, kind, {0, vector.count}); }
+
+  void fill(Region vector, InputKind kind, Elements part) {
+    if (copies_.upload == nullptr) return inputs_.fill(vector, kind, part);
+    const Region copy = mirror(vector);
+    inputs_.fill(copy, kind, part);
+    const Region filled = copy.part(part.first, part.count);
+    copies_.upload(vector.part(part.first, part.count).data, filled.data, filled.size());
   }
 
   /// The region itself, or a copy of it.
@@ -95,6 +98,10 @@ class Sampler {
         rendezvous_(rendezvous),
         buffers_(buffers),
         clock_(clock),
+        collective_(collective_of(point)),
+        before_(
+            elements_before(collective_, rendezvous.rank(), rendezvous.ranks(), count_of(point))),
+        after_(elements_after(collective_, rendezvous.rank(), rendezvous.ranks(), count_of(point))),
         inputs_(point.type, point.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
         visible_(buffers.copies(), inputs_) {}
 
@@ -106,7 +113,9 @@ class Sampler {
     }
     fill_all();
     warm_up();
-    measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
+    if (point_.collective == CollectiveKind::all_reduce) {
+      measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
+    }
     time_latency();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
@@ -119,25 +128,51 @@ class Sampler {
   }
 
  private:
-  void reduce(std::int64_t set) {
-    tested_.all_reduce(buffers_.in(set), buffers_.out(set), point_.op);
+  static std::int64_t count_of(const Case& point) {
+    return point.bytes.count / size_of(point.type);
+  }
+
+  // The rank's parts of the vectors of a set.
+  Region in(std::int64_t set) const { return buffers_.in(set).part(before_.first, before_.count); }
+  Region out(std::int64_t set) const { return buffers_.out(set).part(after_.first, after_.count); }
+
+  void play(std::int64_t set) { tested_.perform(collective_, in(set), out(set), point_.op); }
+
+  // What the rank has of the vector before, and other values everywhere else.
+  void fill(std::int64_t set, InputKind kind) {
+    const bool has_all = before_.count == buffers_.in(set).count;
+    if (!point_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);
+    if (!has_all) visible_.fill(buffers_.in(set), InputKind::rough);
+    if (has_all || kind == InputKind::exact) visible_.fill(buffers_.in(set), kind, before_);
   }
 
   void fill_all() {
-    for (int set = 0; set < buffers_.sets(); ++set) {
-      visible_.fill(buffers_.in(set), InputKind::exact);
-      if (!point_.in_place) visible_.fill(buffers_.out(set), InputKind::rough);  // first touch
+    for (int set = 0; set < buffers_.sets(); ++set) fill(set, InputKind::exact);
+  }
+
+  std::int64_t count_wrong_results() {
+    const Region vector = visible_.readable(buffers_.out(0));
+    if (adds(point_.collective)) return inputs_.count_wrong_results(vector, after_);
+    std::int64_t wrong = 0;
+    const int ranks = rendezvous_.ranks();
+    for (Rank source = 0; source < ranks; ++source) {
+      const Elements copied = elements_before(collective_, source, ranks, vector.count);
+      if (copied.count == 0) continue;
+      const CheckInputs others(point_.type, point_.op, ranks, source, sampling_.seed);
+      wrong += others.count_changed_inputs(vector, copied);
     }
+    return wrong;
   }
 
   // Runs once on exact inputs; adds up what is wrong and whether bits differ between ranks.
   void check() {
-    visible_.fill(buffers_.in(0), InputKind::exact);
-    if (!point_.in_place) visible_.fill(buffers_.out(0), InputKind::rough);
+    fill(0, InputKind::exact);
     rendezvous_.barrier();
-    reduce(0);
-    std::int64_t wrong = inputs_.count_wrong_results(visible_.readable(buffers_.out(0)));
-    if (!point_.in_place) wrong += inputs_.count_changed_inputs(visible_.readable(buffers_.in(0)));
+    play(0);
+    std::int64_t wrong = count_wrong_results();
+    if (!point_.in_place) {
+      wrong += inputs_.count_changed_inputs(visible_.readable(buffers_.in(0)), before_);
+    }
     measured_.wrong = std::max<std::int64_t>(measured_.wrong, 0);
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&wrong, 1))) {
       measured_.wrong += of_rank;
@@ -147,13 +182,18 @@ class Sampler {
 
   // Runs once on inputs whose sums round, so that ranks that add in different orders differ.
   void compare_replicas() {
-    visible_.fill(buffers_.in(0), InputKind::rough);
+    fill(0, InputKind::rough);
     rendezvous_.barrier();
-    reduce(0);
+    play(0);
     compare_results();
   }
 
   void compare_results() {
+    // Elsewhere ranks end with different parts of the result.
+    const bool alike = point_.collective == CollectiveKind::all_reduce ||
+                       point_.collective == CollectiveKind::all_gather ||
+                       point_.collective == CollectiveKind::broadcast;
+    if (!alike) return;
     const auto hash = static_cast<std::int64_t>(hash_bits(visible_.readable(buffers_.out(0))));
     for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
       if (of_rank != hash) measured_.replicas_identical = false;
@@ -163,8 +203,8 @@ class Sampler {
   // Between timed iterations: nothing, or what a training step does to the buffers.
   void prepare(std::int64_t set) {
     if (point_.buffers != Buffers::produced) return;
-    visible_.consume(buffers_.out(set));
-    visible_.fill(buffers_.in(set), InputKind::exact);
+    visible_.consume(out(set));
+    visible_.fill(buffers_.in(set), InputKind::exact, before_);
   }
 
   Stamp time_one() {
@@ -173,7 +213,7 @@ class Sampler {
     rendezvous_.barrier();
     Stamp stamp;
     stamp.arrival_ns = clock_();
-    reduce(set);
+    play(set);
     stamp.completion_ns = clock_();
     rendezvous_.note_progress();
     // Where ranks share cores, one that began to prepare the next iteration would keep a neighbour
@@ -250,7 +290,7 @@ class Sampler {
       rendezvous_.barrier();
       const std::int64_t start = clock_();
       for (int i = 0; i < iterations; ++i) {
-        reduce(next_set_++);
+        play(next_set_++);
         if (i % stride == 0) rendezvous_.note_progress();
       }
       const std::int64_t mine = (clock_() - start) / iterations;
@@ -267,6 +307,9 @@ class Sampler {
   Rendezvous& rendezvous_;
   const UserBuffers& buffers_;
   const NanosecondClock& clock_;
+  Collective collective_;
+  Elements before_;  // of the vector, on this rank
+  Elements after_;
   CheckInputs inputs_;
   VisibleBuffers visible_;
   Measurement measured_;

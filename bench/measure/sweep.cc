@@ -42,6 +42,8 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   point.algorithm = algorithm;
   point.backend = backend.name;
   point.workers = workers;
+  require(point.root < workers, fmt::format("the root of a {} must be one of {} workers, not {}",
+                                            to_string(point.collective), workers, point.root));
   point.transport = backend.transport_option == "transport"  ? sweep.common.transport
                     : backend.transport_option == "executor" ? sweep.executor
                                                              : "";
@@ -53,7 +55,7 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   }
   if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;
   if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
-    make_schedule(algorithm, workers);
+    make_schedule(parse_algorithm_spec(algorithm), workers, sweep.first, collective_of(point));
   }
   return point;
 }
@@ -121,7 +123,9 @@ std::vector<Case> sweep_cases(const Sweep& sweep) {
       const std::string& name = placed.algorithm;
       const bool apart = !placed.backend.empty();
       mixes = mixes || apart;
-      const auto make = [&](const AlgorithmSpec& spec) { make_schedule(spec, workers); };
+      const auto make = [&](const AlgorithmSpec& spec) {
+        make_schedule(spec, workers, sweep.first, collective_of(sweep.common));
+      };
       for (const auto& algorithm : name == "all" ? names_that_fit(make) : std::vector{name}) {
         for (const auto& backend : apart ? std::vector{placed.backend} : sweep.backends) {
           columns.push_back(resolve(sweep, algorithm, backend, workers, apart));

@@ -1,10 +1,12 @@
-// A case is one point of a benchmark: which all-reduce, on which back end, over how much data.
+// A case is one point of a benchmark: which collective by which algorithm, on which back end, over
+// how much data.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "core/data_type.h"
 #include "core/units.h"
 
@@ -19,18 +21,17 @@ Buffers parse_buffers(std::string_view name);  // throws InvalidArgument
 
 /// Where and how a simulated case is played, as the user wrote it; a real case has no topology.
 struct Simulated {
-  std::string topology;                   // as machine() reads it: "cluster:4xdgx-h100"
-  std::string engine = "auto";            // auto, model, quotient, fluid, simgrid
-  std::string posting = "eager";          // eager, rendezvous
-  std::string mapping = "row-major";      // of ranks to hosts, as place() reads it
-  std::string protocol = "auto";          // of the machine's ladder; auto is the fastest
-  std::string collective = "all-reduce";  // or reduce-scatter, all-gather: one half of it
-  bool equal_chunks = false;              // chunks are real shares, not whole elements
-  bool real_data = false;                 // simgrid: move, add and check values
-  Seconds jitter{0};                      // mean of the exponential delay of each rank's start
-  std::string stragglers;                 // "3:10us,7:1ms": these ranks start later
-  std::string slow_hosts;                 // "3:0.5": links of host 3 reach half their bandwidth
-  std::uint64_t seed = 1;                 // of the jitter
+  std::string topology;               // as machine() reads it: "cluster:4xdgx-h100"
+  std::string engine = "auto";        // auto, model, quotient, fluid, simgrid
+  std::string posting = "eager";      // eager, rendezvous
+  std::string mapping = "row-major";  // of ranks to hosts, as place() reads it
+  std::string protocol = "auto";      // of the machine's ladder; auto is the fastest
+  bool equal_chunks = false;          // chunks are real shares, not whole elements
+  bool real_data = false;             // simgrid: move, add and check values
+  Seconds jitter{0};                  // mean of the exponential delay of each rank's start
+  std::string stragglers;             // "3:10us,7:1ms": these ranks start later
+  std::string slow_hosts;             // "3:0.5": links of host 3 reach half their bandwidth
+  std::uint64_t seed = 1;             // of the jitter
   bool operator==(const Simulated&) const = default;
 };
 
@@ -38,7 +39,9 @@ struct Case {
   std::string algorithm;  // as the user wrote it: "ring:segments=4", "auto", "gloo", "mpi"
   std::string backend;    // "shm", "grpc", "gloo", "mpi"; "sim" for a simulated case
   int workers = 2;
-  Bytes bytes;  // vector size of one rank
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  int root = 0;  // of a broadcast or a reduce
+  Bytes bytes;   // vector size of one rank: of the larger buffer, as nccl-tests count
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = true;
@@ -53,6 +56,8 @@ struct Case {
                           // case, and it is its one sample; empty: every sample is there
   Simulated simulated;
 };
+
+inline Collective collective_of(const Case& point) { return {point.collective, point.root}; }
 
 /// How long and how often to measure.
 struct Sampling {

@@ -53,6 +53,8 @@ std::span<const JsonField<Case>> case_fields() {
       {"checksum", &Case::checksum, "checksum", true},
       {"inject", &Case::inject, "injected faults", true},
       {"devices", &Case::devices, "devices", true},
+      {"collective", &Case::collective, "collective", true},
+      {"root", &Case::root, "root", true},
       {"statistic", &Case::statistic, "statistic", true},
   };
   return fields;
@@ -65,7 +67,6 @@ std::span<const JsonField<Simulated>> simulated_fields() {
       {"posting", &Simulated::posting, "posting"},
       {"mapping", &Simulated::mapping, "mapping"},
       {"protocol", &Simulated::protocol, "protocol"},
-      {"collective", &Simulated::collective, "collective"},
       {"equal_chunks", &Simulated::equal_chunks, "equal chunks"},
       {"real_data", &Simulated::real_data, "real data"},
       {"jitter_us", &Simulated::jitter, "jitter"},

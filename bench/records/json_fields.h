@@ -56,7 +56,7 @@ template <class Owner>
 struct JsonField {
   std::string_view key;  // its last word is the unit: _s, _us or _ns of Seconds
   OneMemberOf<Owner, std::string, bool, int, std::int64_t, std::uint64_t, double, Bytes, DataType,
-              ReduceOp, Buffers, Seconds, std::vector<int>, std::vector<double>,
+              CollectiveKind, ReduceOp, Buffers, Seconds, std::vector<int>, std::vector<double>,
               std::vector<std::string>, std::map<std::string, std::string>>
       member;
   std::string_view name = "";  // in messages
@@ -96,6 +96,8 @@ void read_value(std::string_view key, const Json& value, Value& into) {
     into = parse_data_type(value.template get<std::string>());
   } else if constexpr (std::is_same_v<Value, ReduceOp>) {
     into = parse_reduce_op(value.template get<std::string>());
+  } else if constexpr (std::is_same_v<Value, CollectiveKind>) {
+    into = parse_collective(value.template get<std::string>());
   } else if constexpr (std::is_same_v<Value, Buffers>) {
     into = parse_buffers(value.template get<std::string>());
   } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {

@@ -62,10 +62,8 @@ Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {
 }
 
 Bandwidth bus_bandwidth(const Record& record, Seconds time) {
-  const double n = record.point.workers;
-  const std::string& collective = record.point.simulated.collective;
-  const double passes = collective == "all-reduce" ? 2 : 1;  // halves move half as much
-  return {algorithm_bandwidth(record, time).bytes_per_second * passes * (n - 1) / n};
+  const double factor = bus_factor(record.point.collective, record.point.workers);
+  return {algorithm_bandwidth(record, time).bytes_per_second * factor};
 }
 
 }  // namespace collbench

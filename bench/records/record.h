@@ -87,8 +87,7 @@ struct Summary {
 /// sample.
 Summary summarize(const std::vector<std::int64_t>& samples_ns);
 
-/// bytes / time, and times 2(N-1)/N: nccl-tests' algbw and busbw for all-reduce; (N-1)/N for the
-/// halves of one.
+/// bytes / time, and times bus_factor(): nccl-tests' algbw and busbw.
 Bandwidth algorithm_bandwidth(const Record& record, Seconds time);
 Bandwidth bus_bandwidth(const Record& record, Seconds time);
 

@@ -30,7 +30,12 @@ Case case_of(const Json& value) {
   Case point = read_fields(value, case_fields());
   require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
   if (value.contains("simulated")) {
-    point.simulated = read_fields(value["simulated"], simulated_fields());
+    const Json& simulated = value["simulated"];
+    point.simulated = read_fields(simulated, simulated_fields());
+    // Where records before version 1.1 said it.
+    if (simulated.contains("collective")) {
+      point.collective = parse_collective(simulated["collective"].get<std::string>());
+    }
   }
   return point;
 }

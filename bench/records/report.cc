@@ -14,14 +14,19 @@ std::string case_name(const Case& point) {
   name += fmt::format("/workers:{}/{}/{}/{}", point.workers, point.bytes.count,
                       to_string(point.type), to_string(point.op));
   if (!point.in_place) name += "/out-of-place";
+  std::string collective;
+  if (point.collective != CollectiveKind::all_reduce) {
+    collective = fmt::format("/{}", to_string(point.collective));
+    if (point.root != 0) collective += fmt::format(":{}", point.root);
+  }
   const Simulated& simulated = point.simulated;
-  if (simulated.topology.empty()) return name;
+  if (simulated.topology.empty()) return name + collective;
   const Simulated usual;
   const auto add = [&](const char* key, const std::string& value, const std::string& otherwise) {
     if (value != otherwise) name += fmt::format("/{}{}", key, value);
   };
   add("on:", simulated.topology, "");
-  add("", simulated.collective, usual.collective);
+  name += collective;
   add("", simulated.posting, usual.posting);
   add("mapping:", simulated.mapping, usual.mapping);
   add("protocol:", simulated.protocol, usual.protocol);

@@ -14,8 +14,7 @@ namespace collbench {
 namespace {
 
 std::string algorithm_text(const Row& row) {
-  const bool chosen =
-      row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
+  const bool chosen = row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
   return chosen ? "auto: " + row.record.algorithm_chosen : row.record.point.algorithm;
 }
 
@@ -50,6 +49,8 @@ std::span<const Column> catalogue() {
       {"algorithm", "algorithm", "", 9, varying, [](C c) { return c.algorithm; }, nullptr,
        algorithm_text},
       {"backend", "backend", "", 7, varying, backend_text},
+      {"collective", "collective", "", 14, varying,
+       [](C c) { return std::string(to_string(c.collective)); }},
       {"workers", "workers", "", 7, varying, [](C c) { return std::to_string(c.workers); },
        [](R r) { return static_cast<double>(r.record.point.workers); }},
       {"place", "place", "", 5, varying,
@@ -87,7 +88,6 @@ std::span<const Column> catalogue() {
       {"of-bound", "bound", "(%)", 5, figure, nullptr, bound_percent,
        [](R r) { return or_dash(bound_percent(r), fmt::format("{:.0f}", bound_percent(r))); }},
       {"topology", "topology", "", 8, simulated, [](C c) { return c.simulated.topology; }},
-      {"collective", "collective", "", 14, simulated, [](C c) { return c.simulated.collective; }},
       {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
       {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
       {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},

@@ -33,6 +33,7 @@ constexpr std::string_view statistics_columns =
     "busbw_GBps,bound_us,wrong,replicas_identical,skipped";
 constexpr std::string_view simulated_columns =
     ",topology,collective,posting,mapping,protocol,engine,exact_us,rounds,messages";
+constexpr std::string_view collective_columns = ",collective,root";
 constexpr std::string_view stated_columns = ",statistic,time_us";
 constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
@@ -46,14 +47,19 @@ std::string case_cells(const Record& record) {
 }
 
 std::string simulated_cells(const Record& record) {
-  const Simulated& simulated = record.point.simulated;
+  const Case& point = record.point;
+  const Simulated& simulated = point.simulated;
   std::string cells =
-      fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology), simulated.collective,
+      fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology), to_string(point.collective),
                   simulated.posting, csv_quoted(simulated.mapping), simulated.protocol);
   if (!record.measurement.exact) return cells + ",,,,";
   const Exact& exact = *record.measurement.exact;
   return cells + fmt::format(",{},{:.12g},{},{}", exact.engine, exact.time.count() * 1e6,
                              exact.rounds, exact.messages);
+}
+
+std::string collective_cells(const Case& point) {
+  return fmt::format(",{},{}", to_string(point.collective), point.root);
 }
 
 bool all_simulated(const std::vector<Case>& cases) {
@@ -70,8 +76,12 @@ class CsvReporter final : public Reporter {
     simulated_ = all_simulated(cases) && !raw_samples_;
     stated_ = !raw_samples_ &&
               std::ranges::any_of(cases, [](const Case& one) { return !one.statistic.empty(); });
+    others_ = !simulated_ && !raw_samples_ && std::ranges::any_of(cases, [](const Case& one) {
+      return one.collective != CollectiveKind::all_reduce;
+    });
     out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns)
-         << (simulated_ ? simulated_columns : "") << (stated_ ? stated_columns : "") << '\n'
+         << (simulated_ ? simulated_columns : "") << (others_ ? collective_columns : "")
+         << (stated_ ? stated_columns : "") << '\n'
          << std::flush;
   }
 
@@ -116,6 +126,7 @@ class CsvReporter final : public Reporter {
          << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
          << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "")
+         << (others_ ? collective_cells(record.point) : "")
          << (stated_ ? fmt::format(",{},{:.3f}", record.point.statistic, shown.time_us) : "")
          << '\n';
   }
@@ -123,6 +134,7 @@ class CsvReporter final : public Reporter {
   std::ostream& out_;
   bool raw_samples_;
   bool simulated_ = false;  // every case is; then there are columns for it
+  bool others_ = false;     // some are no all-reduces; then there are columns for it
   bool stated_ = false;     // some are another benchmark's; then there are columns for them
 };
 

@@ -42,7 +42,7 @@ std::string detail(const Case& point) {
   const auto add = [&](const std::string& value, const std::string& otherwise, const char* what) {
     if (value != otherwise && !value.empty()) parts.push_back(what + value);
   };
-  add(simulated.collective, usual.collective, "");
+  add(std::string(to_string(point.collective)), "all-reduce", "");
   add(simulated.mapping, usual.mapping, "mapping ");
   add(simulated.posting, usual.posting, "");
   add(simulated.protocol, usual.protocol, "protocol ");

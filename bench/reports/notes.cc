@@ -50,10 +50,22 @@ std::vector<std::string> simulated_heading(const Environment& environment,
   return {fmt::format(
       "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}",
       value_of(environment, "version"),
-      values([](const Case& c) { return c.simulated.collective; }),
+      values([](const Case& c) { return std::string(to_string(c.collective)); }),
       values([](const Case& c) { return c.algorithm; }),
       fmt::join(distinct(cases, [](const Case& c) { return c.simulated.topology; }), "; "),
       values([](const Case& c) { return c.workers; }), to_string(first.type))};
+}
+
+// "allreduce", as benchmarks of one collective are called, or the names of several.
+std::string collectives_of(const std::vector<Case>& cases) {
+  return fmt::format(
+      "{}", fmt::join(distinct(cases,
+                               [](const Case& c) {
+                                 return std::string(c.collective == CollectiveKind::all_reduce
+                                                        ? "allreduce"
+                                                        : to_string(c.collective));
+                               }),
+                      ","));
 }
 
 std::vector<std::string> run_heading(const Environment& environment,
@@ -67,8 +79,9 @@ std::vector<std::string> run_heading(const Environment& environment,
   const std::string source = value_of(environment, "source", "");
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
-      "{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+      "{}  {}  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
       source.empty() ? "collbench " + value_of(environment, "version") : source,
+      collectives_of(cases),
       fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
       fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
   if (!first.statistic.empty()) {

@@ -50,7 +50,7 @@ std::vector<Case> cases_to_replay(const std::vector<Record>& records, std::size_
   std::vector<const Record*> chosen;  // one per topology, in the order of the records
   for (const Record& record : records) {
     if (!record.measurement.exact || record.point.workers > most_drawn_ranks) continue;
-    if (record.point.simulated.collective != "all-reduce") continue;
+    if (record.point.collective != CollectiveKind::all_reduce) continue;
     const auto same = std::find_if(chosen.begin(), chosen.end(), [&](const Record* other) {
       return other->point.simulated.topology == record.point.simulated.topology;
     });

@@ -41,9 +41,9 @@ bool is_library_case(const std::string& algorithm) {
 }
 
 Measurement measure_library_case(const Case& point, const Machine& machine) {
-  require(point.simulated.collective == "all-reduce",
+  require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: only all-reduce is modelled, not {}", point.algorithm,
-                      point.simulated.collective));
+                      to_string(point.collective)));
   const int nodes = nodes_of(machine.topology.layout(), point.workers);
   const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
   const LibraryPlay play = library_choice(inputs, library_question(point));

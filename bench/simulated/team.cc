@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "algorithms/halves.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
 #include "bench/simulated/library_case.h"
@@ -29,16 +28,6 @@ constexpr double agreement = 1e-9;  // relative, between engines
 constexpr std::size_t most_finalists = 4;
 constexpr std::int64_t most_final_messages = 150'000;
 
-Schedule part_of(const AlgorithmSpec& algorithm, const Case& point) {
-  const std::string& collective = point.simulated.collective;
-  if (collective == "all-reduce") return make_schedule(algorithm, point.workers, point.bytes);
-  const Schedule whole = make_schedule(algorithm, point.workers);
-  if (collective == "reduce-scatter") return reduce_scatter_half(whole);
-  if (collective == "all-gather") return all_gather_half(whole);
-  throw InvalidArgument(
-      unknown_name("collective", collective, {"all-reduce", "reduce-scatter", "all-gather"}));
-}
-
 /// The scenario without a protocol.
 Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmSpec& algorithm) {
   const Simulated& simulated = point.simulated;
@@ -51,17 +40,18 @@ Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmS
     const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
     slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
   }
-  return Scenario{.schedule = part_of(algorithm, point),
-                  .machine = std::move(slowed),
-                  .placement = place(simulated.mapping, point.workers, machine.topology),
-                  .count = element_count(point),
-                  .type = point.type,
-                  .op = point.op,
-                  .posting = parse_posting(simulated.posting),
-                  .protocol = {},
-                  .equal_chunks = simulated.equal_chunks,
-                  .disturbance = disturbance,
-                  .real_data = simulated.real_data};
+  return Scenario{
+      .schedule = make_schedule(algorithm, point.workers, point.bytes, collective_of(point)),
+      .machine = std::move(slowed),
+      .placement = place(simulated.mapping, point.workers, machine.topology),
+      .count = element_count(point),
+      .type = point.type,
+      .op = point.op,
+      .posting = parse_posting(simulated.posting),
+      .protocol = {},
+      .equal_chunks = simulated.equal_chunks,
+      .disturbance = disturbance,
+      .real_data = simulated.real_data};
 }
 
 Outcome predicted(Scenario scenario) {
@@ -204,7 +194,7 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
     Case candidate = point;
     candidate.algorithm = asked.algorithm;
     if (is_in_network(asked.algorithm, machine)) {
-      if (point.simulated.collective != "all-reduce" || messages_only_) continue;
+      if (point.collective != CollectiveKind::all_reduce || messages_only_) continue;
       candidates.push_back({asked.algorithm, std::nullopt, *asked.time, 0});
       continue;
     }
@@ -226,9 +216,9 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point) {
   const Machine& machine = machine_of(point);
   if (is_library_case(point.algorithm)) return measure_library_case(point, machine);
   if (!is_in_network(point.algorithm, machine)) return {};
-  require(point.simulated.collective == "all-reduce",
+  require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
-                      point.simulated.collective));
+                      to_string(point.collective)));
   const Prediction prediction = predict_in_network(machine, point.workers, point.bytes);
   Measurement measured;
   measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));

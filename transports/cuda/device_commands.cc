@@ -32,6 +32,8 @@ DevicePlace place_of(Place place) {
       return DevicePlace::output;
     case Place::scratch:
       return DevicePlace::scratch;
+    case Place::work:
+      break;  // an all-reduce has none
   }
   return DevicePlace::output;
 }

@@ -22,17 +22,14 @@ class PlanReplay {
  public:
   PlanReplay(BoundPlan& bound, Region in, Region out)
       : bound_(bound), plan_(bound.plan_), endpoint_(*bound.endpoint_), in_(in), out_(out) {
-    assert(in.count == plan_.count() && out.count == plan_.count() && in.type == plan_.type());
-    assert((in.data == out.data) == plan_.in_place() || in.data == nullptr || in.count == 0);
+    assert(in.count == plan_.input().count && out.count == plan_.output().count);
+    assert(in.type == plan_.type() && out.type == plan_.type());
   }
 
   void run() {
     const auto& fusion = plan_.fusion();
     if (fusion && endpoint_.play(*fusion, in_, out_, plan_.reduction(true))) return;
-    scratch_ = {nullptr, plan_.count(), plan_.type()};
-    if (plan_.needs_scratch() && in_.data != nullptr) {
-      scratch_.data = endpoint_.scratch(ScratchUse::plan, scratch_.size());
-    }
+    lay_out_scratch();
     const std::span<const Step> steps = plan_.steps();
     std::uint64_t done = 0;  // bit k: the k-th step from here on
     for (std::size_t at = 0; at < steps.size(); ++at, done >>= 1) {
@@ -47,9 +44,30 @@ class PlanReplay {
     return bound_.tickets_[static_cast<std::size_t>(step.ticket)];
   }
   Region region(Place place, const Step& step) const {
-    const Region& whole = place == Place::input ? in_ : place == Place::output ? out_ : scratch_;
-    return whole.part(step.first, step.count);
+    switch (place) {
+      case Place::input:
+        return in_.part(step.first - plan_.input().first, step.count);
+      case Place::output:
+        return out_.part(step.first - plan_.output().first, step.count);
+      case Place::scratch:
+        return scratch_.part(step.first, step.count);
+      case Place::work:
+        return work_.part(step.first, step.count);
+    }
+    return {};
   }
+
+  // Snapshots first, then what is worked on. Where values have no content, neither has this.
+  void lay_out_scratch() {
+    scratch_ = work_ = {nullptr, plan_.count(), plan_.type()};
+    const int vectors = (plan_.needs_scratch() ? 1 : 0) + (plan_.needs_work() ? 1 : 0);
+    const bool has_content = in_.data != nullptr || out_.data != nullptr;
+    if (vectors == 0 || !has_content) return;
+    const std::int64_t bytes = padded(scratch_.size().count);
+    scratch_.data = endpoint_.scratch(ScratchUse::plan, {bytes * vectors});
+    work_.data = plan_.needs_scratch() ? scratch_.data + bytes : scratch_.data;
+  }
+  static std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
   // Goes once through the steps behind the `at`-th, up to the end of the window.
   void do_some_behind(std::size_t at, std::uint64_t& done) {
@@ -104,6 +122,7 @@ class PlanReplay {
   Region in_;
   Region out_;
   Region scratch_;
+  Region work_;
 };
 
 void execute(BoundPlan& bound, Region in, Region out) { PlanReplay(bound, in, out).run(); }

@@ -29,8 +29,8 @@ class BoundPlan {
   std::vector<std::uint64_t> order_;  // step_order(), made when a wait first does not end at once
 };
 
-/// Plays this rank's part of an all-reduce. `in` and `out` have the plan's count and type, and are
-/// the same region exactly if the plan is in place. Every rank must play the same schedule.
+/// Plays this rank's part of a collective. `in` and `out` hold the plan's input() and output(); in
+/// place, both are the whole vector. Every rank must play the same schedule.
 /// Throws TransportError, naming the peer, if one is lost.
 void execute(BoundPlan& bound, Region in, Region out);
 

@@ -106,10 +106,21 @@ struct Range {
 // Builds the steps of a plan, round by round.
 class PlanBuilder {
  public:
-  PlanBuilder(const Schedule& schedule, Plan& plan)
+  PlanBuilder(const Schedule& schedule, const Collective& collective, Plan& plan)
       : schedule_(schedule),
         plan_(plan),
-        fresh_(static_cast<std::size_t>(schedule.chunks()), !plan.in_place_) {
+        after_(held_after(collective, plan.rank_, plan.ranks_, schedule.chunks())),
+        places_(static_cast<std::size_t>(schedule.chunks()), Place::output) {
+    const Chunks before = held_before(collective, plan.rank_, plan.ranks_, schedule.chunks());
+    if (plan.in_place_) {
+      after_ = {0, schedule.chunks()};
+      plan.input_ = plan.output_ = {0, plan.count_};
+    } else {
+      std::fill_n(places_.begin() + before.first, before.count, Place::input);
+      plan.input_ = elements(range(before));
+      plan.output_ = elements(range(after_));
+    }
+    divided_ = elements(range(held_after(collective, plan.rank_, plan.ranks_, schedule.chunks())));
     if (plan.op_ == ReduceOp::avg && plan.ranks_ > 1) {
       completion_ = find_completion(schedule, plan.rank_);
     }
@@ -125,10 +136,11 @@ class PlanBuilder {
       wait_for_receives();
     }
     for (const Sent& sent : in_flight_) wait(sent.ticket);
-    for (int c = 0; c < schedule_.chunks(); ++c) unfreshen({c, 1});
+    bring(after_, Place::output);
     const bool at_end = completion_ && !completion_->whole_operations;
-    if (at_end && plan_.count_ > 0) {
-      plan_.steps_.push_back({.kind = Step::Kind::divide, .count = plan_.count_});
+    if (at_end && divided_.count > 0) {
+      plan_.steps_.push_back(
+          {.kind = Step::Kind::divide, .first = divided_.first, .count = divided_.count});
     }
   }
 
@@ -143,6 +155,16 @@ class PlanBuilder {
     const int bytes = size_of(plan_.type_);
     return {schedule_.partition()(chunks.first, plan_.count_, bytes),
             schedule_.partition()(chunks.first + chunks.count, plan_.count_, bytes)};
+  }
+
+  static Elements elements(Range range) { return {range.first, range.last - range.first}; }
+
+  // Where the values of `chunks` belong: in the output, if all of it is to hold them.
+  Place home(Chunks chunks) {
+    const bool kept =
+        after_.first <= chunks.first && chunks.first + chunks.count <= after_.first + after_.count;
+    if (!kept) plan_.needs_work_ = true;
+    return kept ? Place::output : Place::work;
   }
 
   void wait(std::int32_t ticket) {
@@ -170,7 +192,7 @@ class PlanBuilder {
   // After this round's sends are on their way: peers need not wait for what this rank waits for.
   void wait_for_overwritten_sends() {
     for (const Receipt& receipt : round_.receipts()) {
-      wait_for_sends(Place::output, range(receipt.chunks));
+      wait_for_sends(home(receipt.chunks), range(receipt.chunks));
     }
   }
 
@@ -183,22 +205,23 @@ class PlanBuilder {
                             .count = r.last - r.first});
   }
 
-  // Makes the output hold the current value of `chunks`.
-  void unfreshen(Chunks chunks) {
+  // Copies the current values of `chunks` to one place, as far as they are not there yet.
+  void bring(Chunks chunks, Place to) {
     for (int c = chunks.first; c < chunks.first + chunks.count; ++c) {
-      if (!fresh_[static_cast<std::size_t>(c)]) continue;
-      copy(Place::input, Place::output, range({c, 1}));
-      fresh_[static_cast<std::size_t>(c)] = false;
+      Place& place = places_[static_cast<std::size_t>(c)];
+      if (place == to) continue;
+      wait_for_sends(to, range({c, 1}));
+      copy(place, to, range({c, 1}));
+      place = to;
     }
   }
 
-  // Where the current value of `chunks` lies; brings it together in the output if it is scattered.
+  // Where the current value of `chunks` lies; brings it together if it is scattered.
   Place current_place(Chunks chunks) {
-    const auto begin = fresh_.begin() + chunks.first;
-    const auto fresh = std::count(begin, begin + chunks.count, true);
-    if (fresh == chunks.count) return Place::input;
-    unfreshen(chunks);
-    return Place::output;
+    const auto begin = places_.begin() + chunks.first;
+    const auto is_first = [&](Place place) { return place == *begin; };
+    if (!std::all_of(begin, begin + chunks.count, is_first)) bring(chunks, home(chunks));
+    return *begin;
   }
 
   bool folded_this_round(Range r) const {
@@ -209,18 +232,19 @@ class PlanBuilder {
   }
 
   // Copies what has not been copied this round: one snapshot serves every send of a chunk.
-  void take_snapshot(Chunks chunks) {
+  void take_snapshot(Chunks chunks, Place from) {
     for (int c = chunks.first; c < chunks.first + chunks.count; ++c) {
       if (std::find(snapshot_.begin(), snapshot_.end(), c) != snapshot_.end()) continue;
       const Range r = range({c, 1});
       const bool extends = !plan_.steps_.empty() && !snapshot_.empty() &&
                            plan_.steps_.back().kind == Step::Kind::copy &&
                            plan_.steps_.back().to == Place::scratch &&
+                           plan_.steps_.back().from == from &&
                            plan_.steps_.back().first + plan_.steps_.back().count == r.first;
       if (extends) {
         plan_.steps_.back().count += r.last - r.first;
       } else {
-        copy(Place::output, Place::scratch, r);
+        copy(from, Place::scratch, r);
       }
       snapshot_.push_back(c);
     }
@@ -234,8 +258,8 @@ class PlanBuilder {
       const Range r = range(op.chunks);
       if (r.first == r.last) continue;
       Place place = current_place(op.chunks);
-      if (place == Place::output && folded_this_round(r)) {
-        take_snapshot(op.chunks);
+      if (place != Place::input && folded_this_round(r)) {
+        take_snapshot(op.chunks, place);
         place = Place::scratch;
       }
       const std::int32_t ticket = plan_.tickets_++;
@@ -261,6 +285,7 @@ class PlanBuilder {
                 .ticket = plan_.tickets_++,
                 .first = r.first,
                 .count = r.last - r.first};
+      step.to = home(receipt.chunks);
       if (receipt.folds) {
         if (sources.front() == plan_.rank_) sources = sources.subspan(1);  // leads unmarked
         step.kind = Step::Kind::recv_reduce;
@@ -272,14 +297,10 @@ class PlanBuilder {
                          completion_->at(t, receipt.chunks.first);
         plan_.sources_.insert(plan_.sources_.end(), sources.begin(), sources.end());
       }
-      mark_written(receipt.chunks);
+      std::fill_n(places_.begin() + receipt.chunks.first, receipt.chunks.count, step.to);
       receiving_.push_back(step.ticket);
       plan_.steps_.push_back(step);
     }
-  }
-
-  void mark_written(Chunks chunks) {
-    std::fill_n(fresh_.begin() + chunks.first, chunks.count, false);
   }
 
   void wait_for_receives() {
@@ -290,7 +311,9 @@ class PlanBuilder {
   const Schedule& schedule_;
   Plan& plan_;
   ResolvedRound round_;
-  std::vector<bool> fresh_;  // per chunk: its value is still only in the input
+  Chunks after_;               // what the output is to hold
+  Elements divided_;           // what the collective leaves here
+  std::vector<Place> places_;  // of each chunk's current value
   std::vector<Sent> in_flight_;
   std::vector<std::int32_t> receiving_;
   std::vector<int> snapshot_;  // chunks of this round that scratch memory holds
@@ -298,7 +321,7 @@ class PlanBuilder {
 };
 
 Plan::Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType type, ReduceOp op,
-           bool in_place)
+           bool in_place, const Collective& collective)
     : rank_(rank),
       ranks_(schedule.ranks()),
       count_(count),
@@ -309,7 +332,7 @@ Plan::Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType typ
                                           std::to_string(ranks_) + ", the ranks of " +
                                           schedule.name());
   require(count >= 0, "plan: the element count must not be negative");
-  PlanBuilder(schedule, *this).build();
+  PlanBuilder(schedule, collective, *this).build();
   fusion_ = fuse(schedule, count, size_of(type));
 }
 

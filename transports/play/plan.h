@@ -7,7 +7,8 @@
 // - Sends are waited for late: before the first write into what they carry, or at the end.
 // - A send whose chunks its own rank reduces into in the same round carries the values from before
 //   the round, so it is sent from a snapshot in scratch memory.
-// - Out of place, a chunk is read from the input until it has first been written to the output.
+// - Out of place, a chunk is read from the input until it has first been written: to the output, or
+//   to working memory what the collective does not leave there (sums for others on their way).
 // - avg divides where a chunk's fold becomes complete, or at the end if some round completes only
 //   part of what a rank reduces; either way all ranks get the same rounding.
 #pragma once
@@ -17,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
 #include "transports/endpoint.h"
@@ -24,8 +26,9 @@
 
 namespace collbench {
 
-/// Where elements of a step lie: the caller's input, its output, or the plan's scratch memory.
-enum class Place : std::uint8_t { input, output, scratch };
+/// Where elements of a step lie: the caller's input, its output, or memory of the plan, for
+/// snapshots (scratch) and for what is only worked on (work).
+enum class Place : std::uint8_t { input, output, scratch, work };
 
 struct Step {
   enum class Kind : std::uint8_t { copy, divide, send, recv, recv_reduce, wait };
@@ -37,17 +40,18 @@ struct Step {
   std::int32_t first_source = 0;  // recv_reduce: range of Plan::sources()
   std::int32_t source_count = 0;
   bool completes = false;  // recv_reduce: the fold now holds every rank's contribution
-  std::int64_t first = 0;  // elements [first, first + count) of the buffer
+  std::int64_t first = 0;  // elements [first, first + count) of the vector
   std::int64_t count = 0;
 };
 
 /// Thread safety: immutable after construction.
 class Plan {
  public:
-  /// Throws InvalidArgument for what resolve() refuses. Requires 0 <= rank < schedule.ranks() and
-  /// count >= 0. O(operations of the rank); for avg O(all operations).
+  /// `count` elements are the whole vector. Throws InvalidArgument for what resolve() refuses.
+  /// Requires 0 <= rank < schedule.ranks(), count >= 0 and a schedule of `collective`. O(operations
+  /// of the rank); for avg O(all operations).
   Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType type, ReduceOp op,
-       bool in_place);
+       bool in_place, const Collective& collective = {});
 
   std::span<const Step> steps() const { return steps_; }
   std::span<const Rank> sources(const Step& step) const {
@@ -58,6 +62,10 @@ class Plan {
   const Traffic& traffic() const { return traffic_; }
   int tickets() const { return tickets_; }
   bool needs_scratch() const { return needs_scratch_; }
+  bool needs_work() const { return needs_work_; }
+  /// What the caller's buffers hold of the vector: the whole, both, in place.
+  Elements input() const { return input_; }
+  Elements output() const { return output_; }
 
   Rank rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -84,6 +92,9 @@ class Plan {
   Traffic traffic_;
   int tickets_ = 0;
   bool needs_scratch_ = false;
+  bool needs_work_ = false;
+  Elements input_;
+  Elements output_;
 };
 
 }  // namespace collbench

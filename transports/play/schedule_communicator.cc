@@ -28,8 +28,9 @@ constexpr std::int64_t segment_bytes = 4 << 20;
 class ScheduleCommunicator final : public Communicator {
  public:
   ScheduleCommunicator(ScheduleChoice choice, std::unique_ptr<Endpoint> endpoint,
-                       std::string description)
+                       std::string description, CollectiveChoice others)
       : choice_(std::move(choice)),
+        others_(std::move(others)),
         endpoint_(std::move(endpoint)),
         description_(std::move(description)) {}
 
@@ -47,25 +48,80 @@ class ScheduleCommunicator final : public Communicator {
   void barrier() override {
     std::byte token{};
     const Region region{&token, 1, DataType::u8};
-    perform(bound(Use::barrier, 0, region, true, ReduceOp::max), region, region);
+    play_plan(bound(Use::barrier, region, true, ReduceOp::max), region, region);
+  }
+
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    const Call call{collective, in.data, out.data, in.count, out.count, in.type, op};
+    if (last_call_.plan != nullptr && last_call_.call == call) {
+      return play_plan(*last_call_.plan, last_call_.in, last_call_.out);
+    }
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    const Whole whole = whole_of(collective, in, out);
+    if (whole.count == 0) return;
+    if (needs_staging(in) || needs_staging(out)) {
+      return play_staged_whole(collective, whole.count, in, out, op);
+    }
+    const bool in_place = whole.vector != nullptr;
+    if (in_place) in = out = Region{whole.vector, whole.count, in.type};
+    const Region vector{nullptr, whole.count, in.type};
+    last_call_ = {call, &bound(use_of(collective.kind), vector, in_place, op, collective.root), in,
+                  out};
+    play_plan(*last_call_.plan, in, out);
   }
 
  private:
-  enum class Use : std::uint8_t { all_reduce, broadcast, barrier };
+  enum class Use : std::uint8_t {
+    all_reduce,
+    reduce_scatter,
+    all_gather,
+    broadcast,
+    reduce,
+    barrier
+  };
   using Key = std::tuple<Use, Rank, std::int64_t, DataType, ReduceOp, bool>;
 
+  struct Call {
+    Collective collective;
+    const std::byte* in = nullptr;
+    const std::byte* out = nullptr;
+    std::int64_t in_count = 0;
+    std::int64_t out_count = 0;
+    DataType type = DataType::f32;
+    ReduceOp op = ReduceOp::sum;
+    bool operator==(const Call&) const = default;
+  };
+  // What the last call of perform() led to: the next is mostly the same.
+  struct LastCall {
+    Call call;
+    BoundPlan* plan = nullptr;
+    Region in;
+    Region out;
+  };
+
+  // The collectives come first, and in the same order.
+  static Use use_of(CollectiveKind kind) { return static_cast<Use>(kind); }
+
   Schedule schedule(Use use, Rank root, Region region) const {
-    if (use == Use::broadcast) return binomial_broadcast(ranks(), root);
     if (use == Use::barrier) return make_schedule("recursive-doubling", ranks());
-    return choice_(region.size(), region.type);
+    if (use == Use::all_reduce) return choice_(region.size(), region.type);
+    const Collective collective{static_cast<CollectiveKind>(use), root};
+    if (others_) {
+      if (std::optional<Schedule> chosen = others_(region.size(), collective)) return *chosen;
+    }
+    if (use == Use::broadcast) return binomial_broadcast(ranks(), root);
+    throw Unavailable(description_ + " has no " + std::string(to_string(collective.kind)));
   }
 
-  BoundPlan& bound(Use use, Rank root, Region region, bool in_place, ReduceOp op) {
+  BoundPlan& bound(Use use, Region region, bool in_place, ReduceOp op, Rank root = 0) {
     const Key key{use, root, region.count, region.type, op, in_place};
     if (last_ != nullptr && last_key_ == key) return *last_;
     auto found = plans_.find(key);
     if (found == plans_.end()) {
-      Plan plan(schedule(use, root, region), rank(), region.count, region.type, op, in_place);
+      const CollectiveKind kind =
+          use == Use::barrier ? CollectiveKind::all_reduce : static_cast<CollectiveKind>(use);
+      Plan plan(schedule(use, root, region), rank(), region.count, region.type, op, in_place,
+                {kind, root});
       found = plans_.emplace(key, BoundPlan(std::move(plan), *endpoint_)).first;
     }
     last_key_ = key;
@@ -75,7 +131,7 @@ class ScheduleCommunicator final : public Communicator {
 
   // Once one has failed, what the peers sent for it could be taken for a part of the next one,
   // whose pieces have other sizes; none starts any more.
-  void perform(BoundPlan& plan, Region in, Region out) {
+  void play_plan(BoundPlan& plan, Region in, Region out) {
     guarded([&] { execute(plan, in, out); });
   }
 
@@ -110,12 +166,12 @@ class ScheduleCommunicator final : public Communicator {
     if (needs_staging(in) || needs_staging(out)) {
       play_staged(in, out, op);
     } else {
-      perform(bound(Use::all_reduce, 0, in, in.data == out.data, op), in, out);
+      play_plan(bound(Use::all_reduce, in, in.data == out.data, op), in, out);
     }
   }
 
   void play_staged(Region in, Region out, ReduceOp op) {
-    BoundPlan& whole = bound(Use::all_reduce, 0, in, in.data == out.data, op);
+    BoundPlan& whole = bound(Use::all_reduce, in, in.data == out.data, op);
     const auto& fusion = whole.plan().fusion();
     const auto fused = [&] {
       return endpoint_->play(*fusion, in, out, whole.plan().reduction(true));
@@ -128,7 +184,7 @@ class ScheduleCommunicator final : public Communicator {
       const std::int64_t count = std::min(most, in.count - first);
       const Region segment = stage.part(0, count);
       collbench::copy(segment.data, in.part(first, count).data, segment.size().count);
-      perform(bound(Use::all_reduce, 0, segment, true, op), segment, segment);
+      play_plan(bound(Use::all_reduce, segment, true, op), segment, segment);
       collbench::copy(out.part(first, count).data, segment.data, segment.size().count);
     }
   }
@@ -136,7 +192,7 @@ class ScheduleCommunicator final : public Communicator {
   void play_broadcast(Region region, Rank root) {
     if (region.count == 0) return;
     if (!needs_staging(region)) {
-      perform(bound(Use::broadcast, root, region, true, ReduceOp::sum), region, region);
+      play_plan(bound(Use::broadcast, region, true, ReduceOp::sum, root), region, region);
       return;
     }
     const std::int64_t most = segment_bytes / size_of(region.type);
@@ -147,15 +203,29 @@ class ScheduleCommunicator final : public Communicator {
       const Region segment = stage.part(0, count);
       const Region mine = region.part(first, count);
       collbench::copy(segment.data, mine.data, segment.size().count);
-      perform(bound(Use::broadcast, root, segment, true, ReduceOp::sum), segment, segment);
+      play_plan(bound(Use::broadcast, segment, true, ReduceOp::sum, root), segment, segment);
       collbench::copy(mine.data, segment.data, segment.size().count);
     }
   }
 
+  // In place in the staging memory, each part at its place in the vector.
+  void play_staged_whole(const Collective& collective, std::int64_t count, Region in, Region out,
+                         ReduceOp op) {
+    Region stage{nullptr, count, in.type};
+    stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());
+    const Elements before = elements_before(collective, rank(), ranks(), count);
+    const Elements after = elements_after(collective, rank(), ranks(), count);
+    collbench::copy(stage.part(before.first, before.count).data, in.data, in.size().count);
+    play_plan(bound(use_of(collective.kind), stage, true, op, collective.root), stage, stage);
+    collbench::copy(out.data, stage.part(after.first, after.count).data, out.size().count);
+  }
+
   ScheduleChoice choice_;
+  CollectiveChoice others_;
   std::unique_ptr<Endpoint> endpoint_;
   std::string description_;
   std::map<Key, BoundPlan> plans_;
+  LastCall last_call_;
   Key last_key_;
   BoundPlan* last_ = nullptr;
   std::exception_ptr failure_;
@@ -165,9 +235,10 @@ class ScheduleCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,
                                                          std::unique_ptr<Endpoint> endpoint,
-                                                         std::string description) {
+                                                         std::string description,
+                                                         CollectiveChoice others) {
   return std::make_unique<ScheduleCommunicator>(std::move(choice), std::move(endpoint),
-                                                std::move(description));
+                                                std::move(description), std::move(others));
 }
 
 std::unique_ptr<Communicator> make_schedule_communicator(const Schedule& schedule,

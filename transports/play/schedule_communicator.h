@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "algorithms/schedule.h"
@@ -14,13 +15,19 @@ namespace collbench {
 
 /// The schedule to play for a vector of this size. Must give every rank the same answer.
 using ScheduleChoice = std::function<Schedule(Bytes bytes, DataType type)>;
+/// The same for another collective than an all-reduce; nothing if it cannot be played.
+using CollectiveChoice =
+    std::function<std::optional<Schedule>(Bytes bytes, const Collective& collective)>;
 
-/// Plays `choice` on `endpoint`. Plans are kept per (count, type, operator, in place), so repeated
-/// calls allocate nothing. Buffers that the endpoint does not reach (private memory of processes)
-/// are staged through its scratch memory, segment by segment.
+/// Plays `choice` on `endpoint`, and `others` where another collective is asked for; a broadcast
+/// for which there is no choice takes a binomial tree. Plans are kept per (collective, count, type,
+/// operator, in place), so repeated calls allocate nothing. Buffers that the endpoint does not
+/// reach (private memory of processes) are staged through its scratch memory: of an all-reduce or a
+/// broadcast in place segment by segment, else as a whole.
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,
                                                          std::unique_ptr<Endpoint> endpoint,
-                                                         std::string description);
+                                                         std::string description,
+                                                         CollectiveChoice others = {});
 /// The same with one schedule for every size.
 std::unique_ptr<Communicator> make_schedule_communicator(const Schedule& schedule,
                                                          std::unique_ptr<Endpoint> endpoint,

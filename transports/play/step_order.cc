@@ -17,7 +17,7 @@ bool writes(const Step& step, Place place) {
 
 bool clash(const Step& a, const Step& b) {
   if (a.first >= b.first + b.count || b.first >= a.first + a.count) return false;
-  for (const Place place : {Place::input, Place::output, Place::scratch}) {
+  for (const Place place : {Place::input, Place::output, Place::scratch, Place::work}) {
     if (writes(a, place) && (reads(b, place) || writes(b, place))) return true;
     if (reads(a, place) && writes(b, place)) return true;
   }

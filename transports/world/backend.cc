@@ -27,6 +27,7 @@ std::vector<Backend> all_rows() {
        .isolated_ranks_in_words = "processes over shared memory",
        .isolates = true,
        .plays_schedules = true,
+       .other_collectives = true,
        .private_buffers = true},
       complete_shm);
   add({.name = "grpc",
@@ -36,6 +37,7 @@ std::vector<Backend> all_rows() {
        .ranks = RankKind::processes,
        .ranks_in_words = "one process per worker",
        .plays_schedules = true,
+       .other_collectives = true,
        .keeps_communicator = true,
        .transport_option = "transport",
        .usual_transport = "raw",
@@ -152,6 +154,9 @@ void require_possible(const WorldSpec& spec) {
   require(!spec.isolate || spec.transport != "graph" || backend.transport_option != "executor",
           "--executor graph plays workers of one process, and --isolate gives each its own; use "
           "--executor persistent");
+  require(backend.other_collectives || spec.collective.kind == CollectiveKind::all_reduce,
+          fmt::format("back end '{}' has no {}; those that have it: {}", spec.backend,
+                      to_string(spec.collective.kind), names_with(&Backend::other_collectives)));
   require(backend.plays_schedules || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of " +
               names_with(&Backend::plays_schedules) + "; '" + spec.backend + "' hides its own");

@@ -21,8 +21,10 @@ struct ShmArena {
     if (!spec.isolate) return;
     constexpr std::size_t least_scratch = std::size_t{8} << 20;
     const auto vector = static_cast<std::size_t>(spec.bytes.count);
-    // Two uses share the scratch memory, each of up to a whole vector.
-    scratch = 2 * whole_pages(std::max(vector, least_scratch));
+    // Two uses share the scratch memory, each of up to a whole vector; where sums are worked on
+    // that are not the rank's own, plans need a second one.
+    const std::size_t vectors = spec.collective.kind == CollectiveKind::all_reduce ? 1 : 2;
+    scratch = 2 * vectors * whole_pages(std::max(vector, least_scratch) + 64);
     if (spec.private_buffers) return;
     user = whole_pages(static_cast<std::size_t>(spec.user_bytes.count));
   }
@@ -70,7 +72,10 @@ std::unique_ptr<Communicator> make_shm_rank(const WorldSpec& spec, RankContext& 
   WorldSpec played = spec;
   // Private buffers are staged in two rounds, so one-shot is faster as long as it is one pass.
   const bool fits_one_pass = spec.private_buffers && spec.bytes.count <= most_shown_bytes;
-  if (fits_one_pass && !spec.schedules && spec.algorithm == "direct") played.algorithm = "one-shot";
+  const bool all_reduce = spec.collective.kind == CollectiveKind::all_reduce;
+  if (fits_one_pass && all_reduce && !spec.schedules && spec.algorithm == "direct") {
+    played.algorithm = "one-shot";
+  }
   return play_on(make_shm_endpoint(view, context.rank), played, over);
 }
 

@@ -24,6 +24,8 @@ void visit_fields(Spec& spec, const Visit& visit) {
   visit("backend", spec.backend);
   visit("ranks", spec.ranks);
   visit("algorithm", spec.algorithm);
+  visit("collective", spec.collective.kind);
+  visit("root", spec.collective.root);
   visit("bytes", spec.bytes.count);
   visit("user_bytes", spec.user_bytes.count);
   visit("communicators", spec.communicators);

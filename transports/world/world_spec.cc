@@ -10,7 +10,8 @@ namespace collbench {
 
 ScheduleChoice schedules_of(const WorldSpec& spec) {
   if (spec.schedules) return spec.schedules;
-  make_schedule(spec.algorithm, spec.ranks);  // refused here rather than at the first call
+  // Refused here rather than at the first call.
+  make_schedule(parse_algorithm_spec(spec.algorithm), spec.ranks, spec.bytes, spec.collective);
   return [algorithm = spec.algorithm, ranks = spec.ranks](Bytes bytes, DataType) {
     return make_schedule(algorithm, ranks, bytes);
   };
@@ -18,8 +19,23 @@ ScheduleChoice schedules_of(const WorldSpec& spec) {
 
 std::string name_of(const WorldSpec& spec) {
   return spec.schedules ? spec.algorithm
-                        : make_schedule(spec.algorithm, spec.ranks, spec.bytes).name();
+                        : make_schedule(parse_algorithm_spec(spec.algorithm), spec.ranks,
+                                        spec.bytes, spec.collective)
+                              .name();
 }
+
+namespace {
+
+CollectiveChoice other_schedules_of(const WorldSpec& spec) {
+  if (spec.schedules) return {};
+  return [algorithm = parse_algorithm_spec(spec.algorithm), ranks = spec.ranks](
+             Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
+    if (!find_algorithm(algorithm.name).implements(collective.kind)) return std::nullopt;
+    return make_schedule(algorithm, ranks, bytes, collective);
+  };
+}
+
+}  // namespace
 
 std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const WorldSpec& spec,
                                       const std::string& over) {
@@ -33,7 +49,8 @@ std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const 
     description += " with checksums";
   }
   if (!spec.inject.empty()) description += ", " + spec.inject + " injected";
-  return make_schedule_communicator(schedules_of(spec), std::move(endpoint), description);
+  return make_schedule_communicator(schedules_of(spec), std::move(endpoint), description,
+                                    other_schedules_of(spec));
 }
 
 }  // namespace collbench

@@ -1,4 +1,4 @@
-// What a world is made for: its ranks, its back end, and what they are going to reduce.
+// What a world is made for: its ranks, its back end, and what they are going to do.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@ struct WorldSpec {
   /// What back ends that play schedules play for a vector of each size; empty: `algorithm` for all.
   /// It does not travel to ranks that are other processes.
   ScheduleChoice schedules;
+  Collective collective;         // beside which the schedules may have others
   Bytes bytes{0};                // the largest vector of one rank
   Bytes user_bytes{0};           // memory for the buffers of one rank, 0 where it brings its own
   int communicators = 1;         // of a rank at the same time; more than one: shm with threads only
@@ -27,7 +28,8 @@ struct WorldSpec {
   std::string inject;            // faults, as transports/faults/injected_fault.h writes them
 };
 
-/// The schedules of a spec. Throws InvalidArgument if its algorithm has none.
+/// The schedules of a spec. Throws InvalidArgument if its algorithm has none, or not for its
+/// collective.
 ScheduleChoice schedules_of(const WorldSpec& spec);
 
 /// What is played for vectors of spec.bytes, for descriptions.
