@@ -25,7 +25,7 @@ Schedule binomial_broadcast(int ranks, Rank root) {
 
 RootedPhases binomial_phases(int ranks, Rank root) {
   const Schedule broadcast = binomial_broadcast(ranks, root);
-  return {mirrored(broadcast, OpKind::recv_reduce), broadcast};
+  return {mirrored(broadcast, OpKind::recv_reduce).named("binomial-reduce"), broadcast};
 }
 
 RootedPhases flat_phases(int ranks, Rank root) {

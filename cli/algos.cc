@@ -13,11 +13,21 @@
 #include "algorithms/verify.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/run_options.h"
 #include "core/error.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
+
+std::vector<std::string_view> other_collectives_of(const AlgorithmInfo& info) {
+  std::vector<std::string_view> others;
+  for (const std::string_view name : collective_names()) {
+    const CollectiveKind kind = parse_collective(name);
+    if (kind != CollectiveKind::all_reduce && info.implements(kind)) others.push_back(name);
+  }
+  return others;
+}
 
 int list_algorithms(const Settings& /*settings*/) {
   std::size_t width = 0;
@@ -26,6 +36,10 @@ int list_algorithms(const Settings& /*settings*/) {
     std::cout << fmt::format("{:<{}}  {}\n", info.name, width, info.summary);
     std::cout << fmt::format("{:<{}}    ranks: {}; cost: {}{}\n", "", width, info.constraints,
                              info.cost, info.replica_consistent ? "" : "; replicas may differ");
+    const std::vector<std::string_view> others = other_collectives_of(info);
+    if (!others.empty()) {
+      std::cout << fmt::format("{:<{}}    also: {}\n", "", width, fmt::join(others, ", "));
+    }
   }
   std::cout << fmt::format("{:<{}}  chosen by back end, workers and size; the run says why\n",
                            "auto", width);
@@ -100,7 +114,13 @@ int show_algorithm(const Settings& settings) {
   const int ranks = settings.count("workers", 1, 65'536);
   const AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
   const AlgorithmInfo& info = find_algorithm(spec.name);
-  const Schedule schedule = make_schedule(spec, ranks);
+  const Collective collective{collective_asked(settings), settings.count("root", 0, 65'535)};
+  const bool all_reduce = collective.kind == CollectiveKind::all_reduce;
+  const Schedule schedule =
+      all_reduce ? make_schedule(spec, ranks) : make_schedule(spec, ranks, Bytes{0}, collective);
+  require(
+      all_reduce || format != "msccl",
+      fmt::format("MSCCL XML is written of all-reduces, not of a {}", to_string(collective.kind)));
   if (format == "msccl") std::cout << to_msccl_xml(schedule);
   if (format == "goal") std::cout << to_goal(schedule, settings.size("bytes"));
   if (format == "markdown") print_markdown(schedule);
@@ -118,13 +138,15 @@ struct Proof {
   std::string violation;  // the first, in words
 };
 
-Proof prove(const AlgorithmSpec& spec, const std::vector<int>& counts) {
-  const bool consistent = is_replica_consistent(spec);
+Proof prove(const AlgorithmSpec& spec, const std::vector<int>& counts, CollectiveKind kind) {
+  const bool all_reduce = kind == CollectiveKind::all_reduce;
+  const bool consistent = all_reduce && is_replica_consistent(spec);
   Proof proof;
   for (const int ranks : counts) {
     try {
-      const Schedule schedule = make_schedule(spec, ranks);
-      const Verification result = verify_allreduce(schedule);
+      const Schedule schedule =
+          all_reduce ? make_schedule(spec, ranks) : make_schedule(spec, ranks, Bytes{0}, {kind});
+      const Verification result = verify(schedule, {kind});
       if (!result.ok()) {
         proof.violation = fmt::format("{} ranks: {}", ranks, result.violations.front().what);
         return proof;
@@ -144,9 +166,12 @@ Proof prove(const AlgorithmSpec& spec, const std::vector<int>& counts) {
 int verify_algorithms(const Settings& settings) {
   const std::string& name = settings.text("NAME");
   const std::vector<int> counts = settings.worker_counts("workers");
+  const CollectiveKind kind = collective_asked(settings);
   std::vector<AlgorithmSpec> specs;
   if (name.empty()) {
-    for (const AlgorithmInfo& info : algorithms()) specs.push_back({std::string(info.name), {}});
+    for (const AlgorithmInfo& info : algorithms()) {
+      if (info.implements(kind)) specs.push_back({std::string(info.name), {}});
+    }
   } else {
     specs.push_back(parse_algorithm_spec(name));
   }
@@ -154,21 +179,24 @@ int verify_algorithms(const Settings& settings) {
   int wrong = 0;
   for (const AlgorithmSpec& spec : specs) {
     const AlgorithmInfo& info = find_algorithm(spec.name);
-    const Proof proof = prove(spec, counts);
-    if (proof.proven == 0 && proof.violation.empty()) make_schedule(spec, counts.front());
+    const Proof proof = prove(spec, counts, kind);
+    if (proof.proven == 0 && proof.violation.empty())
+      make_schedule(spec, counts.front(), Bytes{0}, {kind});
     if (!proof.violation.empty()) ++wrong;
     std::cout << fmt::format(
         "{:<20} {}\n", to_string(spec),
         proof.violation.empty()
             ? fmt::format("proven for {} worker counts{}{}", proof.proven,
                           proof.unfit > 0 ? fmt::format(", {} do not fit", proof.unfit) : "",
-                          info.replica_consistent ? "; replicas bitwise equal" : "")
+                          kind == CollectiveKind::all_reduce && info.replica_consistent
+                              ? "; replicas bitwise equal"
+                              : "")
             : "WRONG: " + proof.violation);
   }
   const Seconds elapsed = std::chrono::steady_clock::now() - begin;
   std::cout << fmt::format("# {} algorithms, {} wrong, {:.2f} s\n", specs.size(), wrong,
                            elapsed.count());
-  if (wrong > 0) throw WrongResult(fmt::format("{} algorithms are no all-reduce", wrong));
+  if (wrong > 0) throw WrongResult(fmt::format("{} algorithms are no {}", wrong, to_string(kind)));
   return exit_ok;
 }
 
@@ -176,6 +204,9 @@ constexpr OptionRow show_algorithm_rows[] = {
     {arguments_group, "NAME", "", "NAME", "", "the algorithm, with options as in ring:segments=2",
      Presence::required},
     {options_group, "workers", "W", "N", "4", "number of workers"},
+    {options_group, "collective", "", "NAME", "all-reduce",
+     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+    {options_group, "root", "r", "N", "0", "of a broadcast or a reduce"},
     {options_group, "format", "", "NAME", "table", "table, msccl, goal or markdown"},
     {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},
 };
@@ -183,6 +214,7 @@ constexpr OptionRow show_algorithm_rows[] = {
 constexpr OptionRow verify_rows[] = {
     {arguments_group, "NAME", "", "NAME", "", "one algorithm; all by default"},
     {options_group, "workers", "W", "N[,..]", "1:64", "worker counts"},
+    {options_group, "collective", "", "NAME", "all-reduce", "what they are to be"},
 };
 
 }  // namespace

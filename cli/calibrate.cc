@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
 #include "cli/output_file.h"
+#include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/stop_request.h"
@@ -29,6 +30,7 @@ constexpr OptionRow calibrate_rows[] = {
     {options_group, "out", "o", "FILE", "",
      "write the description here ('-': standard output); simulate, select and validate read it"},
     {options_group, "summary", "", "TEXT", "fitted to measurements", "its summary line"},
+    {options_group, "collective", "", "NAME", "all-reduce", "whose rows are fitted"},
     {options_group, "local", "", "", "",
      "measure this host (less than a minute) instead of reading files"},
     {options_group, "backend", "", "NAME", "", "of --local: whose messages are measured [shm]"},
@@ -182,7 +184,7 @@ int calibrate(const Settings& settings) {
   const std::vector<MeasuredTable> tables =
       local ? std::vector{measure_here(settings.given("backend") ? settings.text("backend")
                                                                  : usual_backend().name)}
-            : read_measured_files(settings.words("FILE"));
+            : read_measured_files(settings.words("FILE"), collective_asked(settings));
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
   std::vector<std::string> notes = calibration.notes();

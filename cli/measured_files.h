@@ -9,8 +9,12 @@
 namespace collbench {
 
 /// Reads all of them. Files of a folder that are no tables, and skipped rows, are reported
-/// on standard error. Throws as read_tables() does, and InvalidArgument if nothing is left.
-std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths);
+/// on standard error; rows of other collectives are left out. Throws as read_tables() does, and
+/// InvalidArgument if nothing is left.
+std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths,
+                                               CollectiveKind kind = CollectiveKind::all_reduce);
+/// Leaves the rows of one collective, and a note of how many others there were.
+void keep_collective(MeasuredTable& table, CollectiveKind kind);
 /// All rows of all tables.
 std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables);
 

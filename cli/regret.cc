@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
+#include "cli/run_options.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -23,6 +24,7 @@ constexpr OptionRow regret_rows[] = {
      "largest-scale (the best of the largest scale known), model (fitted to the tables), and "
      "those of select"},
     {options_group, "fit", "", "FILE", "", fit_help},
+    {options_group, "collective", "", "NAME", "all-reduce", "whose rows are judged"},
     {options_group, "held-out", "", "", "",
      "the policy does not know the measurements of the size that it is asked for"},
     {options_group, "regions", "", "", "", "also by size and number of ranks"},
@@ -55,7 +57,8 @@ std::string knowledge_line(const RegretKnowledge& knowledge, std::size_t judged)
 }
 
 int regret(const Settings& settings) {
-  const std::vector<MeasuredTime> rows = all_rows(read_measured_files(settings.words("FILE")));
+  const std::vector<MeasuredTime> rows =
+      all_rows(read_measured_files(settings.words("FILE"), collective_asked(settings)));
   RegretKnowledge knowledge;
   knowledge.size_held_out = settings.flag("held-out");
   require(!knowledge.size_held_out || !settings.given("fit"),

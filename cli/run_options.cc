@@ -139,9 +139,12 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
 
 }  // namespace
 
+CollectiveKind collective_asked(const Settings& settings) {
+  return parse_collective(settings.one_of("collective", option_words("collective")));
+}
+
 void read_collective(const Settings& settings, Sweep& sweep) {
-  sweep.common.collective =
-      parse_collective(settings.one_of("collective", option_words("collective")));
+  sweep.common.collective = collective_asked(settings);
   // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means
   // nothing.
   const bool rooted = has_root(sweep.common.collective);

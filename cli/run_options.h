@@ -29,6 +29,8 @@ std::vector<Case> cases_of(const Settings& settings, const std::optional<Launche
 /// Those that --filter leaves. Throws InvalidArgument if it is wrong or leaves none.
 std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases);
 
+/// The value of --collective.
+CollectiveKind collective_asked(const Settings& settings);
 /// What is measured or simulated, from --collective and --root.
 void read_collective(const Settings& settings, Sweep& sweep);
 /// The axis of sizes, from --minbytes, --maxbytes, --stepfactor and --stepbytes.

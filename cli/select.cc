@@ -11,6 +11,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
+#include "cli/run_options.h"
 #include "cli/select_nodes.h"
 #include "core/error.h"
 #include "core/input_file.h"
@@ -43,6 +44,8 @@ constexpr OptionRow select_rows[] = {
      "nodes they are spread over, or a torus (4x4x8); auto asks the machine"},
     {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_choose_for, "collective", "", "NAME", "all-reduce",
+     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_choose_for, "devices", "", "KIND", "auto",
      "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
     {what_to_choose_for, "available", "", "NAME[,..]", "",
@@ -101,7 +104,8 @@ Devices devices_of(const Settings& settings, const Machine* machine) {
 void read_measured(const Settings& settings, Inquiry& inquiry) {
   if (settings.text("measured").empty()) return;
   std::vector<std::string> skipped;
-  for (const MeasuredTable& table : read_tables(settings.text("measured"), skipped)) {
+  for (MeasuredTable& table : read_tables(settings.text("measured"), skipped)) {
+    keep_collective(table, collective_asked(settings));
     inquiry.measured.insert(inquiry.measured.end(), table.times.begin(), table.times.end());
     inquiry.notes.insert(inquiry.notes.end(), table.notes.begin(), table.notes.end());
   }
@@ -146,6 +150,7 @@ Question common_question(const Settings& settings) {
   question.bytes = settings.size("bytes");
   question.type = parse_data_type(settings.text("datatype"));
   question.op = parse_reduce_op(settings.text("op"));
+  question.collective = collective_asked(settings);
   question.replicas_may_differ = settings.flag("replicas-may-differ");
   question.backend = settings.text("backend");
   if (!question.backend.empty()) question.kind = find_backend(question.backend).choice;
@@ -237,10 +242,13 @@ void print_candidates(const Answer& answer, bool explain) {
 void print_answer(const Policy& policy, const Question& question, const std::string& network,
                   bool explain) {
   const Answer answer = ask(policy, question);
-  std::cout << fmt::format("{}: {} for {} {} {}, {} workers on {}\n", policy.name,
-                           name_of(answer.algorithm, answer.protocol), to_string(question.bytes),
-                           to_string(question.type), to_string(question.op), question.workers,
-                           network);
+  const bool all_reduce = question.collective == CollectiveKind::all_reduce;
+  std::cout << fmt::format(
+      "{}: {} for {}{} {} {}, {} workers on {}\n", policy.name,
+      name_of(answer.algorithm, answer.protocol),
+      all_reduce ? "" : fmt::format("a {} of ", to_string(question.collective)),
+      to_string(question.bytes), to_string(question.type), to_string(question.op), question.workers,
+      network);
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
@@ -265,11 +273,17 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
     if (!c.refused.empty()) one["refused"] = c.refused;
     candidates.push_back(std::move(one));
   }
-  json out{{"policy", policy.name},         {"network", network},
-           {"workers", question.workers},   {"nodes", question.nodes},
-           {"bytes", question.bytes.count}, {"type", to_string(question.type)},
-           {"op", to_string(question.op)},  {"algorithm", answer.algorithm},
-           {"reason", answer.reason},       {"candidates", std::move(candidates)},
+  json out{{"policy", policy.name},
+           {"network", network},
+           {"workers", question.workers},
+           {"nodes", question.nodes},
+           {"bytes", question.bytes.count},
+           {"type", to_string(question.type)},
+           {"op", to_string(question.op)},
+           {"collective", to_string(question.collective)},
+           {"algorithm", answer.algorithm},
+           {"reason", answer.reason},
+           {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
   if (policy.name == library_policy) return out;

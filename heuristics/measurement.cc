@@ -13,7 +13,7 @@ namespace collbench {
 
 MethodKey method_of(const MeasuredTime& time) {
   return {time.system, time.library, time.algorithm, time.protocol,
-          time.type,   time.op,      time.in_place};
+          time.type,   time.op,      time.in_place,  time.collective};
 }
 
 std::vector<MeasuredTime> medians_of(std::span<const MeasuredTime> rows) {
@@ -74,6 +74,9 @@ std::string to_string(const MethodKey& key) {
   }
   if (key.type != DataType::f32) text += fmt::format(" {}", to_string(key.type));
   if (key.op != ReduceOp::sum) text += fmt::format(" {}", to_string(key.op));
+  if (key.collective != CollectiveKind::all_reduce) {
+    text += fmt::format(" {}", to_string(key.collective));
+  }
   return text + (key.in_place ? " in place" : "");
 }
 

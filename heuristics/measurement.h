@@ -1,5 +1,5 @@
-// A measured time of one all-reduce: the common form of our own records, nccl-tests and OSU tables,
-// and published figures, for calibration, regret and measured policies.
+// A measured time of one collective, mostly an all-reduce: the common form of our own records,
+// nccl-tests and OSU tables, and published figures, for calibration, regret and measured policies.
 //
 // One measurement is one row of such a table: how long an all-reduce of `bytes` per rank took with
 // this library and algorithm on so many ranks of a system. Values missing in a source are empty, 0
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "core/data_type.h"
 #include "core/units.h"
 
@@ -40,6 +41,7 @@ struct MeasuredTime {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
+  CollectiveKind collective = CollectiveKind::all_reduce;
   Bytes bytes;      // vector of one rank
   Seconds time{0};  // median, or the mean where the source has only that
   Seconds low{0};   // p10 or minimum, and p90 or maximum; equal to `time` if not known
@@ -88,6 +90,7 @@ struct MethodKey {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
+  CollectiveKind collective = CollectiveKind::all_reduce;
   auto operator<=>(const MethodKey&) const = default;
 };
 MethodKey method_of(const MeasuredTime& time);

@@ -23,6 +23,7 @@ MeasuredTime row_of(const Record& record) {
   row.type = record.point.type;
   row.op = record.point.op;
   row.in_place = record.point.in_place;
+  row.collective = record.point.collective;
   row.bytes = record.point.bytes;
   const Simulated& simulated = record.point.simulated;
   row.system = simulated.topology;
@@ -46,6 +47,7 @@ RecordFile to_records(const MeasuredTable& table) {
     record.point.type = time.type;
     record.point.op = time.op;
     record.point.in_place = time.in_place;
+    record.point.collective = time.collective;
     record.point.buffers = Buffers::hot;
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
@@ -93,11 +95,6 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
-    if (record.point.collective != CollectiveKind::all_reduce) {
-      table.notes.push_back(fmt::format("{} of {} left out: {}, no all-reduce", row.algorithm,
-                                        to_string(row.bytes), to_string(record.point.collective)));
-      continue;
-    }
     if (row.system.empty()) row.system = stated("system");
     const std::string nodes = stated("nodes");
     if (!nodes.empty() && record.point.backend != "sim") {

@@ -18,6 +18,16 @@ namespace {
 constexpr int most_probes = 4;
 constexpr Seconds probe_time{0.1};
 
+/// Vectors that all ranks together read or write at least, and how that is written. An all-reduce
+/// reads N and writes N; a reduce-scatter and a reduce read N and write one; an all-gather and a
+/// broadcast read one and write N, in place one less.
+std::pair<int, const char*> vectors_moved(const Case& point) {
+  const int n = point.workers;
+  if (point.collective == CollectiveKind::all_reduce) return {2 * n, "2 N M"};
+  if (point.in_place && !adds(point.collective)) return {n, "N M"};
+  return {n + 1, "(N+1) M"};
+}
+
 }  // namespace
 
 std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measurement& measured) {
@@ -26,7 +36,8 @@ std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measureme
   const Bytes most{std::min((256_MiB).count, available_memory().count / 4)};
   const Bytes working_set = std::min(point.bytes * point.workers, most);
   Probe& probe = probes_[{threads, working_set.count}];
-  const Bytes moved = point.bytes * 2 * point.workers;
+  const auto [vectors, formula] = vectors_moved(point);
+  const Bytes moved = point.bytes * vectors;
   const Bandwidth reached = moved / Seconds{summarize(measured.latency_ns).median_ns * 1e-9};
   while (probe.times == 0 || (probe.rate < reached && probe.times < most_probes)) {
     probe.rate = std::max(probe.rate, measure_memory_bandwidth(threads, working_set, probe_time));
@@ -34,12 +45,12 @@ std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measureme
   }
   if (probe.rate < reached) {
     return Bound{moved / reached,
-                 fmt::format("memory: 2 N M bytes at {}, which this case reached; a plain loop "
+                 fmt::format("memory: {} bytes at {}, which this case reached; a plain loop "
                              "reached {}",
-                             to_string(reached), to_string(probe.rate))};
+                             formula, to_string(reached), to_string(probe.rate))};
   }
   return Bound{moved / probe.rate,
-               fmt::format("memory: 2 N M bytes at {} measured here", to_string(probe.rate))};
+               fmt::format("memory: {} bytes at {} measured here", formula, to_string(probe.rate))};
 }
 
 }  // namespace collbench

@@ -125,7 +125,7 @@ class Runner {
 
 Choice choose_for(const Case& point, int cores) {
   return choose(point.backend, find_backend(point.backend).choice, point.workers, point.bytes,
-                point.type, point.op, cores);
+                point.type, point.op, cores, point.collective);
 }
 
 RunResult run_cases(const RunPlan& plan, const Environment& environment,

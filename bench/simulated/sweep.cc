@@ -25,10 +25,10 @@ struct Fits {
 
 /// The algorithms named that fit, those that fit for "all".
 std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
-                                      int workers, Fits& fits) {
+                                      int workers, const Collective& collective, Fits& fits) {
   const Topology& topology = machine.topology;
   const auto make = [&](const AlgorithmSpec& spec) {
-    make_schedule(fit_to(spec, topology, workers), workers);
+    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective);
   };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
@@ -109,7 +109,8 @@ std::vector<Case> simulated_cases(const SimulatedSweep& sweep, std::vector<std::
       for (const std::string& mapping : sweep.mappings) {
         place(mapping, common.workers, read.topology);
       }
-      const auto names = expand_names(sweep.axes.algorithms, read, common.workers, fits);
+      const auto names =
+          expand_names(sweep.axes.algorithms, read, common.workers, collective_of(common), fits);
       append_cases(sweep, common, names, cases);
     }
   }

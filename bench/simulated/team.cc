@@ -183,6 +183,7 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
   question.bytes = point.bytes;
   question.type = point.type;
   question.op = point.op;
+  question.collective = point.collective;
   question.workers = point.workers;
   question.nodes = nodes_of(machine.topology.layout(), point.workers);
   question.machine = &machine;

@@ -101,7 +101,7 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
   const Machine& network = place.network;
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
-  const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes);
+  const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes, {row.collective});
   const std::vector<Host> hosts = seats_of_ranks(place, row.scale.ranks);
   VectorSpec work;
   work.type = row.type;

@@ -136,6 +136,9 @@ std::string points_part(const MeasuredMethod& measured) {
     }
     text += fmt::format("type = \"{}\"\nop = \"{}\"\nin_place = {}\n", to_string(method.type),
                         to_string(method.op), method.in_place);
+    if (method.collective != CollectiveKind::all_reduce) {
+      text += fmt::format("collective = \"{}\"\n", to_string(method.collective));
+    }
     text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
     const std::string shape = to_string(scale.shape);
     if (!shape.empty()) text += fmt::format("shape = \"{}\"\n", shape);
@@ -163,6 +166,9 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   row.type = read_item(table, "type", table.text("type"), parse_data_type);
   row.op = read_item(table, "op", table.text("op"), parse_reduce_op);
   row.in_place = table.flag("in_place", false);
+  if (table.has("collective")) {
+    row.collective = read_item(table, "collective", table.text("collective"), parse_collective);
+  }
   row.scale = {table.integer("ranks", 1, 1 << 24), table.integer("nodes", 0, 1 << 24)};
   if (table.has("shape")) {
     row.scale.shape = read_item(table, "shape", table.text("shape"), parse_grid_shape);

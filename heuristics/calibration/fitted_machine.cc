@@ -34,7 +34,8 @@ std::vector<FittedRow> played_rows(const Calibration& calibration) {
       const bool alike = row.scale.nodes <= 1 || row.scale.ranks == row.scale.nodes;
       if (!alike || row.scale.ranks < 2 || row.scale.ranks > 256) continue;
       try {
-        played.push_back({row, make_schedule(row.algorithm, row.scale.ranks, row.bytes)});
+        played.push_back({row, make_schedule(parse_algorithm_spec(row.algorithm), row.scale.ranks,
+                                             row.bytes, {row.collective})});
       } catch (const InvalidArgument&) {
         break;  // not an algorithm of ours
       }

@@ -91,6 +91,21 @@ Choice choose_for_messages(int workers, Bytes bytes, int cores) {
   return choice;
 }
 
+/// For what is no all-reduce, of which no times are built in: one hop where ranks read each other's
+/// memory, else few messages for small vectors and few bytes for large ones.
+Choice choose_other(ChoiceKind kind, int workers, Bytes bytes, CollectiveKind collective) {
+  const bool reads_peers = kind != ChoiceKind::messages;
+  if (has_root(collective)) {
+    constexpr auto near = "reduce-broadcast";
+    if (reads_peers || workers <= 3) {
+      return {near, "one hop between the root and every other", {"binomial", "tree"}};
+    }
+    if (bytes <= 64_KiB) return {"binomial", "few hops for small vectors", {near, "tree"}};
+    return {"tree", "segments that follow each other keep all ranks busy", {"binomial", near}};
+  }
+  return {"direct", "one hop, and as few bytes as any", {"circulant", "ring"}};
+}
+
 /// The algorithms measured close to the choice.
 std::vector<std::string> rivals_of(const Answer& answer) {
   const auto chosen =
@@ -108,7 +123,8 @@ std::vector<std::string> rivals_of(const Answer& answer) {
 bool is_measured(const Question& question) {
   return std::any_of(question.measured.begin(), question.measured.end(),
                      [&](const MeasuredTime& row) {
-                       return row.algorithm != "auto" && row.scale.ranks == question.workers &&
+                       return row.algorithm != "auto" && row.collective == question.collective &&
+                              row.scale.ranks == question.workers &&
                               (row.scale.nodes == 0 || row.scale.nodes == question.nodes) &&
                               (question.backend.empty() || row.library == question.backend);
                      });
@@ -124,7 +140,10 @@ std::optional<Answer> ask_built_in(Question question) {
 }  // namespace
 
 Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
-              ReduceOp op, int cores) {
+              ReduceOp op, int cores, CollectiveKind collective) {
+  if (collective != CollectiveKind::all_reduce && kind != ChoiceKind::own) {
+    return choose_other(kind, workers, bytes, collective);
+  }
   Question question;
   question.bytes = bytes;
   question.type = type;
@@ -168,9 +187,9 @@ Answer ask_auto(const Question& question) {
   require(!question.backend.empty(),
           "the network is unknown: name a machine (--topo), measurements (--measured) or "
           "a back end of this host (--backend)");
-  const Choice choice =
-      choose(question.backend, question.kind, question.workers, question.bytes, question.type,
-             question.op, question.cores > 0 ? question.cores : question.workers);
+  const Choice choice = choose(
+      question.backend, question.kind, question.workers, question.bytes, question.type, question.op,
+      question.cores > 0 ? question.cores : question.workers, question.collective);
   const std::string refused = refusal(question, choice.algorithm);
   require(refused.empty(),
           fmt::format("the rule chooses {}, which is refused: {}", choice.algorithm, refused));

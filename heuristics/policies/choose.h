@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "core/data_type.h"
 #include "core/shipped_file.h"
 #include "core/units.h"
@@ -44,7 +45,7 @@ struct Choice {
 /// not change the choice among schedules today; they are arguments because they will. `backend` is
 /// the name under which times were measured.
 Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes bytes, DataType type,
-              ReduceOp op, int cores);
+              ReduceOp op, int cores, CollectiveKind collective = CollectiveKind::all_reduce);
 
 // The built-in table of all-reduce times inside one host, with which `auto` chooses until the user
 // has measured.

@@ -44,6 +44,7 @@ std::vector<MethodKey> methods_asked(const Question& question, Answer& answer) {
   std::map<std::tuple<std::string, std::string, std::string>, MethodKey> asked;
   for (const MeasuredMethod& each : measured) {
     const MethodKey& method = each.method;
+    if (method.collective != question.collective) continue;
     if (method.system != system || (exact && !same_work(method))) continue;
     if (!refusal(question, method.algorithm).empty()) continue;
     asked.try_emplace({method.library, method.algorithm, method.protocol}, method);

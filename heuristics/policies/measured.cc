@@ -56,7 +56,8 @@ double size_in(const Question& question) {
 
 CurveTable table_at(const Question& question, int workers) {
   const auto fits = [&](const MeasuredTime& row, bool exactly) {
-    return is_of(row, question) && is_at(row, workers, question.nodes) &&
+    return is_of(row, question) && row.collective == question.collective &&
+           is_at(row, workers, question.nodes) &&
            (!exactly || (row.type == question.type && row.op == question.op));
   };
   const auto& rows = question.measured;

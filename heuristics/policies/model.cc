@@ -93,7 +93,8 @@ class ModelPolicy {
       // The rings over wires are many words; the name asks for them again.
       const bool as_asked = known != name || name == rings_over_wires;
       found.algorithm = as_asked ? known : to_string(spec);
-      const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes);
+      const Schedule schedule =
+          make_schedule(spec, question_.workers, question_.bytes, {question_.collective});
       const double messages = messages_to_look_at(schedule);
       // A candidate that was named explicitly is predicted whatever it costs.
       require(!question_.available.empty() || messages <= most_messages,
@@ -109,7 +110,7 @@ class ModelPolicy {
 
   std::optional<Candidate> in_network() const {
     const auto& adds = machine_.costs.in_network;
-    if (!adds) return {};
+    if (!adds || question_.collective != CollectiveKind::all_reduce) return {};
     Candidate found{adds->name, "", {}, "", refusal(question_, adds->name)};
     if (!found.refused.empty() && question_.available.empty()) found.refused.clear();
     if (!found.refused.empty()) return found;

@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::array<Policy, 9> table{{
     {"auto", "measured where there are measurements, otherwise the model, otherwise a short rule",
-     "collbench", ask_auto},
+     "collbench", ask_auto, true},
     {"model", "the fastest by the cost model of heuristics/predict.h on a machine", "collbench",
-     ask_model},
+     ask_model, true},
     {"measured", "the fastest of those measured, interpolated between sizes", "collbench",
-     ask_measured},
-    {"oracle", "the fastest of those measured at exactly this point", "collbench", ask_oracle},
+     ask_measured, true},
+    {"oracle", "the fastest of those measured at exactly this point", "collbench", ask_oracle,
+     true},
     {"nccl", "NCCL's tuner: ring, double tree or NVLS with a protocol, by its cost model",
      "NVIDIA NCCL 2.28.9, src/graph/tuning.cc and src/enqueue.cc", ask_nccl},
     {"ompi", "Open MPI's fixed rules of coll/tuned",
@@ -89,6 +90,9 @@ Answer ask(const Policy& policy, const Question& question) {
           fmt::format("{} workers cannot be spread evenly over {} nodes", workers, nodes));
   require(question.bytes.count >= 0,
           fmt::format("a vector cannot have {} bytes", question.bytes.count));
+  require(policy.any_collective || question.collective == CollectiveKind::all_reduce,
+          fmt::format("{} is a rule for all-reduces and says nothing of a {}", policy.name,
+                      to_string(question.collective)));
   if (workers == 1) {
     return {"none", "", "one worker has the sum already", {}, {}};
   }
@@ -110,7 +114,11 @@ std::optional<std::string> known_as(std::string_view algorithm,
 std::string refusal(const Question& question, std::string_view algorithm) {
   if (!known_as(algorithm, question.available)) return "not available";
   // A library's own kernel, under whatever name, is taken for consistent.
-  const bool ours = is_ours(algorithm.substr(0, algorithm.find(':')));
+  const std::string_view name = algorithm.substr(0, algorithm.find(':'));
+  const bool ours = is_ours(name);
+  if (ours && !find_algorithm(name).implements(question.collective)) {
+    return fmt::format("has no {}", to_string(question.collective));
+  }
   if (ours && !question.replicas_may_differ &&
       !is_replica_consistent(parse_algorithm_spec(algorithm))) {
     return "replicas would differ in rounding";

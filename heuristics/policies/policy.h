@@ -1,4 +1,4 @@
-// A policy is a function from a question (an all-reduce and its circumstances) to an algorithm,
+// A policy is a function from a question (a collective and its circumstances) to an algorithm,
 // with the expected time of every candidate and the reason as text.
 //
 // Libraries' own rules are policies as well as ours, so that regret (heuristics/policies/regret.h)
@@ -36,6 +36,7 @@ struct Question {
   Bytes bytes;  // of the vector of one worker
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
+  CollectiveKind collective = CollectiveKind::all_reduce;
   int workers = 2;
   int nodes = 1;      // that they are spread over evenly
   GridShape shape{};  // of the nodes; zeros: not known
@@ -74,6 +75,7 @@ struct Policy {
   /// Throws InvalidArgument, saying what is missing, for a question that it cannot answer. Thread
   /// safety: may run on any number of threads.
   Answer (*ask)(const Question& question);
+  bool any_collective = false;  // otherwise a rule for all-reduces
 };
 
 /// tf2, tf2-mirrored, tf1-dgx1, nccl, ompi, model, measured, oracle, auto.

@@ -224,6 +224,7 @@ std::vector<int> torus_axes(const Scale& scale) {
 }
 
 std::optional<PlayedMethod> played_method(const MethodKey& method, const Scale& scale) {
+  if (method.collective != CollectiveKind::all_reduce) return {};
   if (scale.nodes < 2) return {};
   const std::string name = normalized_name(method.algorithm);
   const std::string library = normalized_name(method.library);

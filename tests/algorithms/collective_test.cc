@@ -127,6 +127,20 @@ TEST(MakeSchedule, NamesTheAlgorithmsThatHaveTheCollective) {
   }
 }
 
+TEST(ParseCollective, SuggestsTheNameThatWasMeant) {
+  EXPECT_EQ(parse_collective("reduce-scatter"), CollectiveKind::reduce_scatter);
+  EXPECT_THAT([] { parse_collective("all-gater"); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("Did you mean 'all-gather'")));
+}
+
+TEST(BusFactor, IsThatOfNcclTests) {
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_reduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::reduce_scatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_gather, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::broadcast, 4), 1);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::reduce, 4), 1);
+}
+
 TEST(SharePartition, GivesEqualSharesUpToOneElement) {
   for (const std::int64_t count : {0, 1, 7, 30, 31, 1000, 12345}) {
     const Partition partition = share_partition(3, 4);

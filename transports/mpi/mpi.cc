@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -109,10 +111,27 @@ class MpiCommunicator : public Communicator {
       check(MPI_Allreduce(from, to.data, count, type, operation, MPI_COMM_WORLD), "MPI_Allreduce",
             rank_);
     });
-    if (op == ReduceOp::avg && out.count > 0) {
-      const std::byte* const source = out.data;
-      std::byte* const destination = out.data;
-      reduce(out.type, {op, ranks_}, {&source, 1}, {&destination, 1}, out.count);
+    if (op == ReduceOp::avg) divide(out);
+  }
+
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    const Whole whole = whole_of(collective, in, out);
+    require_count(whole.count);
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce:
+        return;
+      case CollectiveKind::reduce_scatter:
+        return reduce_scatter(whole, in, out, op);
+      case CollectiveKind::all_gather:
+        return all_gather(whole, in, out);
+      case CollectiveKind::broadcast:
+        // MPI has but one buffer for it.
+        if (whole.vector == nullptr && rank_ == collective.root)
+          collbench::copy(out.data, in.data, in.size().count);
+        return broadcast(out, collective.root);
+      case CollectiveKind::reduce:
+        return reduce_to(collective.root, whole, in, out, op);
     }
   }
 
@@ -132,6 +151,76 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
+  void divide(Region sums) const {
+    if (sums.count == 0) return;
+    const std::byte* const source = sums.data;
+    std::byte* const destination = sums.data;
+    reduce(sums.type, {ReduceOp::avg, ranks_}, {&source, 1}, {&destination, 1}, sums.count);
+  }
+
+  // Counts and places of shares are ints.
+  static void require_count(std::int64_t count) {
+    if (count <= std::numeric_limits<int>::max()) return;
+    throw Unavailable(fmt::format("MPI counts elements in 31 bits: {} are too many", count));
+  }
+
+  // The shares of all ranks in elements; kept, since calls are timed.
+  void cut(std::int64_t count, std::int64_t width) {
+    if (cut_ == std::pair(count, width)) return;
+    cut_ = {count, width};
+    counts_.clear();
+    places_.clear();
+    for (Rank r = 0; r < ranks_; ++r) {
+      const std::int64_t first = share_start(r, ranks_, count);
+      places_.push_back(static_cast<int>(first * width));
+      counts_.push_back(static_cast<int>((share_start(r + 1, ranks_, count) - first) * width));
+    }
+  }
+
+  // In place MPI leaves a rank's share where the vector begins, and ours is at its place in it.
+  void reduce_scatter(const Whole& whole, Region in, Region out, ReduceOp op) {
+    const MPI_Datatype type = mpi_type(in.type);
+    const MPI_Op operation = mpi_op(op);
+    const bool in_place = whole.vector != nullptr;
+    void* const to = in_place ? whole.vector : out.data;
+    const void* const from = in_place ? MPI_IN_PLACE : in.data;
+    if (whole.count % ranks_ == 0) {
+      check(MPI_Reduce_scatter_block(from, to, static_cast<int>(whole.count / ranks_), type,
+                                     operation, MPI_COMM_WORLD),
+            "MPI_Reduce_scatter_block", rank_);
+    } else {
+      cut(whole.count, 1);
+      check(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, MPI_COMM_WORLD),
+            "MPI_Reduce_scatter", rank_);
+    }
+    if (in_place) std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
+    if (op == ReduceOp::avg) divide(out);
+  }
+
+  void all_gather(const Whole& whole, Region in, Region out) {
+    const bool in_place = whole.vector != nullptr;
+    const void* const from = in_place ? MPI_IN_PLACE : in.data;
+    require_count(out.size().count);
+    const auto own = static_cast<int>(in.size().count);
+    if (whole.count % ranks_ == 0) {
+      check(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, MPI_COMM_WORLD),
+            "MPI_Allgather", rank_);
+    } else {
+      cut(whole.count, size_of(in.type));
+      check(MPI_Allgatherv(from, own, MPI_BYTE, out.data, counts_.data(), places_.data(), MPI_BYTE,
+                           MPI_COMM_WORLD),
+            "MPI_Allgatherv", rank_);
+    }
+  }
+
+  void reduce_to(Rank root, const Whole& whole, Region in, Region out, ReduceOp op) {
+    const bool in_place = whole.vector != nullptr && rank_ == root;
+    check(MPI_Reduce(in_place ? MPI_IN_PLACE : in.data, out.data, static_cast<int>(whole.count),
+                     mpi_type(in.type), mpi_op(op), root, MPI_COMM_WORLD),
+          "MPI_Reduce", rank_);
+    if (op == ReduceOp::avg && rank_ == root) divide(out);
+  }
+
   // MPI counts elements in an int, so a larger region goes in several calls.
   template <typename Call>
   static void in_pieces(Region region, Call call) {
@@ -145,6 +234,9 @@ class MpiCommunicator : public Communicator {
   std::string algorithm_;
   Rank rank_ = 0;
   int ranks_ = 1;
+  std::pair<std::int64_t, std::int64_t> cut_{-1, 0};  // what counts_ and places_ are made for
+  std::vector<int> counts_;
+  std::vector<int> places_;
 };
 
 // The MCA parameter that names the all-reduce algorithm. Open MPI reads it at start, and shows it

@@ -53,6 +53,7 @@ std::vector<Backend> all_rows() {
        .absence = "this build has no MPI (Debian: libopenmpi-dev, openmpi-bin)",
        .choice = ChoiceKind::own,
        .ranks = RankKind::launched,
+       .other_collectives = true,
        .keeps_communicator = true,
        .world_per_algorithm = true},  // fixed when the library's processes start
       complete_mpi);
@@ -82,7 +83,10 @@ std::string names_with(bool Backend::*capability) {
   for (const Backend& backend : backends()) {
     if (backend.*capability) names.push_back(backend.name);
   }
-  return fmt::format("{}", fmt::join(names, " and "));
+  std::string last = names.empty() ? "none" : names.back();
+  if (names.size() < 2) return last;
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
 }  // namespace

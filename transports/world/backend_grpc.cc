@@ -137,7 +137,9 @@ Bandwidth exchange_rate(Bytes message, RankContext& context) {
 // is has no streams.
 std::optional<TransportBound> measure_bound(const WorldSpec& spec, RankContext& context) {
   const int n = spec.ranks;
-  if (spec.bytes < 64_KiB || n < 2) return std::nullopt;
+  if (spec.bytes < 64_KiB || n < 2 || spec.collective.kind != CollectiveKind::all_reduce) {
+    return std::nullopt;
+  }
   if (context.endpoint && spec.transport == "tf-recvbuf") return std::nullopt;
   const Bandwidth rate = exchange_rate(Bytes{spec.bytes.count / n}, context);
   const Bytes sent{spec.bytes.count / n * 2 * (n - 1)};

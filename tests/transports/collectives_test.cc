@@ -1,0 +1,169 @@
+// Every collective of every algorithm, played for real on threads: what the definition says, in
+// place and out of place, for counts that do not divide by the ranks.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/transports/thread_ranks.h"
+
+#include "algorithms/registry.h"
+#include "core/error.h"
+#include "transports/play/schedule_communicator.h"
+
+namespace collbench {
+namespace {
+
+constexpr float untouched = -7;
+
+// Small whole numbers, so that sums are exact in any order.
+float contribution(Rank rank, std::int64_t at) {
+  return static_cast<float>((at * 7 + rank * 13) % 101);
+}
+
+float sum_at(int ranks, std::int64_t at) {
+  float sum = 0;
+  for (Rank r = 0; r < ranks; ++r) sum += contribution(r, at);
+  return sum;
+}
+
+// What the element `at` must be after the collective, of a share of `count` elements.
+float expected_at(const Collective& collective, int ranks, std::int64_t count, std::int64_t at) {
+  if (adds(collective.kind)) return sum_at(ranks, at);
+  if (collective.kind == CollectiveKind::broadcast) return contribution(collective.root, at);
+  Rank owner = 0;
+  while (share_start(owner + 1, ranks, count) <= at) ++owner;
+  return contribution(owner, at);
+}
+
+CollectiveChoice choice_of(const AlgorithmSpec& spec, int ranks) {
+  return [spec, ranks](Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
+    return make_schedule(spec, ranks, bytes, collective);
+  };
+}
+
+// Plays twice, the second time by the plan of the first, and compares every element.
+void expect_right(const AlgorithmSpec& spec, int ranks, const Collective& collective,
+                  std::int64_t count, bool in_place) {
+  const Schedule whole = make_schedule(spec, ranks);
+  on_thread_ranks(ranks, [&](std::unique_ptr<Endpoint> endpoint) {
+    const Rank rank = endpoint->rank();
+    const Elements before = elements_before(collective, rank, ranks, count);
+    const Elements after = elements_after(collective, rank, ranks, count);
+    const auto communicator =
+        make_schedule_communicator([&](Bytes, DataType) { return whole; }, std::move(endpoint),
+                                   "test", choice_of(spec, ranks));
+    std::vector<float> input(static_cast<std::size_t>(count), untouched);
+    std::vector<float> output(static_cast<std::size_t>(count), untouched);
+    for (int time = 0; time < 2; ++time) {
+      communicator->barrier();
+      for (std::int64_t i = 0; i < count; ++i) {
+        const bool held = before.first <= i && i < before.first + before.count;
+        input[static_cast<std::size_t>(i)] = held ? contribution(rank, i) : untouched;
+      }
+      communicator->barrier();
+      const Region in = float_region(input);
+      const Region out = in_place ? in : float_region(output);
+      communicator->perform(collective, in.part(before.first, before.count),
+                            out.part(after.first, after.count), ReduceOp::sum);
+      const std::vector<float>& result = in_place ? input : output;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const bool held = after.first <= i && i < after.first + after.count;
+        const float found = result[static_cast<std::size_t>(i)];
+        if (held) {
+          ASSERT_EQ(found, expected_at(collective, ranks, count, i))
+              << "rank " << rank << " at " << i;
+        } else if (!in_place) {
+          ASSERT_EQ(found, untouched) << "rank " << rank << " at " << i;
+        }
+        const bool was_held = before.first <= i && i < before.first + before.count;
+        if (!in_place && was_held) {
+          ASSERT_EQ(input[static_cast<std::size_t>(i)], contribution(rank, i)) << "input written";
+        }
+      }
+    }
+  });
+}
+
+class PlayedCollective : public testing::TestWithParam<std::string> {};
+
+TEST_P(PlayedCollective, LeavesWhatItsDefinitionSays) {
+  for (const AlgorithmInfo& info : algorithms()) {
+    const CollectiveKind kind = parse_collective(GetParam());
+    if (!info.implements(kind)) continue;
+    for (const int ranks : {1, 2, 3, 4, 7, 8}) {
+      const AlgorithmSpec spec{std::string(info.name), {}};
+      const Collective collective{kind, has_root(kind) ? ranks - 1 : 0};
+      try {
+        make_schedule(spec, ranks, Bytes{0}, collective);
+      } catch (const InvalidArgument&) {
+        continue;  // tests/algorithms says why
+      }
+      for (const std::int64_t count : {0, 1, 5, 64, 1003, 40000}) {
+        for (const bool in_place : {true, false}) {
+          SCOPED_TRACE(std::string(info.name) + ", " + std::to_string(ranks) + " ranks, count " +
+                       std::to_string(count) + (in_place ? ", in place" : ", out of place"));
+          expect_right(spec, ranks, collective, count, in_place);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlayedCollective,
+                         testing::Values("all-reduce", "reduce-scatter", "all-gather", "broadcast",
+                                         "reduce"),
+                         [](const auto& named) {
+                           std::string name = named.param;
+                           name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+                           return name;
+                         });
+
+TEST(Perform, AveragesTheShareThatIsKept) {
+  constexpr int ranks = 4;
+  for (const char* name : {"ring", "halving-doubling", "direct"}) {
+    const AlgorithmSpec spec{name, {}};
+    on_thread_ranks(ranks, [&](std::unique_ptr<Endpoint> endpoint) {
+      const Rank rank = endpoint->rank();
+      const auto communicator =
+          make_schedule_communicator([&](Bytes, DataType) { return make_schedule(spec, ranks); },
+                                     std::move(endpoint), "test", choice_of(spec, ranks));
+      std::vector<float> input(16, static_cast<float>(rank));
+      std::vector<float> output(4);
+      communicator->perform({CollectiveKind::reduce_scatter}, float_region(input),
+                            float_region(output), ReduceOp::avg);
+      EXPECT_THAT(output, testing::Each(1.5F)) << name;
+    });
+  }
+}
+
+TEST(Perform, RefusesPartsOfNoVectorAndRootsThatAreNoRanks) {
+  on_thread_ranks(1, [&](std::unique_ptr<Endpoint> endpoint) {
+    const auto communicator =
+        make_schedule_communicator(make_schedule("ring", 1), std::move(endpoint), "test");
+    std::vector<float> input(4);
+    std::vector<float> output(3);
+    EXPECT_THAT(
+        [&] {
+          communicator->perform({CollectiveKind::reduce_scatter}, float_region(input),
+                                float_region(output), ReduceOp::sum);
+        },
+        testing::ThrowsMessage<InvalidArgument>(
+            testing::HasSubstr("reduce-scatter of 4 elements: in must have 4 and out 4")));
+    EXPECT_THROW(communicator->perform({CollectiveKind::broadcast, 1}, float_region(input),
+                                       float_region(input), ReduceOp::sum),
+                 InvalidArgument);
+    EXPECT_THAT(
+        [&] {
+          communicator->perform({CollectiveKind::reduce}, float_region(input), float_region(input),
+                                ReduceOp::sum);
+        },
+        testing::ThrowsMessage<Unavailable>(testing::HasSubstr("test has no reduce")));
+  });
+}
+
+}  // namespace
+}  // namespace collbench
