@@ -87,20 +87,6 @@ struct Inquiry {
   std::vector<std::string> notes;  // about the measurements
 };
 
-Devices devices_of(const Settings& settings, const Machine* machine) {
-  const std::string& text = settings.text("devices");
-  if (text == "auto") {
-    if (machine == nullptr) return Devices::cpus;
-    const auto classes = machine->topology.classes();
-    const bool gpus = std::any_of(classes.begin(), classes.end(), [](const LinkClass& c) {
-      return c.name.find("nvlink") == 0 || c.name.find("infinity") == 0 || c.name.find("xgmi") == 0;
-    });
-    return gpus ? Devices::gpus : Devices::cpus;
-  }
-  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed", "auto"};
-  return static_cast<Devices>(require_known(settings.label("devices"), text, names, "devices"));
-}
-
 void read_measured(const Settings& settings, Inquiry& inquiry) {
   if (settings.text("measured").empty()) return;
   std::vector<std::string> skipped;
@@ -242,13 +228,14 @@ void print_candidates(const Answer& answer, bool explain) {
 void print_answer(const Policy& policy, const Question& question, const std::string& network,
                   bool explain) {
   const Answer answer = ask(policy, question);
-  const bool all_reduce = question.collective == CollectiveKind::all_reduce;
-  std::cout << fmt::format(
-      "{}: {} for {}{} {} {}, {} workers on {}\n", policy.name,
-      name_of(answer.algorithm, answer.protocol),
-      all_reduce ? "" : fmt::format("a {} of ", to_string(question.collective)),
-      to_string(question.bytes), to_string(question.type), to_string(question.op), question.workers,
-      network);
+  std::string work = fmt::format("{} {} {}", to_string(question.bytes), to_string(question.type),
+                                 to_string(question.op));
+  if (question.collective != CollectiveKind::all_reduce) {
+    work = fmt::format("a {} of {}", to_string(question.collective), work);
+  }
+  std::cout << fmt::format("{}: {} for {}, {} workers on {}\n", policy.name,
+                           name_of(answer.algorithm, answer.protocol), work, question.workers,
+                           network);
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
@@ -382,6 +369,8 @@ int select_command(const CLI::App& app) {
   require_known(settings.label("format"), format, {"text", "json"}, "format");
   for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
   if (!settings.text("export").empty()) {
+    require(collective_asked(settings) == CollectiveKind::all_reduce,
+            "select: rules are exported of all-reduces; leave --collective out");
     write_export(settings, inquiry);
   } else if (settings.flag("table")) {
     print_tables(settings, inquiry);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "topologies/specification.h"
@@ -54,6 +55,20 @@ Machine machine_asked(const std::string& name, const Calibration* fitted,
   } catch (const InvalidArgument&) {
     return machine(fmt::format("cluster:{}x{}", question.nodes, name), question.workers);
   }
+}
+
+Devices devices_of(const Settings& settings, const Machine* machine) {
+  const std::string& text = settings.text("devices");
+  if (text == "auto") {
+    if (machine == nullptr) return Devices::cpus;
+    const auto classes = machine->topology.classes();
+    const bool gpus = std::any_of(classes.begin(), classes.end(), [](const LinkClass& c) {
+      return c.name.find("nvlink") == 0 || c.name.find("infinity") == 0 || c.name.find("xgmi") == 0;
+    });
+    return gpus ? Devices::gpus : Devices::cpus;
+  }
+  const std::vector<std::string> names{"cpus", "gpus", "virtual-gpus", "mixed", "auto"};
+  return static_cast<Devices>(require_known(settings.label("devices"), text, names, "devices"));
 }
 
 }  // namespace collbench

@@ -1,4 +1,5 @@
-// Nodes and machines that `collbench select` asks about, where the machine is a fitted file.
+// Nodes, devices and machines that `collbench select` asks about, where the machine is a fitted
+// file.
 #pragma once
 
 #include <string>
@@ -16,5 +17,8 @@ void set_nodes(const Settings& settings, const Calibration* fitted, Question& qu
 
 /// A fitted file describes one node where several ranks share one: then as many as are asked for.
 Machine machine_asked(const std::string& name, const Calibration* fitted, const Question& question);
+
+/// By --devices; auto tells GPUs by the links of the machine, which may be null.
+Devices devices_of(const Settings& settings, const Machine* machine);
 
 }  // namespace collbench

@@ -2,6 +2,7 @@
 // endpoint, or a black box (NCCL, MPI, Gloo). Benchmarks and training see nothing else.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -146,7 +146,8 @@ TEST(SimulatedTeam, AllGatherAndReduceScatterAreHalvesOfTheWhole) {
   EXPECT_NEAR(halves, whole, 1e-12);
   point.algorithm = "tree";
   EXPECT_THAT([&] { measure_simulated(point, binder); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("tree has no all-gather; those that have one: ring")));
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("tree has no all-gather; those that have one: ring")));
 }
 
 TEST(SimulatedTeam, RefusesWhatDoesNotExistAndSaysWhatDoes) {
