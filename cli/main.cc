@@ -12,6 +12,7 @@
 #include "bench/measure/measure_case.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/remote.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/plain_text.h"
@@ -35,7 +36,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   }
   app.parse(argc, argv);
   refuse_leftovers(app);
-  return action();
+  return another_rank_does(app) ? exit_ok : action();
 }
 
 int fail(int code, const std::string& message, const char* hint = "") {
