@@ -46,13 +46,9 @@ RecordFile to_records(const MeasuredTable& table) {
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
         static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};
-    record.measurement.wrong = time.is_wrong() ? 1 : -1;
+    record.point.statistic = time.mean ? "mean" : "median";
+    record.measurement.wrong = time.wrong;
     record.measurement.played = time.library;
-    if (time.mean) {
-      record.measurement.warnings.push_back(
-          time.samples > 0 ? fmt::format("a mean of {} iterations", time.samples)
-                           : std::string("a mean"));
-    }
     if (!time.system.empty()) file.environment["system"] = time.system;
     if (time.scale.nodes > 0) file.environment["nodes"] = std::to_string(time.scale.nodes);
     file.records.push_back(std::move(record));
@@ -85,9 +81,10 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
-    if (measured.wrong > 0) row.note = MeasuredTime::wrong_result;
+    row.wrong = measured.wrong;
+    row.mean = record.point.statistic == "mean";
     const Summary summary = summarize(measured.latency_ns);
-    row.samples = summary.n;
+    row.samples = record.point.statistic.empty() ? summary.n : 0;
     row.time = Seconds{summary.median_ns * 1e-9};
     row.low = Seconds{summary.p25_ns * 1e-9};
     row.high = Seconds{summary.p75_ns * 1e-9};
