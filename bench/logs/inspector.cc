@@ -76,15 +76,15 @@ class InspectorEvents final : public nlohmann::json_sax<nlohmann::json> {
     std::string_view name;
     double InspectorLine::*member;
   };
-  static constexpr std::array<Text, 8> texts = {{{"id", &InspectorLine::id},
-                                                 {"comm_name", &InspectorLine::comm_name},
-                                                 {"inspector_output_format_version",
-                                                  &InspectorLine::version},
-                                                 {"hostname", &InspectorLine::hostname},
-                                                 {"coll", &InspectorLine::kind},
-                                                 {"coll_timing_source", &InspectorLine::timing},
-                                                 {"coll_algo", &InspectorLine::algorithm},
-                                                 {"coll_proto", &InspectorLine::protocol}}};
+  static constexpr std::array<Text, 8> texts = {
+      {{"id", &InspectorLine::id},
+       {"comm_name", &InspectorLine::comm_name},
+       {"inspector_output_format_version", &InspectorLine::version},
+       {"hostname", &InspectorLine::hostname},
+       {"coll", &InspectorLine::kind},
+       {"coll_timing_source", &InspectorLine::timing},
+       {"coll_algo", &InspectorLine::algorithm},
+       {"coll_proto", &InspectorLine::protocol}}};
   static constexpr std::array<Number, 7> numbers = {
       {{"rank", &InspectorLine::rank},
        {"n_ranks", &InspectorLine::n_ranks},
@@ -170,10 +170,10 @@ class InspectorReader {
     if (process_ < 0 || line.pid != pid_ || line.hostname != host_) {
       pid_ = line.pid;
       host_ = line.hostname;
-      process_ = line.hostname.empty()
-                     ? job_.process(file_)
-                     : job_.process(fmt::format("{} pid {:.0f}", line.hostname, line.pid),
-                                    line.hostname);
+      process_ =
+          line.hostname.empty()
+              ? job_.process(file_)
+              : job_.process(fmt::format("{} pid {:.0f}", line.hostname, line.pid), line.hostname);
     }
     const std::string id = line.id + ' ' + line.comm_name;
     if (communicator_ < 0 || id != id_ || line.n_ranks != n_ranks_) {

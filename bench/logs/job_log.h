@@ -73,6 +73,7 @@ struct JobCommunicator {
 struct JobProcess {
   std::string name;  // "synth-a pid 4101", or the file
   std::string host;  // empty: not said
+  int rank = -1;     // in the job; -1: not said
 };
 
 /// How many collectives a rank has issued, where a log has only that.
@@ -86,11 +87,11 @@ struct IssuedCount {
 /// What a host's NCCL said of its hardware. -1: nothing.
 struct HostSigns {
   std::set<std::string> adapters;
-  int devices = 0;          // GPUs that the job uses there
-  int direct_enabled = 0;   // adapters with GPUDirect RDMA, as announced
-  int direct_disabled = 0;  // and without
-  int nvls = -1;            // 1: available; 0: not
-  bool sockets = false;     // the network is TCP
+  int devices = 0;            // GPUs that the job uses there
+  int direct_enabled = 0;     // adapters with GPUDirect RDMA, as announced
+  int direct_disabled = 0;    // and without
+  int nvls = -1;              // 1: available; 0: not
+  bool sockets = false;       // the network is TCP
   bool through_host = false;  // a channel inside the host goes through shared memory
 };
 

@@ -89,9 +89,12 @@ JobRanks::JobRanks(const JobLog& job)
     for (const int member : one.members) count_ = std::max(count_, member + 1);
     if (heard_[c].size() > heard_[world].size()) world = c;
   }
+  for (std::size_t p = 0; p < job.processes.size(); ++p) by_process_[p] = job.processes[p].rank;
   if (process_of_.empty()) return;
   for (const auto& [rank, process] : process_of_[world]) {
-    if (process >= 0) by_process_[static_cast<std::size_t>(process)] = rank;
+    if (process < 0) continue;
+    int& known = by_process_[static_cast<std::size_t>(process)];
+    if (known < 0) known = rank;
   }
 }
 
