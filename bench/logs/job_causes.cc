@@ -98,6 +98,13 @@ void find_host_causes(const JobLog& job, JobVerdict& verdict) {
   };
   add("gdr_off", hosts_where(job, [](const HostSigns& s) { return s.direct_disabled > 0; }),
       "NCCL says 'GPU Direct RDMA Disabled'", 1);
+  add("gdr_off",
+      hosts_where(job,
+                  [](const HostSigns& s) {
+                    return s.direct_disabled == 0 && s.direct_channels == 0 &&
+                           s.staged_channels > 0;
+                  }),
+      "no channel through an adapter has '/GDRDMA'", 0.9);
   std::size_t most = 0;
   for (const auto& [name, signs] : job.hosts) most = std::max(most, signs.adapters.size());
   const auto lacks = [&](const HostSigns& s) {

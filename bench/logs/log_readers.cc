@@ -15,12 +15,76 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-constexpr std::array<LogReader, 1> reader_rows = {{
+bool begins_like_json(std::string_view head) {
+  const std::string_view start = trimmed(head);
+  return start.starts_with('{') || start.starts_with('[');
+}
+
+constexpr std::array<LogReader, 16> reader_rows = {{
     {"NCCL Inspector",
      [](std::string_view head) {
        return has(head, "\"header\"") && has(head, "\"inspector_output_format_version\"");
      },
      read_inspector},
+    {"NCCL Inspector's metrics",
+     [](std::string_view head) { return has(head, "nccl_collective_exec_time_microseconds{"); },
+     read_inspector_prometheus},
+    {"Flight Recorder",
+     [](std::string_view head) {
+       return begins_like_json(head) && has(head, "\"collective_seq_id\"");
+     },
+     read_flight_recorder_json},
+    {"Flight Recorder (pickle)",
+     [](std::string_view head) {
+       return head.starts_with('\x80') || (has(head, "collective_seq_id") && head.starts_with('}'));
+     },
+     read_flight_recorder_pickle},
+    {"Kineto",
+     [](std::string_view head) { return begins_like_json(head) && has(head, "\"traceEvents\""); },
+     read_kineto},
+    {"NCCL profiler",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "\"GROUP_API\"") || has(head, "\"KernelCh\"") || has(head, "\"COLL\""));
+     },
+     read_nccl_profiler},
+    {"NCCL RAS",
+     [](std::string_view head) { return begins_like_json(head) && has(head, "\"communicators\""); },
+     read_nccl_ras},
+    {"Horovod timeline",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "NEGOTIATE_") || has(head, "start_time_since_epoch_in_micros"));
+     },
+     read_horovod},
+    {"Chakra (JSON)",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "\"workload_graph\"") || has(head, "_NODE\"") || has(head, "chakra"));
+     },
+     read_chakra_json},
+    {"mpiP", [](std::string_view head) { return has(head, "@ mpiP"); }, read_mpip},
+    {"Open MPI monitoring",
+     [](std::string_view head) {
+       return has(head, "# POINT TO POINT") && has(head, "# COLLECTIVES");
+     },
+     read_ompi_monitoring},
+    {"liballprof",
+     [](std::string_view head) {
+       return has(head, "collprof") || head.starts_with("MPI_Init:") ||
+              has(head, "\nMPI_Allreduce:");
+     },
+     read_liballprof},
+    {"GOAL", [](std::string_view head) { return has(head, "num_ranks ") && has(head, "rank 0"); },
+     read_goal_text},
+    {"GOAL (binary)",
+     [](std::string_view head) {
+       return head.starts_with(std::string_view("\x7f\x10\0\0\0\0\0\0", 8));
+     },
+     read_goal_binary},
+    {"NCCL_DEBUG", [](std::string_view head) { return has(head, " NCCL INFO "); }, read_nccl_debug},
+    // The last: it has no mark of its own.
+    {"Chakra", is_chakra, read_chakra},
 }};
 
 struct ElementSize {

@@ -36,6 +36,9 @@ int rank_in_name(const std::string& file);
 /// "float"); 0 if it is not known.
 int element_bytes_of(std::string_view type);
 
+/// Whether the first messages are those of a Chakra trace, which has no magic number.
+bool is_chakra(std::string_view head);
+
 // One file each.
 void read_inspector(std::string_view text, const std::string& file, JobLog& job);
 void read_inspector_prometheus(std::string_view text, const std::string& file, JobLog& job);

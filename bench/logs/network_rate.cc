@@ -9,6 +9,7 @@
 
 #include "bench/reports/text.h"
 #include "core/quantile.h"
+#include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
