@@ -2,7 +2,7 @@
 //
 // Collectives are already taken apart into messages there, so that what can be said is what each
 // rank sends and computes. The binary form is packed, in the byte order of its machine: a magic
-// number, an offset, then for each rank where its nodes are.
+// number, then for each rank where its nodes are.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -111,10 +111,10 @@ void read_goal_text(std::string_view text, const std::string& file, JobLog& job)
 }
 
 void read_goal_binary(std::string_view bytes, const std::string& file, JobLog& job) {
-  const auto base = number_in_place<std::uint64_t>(bytes, 8, file);
-  const auto ranks = number_in_place<std::uint32_t>(bytes, 16, file);
-  constexpr std::uint64_t header = 22;  // magic, base, ranks, largest cpu and nic
+  constexpr std::uint64_t base = 8;     // behind the magic number; offsets count from here
+  constexpr std::uint64_t header = 14;  // that, ranks, largest cpu and nic
   constexpr std::uint64_t node_bytes = 39;
+  const auto ranks = number_in_place<std::uint32_t>(bytes, base, file);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::uint64_t at = base + number_in_place<std::uint64_t>(bytes, header + 16ULL * rank, file);
     const auto count = number_in_place<std::uint32_t>(bytes, at, file);
@@ -125,7 +125,7 @@ void read_goal_binary(std::string_view bytes, const std::string& file, JobLog& j
                         rank, count));
     std::vector<GraphNode> nodes(count);
     for (std::uint32_t i = 0; i < count; ++i, at += node_bytes) {
-      // How many it needs, its kind, peer and size; who follows it stands behind the nodes.
+      // How many it needs, its kind, peer and size; what follows it stands behind the nodes.
       const auto kind = number_in_place<std::int8_t>(bytes, at + 4, file);
       const auto size = number_in_place<std::uint64_t>(bytes, at + 9, file);
       nodes[i].id = i;

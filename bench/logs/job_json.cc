@@ -128,15 +128,15 @@ void add_standstill(const JobReport& report, Json& out) {
 
 void add_programs(const JobLog& job, Json& out) {
   if (job.programs.empty()) return;
-  const RankProgram& first = job.programs.front();
+  const LoggedProgram& first = job.programs.front();
   const auto all = [&](auto member) {
     return std::all_of(job.programs.begin(), job.programs.end(),
-                       [&](const RankProgram& p) { return p.*member == first.*member; });
+                       [&](const LoggedProgram& p) { return p.*member == first.*member; });
   };
   std::int64_t free_collectives = 0;
   bool acyclic = true;
   Json each = Json::array();
-  for (const RankProgram& program : job.programs) {
+  for (const LoggedProgram& program : job.programs) {
     free_collectives = std::max<std::int64_t>(free_collectives, program.free_collectives);
     acyclic = acyclic && program.acyclic;
     each.push_back({{"rank", program.rank},
@@ -147,8 +147,8 @@ void add_programs(const JobLog& job, Json& out) {
   out["ranks"] = job.programs.size();
   out["compute_nodes"] = first.compute_nodes;
   out["acyclic"] = acyclic;
-  if (all(&RankProgram::operations)) out["ops_per_rank"] = first.operations;
-  if (all(&RankProgram::bytes_sent) && first.bytes_sent > 0) {
+  if (all(&LoggedProgram::operations)) out["ops_per_rank"] = first.operations;
+  if (all(&LoggedProgram::bytes_sent) && first.bytes_sent > 0) {
     out["bytes_sent_per_rank"] = first.bytes_sent;
   }
   if (free_collectives > 0) {

@@ -97,7 +97,7 @@ struct HostSigns {
 };
 
 /// A graph of operations of one rank (Chakra, GOAL).
-struct RankProgram {
+struct LoggedProgram {
   int rank = 0;
   std::int64_t operations = 0;
   std::int64_t compute_nodes = 0;
@@ -119,7 +119,7 @@ struct JobLog {
   std::vector<LogRecord> records;
   std::vector<IssuedCount> issued;
   std::map<std::string, HostSigns> hosts;
-  std::vector<RankProgram> programs;
+  std::vector<LoggedProgram> programs;
   std::vector<ComputeSpan> computing;
   std::set<std::string> formats;
   std::string device;                  // "NVIDIA H100 80GB HBM3"; empty: not said

@@ -73,7 +73,7 @@ std::string standstill_line(const Standstill& still) {
 std::vector<std::string> program_lines(const JobLog& job) {
   std::vector<std::string> lines;
   constexpr std::size_t most_lines = 8;
-  for (const RankProgram& program : job.programs) {
+  for (const LoggedProgram& program : job.programs) {
     if (lines.size() == most_lines) {
       lines.push_back(fmt::format("... and {} more ranks", job.programs.size() - most_lines));
       break;

@@ -134,7 +134,9 @@ std::vector<double> clock_offsets(const std::vector<JobOperation>& operations,
 
 void note_gaps(JobLog& job, const std::vector<JobOperation>& operations) {
   for (const JobOperation& operation : operations) {
-    if (operation.last >= 0 && !operation.timed_by_all) {
+    const bool timed = std::any_of(operation.records.begin(), operation.records.end(),
+                                   [](const LogRecord& record) { return record.duration_us > 0; });
+    if (timed && !operation.timed_by_all) {
       ++job.left_out
             ["operations of which not all ranks have a duration (a wrapped ring buffer, "
              "lost or cut records), from the comparison of ranks"];

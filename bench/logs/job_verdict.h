@@ -2,6 +2,7 @@
 // and the causes that speak for themselves.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

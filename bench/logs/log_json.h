@@ -1,13 +1,13 @@
 // JSON of logs, which may have been cut short while it was written.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "bench/logs/job_log.h"
+#include "core/json.h"
 
 namespace collbench {
 

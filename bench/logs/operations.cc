@@ -46,6 +46,23 @@ bool sizes_agree(std::span<const LogRecord> records) {
   });
 }
 
+/// Where some operations of a communicator are timed by all ranks, only those have a transfer: the
+/// least duration of a few ranks holds waiting.
+void keep_comparable(const JobLog& job, std::vector<JobOperation>& operations) {
+  std::vector<bool> has_complete(job.communicators.size(), false);
+  const auto communicator = [](const JobOperation& operation) {
+    return static_cast<std::size_t>(operation.any().communicator);
+  };
+  for (const JobOperation& operation : operations) {
+    if (operation.timed_by_all) has_complete[communicator(operation)] = true;
+  }
+  for (JobOperation& operation : operations) {
+    if (operation.timed_by_all || !has_complete[communicator(operation)]) continue;
+    operation.transfer_us = unknown_time;
+    operation.last = -1;
+  }
+}
+
 }  // namespace
 
 std::vector<JobOperation> operations_of(JobLog& job) {
@@ -69,6 +86,7 @@ std::vector<JobOperation> operations_of(JobLog& job) {
     }
     operations.push_back(operation_of(records, ranks.heard(records.front().communicator).size()));
   }
+  keep_comparable(job, operations);
   return operations;
 }
 

@@ -8,6 +8,7 @@
 // which is exact where every rank's record is there, and an upper bound of the transfer otherwise.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@ namespace collbench {
 
 struct JobOperation {
   std::span<const LogRecord> records;  // of the ranks that have one, ascending
-  double transfer_us = unknown_time;   // least duration; NaN without any
+  double transfer_us = unknown_time;   // least duration; NaN if there is none to compare
   int last = -1;                       // the rank in the communicator that has it
   bool timed_by_all = false;           // every rank that has records at all has a duration here
 

@@ -54,7 +54,7 @@ void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::st
     return;
   }
   known.rank = rank;
-  RankProgram program;
+  LoggedProgram program;
   program.rank = rank;
   program.operations = static_cast<std::int64_t>(nodes.size());
   program.acyclic = is_acyclic(nodes);
