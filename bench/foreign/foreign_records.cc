@@ -1,9 +1,13 @@
 // Measurements as records and back.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
+#include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 
 namespace collbench {
@@ -54,6 +58,25 @@ RecordFile to_records(const MeasuredTable& table) {
     file.records.push_back(std::move(record));
   }
   return file;
+}
+
+RecordFile read_as_records(const std::string& path) {
+  const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+  const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
+  try {
+    if (is_file && foreign_format(text) == "collbench") return records_from_json(text);
+    std::vector<std::string> skipped;
+    const std::vector<MeasuredTable> tables =
+        is_file ? std::vector{read_foreign(text, path)} : read_tables(path, skipped);
+    require(!tables.empty(), "neither records nor a table of another benchmark");
+    RecordFile all = to_records(tables.front());
+    for (std::size_t i = 1; i < tables.size(); ++i) {
+      std::ranges::move(to_records(tables[i]).records, std::back_inserter(all.records));
+    }
+    return all;
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(about_file(path, error.what()));
+  }
 }
 
 MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
