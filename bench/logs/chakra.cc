@@ -15,13 +15,13 @@
 
 namespace collbench {
 
-CollectiveKind chakra_collective(std::int64_t comm_type) {
-  constexpr CollectiveKind kinds[] = {
-      CollectiveKind::all_reduce, CollectiveKind::reduce,         CollectiveKind::all_gather,
-      CollectiveKind::other,      CollectiveKind::other,          CollectiveKind::broadcast,
-      CollectiveKind::all_to_all, CollectiveKind::reduce_scatter, CollectiveKind::reduce_scatter,
-      CollectiveKind::barrier};
-  return comm_type >= 0 && comm_type < 10 ? kinds[comm_type] : CollectiveKind::other;
+LoggedKind chakra_collective(std::int64_t comm_type) {
+  constexpr LoggedKind kinds[] = {LoggedKind::all_reduce,     LoggedKind::reduce,
+                                  LoggedKind::all_gather,     LoggedKind::other,
+                                  LoggedKind::other,          LoggedKind::broadcast,
+                                  LoggedKind::all_to_all,     LoggedKind::reduce_scatter,
+                                  LoggedKind::reduce_scatter, LoggedKind::barrier};
+  return comm_type >= 0 && comm_type < 10 ? kinds[comm_type] : LoggedKind::other;
 }
 
 namespace {

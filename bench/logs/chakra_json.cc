@@ -80,7 +80,7 @@ void take_asked(const json& node, GraphNode& made) {
   const std::string name = text_of(attribute_of(node, "collective_name"));
   if (name.empty()) return;
   made.is_collective = true;
-  made.kind = collective_kind(name);
+  made.kind = logged_kind(name);
   const std::int64_t elements = std::clamp<std::int64_t>(
       number_of(attribute_of(node, "in_msg_nelems"), 0), 0, std::int64_t{1} << 45);
   made.bytes = elements * element_bytes_of(text_of(attribute_of(node, "dtype")));

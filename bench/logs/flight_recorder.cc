@@ -41,10 +41,10 @@ std::int64_t tensor_bytes(const json& entry, const char* sizes_key, const char* 
 }
 
 /// The part of one rank where a collective gathers or scatters.
-std::int64_t entry_bytes(const json& entry, CollectiveKind kind) {
+std::int64_t entry_bytes(const json& entry, LoggedKind kind) {
   const std::int64_t in = tensor_bytes(entry, "input_sizes", "input_dtypes");
   const std::int64_t out = tensor_bytes(entry, "output_sizes", "output_dtypes");
-  const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  const bool gathers = kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter;
   return gathers && out > 0 ? std::min(in, out) : in;
 }
 
@@ -80,7 +80,7 @@ class FlightReader {
       return;
     }
     LogRecord record;
-    record.kind = collective_kind(text_at(entry, "profiling_name"));
+    record.kind = logged_kind(text_at(entry, "profiling_name"));
     record.sequence = integer_at(entry, "collective_seq_id");
     record.process = process_;
     record.state = state_of(text_at(entry, "state"));
@@ -149,7 +149,7 @@ class FlightReader {
   int rank_;
   int process_ = -1;
   std::map<std::string, std::vector<int>> members_;
-  std::map<std::tuple<int, CollectiveKind, std::int64_t>, std::size_t> coalesced_;
+  std::map<std::tuple<int, LoggedKind, std::int64_t>, std::size_t> coalesced_;
 };
 
 }  // namespace

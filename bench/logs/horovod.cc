@@ -95,7 +95,7 @@ class TimelineReader {
       for (const auto& [rank, at] : tensor.asked_us) last = std::max(last, at);
       for (const auto& [rank, at] : tensor.asked_us) {
         LogRecord& record = job_.records.emplace_back();
-        record.kind = collective_kind(activity);
+        record.kind = logged_kind(activity);
         record.rank = rank;
         record.process = process_;
         record.sequence = sequence_;

@@ -186,7 +186,7 @@ class InspectorReader {
     }
     if (line.kind != name_) {
       name_ = line.kind;
-      kind_ = collective_kind(line.kind);
+      kind_ = logged_kind(line.kind);
     }
   }
 
@@ -195,7 +195,7 @@ class InspectorReader {
   int process_ = -1, communicator_ = -1;
   double pid_ = -1, n_ranks_ = -1;
   std::string host_, id_, name_;
-  CollectiveKind kind_ = CollectiveKind::other;
+  LoggedKind kind_ = LoggedKind::other;
 };
 
 }  // namespace

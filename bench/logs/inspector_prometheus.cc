@@ -64,7 +64,7 @@ class MetricsReader {
     // Ranks are not said: GPUs in the order in which they come.
     record.rank = ranks_.try_emplace(gpu, static_cast<int>(ranks_.size())).first->second;
     if (record.rank >= *ranks) return;
-    record.kind = collective_kind(label(labels, "collective"));
+    record.kind = logged_kind(label(labels, "collective"));
     record.bytes = bytes;
     record.duration_us = *value;
     record.count = 0;

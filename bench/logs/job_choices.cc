@@ -57,7 +57,7 @@ std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLo
   for (std::size_t i = 0; i < verdict.sizes.size(); ++i) {
     const SizeFigures& row = verdict.sizes[i];
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(row.communicator)];
-    if (row.kind != CollectiveKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
+    if (row.kind != LoggedKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
     const Machine machine = collbench::machine(topology, one.ranks);
     Question question;
     question.bytes = Bytes{row.bytes};

@@ -95,7 +95,7 @@ void add_collectives(const JobReport& report, Json& out) {
   const JobVerdict& verdict = report.verdict;
   if (verdict.operations == 0) return;
   out["ops"] = verdict.operations;
-  if (verdict.kind == CollectiveKind::all_reduce) out["allreduces"] = verdict.operations;
+  if (verdict.kind == LoggedKind::all_reduce) out["allreduces"] = verdict.operations;
   out["bytes"] = verdict.bytes;
   std::map<std::string, std::pair<std::int64_t, const SizeFigures*>> choices;
   for (const SizeFigures& row : verdict.sizes) {

@@ -26,34 +26,34 @@ std::string letters_of(std::string_view name) {
 
 }  // namespace
 
-std::string_view to_string(CollectiveKind kind) {
+std::string_view to_string(LoggedKind kind) {
   return kind_names.at(static_cast<std::size_t>(kind));
 }
 
-CollectiveKind collective_kind(std::string_view name) {
+LoggedKind logged_kind(std::string_view name) {
   const std::string letters = letters_of(name);
   const auto has = [&](std::string_view part) { return letters.find(part) != letters.npos; };
   // The barrier of PyTorch is an all-reduce by name, and a reduce-scatter is no reduce.
-  if (has("barrier")) return CollectiveKind::barrier;
-  if (has("reducescatter")) return CollectiveKind::reduce_scatter;
-  if (has("allreduce")) return CollectiveKind::all_reduce;
-  if (has("allgather")) return CollectiveKind::all_gather;
-  if (has("alltoall")) return CollectiveKind::all_to_all;
-  if (has("broadcast") || has("bcast")) return CollectiveKind::broadcast;
-  if (has("reduce")) return CollectiveKind::reduce;
-  if (has("send") || has("recv")) return CollectiveKind::point_to_point;
-  return CollectiveKind::other;
+  if (has("barrier")) return LoggedKind::barrier;
+  if (has("reducescatter")) return LoggedKind::reduce_scatter;
+  if (has("allreduce")) return LoggedKind::all_reduce;
+  if (has("allgather")) return LoggedKind::all_gather;
+  if (has("alltoall")) return LoggedKind::all_to_all;
+  if (has("broadcast") || has("bcast")) return LoggedKind::broadcast;
+  if (has("reduce")) return LoggedKind::reduce;
+  if (has("send") || has("recv")) return LoggedKind::point_to_point;
+  return LoggedKind::other;
 }
 
-bool waits_for_all(CollectiveKind kind) {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
-         kind == CollectiveKind::reduce_scatter;
+bool waits_for_all(LoggedKind kind) {
+  return kind == LoggedKind::all_reduce || kind == LoggedKind::all_gather ||
+         kind == LoggedKind::reduce_scatter;
 }
 
-double bus_factor(CollectiveKind kind, int ranks) {
+double bus_factor(LoggedKind kind, int ranks) {
   const double n = ranks;
-  if (kind == CollectiveKind::all_reduce) return 2 * (n - 1) / n;
-  if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter) return n - 1;
+  if (kind == LoggedKind::all_reduce) return 2 * (n - 1) / n;
+  if (kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter) return n - 1;
   return 1;
 }
 

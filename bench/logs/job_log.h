@@ -21,7 +21,7 @@
 
 namespace collbench {
 
-enum class CollectiveKind : std::uint8_t {
+enum class LoggedKind : std::uint8_t {
   all_reduce,
   all_gather,
   reduce_scatter,
@@ -32,14 +32,14 @@ enum class CollectiveKind : std::uint8_t {
   point_to_point,
   other
 };
-std::string_view to_string(CollectiveKind kind);
+std::string_view to_string(LoggedKind kind);
 /// Of "AllReduce", "all_reduce", "nccl:allreduce_coalesced", "_allgather_base", "MPI_Allreduce".
-CollectiveKind collective_kind(std::string_view name);
+LoggedKind logged_kind(std::string_view name);
 /// Whether every rank needs something of every other, so that none ends before the last has begun.
-bool waits_for_all(CollectiveKind kind);
+bool waits_for_all(LoggedKind kind);
 /// Bytes that each rank must send, over the bytes logged: 2(n-1)/n for an all-reduce; n-1 where the
 /// log has the part of one rank (all-gather, reduce-scatter), as NCCL counts them.
-double bus_factor(CollectiveKind kind, int ranks);
+double bus_factor(LoggedKind kind, int ranks);
 
 inline constexpr double unknown_time = std::numeric_limits<double>::quiet_NaN();
 
@@ -51,7 +51,7 @@ struct LogRecord {
   int communicator = 0;
   int rank = 0;      // in the communicator
   int process = -1;  // of JobLog::processes
-  CollectiveKind kind = CollectiveKind::other;
+  LoggedKind kind = LoggedKind::other;
   RecordState state = RecordState::completed;
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
@@ -80,7 +80,7 @@ struct JobProcess {
 struct IssuedCount {
   int communicator = 0;
   int rank = 0;
-  CollectiveKind kind = CollectiveKind::other;
+  LoggedKind kind = LoggedKind::other;
   std::int64_t count = 0;
 };
 

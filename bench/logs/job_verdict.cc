@@ -37,7 +37,7 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
     std::int64_t operations = 0, timed = 0;
     double transfer = 0, duration = 0;
   };
-  std::map<std::tuple<int, CollectiveKind, std::int64_t, std::uint8_t, std::uint8_t>, Sums> sums;
+  std::map<std::tuple<int, LoggedKind, std::int64_t, std::uint8_t, std::uint8_t>, Sums> sums;
   for (const JobOperation& operation : operations) {
     const LogRecord& any = operation.any();
     Sums& sum =
@@ -65,11 +65,11 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
   return rows;
 }
 
-CollectiveKind main_kind(const std::vector<JobOperation>& operations) {
-  std::map<CollectiveKind, std::int64_t> counts;
+LoggedKind main_kind(const std::vector<JobOperation>& operations) {
+  std::map<LoggedKind, std::int64_t> counts;
   for (const JobOperation& operation : operations) counts[operation.any().kind] += 1;
-  if (counts.empty() || counts.contains(CollectiveKind::all_reduce)) {
-    return CollectiveKind::all_reduce;
+  if (counts.empty() || counts.contains(LoggedKind::all_reduce)) {
+    return LoggedKind::all_reduce;
   }
   return std::max_element(counts.begin(), counts.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })

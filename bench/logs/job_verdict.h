@@ -20,7 +20,7 @@ namespace collbench {
 /// The collectives of one communicator, kind and size.
 struct SizeFigures {
   int communicator = 0;
-  CollectiveKind kind = CollectiveKind::other;
+  LoggedKind kind = LoggedKind::other;
   std::int64_t bytes = 0;
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
@@ -38,7 +38,7 @@ struct JobVerdict {
   std::vector<FoundCause> causes;
   // Of the all-reduces, or of the kind that most are of where there are none; by rank of the job,
   // NaN for ranks without durations.
-  CollectiveKind kind = CollectiveKind::all_reduce;
+  LoggedKind kind = LoggedKind::all_reduce;
   std::int64_t operations = 0;
   std::int64_t bytes = 0;
   double transfer_us = unknown_time;  // sum

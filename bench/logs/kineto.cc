@@ -105,7 +105,7 @@ class KinetoReader {
       return;
     }
     LogRecord record;
-    record.kind = collective_kind(text_at(*asked, "Collective name"));
+    record.kind = logged_kind(text_at(*asked, "Collective name"));
     record.process = process_;
     record.start_us = start;
     record.duration_us = duration;
@@ -113,7 +113,7 @@ class KinetoReader {
     const std::int64_t in = integer_at(*asked, "In msg nelems", 0);
     const std::int64_t out = integer_at(*asked, "Out msg nelems", in);
     const bool part =
-        record.kind == CollectiveKind::all_gather || record.kind == CollectiveKind::reduce_scatter;
+        record.kind == LoggedKind::all_gather || record.kind == LoggedKind::reduce_scatter;
     const std::int64_t elements =
         std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, std::int64_t{1} << 45);
     record.bytes = elements * element_bytes_of(text_at(*asked, "dtype"));
@@ -154,7 +154,7 @@ class KinetoReader {
   std::map<std::string, std::vector<int>> members_;
   std::map<std::int64_t, const json*> asked_of_;
   std::map<std::int64_t, std::int64_t> launched_by_;  // external id by correlation
-  std::map<std::pair<int, CollectiveKind>, std::int64_t> count_;
+  std::map<std::pair<int, LoggedKind>, std::int64_t> count_;
 };
 
 }  // namespace

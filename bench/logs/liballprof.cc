@@ -46,8 +46,8 @@ void read_liballprof(std::string_view text, const std::string& file, JobLog& job
     if (line.starts_with("# host:")) host = std::string(trimmed(std::string_view(line).substr(7)));
     if (!line.starts_with("MPI_")) continue;
     const std::vector<std::string> parts = split_at(trimmed(line), ':');
-    const CollectiveKind kind = collective_kind(parts.front());
-    if (kind != CollectiveKind::all_reduce) {
+    const LoggedKind kind = logged_kind(parts.front());
+    if (kind != LoggedKind::all_reduce) {
       ++job.left_out["calls of liballprof that are no all-reduce"];
       continue;
     }

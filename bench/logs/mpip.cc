@@ -99,7 +99,7 @@ void read_mpip(std::string_view text, const std::string& file, JobLog& job) {
       const auto host = report.hosts.find(rank);
       record.process =
           job.process(fmt::format("task {}", rank), host == report.hosts.end() ? "" : host->second);
-      record.kind = collective_kind(call.first);
+      record.kind = logged_kind(call.first);
       record.sequence = call.second;
       record.bytes = bytes_of(row, report.bin_bytes);
       record.duration_us = row.mean_us;

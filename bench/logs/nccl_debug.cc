@@ -142,7 +142,7 @@ class DebugReader {
       return;
     }
     LogRecord& record = job_.records.emplace_back();
-    record.kind = collective_kind(line.text.substr(0, line.text.find(':')));
+    record.kind = logged_kind(line.text.substr(0, line.text.find(':')));
     record.communicator = known->second.communicator;
     record.rank = known->second.rank;
     record.process = job_.process(std::string(line.process), std::string(line.host));
@@ -197,7 +197,7 @@ class DebugReader {
   JobLog& job_;
   std::map<std::string, DebugCommunicator> communicators_;  // by process and pointer
   std::map<std::string, std::size_t> latest_;               // collective by process
-  std::map<std::tuple<int, int, CollectiveKind, std::int64_t>, std::int64_t> places_;
+  std::map<std::tuple<int, int, LoggedKind, std::int64_t>, std::int64_t> places_;
   int warnings_ = 0;
 };
 

@@ -91,7 +91,7 @@ class ProfilerReader {
     const std::int64_t count =
         std::clamp<std::int64_t>(integer_at(traced.args, "Count", 0), 0, std::int64_t{1} << 45);
     LogRecord record;
-    record.kind = collective_kind(traced.name);
+    record.kind = logged_kind(traced.name);
     record.bytes = count * element_bytes_of(text_at(traced.args, "Datatype"));
     record.rank = static_cast<int>(rank);
     record.process = process_;
@@ -109,7 +109,7 @@ class ProfilerReader {
 
  private:
   void learn_ranks(const LogRecord& record, double sent_bytes) {
-    if (record.kind != CollectiveKind::all_reduce || record.bytes <= 0 || sent_bytes <= 0) return;
+    if (record.kind != LoggedKind::all_reduce || record.bytes <= 0 || sent_bytes <= 0) return;
     const double share = sent_bytes / static_cast<double>(record.bytes);
     const double ranks = 2 / (2 - share);
     if (!(share < 2) || ranks > 4096 || std::abs(ranks - std::round(ranks)) > 0.02) return;

@@ -31,8 +31,8 @@ void take_communicator(const json& status, JobLog& job) {
     }
     for (const auto& [name, count] : counts.items()) {
       if (!count.is_number_integer()) continue;
-      job.issued.push_back({communicator, static_cast<int>(number), collective_kind(name),
-                            count.get<std::int64_t>()});
+      job.issued.push_back(
+          {communicator, static_cast<int>(number), logged_kind(name), count.get<std::int64_t>()});
     }
   }
   for (const json& missing : status.value("missing_ranks", json::array())) {

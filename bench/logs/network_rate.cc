@@ -33,9 +33,9 @@ struct SizeTransfers {
 
 /// Of the kind that moves the most bytes.
 std::vector<SizeTransfers> transfers_of(const std::vector<JobOperation>& operations,
-                                        int communicator, CollectiveKind& kind) {
-  std::map<CollectiveKind, std::map<std::int64_t, SizeTransfers>> kinds;
-  std::map<CollectiveKind, double> moved;
+                                        int communicator, LoggedKind& kind) {
+  std::map<LoggedKind, std::map<std::int64_t, SizeTransfers>> kinds;
+  std::map<LoggedKind, double> moved;
   for (const JobOperation& operation : operations) {
     const LogRecord& any = operation.any();
     if (any.communicator != communicator || !waits_for_all(any.kind) || operation.last < 0) {
@@ -170,7 +170,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
                           const JobRanks& ranks, int communicator,
                           const NetworkExpectation& expectation) {
   NetworkVerdict verdict;
-  CollectiveKind kind = CollectiveKind::all_reduce;
+  LoggedKind kind = LoggedKind::all_reduce;
   const std::vector<SizeTransfers> sizes = transfers_of(operations, communicator, kind);
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
   const auto heard = static_cast<int>(ranks.heard(communicator).size());
@@ -197,7 +197,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
   if (expectation.bus) {
     verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
     verdict.basis = "as stated";
-  } else if (!expectation.topology.empty() && kind == CollectiveKind::all_reduce) {
+  } else if (!expectation.topology.empty() && kind == LoggedKind::all_reduce) {
     expect_of_machine(expectation, one, Bytes{sizes.back().bytes}, factor, verdict);
   } else {
     const AssumedRate assumed = assumed_rate(job, ranks, communicator);

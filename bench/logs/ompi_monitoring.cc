@@ -49,7 +49,7 @@ void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog
   record.communicator = job.communicator("MPI_COMM_WORLD", "MPI_COMM_WORLD", booked.peers + 1);
   record.rank = std::min(booked.rank, booked.peers);
   record.process = job.process(file);
-  record.kind = CollectiveKind::all_reduce;
+  record.kind = LoggedKind::all_reduce;
   record.count = *booked.messages.begin();
   record.bytes = *booked.bytes.begin() / record.count;
   job.records.push_back(record);

@@ -14,7 +14,7 @@ struct GraphNode {
   std::uint64_t id = 0;
   bool computes = false;
   bool is_collective = false;
-  CollectiveKind kind = CollectiveKind::other;
+  LoggedKind kind = LoggedKind::other;
   std::int64_t bytes = 0;  // of a collective, or sent
   std::string group;
   double duration_us = unknown_time;
@@ -29,7 +29,7 @@ void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::st
                     JobLog& job);
 
 /// The collective of Chakra's CollectiveCommType.
-CollectiveKind chakra_collective(std::int64_t comm_type);
+LoggedKind chakra_collective(std::int64_t comm_type);
 
 /// Whether no node needs itself. Needs that are no node's id are ignored.
 bool is_acyclic(const std::vector<GraphNode>& nodes);

@@ -62,7 +62,7 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
 
 void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
                      std::int64_t sequence, Standstill& found) {
-  std::map<std::pair<CollectiveKind, std::int64_t>, std::vector<int>> calls;
+  std::map<std::pair<LoggedKind, std::int64_t>, std::vector<int>> calls;
   for (const LogRecord& record : job.records) {
     if (record.communicator != communicator || record.sequence != sequence) continue;
     calls[{record.kind, record.bytes}].push_back(ranks.in_job(record));
@@ -76,7 +76,7 @@ void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
 }
 
 void find_behind(const JobLog& job, const JobRanks& ranks, Standstill& found) {
-  std::map<std::pair<int, CollectiveKind>, std::int64_t> most;
+  std::map<std::pair<int, LoggedKind>, std::int64_t> most;
   for (const IssuedCount& issued : job.issued) {
     std::int64_t& count = most[{issued.communicator, issued.kind}];
     count = std::max(count, issued.count);

@@ -234,7 +234,7 @@ TEST(JobVerdictTest, ClocksAreAlignedByEnds) {
     for (int rank = 0; rank < 2; ++rank) {
       LogRecord& record = job.records.emplace_back();
       record.rank = rank;
-      record.kind = CollectiveKind::all_reduce;
+      record.kind = LoggedKind::all_reduce;
       record.sequence = i;
       record.bytes = size;
       // Rank 1 comes 700 us later, and its clock is 5000 us ahead.
