@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/reduce_scatter.h"
+#include "algorithms/rooted.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -32,6 +33,15 @@ Schedule halving_doubling(const std::vector<int>& dims, int tracks, DistanceOrde
 Schedule swing(int ranks, bool latency_optimal = false);
 Schedule swing(const std::vector<int>& dims, int tracks, bool latency_optimal);
 Schedule circulant(int ranks);
+/// Any number of ranks; an odd one out is folded in. `small` exchanges whole vectors, and ranks may
+/// then differ in rounding.
+Schedule bine(int ranks, bool small = false);
+/// Requires a power of two of ranks, of which root is one. log2 n rounds each, 1 chunk.
+RootedPhases bine_tree_phases(int ranks, Rank root);
+/// NCCL's PAT: shards along shifted binomial trees, far hops first. `aggregation` shards travel
+/// together, a power of two of at most half the ranks (rounded up to one): about log2 of it and
+/// ranks / aggregation rounds.
+Schedule pat(int ranks, int aggregation);
 
 Schedule direct(int ranks);
 Schedule one_shot(int ranks);

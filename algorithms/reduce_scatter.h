@@ -32,6 +32,9 @@ Phases circulant_phases(int ranks);
 /// Every rank exchanges with every other at once. 1 round each, n chunks; sums in rank order.
 Phases direct_phases(int ranks);
 
+/// See pat() in allreduce.h. n chunks.
+Phases pat_phases(int ranks, int aggregation);
+
 /// Shard i of `shards` is summed in rank order by rank owner(i), and copied back; 1 round each.
 /// Requires owner() not to decrease. Owners need not be spread as reduce-scatter owners are.
 Phases sharded_phases(int ranks, int shards, const std::function<Rank(int shard)>& owner);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -240,6 +241,35 @@ std::vector<AlgorithmInfo> grid_rows() {
                    "latency"})};
 }
 
+std::vector<AlgorithmInfo> tree_rows() {
+  return {
+      with_root(
+          with_shares(
+              {"bine",
+               "Halving and doubling between partners at 1, 1, 3, 5, 11 ...: short ways, any n",
+               "any number of ranks; folded if odd; broadcast and reduce: a power of two",
+               "rounds 2*ceil(log2(2*floor(n/2)))+2*(n>2*floor(n/2)); "
+               "sent 2*(2*floor(n/2)-1)/(2*floor(n/2))+(n>2*floor(n/2)); "
+               "reduced (2*floor(n/2)-1)/(2*floor(n/2))+(n>2*floor(n/2))",
+               "De Sensi et al., Bine trees, SC 2025",
+               [](int n, const AlgorithmSpec& spec) { return bine(n, flag_option(spec, "small")); },
+               {{"small", "", "whole vectors in log2 p rounds; ranks may differ in rounding"}},
+               "small"}),
+          [](int n, const AlgorithmSpec&, Rank root) { return bine_tree_phases(n, root); }),
+      with_shares({"pat",
+                   "Shards along shifted binomial trees, far hops first",
+                   "any number of ranks",
+                   "rounds 2*L; sent 2*(n-1)/n; reduced (n-1)/n",
+                   "NVIDIA NCCL 2.23, collectives.h; Jeaugey 2025 (arXiv:2506.20252)",
+                   [](int n, const AlgorithmSpec& spec) {
+                     const int most =
+                         std::max(1, static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / 2);
+                     return pat(n, int_option(spec, "aggregation", most, 1, most));
+                   },
+                   {{"aggregation", "auto",
+                     "shards that travel together, a power of two; auto is half of the ranks"}}})};
+}
+
 std::vector<AlgorithmInfo> collecting_rows() {
   return {
       with_root({"reduce-broadcast",
@@ -297,7 +327,8 @@ std::vector<AlgorithmInfo> collecting_rows() {
 
 std::vector<AlgorithmInfo> registry_rows() {
   std::vector<AlgorithmInfo> all;
-  for (const auto& group : {simple_rows(), shard_rows(), grid_rows(), collecting_rows()}) {
+  for (const auto& group :
+       {simple_rows(), shard_rows(), tree_rows(), grid_rows(), collecting_rows()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -2,6 +2,8 @@
 // is refuted in words.
 #include "algorithms/collective.h"
 
+#include <bit>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@
 #include "algorithms/combinators.h"
 #include "algorithms/halves.h"
 #include "algorithms/reduce_scatter.h"
+#include "algorithms/resolve.h"
 #include "algorithms/rooted.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
@@ -25,8 +28,10 @@ constexpr CollectiveKind all_kinds[] = {CollectiveKind::all_reduce, CollectiveKi
 
 // Whether the ranks own equal shares between the halves: butterflies of the powers of two do.
 bool has_equal_shares(const std::string& spec, int ranks) {
-  const bool folded = spec.starts_with("halving-doubling") && (ranks & (ranks - 1)) != 0;
-  return !folded && spec.find("latency") == std::string::npos;
+  const bool folded = (spec.starts_with("halving-doubling") && (ranks & (ranks - 1)) != 0) ||
+                      (spec.starts_with("bine") && ranks % 2 != 0 && ranks > 1);
+  const bool whole = spec.find("latency") != std::string::npos || spec == "bine:small";
+  return !folded && !whole;
 }
 
 class EveryCollective : public testing::TestWithParam<std::string> {};
@@ -38,6 +43,7 @@ TEST_P(EveryCollective, IsProvenWhereTheRowSaysSo) {
     for (int n = 1; n <= 33; ++n) {
       if (!allows(GetParam(), n)) continue;
       if (!has_root(kind) && !has_equal_shares(GetParam(), n)) continue;
+      if (has_root(kind) && spec.name == "bine" && (n & (n - 1)) != 0) continue;
       const Collective collective{kind, has_root(kind) ? n / 2 : 0};
       const Schedule schedule = make_schedule(spec, n, Bytes{1 << 20}, collective);
       const Verification proof = verify(schedule, collective);
@@ -114,6 +120,56 @@ TEST(Halves, RefuseRanksThatOwnNothing) {
   } catch (const InvalidArgument& error) {
     EXPECT_THAT(error.what(),
                 HasSubstr("halving-doubling of 6 ranks is not a reduce-scatter into"));
+  }
+}
+
+// Formulas of the papers, counted from the schedules.
+TEST(Pat, TakesTheRoundsAndMessagesOfItsPaper) {
+  for (const int n : {2, 3, 5, 8, 12, 13, 16, 31, 64}) {
+    const int size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)));
+    for (int aggregation = 1; aggregation <= size / 2; aggregation *= 2) {
+      const Phases phases = pat_phases(n, aggregation);
+      for (const Schedule& half : {phases.reduce_scatter, phases.all_gather}) {
+        const ScheduleCost cost = count_cost(half);
+        const int most =
+            std::countr_zero(static_cast<unsigned>(aggregation)) + size / aggregation - 1;
+        EXPECT_LE(cost.rounds, most) << n << " ranks, " << aggregation;
+        if (n == size) EXPECT_EQ(cost.rounds, most) << n << " ranks, " << aggregation;
+        EXPECT_EQ(cost.max_sent_chunks, n - 1);
+        EXPECT_EQ(cost.total_sent_chunks, static_cast<std::int64_t>(n) * (n - 1));
+      }
+    }
+    EXPECT_EQ(pat_phases(n, 1).all_gather.rounds(), n - 1) << "linear without aggregation";
+  }
+  EXPECT_THROW(pat_phases(8, 3), InvalidArgument);
+  EXPECT_THROW(pat_phases(8, 8), InvalidArgument);
+}
+
+// Partners meet at |1 - (-2)^(j+1)| / 3, the nearest first, on every rank: two thirds of the way of
+// binomial trees.
+TEST(Bine, MeetsPartnersAtTheDistancesOfItsPaper) {
+  for (const int n : {8, 12, 16, 22, 64}) {
+    const Schedule half = reduce_scatter_half(make_schedule("bine", n));
+    for (Rank r = 0; r < n; ++r) {
+      int distance = 1;
+      for (int t = 0; t < half.rounds(); ++t) {
+        const ResolvedRound round = resolve(half, r, t);
+        for (const Op& op : round.sends()) {
+          const int way = ((op.peer - r) % n + n) % n;
+          EXPECT_EQ(std::min(way, n - way), std::min(distance % n, n - distance % n))
+              << n << " ranks, round " << t;
+        }
+        distance = t % 2 == 0 ? 2 * distance - 1 : 2 * distance + 1;
+      }
+    }
+  }
+}
+
+TEST(Bine, SendsEveryBlockOnceForEveryEvenNumberOfRanks) {
+  for (int n = 2; n <= 64; n += 2) {
+    const ScheduleCost cost = count_cost(all_gather_half(make_schedule("bine", n)));
+    EXPECT_EQ(cost.max_sent_chunks, n - 1) << n;
+    EXPECT_EQ(cost.rounds, static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)))) << n;
   }
 }
 

@@ -64,6 +64,8 @@ const std::map<std::string, std::vector<OptionSet>>& option_sets() {
         {":dims=8x4:streams=3", 32},
         {":dims=2x8x1x2:streams=6", 32},
         {":dims=4x8:streams=4:latency", 32}}},
+      {"bine", {{":small"}}},
+      {"pat", {{":aggregation=1"}, {":aggregation=2", 0, 3}, {":aggregation=4", 0, 5}}},
       {"reduce-broadcast", {{":root=2", 0, 3}}},
       {"parameter-server", {{":servers=1"}, {":servers=3", 0, 3}}},
       {"hierarchical-copy", {{":packs=3"}, {":packs=7"}}},
