@@ -205,7 +205,7 @@ constexpr OptionRow show_algorithm_rows[] = {
      Presence::required},
     {options_group, "workers", "W", "N", "4", "number of workers"},
     {options_group, "collective", "", "NAME", "all-reduce",
-     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+     "or reduce-scatter, all-gather, broadcast, reduce"},
     {options_group, "root", "r", "N", "0", "of a broadcast or a reduce"},
     {options_group, "format", "", "NAME", "table", "table, msccl, goal or markdown"},
     {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},

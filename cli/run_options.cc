@@ -39,7 +39,7 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_run, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_run, "collective", "", "NAME", "all-reduce",
-     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+     "or reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_run, "root", "r", "N", "0", "of a broadcast or a reduce"},
     {what_to_run, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what_to_run, "out-of-place", "", "", "", "they are two"},

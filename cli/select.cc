@@ -45,7 +45,7 @@ constexpr OptionRow select_rows[] = {
     {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_choose_for, "collective", "", "NAME", "all-reduce",
-     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+     "or reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_choose_for, "devices", "", "KIND", "auto",
      "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
     {what_to_choose_for, "available", "", "NAME[,..]", "",

@@ -34,7 +34,7 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "workers", "W", "N[,..]", "",
      "ranks; 8,64 or 8:64:x2; one per device by default"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",
-     "all-reduce, reduce-scatter, all-gather, broadcast, reduce"},
+     "or reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_simulate, "root", "", "N", "0", "of a broadcast or a reduce"},
     {what_to_simulate, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_simulate, "op", "", "OP", "sum", "sum, prod, min, max, avg"},

@@ -39,7 +39,7 @@ struct Names {
   std::string_view ours;
   std::array<std::string_view, 6> others;
 };
-constexpr std::array<Names, 8> names_table{{
+constexpr std::array<Names, 9> names_table{{
     {"ring", {"nccl:ring", "allreduce_nccl_ring", "ring_ompi", "default-ring", "tf-ring"}},
     {"segmented-ring", {"ring_segmented_ompi", "default-segmented_ring"}},
     {"double-tree", {"nccl:tree", "allreduce_nccl_tree"}},
@@ -47,6 +47,7 @@ constexpr std::array<Names, 8> names_table{{
     {"nvls-tree", {"nccl:nvlstree", "allreduce_nccl_nvlstree"}},
     {"recursive-doubling", {"recursive_doubling_ompi", "default-recursive_doubling"}},
     {"halving-doubling", {"rabenseifner", "rabenseifner_ompi", "rabenseifner_mpich"}},
+    {"bine", {"bine_bdw_remap_over", "bine_bdw_static_over", "bine_bdw_remap_segmented_over"}},
     {"nonoverlapping", {"nonoverlapping_ompi", "default-nonoverlapping"}},
 }};
 

@@ -4,6 +4,9 @@
 #include <cassert>
 #include <cmath>
 
+#include "algorithms/registry.h"
+#include "algorithms/resolve.h"
+
 namespace collbench {
 namespace {
 
@@ -11,10 +14,23 @@ namespace {
 constexpr double pipelined_from = 512 << 10;
 constexpr double pipeline_segment = 64 << 10;
 
-/// Between partners of round j: 2^j, or 1, 1, 3, 5, 11 ... of Bine trees.
+/// Between partners of each round of a row of the registry that exchanges whole vectors, over more
+/// ranks than any machine has: what fewer ranks do is a beginning of it.
+std::vector<double> distances_in(const char* row) {
+  constexpr int ranks = 1 << 24;
+  const Schedule schedule = make_schedule(row, ranks);
+  std::vector<double> distances;
+  for (int t = 0; t < schedule.rounds(); ++t) {
+    const Rank peer = resolve(schedule, 0, t).sends().front().peer;
+    distances.push_back(std::min(peer, ranks - peer));
+  }
+  return distances;
+}
+
 double distance_of(const PlayedMethod& played, int j) {
-  if (!played.bine) return std::exp2(j);
-  return std::round((std::exp2(j + 1) + (j % 2 == 0 ? 1 : -1)) / 3);
+  static const std::vector<double> bine = distances_in("bine:small");
+  static const std::vector<double> doubling = distances_in("recursive-doubling");
+  return (played.bine ? bine : doubling).at(static_cast<std::size_t>(j));
 }
 
 std::vector<MessageRound> doubling_rounds(const PlayedMethod& played, int folded, bool folds,

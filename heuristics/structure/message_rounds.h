@@ -1,8 +1,8 @@
 // The rounds of what is played over a switched network, as closed forms: how often a message of
 // which size goes how far, and how much of it is reduced.
 //
-// Those that are schedules of the registry are tested to be the same rounds; they are not read from
-// it because a choice among thousands of ranks must take milliseconds.
+// Distances are read from the registry's schedules. The rest is not, because a choice among
+// thousands of ranks must take milliseconds; what is a schedule there is tested to be the same.
 #pragma once
 
 #include <vector>

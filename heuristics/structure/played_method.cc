@@ -65,7 +65,7 @@ PlayedMethod switched(PlayedForm form, std::string_view row = {}) {
 }
 
 PlayedMethod bine(PlayedForm form) {
-  PlayedMethod played = switched(form);
+  PlayedMethod played = switched(form, form == PlayedForm::doubling ? "bine:small" : "bine");
   played.bine = true;
   return played;
 }

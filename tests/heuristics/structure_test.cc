@@ -55,7 +55,8 @@ Busiest busiest(const Schedule& schedule, int t, double chunk) {
 TEST(MessageRoundsTest, AreThoseOfTheRegistrysSchedules) {
   for (const auto& [library, algorithm] :
        {std::pair{"mpi", "ring"}, std::pair{"OMPI 4.1", "recursive_doubling_ompi"},
-        std::pair{"MPICH 4", "rabenseifner_mpich"}}) {
+        std::pair{"MPICH 4", "rabenseifner_mpich"}, std::pair{"mpi", "bine_lat_over"},
+        std::pair{"mpi", "bine_bdw_remap_over"}}) {
     for (const int ranks : {2, 4, 8, 16, 32}) {
       const PlayedMethod played = played_method(method(library, algorithm), {ranks, ranks}).value();
       const Schedule schedule = make_schedule(std::string(played.row), ranks, Bytes{1 << 20});
