@@ -1,0 +1,36 @@
+// What may be wrong with a system, as machines on which the model plays: every suspect changes the
+// description of the machine, or what is played on it, and has the times that follow.
+//
+// A cause has several suspects, one for each strength it comes in: 7 of 8 adapters, or half of the
+// rate because two channels share one. What the library knows of its machine (adapters, paths)
+// changes its choice too; what it does not know (congestion, a late rank) changes the time alone.
+// Ranges of strength and their sources stand at each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heuristics/diagnosis/causes.h"
+#include "heuristics/nccl/library_times.h"
+
+namespace collbench {
+
+struct Suspect {
+  const Cause* cause = nullptr;  // null: the system is as it should be
+  std::string words;             // "7 of 8 adapters"
+  double weight = 0;             // how likely before any time is seen; not normalised
+  std::vector<Seconds> times;    // of the sizes that were asked for
+};
+
+/// Suspects for NCCL or RCCL on the machine of `inputs`; the first is the machine as it should be.
+/// `question` says what was fixed when measuring; its bytes do not count. Suspects that the machine
+/// cannot have, or that change none of the sizes, are left out.
+std::vector<Suspect> library_suspects(const NcclInputs& inputs, const LibraryQuestion& question,
+                                      std::span<const Bytes> sizes);
+
+/// Suspects for any other library or algorithm, of which only the expected times are known.
+std::vector<Suspect> curve_suspects(std::span<const Bytes> sizes,
+                                    std::span<const Seconds> expected);
+
+}  // namespace collbench
