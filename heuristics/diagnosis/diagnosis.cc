@@ -64,28 +64,35 @@ std::optional<Lateness> lateness_of(const TimesBySize& times) {
   return found;
 }
 
+Deviation deviation_of(const Suspicion& suspicion, std::size_t i, Bytes bytes, Seconds measured) {
+  const Seconds time = suspicion.times[i];
+  return {std::log2(static_cast<double>(bytes.count)), std::min(1.0, suspicion.latency / time),
+          std::log(measured / time)};
+}
+
 struct Weighed {
-  const Suspect* suspect = nullptr;
+  const Suspicion* suspicion = nullptr;
   double probability = 0;
 };
 
-/// Probabilities of all suspects, largest first.
-std::vector<Weighed> weigh(const std::vector<Suspect>& suspects, std::span<const Bytes> sizes,
+bool is_fault(const Cause* cause) { return cause != nullptr && cause->fault; }
+
+/// Probabilities of all suspicions, largest first.
+std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<const Bytes> sizes,
                            std::span<const Seconds> measured, const ModelError& error) {
   std::vector<double> logs;
-  for (const Suspect& suspect : suspects) {
+  for (const Suspicion& suspicion : suspicions) {
     std::vector<Deviation> curve;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      curve.push_back({std::log2(static_cast<double>(sizes[i].count)),
-                       std::log(measured[i] / suspect.times[i])});
+      curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
     }
-    logs.push_back(std::log(suspect.weight) + log_likelihood(error, curve));
+    logs.push_back(std::log(suspicion.weight) + error.trust * log_likelihood(error, curve));
   }
   const double largest = *std::max_element(logs.begin(), logs.end());
   std::vector<Weighed> weighed;
   double sum = 0;
-  for (std::size_t i = 0; i < suspects.size(); ++i) {
-    weighed.push_back({&suspects[i], std::exp(logs[i] - largest)});
+  for (std::size_t i = 0; i < suspicions.size(); ++i) {
+    weighed.push_back({&suspicions[i], std::exp(logs[i] - largest)});
     sum += weighed.back().probability;
   }
   for (Weighed& each : weighed) each.probability /= sum;
@@ -99,18 +106,16 @@ std::vector<Weighed> weigh(const std::vector<Suspect>& suspects, std::span<const
 struct WeighedCause {
   const Cause* cause = nullptr;
   double probability = 0;
-  const Suspect* best = nullptr;  // its likeliest strength
+  const Suspicion* best = nullptr;  // its likeliest strength
 };
-
-bool is_fault(const Cause* cause) { return cause != nullptr && cause->fault; }
 
 std::vector<WeighedCause> by_cause(const std::vector<Weighed>& weighed) {
   std::vector<WeighedCause> causes;
   for (const Weighed& each : weighed) {
-    const Cause* cause = each.suspect->cause;
+    const Cause* cause = each.suspicion->cause;
     auto found = std::find_if(causes.begin(), causes.end(),
                               [&](const WeighedCause& c) { return c.cause == cause; });
-    if (found == causes.end()) found = causes.insert(found, {cause, 0, each.suspect});
+    if (found == causes.end()) found = causes.insert(found, {cause, 0, each.suspicion});
     found->probability += each.probability;
   }
   std::stable_sort(causes.begin(), causes.end(),
@@ -144,8 +149,8 @@ class Judge {
   Judge(const DiagnosisCase& given, const ModelError& error)
       : given_(given), error_(error), times_(times_of(given.rows)), sizes_(sizes_of(given.rows)) {
     require(!sizes_.empty(), fmt::format("{}: no right row to diagnose", given.table));
-    require(!given.suspects.empty() && given.suspects.front().times.size() == sizes_.size(),
-            fmt::format("{}: the suspects are of other sizes than the rows", given.table));
+    require(!given.suspicions.empty() && given.suspicions.front().times.size() == sizes_.size(),
+            fmt::format("{}: the suspicions are of other sizes than the rows", given.table));
     late_ = lateness_of(times_);
     for (const auto& [bytes, time] : times_) {
       measured_.push_back(late_ ? time.least : time.mean);
@@ -160,26 +165,38 @@ class Judge {
     found.machine = given_.machine;
     found.method = fmt::format("{} {}", row.library, full_name(row.algorithm, row.protocol));
     found.scale = row.scale;
-    add_sizes(found);
+    const std::vector<Weighed> weighed = weigh(given_.suspicions, sizes_, measured_, error_);
+    const auto healthy = std::find_if(weighed.begin(), weighed.end(), [](const Weighed& each) {
+      return each.suspicion->cause == nullptr;
+    });
+    add_sizes(*healthy->suspicion, found);
     found.floors = floors_of(given_.machine, row.scale);
     if (found.floors.empty()) found.floors = floors_of(given_.hardware, row.scale);
-    weigh_causes(found);
+    weigh_causes(by_cause(weighed), found);
     add_lateness(found);
     add_limits(found);
     return found;
   }
 
  private:
-  void add_sizes(Diagnosis& found) const {
+  /// What is expected is the likeliest of what would be no fault.
+  void add_sizes(const Suspicion& healthy, Diagnosis& found) const {
+    if (&healthy != &given_.suspicions.front()) {
+      found.notes.push_back(fmt::format(
+          "the table fits {}, which is no fault but not what the library would choose: it expects "
+          "{} at {}",
+          healthy.words, to_string(given_.suspicions.front().times.back()),
+          to_string(sizes_.back())));
+    }
     std::vector<double> reached;
     std::vector<double> wanted;
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      const Seconds time = given_.suspects.front().times[i];
-      const double x = std::log2(static_cast<double>(sizes_[i].count));
+      const Seconds time = healthy.times[i];
+      const Deviation at = deviation_of(healthy, i, sizes_[i], measured_[i]);
       JudgedSize size{sizes_[i], measured_[i], means_[i], {}, {}, "as expected"};
-      size.expected = {time, time * error_quantile(error_, x, 0.1),
-                       time * error_quantile(error_, x, 0.9), ""};
-      if (i < given_.played.size()) size.played = given_.played[i];
+      size.expected = {time, time * error_quantile(error_, at, 0.1),
+                       time * error_quantile(error_, at, 0.9), ""};
+      if (i < healthy.played.size()) size.played = healthy.played[i];
       if (size.measured > size.expected.high) size.verdict = "slow";
       if (size.measured < size.expected.low) size.verdict = "fast";
       if (sizes_.size() - i <= 3) {
@@ -193,9 +210,7 @@ class Judge {
     found.expected_busbw = {quantile(wanted, 0.5)};
   }
 
-  void weigh_causes(Diagnosis& found) {
-    const std::vector<WeighedCause> causes =
-        by_cause(weigh(given_.suspects, sizes_, measured_, error_));
+  void weigh_causes(const std::vector<WeighedCause>& causes, Diagnosis& found) {
     double of_faults = 0;
     for (const WeighedCause& each : causes)
       of_faults += is_fault(each.cause) ? each.probability : 0;
@@ -230,8 +245,8 @@ class Judge {
     found.sure = 0.98;
   }
 
-  /// How far two suspects are apart in the sizes of the table.
-  double apart(const Suspect& a, const Suspect& b) const {
+  /// How far two suspicions are apart in the sizes of the table.
+  double apart(const Suspicion& a, const Suspicion& b) const {
     double most = 0;
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
       most = std::max(most, std::abs(std::log(a.times[i] / b.times[i])));
@@ -268,7 +283,7 @@ class Judge {
   std::vector<Seconds> measured_;
   std::vector<Seconds> means_;
   std::optional<Lateness> late_;
-  std::vector<const Suspect*> best_;  // of each cause that was found
+  std::vector<const Suspicion*> best_;  // of each cause that was found
 };
 
 }  // namespace

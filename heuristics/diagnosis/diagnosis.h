@@ -1,11 +1,11 @@
 // Whether measured times of an all-reduce are what the hardware should reach, and if not, why.
 //
 // Expected is what the library would take on the machine (heuristics/nccl/library_times.h), with an
-// 80 % interval of the errors that the model has on healthy systems (model_error.h). Every suspect
-// (suspects.h) is timed by the same model; how well its curve fits the table, all sizes at once,
-// weighs it:
+// 80 % interval of the errors that the model has on healthy systems (model_error.h). Every
+// suspicion (suspicions.h) is timed by the same model; how well its curve fits the table, all sizes
+// at once, weighs it:
 //
-//   P(suspect | table)  ~  weight * density(ln(measured / time of the suspect))
+//   P(suspicion | table)  ~  weight * density(ln(measured / time of the suspicion))
 //
 // The table is unhealthy where the faults together are more likely than not, and one of them shows.
 // Causes whose curves are alike at the sizes of the table share their probability, and `undecided`
@@ -20,7 +20,7 @@
 #include "heuristics/diagnosis/causes.h"
 #include "heuristics/diagnosis/floors.h"
 #include "heuristics/diagnosis/model_error.h"
-#include "heuristics/diagnosis/suspects.h"
+#include "heuristics/diagnosis/suspicions.h"
 #include "heuristics/estimate.h"
 #include "heuristics/measurement.h"
 
@@ -28,12 +28,11 @@ namespace collbench {
 
 /// One library at one scale, and what is expected of it.
 struct DiagnosisCase {
-  std::string table;                // its name
-  std::string machine;              // as for --topo
-  std::string hardware;             // as the table says; may be empty
-  std::vector<MeasuredTime> rows;   // of one method but for the place; any order
-  std::vector<Suspect> suspects;    // for sizes_of(rows); the first is as it should be
-  std::vector<std::string> played;  // what is taken to be played at each size; may be empty
+  std::string table;                  // its name
+  std::string machine;                // as for --topo
+  std::string hardware;               // as the table says; may be empty
+  std::vector<MeasuredTime> rows;     // of one method but for the place; any order
+  std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
 };
 /// The sizes of right rows, ascending.
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows);
@@ -63,8 +62,8 @@ struct Diagnosis {
   std::vector<std::string> notes;
 };
 
-/// Throws InvalidArgument if no row is right or the suspects do not fit the sizes.
-/// O(suspects * sizes^3).
+/// Throws InvalidArgument if no row is right or the suspicions do not fit the sizes.
+/// O(suspicions * sizes^3).
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error = {});
 
 /// 2 (n-1)/n * bytes / time.

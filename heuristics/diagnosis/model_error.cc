@@ -10,15 +10,14 @@
 namespace collbench {
 namespace {
 
-/// Falls from 1 at `from` to 0 at `to`.
-double fading(double x, double from, double to) {
-  return std::clamp((to - x) / (to - from), 0.0, 1.0);
+/// Rises from 0 at 1 MiB to 1 at 64 MiB, as far as the time is not latency.
+double rate_share(const Deviation& at) {
+  return std::clamp((at.log2_bytes - 20) / 6, 0.0, 1.0) * (1 - at.latency_share);
 }
-double share_of_latency(double log2_bytes) { return fading(log2_bytes, 13, 19); }
-double share_of_rate(double log2_bytes) { return 1 - fading(log2_bytes, 20, 26); }
 
-double local_deviation(const ModelError& error, double x) {
-  const double middle = 1 - share_of_latency(x) - share_of_rate(x);
+double local_deviation(const ModelError& error, const Deviation& at) {
+  const double middle = std::clamp((at.log2_bytes - 13) / 6, 0.0, 1.0) *
+                        std::clamp((26 - at.log2_bytes) / 6, 0.0, 1.0);
   return error.local_ends + (error.local_middle - error.local_ends) * middle;
 }
 
@@ -43,12 +42,12 @@ Eigen::MatrixXd covariance(const ModelError& error, const ErrorComponent& compon
   Eigen::MatrixXd k(n, n);
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j <= i; ++j) {
-      const double x = curve[static_cast<std::size_t>(i)].log2_bytes;
-      const double y = curve[static_cast<std::size_t>(j)].log2_bytes;
-      const double apart = (x - y) / error.reach;
+      const Deviation& x = curve[static_cast<std::size_t>(i)];
+      const Deviation& y = curve[static_cast<std::size_t>(j)];
+      const double apart = (x.log2_bytes - y.log2_bytes) / error.reach;
       const double small =
-          component.latency * component.latency * share_of_latency(x) * share_of_latency(y);
-      const double large = component.rate * component.rate * share_of_rate(x) * share_of_rate(y);
+          component.latency * component.latency * x.latency_share * y.latency_share;
+      const double large = component.rate * component.rate * rate_share(x) * rate_share(y);
       const double near =
           local_deviation(error, x) * local_deviation(error, y) * std::exp(-0.5 * apart * apart);
       k(i, j) = k(j, i) = small + large + near + (i == j ? error.noise * error.noise : 0);
@@ -100,10 +99,10 @@ double log_likelihood(const ModelError& error, std::span<const Deviation> curve)
   return largest + std::log(sum);
 }
 
-double error_quantile(const ModelError& error, double log2_bytes, double share) {
-  const double local = local_deviation(error, log2_bytes);
-  const double small = share_of_latency(log2_bytes);
-  const double large = share_of_rate(log2_bytes);
+double error_quantile(const ModelError& error, const Deviation& at, double share) {
+  const double local = local_deviation(error, at);
+  const double small = at.latency_share;
+  const double large = rate_share(at);
   const auto below = [&](double log_ratio) {
     double sum = 0;
     for (const ErrorComponent& each : components(error)) {

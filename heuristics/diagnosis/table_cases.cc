@@ -54,22 +54,14 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
                                            library, found.machine));
   const std::vector<Bytes> sizes = sizes_of(found.rows);
   std::vector<Seconds> expected;
+  std::vector<std::string> played;
   for (const Bytes size : sizes) {
     const HeldOut& point = of_size.at(size.count);
     expected.push_back(point.predicted.time);
-    found.played.push_back(point.assumed);
+    played.push_back(point.assumed);
   }
-  found.suspects = curve_suspects(sizes, expected);
-}
-
-void add_library(const NcclInputs& inputs, DiagnosisCase& found) {
-  const std::vector<Bytes> sizes = sizes_of(found.rows);
-  LibraryQuestion question = library_question(found.rows.front());
-  found.suspects = library_suspects(inputs, question, sizes);
-  for (const Bytes size : sizes) {
-    question.bytes = size;
-    found.played.push_back(to_string(library_choice(inputs, question)));
-  }
+  found.suspicions = curve_suspicions(sizes, expected);
+  found.suspicions.front().played = std::move(played);
 }
 
 DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
@@ -84,7 +76,8 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   const std::optional<NcclInputs> inputs = predictor.library_inputs(found.rows.front(), note);
   if (!note.empty()) notes.push_back(note);
   if (inputs) {
-    add_library(*inputs, found);
+    found.suspicions =
+        library_suspicions(*inputs, library_question(found.rows.front()), sizes_of(found.rows));
   } else {
     add_curve(predictor, found, notes);
   }

@@ -3,7 +3,7 @@
 // A fault is made of a real healthy table: each time is multiplied by what the model says the fault
 // does at that size, with a strength drawn from the range that reports of such faults give
 // (causes.cc names them), and by noise. Draws are of a seed. Written apart from
-// heuristics/diagnosis/suspects.cc, whose strengths are a coarse grid.
+// heuristics/diagnosis/suspicions.cc, whose strengths are a coarse grid.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,12 @@ struct KnownTable {
   std::string machine;  // as for --topo
   std::string system;   // tables of one system are left out together
   bool healthy = true;
+  bool sample = false;  // made up: counts neither as healthy nor as a base, but for NVLS
   MeasuredTable table;  // rows of one scale
 };
 
-/// Reads a list: lines "FILE RANKS MACHINE SYSTEM healthy|unhealthy [ALGORITHM]", files beside it
-/// or absolute; # begins a comment.
+/// Reads a list: lines "FILE RANKS MACHINE SYSTEM healthy|unhealthy|sample [ALGORITHM]", files
+/// beside it or absolute; # begins a comment.
 std::vector<KnownTable> read_known_tables(const std::string& list);
 
 /// The case of a known table. Throws as diagnosis_cases().
@@ -42,7 +43,7 @@ struct InjectedFault {
 const std::vector<std::string>& injected_causes();
 
 /// A table drawn from `healthy` with that fault; none if no table of them can have it, or after
-/// some draws none shows it by 10 % at any size.
+/// some draws none shows it by 20 % at any size.
 std::optional<InjectedFault> inject(const std::string& cause,
                                     const std::vector<KnownTable>& healthy, RandomEngine& random);
 
