@@ -14,20 +14,20 @@ namespace collbench {
 namespace {
 
 /// What right rows say of one size.
-struct SizeTimes {
+struct SpreadOfSize {
   Seconds mean{0};
   Seconds least{0};
   Seconds most{0};
 };
 
-using TimesBySize = std::map<std::int64_t, SizeTimes>;
+using TimesBySize = std::map<std::int64_t, SpreadOfSize>;
 
 /// A place that was disturbed counts less than the one that was not.
 TimesBySize times_of(std::span<const MeasuredTime> rows) {
   TimesBySize times;
   for (const MeasuredTime& row : rows) {
     if (row.is_wrong()) continue;
-    const SizeTimes own{row.time, row.mean ? row.low : row.time, row.mean ? row.high : row.time};
+    const SpreadOfSize own{row.time, row.mean ? row.low : row.time, row.mean ? row.high : row.time};
     const auto [at, is_new] = times.try_emplace(row.bytes.count, own);
     if (is_new) continue;
     at->second.mean = std::min(at->second.mean, own.mean);

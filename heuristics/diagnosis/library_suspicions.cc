@@ -125,7 +125,7 @@ class LibrarySuspicions {
     constexpr double most_of_adapter = 16;
     for (const double share : strengths(0.2, 0.55)) {
       const double reached = std::min(share, most_of_adapter / of_adapter());
-      for (const double hop_us : {5.0, 12.0, 30.0}) {
+      for (const double hop_us : {5.0, 12.0, 30.0, 70.0}) {
         add_known("gdr_off",
                   fmt::format("{:.1f} GB/s an adapter, hops longer by {:g} us",
                               reached * of_adapter(), hop_us),

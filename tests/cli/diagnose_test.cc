@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string tables = COLLBENCH_SOURCE_DIR "/tests/cli/diagnosis/";
-const std::string published = COLLBENCH_SOURCE_DIR "/results/published/";
+const std::string shipped = COLLBENCH_SOURCE_DIR "/results/published/";
 
 class DiagnoseTest : public testing::Test {
  protected:
@@ -89,7 +89,8 @@ TEST_F(DiagnoseTest, TextAndMarkdownSayWhatWasSeenWhatItMeansAndWhatToCheck) {
   }
   const Outcome ticket = invoke(folder_, {"diagnose", file, "--format", "markdown", "-o", "t.md"});
   EXPECT_EQ(ticket.code, 1);
-  EXPECT_THAT(folder_.read("t.md"), HasSubstr("- **NVLS is off** (`nvls_off`, "));
+  EXPECT_THAT(folder_.read("t.md"),
+              HasSubstr("- **NVLS is off: the NVLink switches do not add** (`nvls_off`, "));
   const Outcome csv = invoke(folder_, {"diagnose", file, "--format", "csv"});
   EXPECT_THAT(csv.out, HasSubstr("8589934592,"));
   EXPECT_THAT(csv.out, HasSubstr(",slow,\"nvls, Simple\",unhealthy,nvls_off\n"));
@@ -98,13 +99,13 @@ TEST_F(DiagnoseTest, TextAndMarkdownSayWhatWasSeenWhatItMeansAndWhatToCheck) {
 // 33 of 100 GB/s between nodes of ABCI's A100; inside a node, and on its V100, all is well.
 TEST_F(DiagnoseTest, ARealTableOfAMisconfiguredNetworkIsUnhealthy) {
   const auto bad =
-      json_of({published + "abci-a100-nccl.csv", "-t", "cluster:16xdgx-a100,adapters=4"}, 1);
+      json_of({shipped + "abci-a100-nccl.csv", "-t", "cluster:16xdgx-a100,adapters=4"}, 1);
   int unhealthy = 0;
   for (const nlohmann::json& table : bad["tables"]) {
     if (table["nodes"] > 1 && table["verdict"] == "unhealthy") ++unhealthy;
   }
   EXPECT_GE(unhealthy, 3);
-  const auto good = json_of({published + "abci-v100-nccl.csv", "-t", "abci-v100"}, 0);
+  const auto good = json_of({shipped + "abci-v100-nccl.csv", "-t", "abci-v100"}, 0);
   EXPECT_EQ(good["verdict"], "healthy");
   EXPECT_EQ(good["tables"].size(), 6U);
 }
