@@ -42,13 +42,15 @@ class NcclText {
       }
     }
     require(!table_.times.empty(), fmt::format("{}: no row of nccl-tests' table in it", file_));
-    return finished();
+    end_part();
+    return std::move(table_);
   }
 
  private:
   void read_comment(const std::vector<std::string_view>& words) {
     if (words.size() > 8 && words[1] == "Rank") read_device(words);
     if (words.size() > 8 && words[1] == "size") read_heading(words);
+    if (words.size() > 5 && words[1] == "collbench") begin_own(words);
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
       const bool is_count =
           words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
@@ -92,6 +94,15 @@ class NcclText {
     most_ = column("i_max");
   }
 
+  /// "# collbench 1.0: ring on shm, 8 workers": our own table (bench/reports/nccl.cc), which is one
+  /// of several in a file and has medians.
+  void begin_own(const std::vector<std::string_view>& words) {
+    end_part();
+    row_ = MeasuredTime();
+    row_.algorithm = std::string(words[3]);
+    row_.library = std::string(words[5].substr(0, words[5].find(',')));
+  }
+
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
@@ -104,8 +115,7 @@ class NcclText {
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        if (wrong != "N/A" && table_number(wrong, "#wrong", place) >= 1)
-          half.note = MeasuredTime::wrong_result;
+        if (wrong != "N/A") half.wrong = whole_count(table_number(wrong, "#wrong", place));
         if (least_ > 0 && most_ > 0) {
           half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
           half.high = Seconds{table_number(words[at + most_], "i_max", place) * 1e-6};
@@ -116,18 +126,21 @@ class NcclText {
     }
   }
 
-  MeasuredTable finished() {
-    for (MeasuredTime& time : table_.times) {
-      time.scale = {ranks_, static_cast<int>(hosts_.size())};
-      time.library = row_.library;
+  /// What comments after the rows may have said holds for all rows of a part.
+  void end_part() {
+    for (; parted_ < table_.times.size(); ++parted_) {
+      table_.times[parted_].scale = {ranks_, static_cast<int>(hosts_.size())};
+      table_.times[parted_].library = row_.library;
     }
-    table_.hosts.assign(hosts_.begin(), hosts_.end());
-    return std::move(table_);
+    table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
+    ranks_ = 0;
+    hosts_.clear();
   }
 
   const std::string& file_;
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
+  std::size_t parted_ = 0;  // rows that have their scale
   int ranks_ = 0;
   std::set<std::string> hosts_;
   std::size_t half_ = 4;   // columns
