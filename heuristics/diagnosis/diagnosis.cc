@@ -39,16 +39,16 @@ TimesBySize times_of(std::span<const MeasuredTime> rows) {
 
 /// Iterations that are now and then late: their least is undisturbed, and their mean lies above it
 /// by as long at every size. A spread in proportion to the time is noise.
-struct Lateness {
+struct LateIterations {
   Seconds delay{0};
   Seconds most{0};  // the latest iteration of all sizes
 };
 
-std::optional<Lateness> lateness_of(const TimesBySize& times) {
+std::optional<LateIterations> lateness_of(const TimesBySize& times) {
   constexpr double notable = 0.3;  // of the least time, at the small half of the sizes
   std::vector<double> delays;
   std::vector<double> shares;
-  Lateness found;
+  LateIterations found;
   for (const auto& [bytes, time] : times) {
     if (time.most <= 1.5 * time.least) continue;
     delays.push_back((time.mean - time.least).count());
@@ -282,7 +282,7 @@ class Judge {
   std::vector<Bytes> sizes_;
   std::vector<Seconds> measured_;
   std::vector<Seconds> means_;
-  std::optional<Lateness> late_;
+  std::optional<LateIterations> late_;
   std::vector<const Suspicion*> best_;  // of each cause that was found
 };
 
