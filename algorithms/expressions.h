@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,19 @@ using Expression = std::uint32_t;
 
 /// What a chunk holds of which its rank has no value.
 constexpr Expression nothing = ~Expression{0};
+
+/// One expression by itself: its operations after their operands, as calculators of the reverse
+/// Polish kind read them. Ranks stand for their terms, `rounded` and `partial` for additions. Equal
+/// orders are equal lists.
+struct AdditionOrder {
+  static constexpr int rounded = -1;
+  static constexpr int partial = -2;  // inside a fold, which f16 and bf16 round once at its end
+  std::vector<int> steps;
+  bool operator==(const AdditionOrder&) const = default;
+  auto operator<=>(const AdditionOrder&) const = default;
+};
+/// "((1+2)+3)+0"; one fold of several terms is "[0+1+2+3]".
+std::string to_string(const AdditionOrder& order);
 
 /// All expressions over the terms of some ranks; id r is the term of rank r. Thread safety: as a
 /// container.
@@ -31,6 +45,7 @@ class Expressions {
   bool has_term(Expression a, Rank rank) const {
     return ((set(a)[rank / 64] >> (rank % 64)) & 1) != 0;
   }
+  AdditionOrder order(Expression e) const;
   /// How many ranks' terms `a` has.
   int terms(Expression a) const;
   /// The lowest rank whose term is in both, or -1.
@@ -39,8 +54,16 @@ class Expressions {
  private:
   const std::uint64_t* set(Expression e) const { return sets_.data() + e * words_; }
 
+  struct Operands {
+    Expression low;
+    Expression high;
+    bool partial;
+  };
+
+  int ranks_;
   std::size_t words_;                // 64-bit words per set of ranks
   std::vector<std::uint64_t> sets_;  // the terms of each expression
+  std::vector<Operands> operands_;   // of each that is no term
   std::unordered_map<std::uint64_t, Expression> ids_;
 };
 

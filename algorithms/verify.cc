@@ -40,6 +40,21 @@ class Verifier {
     require_groups();
   }
 
+  std::vector<AdditionOrder> orders() {
+    require(adds(collective_.kind),
+            "a " + std::string(collbench::to_string(collective_.kind)) + " adds nothing");
+    const Verification proof = run();
+    require(proof.ok(), schedule_.name() + ": " + (proof.ok() ? "" : proof.violations[0].what));
+    std::vector<AdditionOrder> orders(static_cast<std::size_t>(chunks_));
+    for (Rank r = ranks_ - 1; r >= 0; --r) {
+      const Chunks held = held_after(collective_, r, ranks_, chunks_);
+      for (int c = held.first; c < held.first + held.count; ++c) {
+        orders[static_cast<std::size_t>(c)] = expressions_.order(value(r, c));
+      }
+    }
+    return orders;
+  }
+
   Verification run() {
     if (!start()) return result_;
     for (int t = 0; t < schedule_.rounds() && !full(); ++t) {
@@ -310,6 +325,10 @@ Verification verify(const Schedule& schedule, const Collective& collective, cons
 }
 
 Verification verify_allreduce(const Schedule& schedule) { return verify(schedule, {}); }
+
+std::vector<AdditionOrder> addition_orders(const Schedule& schedule, const Collective& collective) {
+  return Verifier(schedule, collective, {}).orders();
+}
 
 ScheduleCost count_cost(const Schedule& schedule) {
   ScheduleCost cost;

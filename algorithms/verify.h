@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "algorithms/collective.h"
+#include "algorithms/expressions.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -36,6 +37,11 @@ struct Verification {
 Verification verify(const Schedule& schedule, const Collective& collective,
                     const Groups& groups = {});
 Verification verify_allreduce(const Schedule& schedule);
+
+/// In which order the sum of each chunk is taken, on the first rank that has it at the end. Throws
+/// InvalidArgument with the first violation of a schedule that is not proven, and for a collective
+/// that adds nothing.
+std::vector<AdditionOrder> addition_orders(const Schedule& schedule, const Collective& collective);
 
 /// What a schedule costs, counted from its operations. Bytes are in chunks (divide by chunks() for
 /// multiples of the vector M); every maximum is over ranks.

@@ -11,6 +11,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"
+#include "cli/algos_order.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/run_options.h"
@@ -227,6 +228,8 @@ void add_algos(CLI::App& app, Action& action) {
               show_algorithm);
   add_command(algos, "verify", "prove that they are all-reduces", verify_rows, action,
               verify_algorithms);
+  add_command(algos, "order", "in which order sums are taken, or were taken", order_rows(), action,
+              show_orders);
 }
 
 }  // namespace collbench

@@ -59,6 +59,8 @@ constexpr OptionRow measuring_rows[] = {
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
+    {measuring, "observe", "", "FILE", "",
+     "write rank 0's sums of given inputs; 'algos order --observed' reads it"},
     {measuring, "pin", "", "HOW", "compact",
      "rank r on the r-th core: compact, scatter, none or 0,2-5"},
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
@@ -236,6 +238,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.timeout = settings.duration("timeout");
   sampling.check = settings.count("check", 0, 1'000'000) > 0;
   sampling.seed = settings.seed();
+  sampling.observe = settings.text("observe");
   pin_as_asked(settings, sampling);
   return sampling;
 }

@@ -134,6 +134,11 @@ double exact_result(DataType type, ReduceOp op, int ranks, std::int64_t position
   return op == ReduceOp::avg ? average(type, result, ranks) : result;
 }
 
+double rough_value(DataType type, ReduceOp op, Rank rank, std::int64_t position,
+                   std::uint64_t seed) {
+  return rough_input(type, op, mix(~seed, rank, position));
+}
+
 void encode(DataType type, double value, std::byte* element) {
   switch (type) {
     case DataType::f16:
@@ -161,7 +166,7 @@ CheckInputs::CheckInputs(DataType type, ReduceOp op, int ranks, Rank rank, std::
   }
   for (std::int64_t i = 0; i < tile_elements; ++i) {
     encode(type, exact_input(type, op, ranks, rank, i, seed), exact_.data() + i * width);
-    encode(type, rough_input(type, op, mix(~seed, rank, i)), rough_.data() + i * width);
+    encode(type, rough_value(type, op, rank, i, seed), rough_.data() + i * width);
     encode(type, exact_result(type, op, ranks, i, seed), result_.data() + i * width);
   }
 }

@@ -26,6 +26,12 @@ double exact_input(DataType type, ReduceOp op, int ranks, Rank rank, std::int64_
 double exact_result(DataType type, ReduceOp op, int ranks, std::int64_t position,
                     std::uint64_t seed);
 
+/// What `rank` contributes where orders of additions are to show: a number in (-1, 1) of some 50
+/// bits, at least 2^-9 in size, before it is rounded to its type. docs/collectives.md has the
+/// formula for others to follow.
+double rough_value(DataType type, ReduceOp op, Rank rank, std::int64_t position,
+                   std::uint64_t seed);
+
 /// Stores `value` as one element, rounding to nearest even; wraps nothing: it must be in range.
 void encode(DataType type, double value, std::byte* element);
 

@@ -25,6 +25,7 @@ std::span<const JsonField<Sampling>> sampling_fields() {
       {"back_to_back", &Sampling::back_to_back},
       {"check", &Sampling::check},
       {"seed", &Sampling::seed},
+      {"observe", &Sampling::observe},
       {"pin", &Sampling::pin},
       {"cpus", &Sampling::cpus},
   };

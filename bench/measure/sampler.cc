@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/measure/observation.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/records/case_fields.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/stop_request.h"
 #include "transports/exact_check.h"
 
@@ -51,6 +53,14 @@ class VisibleBuffers {
     inputs_.fill(copy, kind, part);
     const Region filled = copy.part(part.first, part.count);
     copies_.upload(vector.part(part.first, part.count).data, filled.data, filled.size());
+  }
+
+  void put(Region vector, std::byte* content) {
+    if (copies_.upload == nullptr) {
+      std::memcpy(vector.data, content, static_cast<std::size_t>(vector.size().count));
+    } else {
+      copies_.upload(vector.data, content, vector.size());
+    }
   }
 
   /// The region itself, or a copy of it.
@@ -119,6 +129,7 @@ class Sampler {
     time_latency();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
+    if (!sampling_.observe.empty() && !stopped_) observe();
     measured_.played = tested_.description();
     if (stopped_) {
       measured_.warnings.push_back(
@@ -186,6 +197,20 @@ class Sampler {
     rendezvous_.barrier();
     play(0);
     compare_results();
+  }
+
+  // Inputs that others can make, and what rank 0 ends with.
+  void observe() {
+    const Region vector = buffers_.in(0);
+    std::vector<std::byte> rough = observed_inputs(vector, rendezvous_.rank(), sampling_.seed);
+    visible_.put(vector, rough.data());
+    rendezvous_.barrier();
+    play(0);
+    if (rendezvous_.rank() != 0) return;
+    OutputFile file(sampling_.observe);
+    write_observation(file.stream(), visible_.readable(buffers_.out(0)), rendezvous_.ranks(),
+                      sampling_.seed);
+    file.commit();
   }
 
   void compare_results() {

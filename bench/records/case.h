@@ -72,6 +72,7 @@ struct Sampling {
   bool back_to_back = true;  // also time batches without a barrier between
   bool check = true;         // compare with the exact result before and after timing
   std::uint64_t seed = 1;
+  std::string observe;    // where rank 0 writes its sums of rough_value(), for `algos order`
   bool pin = true;        // rank r runs on the r-th of these processors, counted round and round
   std::vector<int> cpus;  // by the kernel's numbers; empty: the usable ones in order
 };

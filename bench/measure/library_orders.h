@@ -1,0 +1,30 @@
+// In which order the all-reduces of libraries add, as found from their outputs alone.
+//
+// Each rule was checked by playing the library on inputs of which every order gives another sum
+// (run --observe), over 2 to 9 ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "algorithms/expressions.h"
+
+namespace collbench {
+
+/// The end of a run of elements, and the order of all of them.
+using OrdersByElement = std::vector<std::pair<std::int64_t, AdditionOrder>>;
+
+struct LibraryOrder {
+  std::string_view name;  // "mpi:ring"
+  /// For `count` elements; empty where the rule is not known for so many ranks.
+  OrdersByElement (*orders)(int ranks, std::int64_t count);
+};
+std::span<const LibraryOrder> library_orders();
+
+/// ((first + next) + next) ..., ranks going up by `step` (1 or -1), round and round.
+AdditionOrder left_fold(int ranks, Rank first, int step);
+
+}  // namespace collbench

@@ -1,0 +1,131 @@
+#include "cli/algos_order.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "algorithms/registry.h"
+#include "algorithms/resolve.h"
+#include "algorithms/verify.h"
+#include "bench/measure/observation.h"
+#include "cli/exit_code.h"
+#include "cli/run_options.h"
+#include "core/error.h"
+#include "core/input_file.h"
+
+namespace collbench {
+namespace {
+
+constexpr OptionRow rows[] = {
+    {arguments_group, "NAME", "", "NAME", "", "the algorithm, with options as in ring:segments=2"},
+    {options_group, "workers", "W", "N", "4", "number of workers"},
+    {options_group, "channels", "", "N", "1",
+     "of ring and double-tree, on one node of all workers"},
+    {options_group, "collective", "", "NAME", "all-reduce", "or reduce-scatter, reduce"},
+    {options_group, "root", "r", "N", "0", "of a reduce"},
+    {options_group, "count", "", "N", "1000", "elements of the vector, for their numbers"},
+    {options_group, "datatype", "d", "TYPE", "f32",
+     "of the elements, which decides on cache lines"},
+    {options_group, "observed", "", "FILE", "",
+     "say which orders give these sums; 'run --observe' writes such a file"},
+};
+
+AlgorithmSpec spec_of(const Settings& settings, int ranks) {
+  AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
+  const int channels = settings.count("channels", 1, 64);
+  if (channels == 1) return spec;
+  spec.options["channels"] = std::to_string(channels);
+  spec.options.emplace("node", std::to_string(ranks));
+  return spec;
+}
+
+int print_orders(const Settings& settings) {
+  const int ranks = settings.count("workers", 1, 4096);
+  const AlgorithmSpec spec = spec_of(settings, ranks);
+  const DataType type = parse_data_type(settings.text("datatype"));
+  const std::int64_t count = settings.count("count", 1, 1 << 30);
+  const Bytes bytes{count * size_of(type)};
+  const Collective collective{collective_asked(settings), settings.count("root", 0, 65'535)};
+  const Schedule schedule = make_schedule(spec, ranks, bytes, collective);
+  const std::vector<AdditionOrder> orders = addition_orders(schedule, collective);
+  std::cout << fmt::format("{}: {} workers, {} {}; numbers are ranks, [a+b+c] is one fold\n",
+                           to_string(spec), ranks, count, to_string(type));
+  const Partition& partition = schedule.partition();
+  for (int chunk = 0; chunk < schedule.chunks();) {
+    int last = chunk;
+    while (last + 1 < schedule.chunks() && orders[last + 1] == orders[chunk]) ++last;
+    const std::int64_t first = partition(chunk, count, size_of(type));
+    const std::int64_t end = partition(last + 1, count, size_of(type));
+    if (first < end) {
+      std::cout << fmt::format("elements {:>7} to {:<7}  {}\n", first, end - 1,
+                               to_string(orders[chunk]));
+    }
+    chunk = last + 1;
+  }
+  return exit_ok;
+}
+
+// What stays the same bit by bit when something else changes.
+void print_what_keeps_bits(const std::vector<Agreement>& agreeing) {
+  std::cout << "what keeps these bits:\n"
+               "  another number of workers: nothing; other terms are added\n";
+  const bool anywhere = std::ranges::any_of(agreeing, &Agreement::one_order);
+  std::cout << (anywhere ? "  other buckets: all do; every element is added in the same order\n"
+                         : "  other buckets: those that leave an element in the same share; the "
+                           "order depends on its place\n");
+  std::cout << "  another algorithm: those that are listed above, and no other that is known\n";
+}
+
+int judge_observed(const std::string& path) {
+  Observation observed;
+  try {
+    observed = read_observation(read_file(path));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(about_file(path, error.what()));
+  }
+  const auto count = static_cast<std::int64_t>(observed.values.size());
+  std::cout << fmt::format("{} {} of {} workers, seed {}\n", count, to_string(observed.type),
+                           observed.ranks, observed.seed);
+  const std::vector<Agreement> found = judge_orders(observed);
+  std::vector<Agreement> agreeing;
+  for (const Agreement& each : found) {
+    if (each.agreeing < count) break;
+    std::cout << fmt::format("agrees everywhere: {}\n", each.algorithm);
+    agreeing.push_back(each);
+  }
+  if (!agreeing.empty()) {
+    print_what_keeps_bits(agreeing);
+    return exit_ok;
+  }
+  std::cout << "no known algorithm agrees everywhere; the nearest:\n";
+  for (std::size_t i = 0; i < found.size() && i < 3; ++i) {
+    std::cout << fmt::format("  {:<24} {} of {} elements, not element {}\n", found[i].algorithm,
+                             found[i].agreeing, count, found[i].first_unlike);
+  }
+  constexpr std::size_t most_shown = 64;
+  const std::vector<OrderRun> runs = explain_by_element(observed);
+  std::cout << "element by element:\n";
+  for (std::size_t i = 0; i < runs.size() && i < most_shown; ++i) {
+    const OrderRun& run = runs[i];
+    std::cout << fmt::format(
+        "elements {:>7} to {:<7}  {}{}\n", run.first, run.first + run.count - 1,
+        run.orders.empty() ? "no known order" : to_string(run.orders.front()),
+        run.orders.size() > 1 ? fmt::format(" or {} others", run.orders.size() - 1) : "");
+  }
+  if (runs.size() > most_shown) std::cout << fmt::format("... {} runs\n", runs.size());
+  return exit_ok;
+}
+
+}  // namespace
+
+std::span<const OptionRow> order_rows() { return rows; }
+
+int show_orders(const Settings& settings) {
+  const std::string& observed = settings.text("observed");
+  require(observed.empty() == settings.given("NAME"),
+          "algos order: name an algorithm, or --observed FILE");
+  return observed.empty() ? print_orders(settings) : judge_observed(observed);
+}
+
+}  // namespace collbench

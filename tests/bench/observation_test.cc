@@ -1,0 +1,137 @@
+// Orders of additions told apart by the sums that they give.
+#include "bench/measure/observation.h"
+
+#include <cstring>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "algorithms/registry.h"
+#include "algorithms/verify.h"
+#include "bench/measure/library_orders.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::Not;
+
+std::string order_text(const char* spec, int ranks, int chunk, const Collective& collective = {}) {
+  const Schedule schedule =
+      make_schedule(parse_algorithm_spec(spec), ranks, Bytes{1 << 20}, collective);
+  return to_string(addition_orders(schedule, collective)[static_cast<std::size_t>(chunk)]);
+}
+
+TEST(AdditionOrders, AreWrittenAsTheyAreTaken) {
+  EXPECT_EQ(order_text("ring", 4, 0), "((1+2)+3)+0");
+  EXPECT_EQ(order_text("ring", 4, 3), "((0+1)+2)+3");
+  EXPECT_EQ(order_text("direct", 4, 2), "[0+1+2+3]");
+  EXPECT_EQ(order_text("recursive-doubling", 4, 0), "(0+1)+(2+3)");
+  EXPECT_EQ(order_text("ring", 4, 2, {CollectiveKind::reduce_scatter}), "((0+3)+1)+2");
+  EXPECT_EQ(order_text("binomial", 4, 0, {CollectiveKind::reduce}), "(0+2)+(1+3)");
+}
+
+TEST(AdditionOrders, OfACollectiveThatAddsNothingAreRefused) {
+  const Schedule schedule = make_schedule("ring", 4);
+  EXPECT_THROW(addition_orders(schedule, {CollectiveKind::all_gather}), InvalidArgument);
+}
+
+// What an algorithm would give, as a file of it would say.
+Observation played(const char* spec, int ranks, std::int64_t count, DataType type) {
+  Observation observed{ranks, type, 7, std::vector<double>(static_cast<std::size_t>(count))};
+  const Bytes bytes{count * size_of(type)};
+  const Schedule schedule = make_schedule(spec, ranks, bytes);
+  const std::vector<AdditionOrder> orders = addition_orders(schedule, {});
+  for (int c = 0; c < schedule.chunks(); ++c) {
+    const std::int64_t end = schedule.partition()(c + 1, count, size_of(type));
+    for (std::int64_t i = schedule.partition()(c, count, size_of(type)); i < end; ++i) {
+      observed.values[static_cast<std::size_t>(i)] =
+          sum_in_order(orders[static_cast<std::size_t>(c)], observed, i);
+    }
+  }
+  return observed;
+}
+
+std::vector<std::string> agreeing(const Observation& observed) {
+  std::vector<std::string> names;
+  for (const Agreement& each : judge_orders(observed)) {
+    if (each.agreeing == std::ssize(observed.values)) names.push_back(each.algorithm);
+  }
+  return names;
+}
+
+TEST(JudgeOrders, TellsOurAlgorithmsApart) {
+  for (const DataType type : {DataType::f32, DataType::f64}) {
+    const auto names = [&](const char* spec) { return agreeing(played(spec, 8, 200, type)); };
+    EXPECT_THAT(names("ring"), testing::ElementsAre("ring", "ring:segments=4"));
+    EXPECT_THAT(names("halving-doubling"), Contains("halving-doubling"));
+    EXPECT_THAT(names("halving-doubling"), Not(Contains("circulant")));
+    EXPECT_THAT(names("circulant"), Contains("circulant"));
+    EXPECT_THAT(names("circulant"), Not(Contains("ring")));
+    EXPECT_THAT(names("tree"), testing::ElementsAre("tree"));
+    EXPECT_THAT(names("binomial"), Contains("binomial"));
+    EXPECT_THAT(names("one-shot"), Contains("direct")) << "both add in rank order";
+    EXPECT_THAT(names("one-shot"), Not(Contains("ring")));
+  }
+}
+
+TEST(ExplainByElement, FindsWhereTheOrderChanges) {
+  Observation observed = played("ring", 4, 64, DataType::f32);
+  // As a ring with other shares: the last 8 elements from rank 2 upwards.
+  const AdditionOrder other = left_fold(4, 2, 1);
+  for (std::size_t i = 56; i < 64; ++i) {
+    observed.values[i] = sum_in_order(other, observed, static_cast<std::int64_t>(i));
+  }
+  EXPECT_THAT(agreeing(observed), testing::IsEmpty());
+  const std::vector<OrderRun> runs = explain_by_element(observed);
+  ASSERT_GE(runs.size(), 5U);
+  EXPECT_THAT(runs.back().orders, Contains(other));
+  EXPECT_NEAR(static_cast<double>(runs.back().first), 56, 3);
+}
+
+TEST(ExplainByElement, SaysWhereNoKnownOrderFits) {
+  Observation observed = played("ring", 4, 16, DataType::f64);
+  for (std::size_t i = 4; i < 8; ++i) observed.values[i] += 1;
+  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const auto unknown =
+      std::ranges::find_if(runs, [](const OrderRun& run) { return run.orders.empty(); });
+  ASSERT_NE(unknown, runs.end());
+  EXPECT_EQ(unknown->first, 4);
+  EXPECT_EQ(unknown->count, 4);
+}
+
+TEST(ReadObservation, ReadsWhatIsWritten) {
+  std::vector<float> values{1.5F, -0.1F, 3e-9F};
+  const Region region{reinterpret_cast<std::byte*>(values.data()), 3, DataType::f32};
+  std::ostringstream text;
+  write_observation(text, region, 8, 3);
+  const Observation read = read_observation("# a remark\n" + text.str());
+  EXPECT_EQ(read.ranks, 8);
+  EXPECT_EQ(read.seed, 3U);
+  EXPECT_THAT(read.values, testing::ElementsAre(1.5, double{-0.1F}, double{3e-9F}));
+  EXPECT_THAT(read_observation("ranks 2\ntype f64\nvalues\n0x1.8p+1\n").values,
+              testing::ElementsAre(3.0));
+}
+
+TEST(ReadObservation, RefusesWithTheLine) {
+  const auto refusal = [](const char* text) {
+    try {
+      read_observation(text);
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("ranks 8\nvalues\n1.5\nx\n"), testing::HasSubstr("line 4: 'x' is no number"));
+  EXPECT_THAT(refusal("ranks 8\nvalues\nnan\n"), testing::HasSubstr("line 3"));
+  EXPECT_THAT(refusal("ranks 1\nvalues\n1\n"), testing::HasSubstr("line 1: ranks"));
+  EXPECT_THAT(refusal("type i32\n"), testing::HasSubstr("do not tell orders apart"));
+  EXPECT_THAT(refusal("rank 8\n"), testing::HasSubstr("none of ranks, type, seed and values"));
+  EXPECT_THAT(refusal("values\n1\n"), testing::HasSubstr("how many ranks"));
+  EXPECT_THAT(refusal("ranks 8\nvalues\n"), testing::HasSubstr("no value follows"));
+}
+
+}  // namespace
+}  // namespace collbench
