@@ -27,7 +27,7 @@ double exact_result(DataType type, ReduceOp op, int ranks, std::int64_t position
                     std::uint64_t seed);
 
 /// What `rank` contributes where orders of additions are to show: a number in (-1, 1) of some 50
-/// bits, at least 2^-9 in size, before it is rounded to its type. docs/collectives.md has the
+/// bits, at least 2^-9 in size, before it is rounded to its type. docs/addition-order.md has the
 /// formula for others to follow.
 double rough_value(DataType type, ReduceOp op, Rank rank, std::int64_t position,
                    std::uint64_t seed);

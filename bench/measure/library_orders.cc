@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "algorithms/collective.h"
 
@@ -35,6 +36,22 @@ AdditionOrder doubling_tree(int first, int size, int extra) {
                 doubling_tree(first + size / 2, size / 2, extra));
 }
 
+// A node of level l, 2^l - 1 to 2^(l+1) - 2, has the nodes 2^l and 2^(l+1) places on below it.
+AdditionOrder below(Rank node, int ranks) {
+  const int step = static_cast<int>(std::bit_floor(static_cast<unsigned>(node + 1)));
+  AdditionOrder sum{{node}};
+  for (const Rank child : {node + step, node + 2 * step}) {
+    if (child < ranks) sum = sum_of(std::move(sum), below(child, ranks));
+  }
+  return sum;
+}
+
+// Fewer ranks, and longer vectors, are added along a chain, as mpi:linear does.
+OrdersByElement mpi_nonoverlapping(int ranks, std::int64_t count) {
+  if (ranks < 4) return {};
+  return everywhere(count, below(0, ranks));
+}
+
 OrdersByElement mpi_recursive_doubling(int ranks, std::int64_t count) {
   const auto p = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   return everywhere(count, doubling_tree(0, p, ranks - p));
@@ -64,9 +81,10 @@ AdditionOrder left_fold(int ranks, Rank first, int step) {
 
 std::span<const LibraryOrder> library_orders() {
   static constexpr LibraryOrder rules[] = {
-      {"mpi:linear", mpi_linear},
-      {"mpi:recursive-doubling", mpi_recursive_doubling},
-      {"mpi:ring", mpi_ring},
+      {"mpi:linear, mpi:nonoverlapping of long vectors", mpi_linear},
+      {"mpi:nonoverlapping of short vectors", mpi_nonoverlapping},
+      {"mpi:recursive-doubling, mpi:rabenseifner", mpi_recursive_doubling},
+      {"mpi:ring, mpi:segmented-ring", mpi_ring},
   };
   return rules;
 }

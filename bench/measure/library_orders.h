@@ -1,7 +1,7 @@
 // In which order the all-reduces of libraries add, as found from their outputs alone.
 //
-// Each rule was checked by playing the library on inputs of which every order gives another sum
-// (run --observe), over 2 to 9 ranks.
+// Source: Open MPI 4.1.4, each rule checked by playing it on inputs of which every order gives
+// another sum (run --observe). Its six algorithms have four orders: their bits tell no more apart.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace collbench {
 using OrdersByElement = std::vector<std::pair<std::int64_t, AdditionOrder>>;
 
 struct LibraryOrder {
-  std::string_view name;  // "mpi:ring"
+  std::string_view name;  // of all that add so
   /// For `count` elements; empty where the rule is not known for so many ranks.
   OrdersByElement (*orders)(int ranks, std::int64_t count);
 };

@@ -51,8 +51,8 @@ struct OrderRun {
   std::int64_t count = 0;
   std::vector<AdditionOrder> orders;  // that all of them agree with; empty: no known one
 };
-/// Cuts the elements into as few runs as possible, each of which some known order explains: those
-/// of all schedules, and left folds from every rank, up or down.
+/// Cuts the elements into as few runs as possible, each of which one order explains: any order of
+/// up to 6 ranks; of more those of all schedules and libraries, and left folds from every rank.
 std::vector<OrderRun> explain_by_element(const Observation& observed);
 
 }  // namespace collbench

@@ -77,6 +77,37 @@ TEST(JudgeOrders, TellsOurAlgorithmsApart) {
   }
 }
 
+// What Open MPI 4.1.4 gave for the first 12 of 100 elements of 5 and 6 workers, seed 1.
+struct OfOpenMpi {
+  int ranks;
+  const char* name;
+  std::vector<double> values;
+};
+
+TEST(JudgeOrders, KnowsOpenMpisSums) {
+  const OfOpenMpi samples[] = {
+      {5,
+       "mpi:nonoverlapping of short vectors",
+       {1.8447782F, -0.6329919F, -0.29184198F, -0.33646813F, -1.1572757F, 2.0361986F, -0.203206F,
+        0.25933522F, -0.6501585F, -0.90452975F, -0.7121881F, 0.44067937F}},
+      {5,
+       "mpi:recursive-doubling, mpi:rabenseifner",
+       {1.8447783F, -0.6329919F, -0.29184195F, -0.33646813F, -1.1572757F, 2.0361986F, -0.203206F,
+        0.2593352F, -0.6501586F, -0.9045297F, -0.71218807F, 0.44067943F}},
+      {6,
+       "mpi:nonoverlapping of short vectors",
+       {0.9629694F, -1.5722176F, -0.862725F, -1.2359982F, -2.062784F, 2.0442204F, -0.9941178F,
+        -0.2008439F, -1.615257F, -0.18188578F, -0.5191827F, -0.09741503F}},
+      {6,
+       "mpi:recursive-doubling, mpi:rabenseifner",
+       {0.9629693F, -1.5722177F, -0.862725F, -1.2359982F, -2.062784F, 2.0442204F, -0.99411774F,
+        -0.20084381F, -1.615257F, -0.18188578F, -0.5191827F, -0.09741503F}},
+  };
+  for (const OfOpenMpi& sample : samples) {
+    EXPECT_THAT(agreeing({sample.ranks, DataType::f32, 1, sample.values}), Contains(sample.name));
+  }
+}
+
 TEST(ExplainByElement, FindsWhereTheOrderChanges) {
   Observation observed = played("ring", 4, 64, DataType::f32);
   // As a ring with other shares: the last 8 elements from rank 2 upwards.
@@ -87,7 +118,9 @@ TEST(ExplainByElement, FindsWhereTheOrderChanges) {
   EXPECT_THAT(agreeing(observed), testing::IsEmpty());
   const std::vector<OrderRun> runs = explain_by_element(observed);
   ASSERT_GE(runs.size(), 5U);
-  EXPECT_THAT(runs.back().orders, Contains(other));
+  std::vector<std::string> last;
+  for (const AdditionOrder& order : runs.back().orders) last.push_back(to_string(order));
+  EXPECT_THAT(last, Contains("(0+(2+3))+1"));
   EXPECT_NEAR(static_cast<double>(runs.back().first), 56, 3);
 }
 
