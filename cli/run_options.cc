@@ -60,7 +60,7 @@ constexpr OptionRow measuring_rows[] = {
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
     {measuring, "observe", "", "FILE", "",
-     "write rank 0's sums of given inputs; 'algos order --observed' reads it"},
+     "write rank 0's sums of known inputs, for 'algos order'"},
     {measuring, "pin", "", "HOW", "compact",
      "rank r on the r-th core: compact, scatter, none or 0,2-5"},
     {measuring, "min-busbw", "", "SIZE:RATE", "", "exit 1 if slower, as in 64M:4GB/s; a list"},
