@@ -141,13 +141,13 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<R
   return {inner.name(), {ranks, chunks, inner.rounds()}, play, {}, inner.runs()};
 }
 
-Schedule mirrored(const Schedule& schedule) {
-  const auto play = [schedule](Rank r, int t, Round& out) {
+Schedule mirrored(const Schedule& schedule, OpKind receive) {
+  const auto play = [schedule, receive](Rank r, int t, Round& out) {
     Round round;
     schedule.round(r, schedule.rounds() - 1 - t, round);
     for (const Op& op : round.ops()) {
       if (op.peer == r) continue;  // the mark of the own term in a fold
-      out.push({op.kind == OpKind::send ? OpKind::recv : OpKind::send, op.peer, op.chunks});
+      out.push({op.kind == OpKind::send ? receive : OpKind::send, op.peer, op.chunks});
     }
   };
   return {schedule.name(),

@@ -48,8 +48,9 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<R
                Chunks target);
 
 /// Runs time backwards: a reduction from a to b becomes a copy from b to a. The mirror of a
-/// reduce-scatter whose sums flow along trees is the matching all-gather, with equal cost.
-Schedule mirrored(const Schedule& schedule);
+/// reduce-scatter whose sums flow along trees is the matching all-gather, with equal cost. The
+/// other way round, with `receive` recv_reduce, a copy from a to b becomes a reduction from b to a.
+Schedule mirrored(const Schedule& schedule, OpKind receive = OpKind::recv);
 
 /// Cuts every message into `pieces` messages of one round: transport, reduction and the next piece
 /// overlap inside the round. Chunk c becomes chunks [c * pieces, (c + 1) * pieces).

@@ -1,8 +1,13 @@
 #include "algorithms/halves.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/resolve.h"
 #include "core/error.h"
 
@@ -11,43 +16,126 @@ namespace {
 
 constexpr int most_checked_ranks = 64;
 
-void check_halves(const Schedule& schedule) {
-  const std::string reason = schedule.name() +
-                             " is not a reduce-scatter followed by an all-gather; ring, circulant, "
-                             "direct, halving-doubling, hierarchical and torus are";
-  require(schedule.rounds() % 2 == 0, reason);
-  const int checked = std::min(schedule.ranks(), most_checked_ranks);
-  ResolvedRound round;
-  for (int i = 0; i < checked; ++i) {
-    const auto rank = static_cast<Rank>(static_cast<std::int64_t>(i) * schedule.ranks() / checked);
-    for (int t = 0; t < schedule.rounds(); ++t) {
-      resolve(schedule, rank, t, round);
-      const bool reduces = t < schedule.rounds() / 2;
-      require(std::ranges::all_of(round.receipts(),
-                                  [&](const Receipt& receipt) { return receipt.folds == reduces; }),
-              reason);
+// What each old chunk is called; empty: as before.
+using ChunkNumbers = std::vector<int>;
+
+// Reads what the halves of a schedule leave to each rank.
+class HalvesReader {
+ public:
+  explicit HalvesReader(const Schedule& schedule) : schedule_(schedule) {
+    require(schedule.rounds() % 2 == 0, reason());
+  }
+
+  ChunkNumbers numbers() {
+    const int n = schedule_.ranks();
+    if (schedule_.rounds() == 0) return {};
+    const int checked = std::min(n, most_checked_ranks);
+    bool in_order = true;
+    for (int i = 0; i < checked; ++i) {
+      const auto rank = static_cast<Rank>(std::int64_t{i} * n / checked);
+      const std::vector<int> owned = owned_chunks(rank);
+      in_order = in_order && owned.front() == static_cast<int>(owned.size()) * rank &&
+                 owned.back() == owned.front() + static_cast<int>(owned.size()) - 1;
     }
+    if (in_order) return {};
+    ChunkNumbers numbers(static_cast<std::size_t>(schedule_.chunks()), -1);
+    int next = 0;
+    for (Rank rank = 0; rank < n; ++rank) {
+      for (const int chunk : owned_chunks(rank)) {
+        require(numbers[chunk] < 0, reason());
+        numbers[chunk] = next++;
+      }
+    }
+    return numbers;
+  }
+
+ private:
+  std::string reason() const {
+    return schedule_.name() + " of " + std::to_string(schedule_.ranks()) +
+           " ranks is not a reduce-scatter into equal shares followed by an all-gather; ring, "
+           "circulant, direct, hierarchical and torus are, and for powers of two halving-doubling "
+           "and swing";
+  }
+
+  // The chunks that `rank` never gets from another in the second half.
+  std::vector<int> owned_chunks(Rank rank) {
+    const int rounds = schedule_.rounds();
+    std::vector<bool> received(static_cast<std::size_t>(schedule_.chunks()), false);
+    for (int t = 0; t < rounds; ++t) {
+      resolve(schedule_, rank, t, round_);
+      const bool reduces = t < rounds / 2;
+      for (const Receipt& receipt : round_.receipts()) {
+        require(receipt.folds == reduces, reason());
+        if (!reduces)
+          std::fill_n(received.begin() + receipt.chunks.first, receipt.chunks.count, true);
+      }
+    }
+    std::vector<int> owned;
+    for (int c = 0; c < schedule_.chunks(); ++c) {
+      if (!received[c]) owned.push_back(c);
+    }
+    require(std::ssize(owned) * schedule_.ranks() == schedule_.chunks(), reason());
+    return owned;
+  }
+
+  const Schedule& schedule_;
+  ResolvedRound round_;
+};
+
+// One operation as those on chunks of other numbers: one for each run of consecutive ones.
+void push_renumbered(const Op& op, const ChunkNumbers& numbers, Round& out) {
+  std::vector<int> chunks(numbers.begin() + op.chunks.first,
+                          numbers.begin() + op.chunks.first + op.chunks.count);
+  std::sort(chunks.begin(), chunks.end());
+  for (auto first = chunks.begin(); first != chunks.end();) {
+    auto last = first + 1;
+    while (last != chunks.end() && *last == *(last - 1) + 1) ++last;
+    out.push({op.kind, op.peer, {*first, static_cast<int>(last - first)}});
+    first = last;
   }
 }
 
-Schedule rounds_between(const Schedule& schedule, int first, int last, const std::string& suffix) {
-  const Shape shape{schedule.ranks(), schedule.chunks(), last - first};
-  const auto part = [schedule, first](Rank rank, int t, Round& out) {
-    schedule.round(rank, first + t, out);
+Schedule rounds_between(const Schedule& schedule, int first, int last,
+                        const std::shared_ptr<const ChunkNumbers>& numbers,
+                        const std::string& suffix) {
+  const auto part = [schedule, first, numbers](Rank rank, int t, Round& out) {
+    if (numbers->empty()) return schedule.round(rank, first + t, out);
+    Round round;
+    schedule.round(rank, first + t, round);
+    for (const Op& op : round.ops()) push_renumbered(op, *numbers, out);
   };
-  return {schedule.name() + suffix, shape, part, schedule.partition()};
+  std::vector<int> runs;
+  for (const int run : schedule.runs()) {
+    if (run >= last || !numbers->empty()) break;
+    if (run <= first) runs.clear();
+    runs.push_back(std::max(run - first, 0));
+  }
+  const Schedule half(schedule.name() + suffix, {schedule.ranks(), schedule.chunks(), last - first},
+                      part, share_partition(schedule.ranks(), schedule.chunks() / schedule.ranks()),
+                      std::move(runs));
+  const bool aligned = std::ranges::all_of(schedule.tracks(), [&](const Schedule& track) {
+    return track.rounds() == schedule.rounds();
+  });
+  if (schedule.tracks().empty() || !aligned) return half;
+  std::vector<Schedule> tracks;
+  for (const Schedule& track : schedule.tracks()) {
+    tracks.push_back(rounds_between(track, first, last, numbers, suffix));
+  }
+  return half.with_tracks(std::move(tracks));
+}
+
+Schedule half_of(const Schedule& schedule, int part, const std::string& suffix) {
+  const auto numbers = std::make_shared<const ChunkNumbers>(HalvesReader(schedule).numbers());
+  const int half = schedule.rounds() / 2;
+  return rounds_between(schedule, part * half, (part + 1) * half, numbers, suffix);
 }
 
 }  // namespace
 
 Schedule reduce_scatter_half(const Schedule& schedule) {
-  check_halves(schedule);
-  return rounds_between(schedule, 0, schedule.rounds() / 2, " (reduce-scatter)");
+  return half_of(schedule, 0, " (reduce-scatter)");
 }
 
-Schedule all_gather_half(const Schedule& schedule) {
-  check_halves(schedule);
-  return rounds_between(schedule, schedule.rounds() / 2, schedule.rounds(), " (all-gather)");
-}
+Schedule all_gather_half(const Schedule& schedule) { return half_of(schedule, 1, " (all-gather)"); }
 
 }  // namespace collbench

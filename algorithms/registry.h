@@ -1,5 +1,7 @@
-// The list of all-reduce algorithms: one row each, read by the command, the tests and the
-// heuristics.
+// The list of algorithms: one row each, read by the command, the tests and the heuristics.
+//
+// Every row makes an all-reduce. Where that is one collective after another (a reduce-scatter and
+// an all-gather, a reduction to one rank and a broadcast), its halves are those collectives.
 //
 // A name with options is written NAME[:KEY[=VALUE]]..., as in "ring", "ring:segments=4" or
 // "torus:dims=4x4:pincer". Adding an algorithm is its file and one row in registry.cc.
@@ -11,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
+#include "algorithms/rooted.h"
 #include "algorithms/schedule.h"
 #include "core/units.h"
 
@@ -46,6 +50,13 @@ struct AlgorithmInfo {
   std::vector<AlgorithmOption> options = {};
   std::string_view inconsistent_option = {};  // flag that gives replica consistency up, or ""
   bool replica_consistent = true;  // all ranks end with bitwise equal sums; proven by the verifier
+  /// Whether the halves of what make() gives are a reduce-scatter and an all-gather, where ranks
+  /// and options allow it.
+  bool has_shares = false;
+  /// The reduce and the broadcast; null if there are none. Throws as make().
+  RootedPhases (*make_rooted)(int ranks, const AlgorithmSpec& spec, Rank root) = nullptr;
+
+  bool implements(CollectiveKind kind) const;
 };
 
 std::span<const AlgorithmInfo> algorithms();
@@ -63,5 +74,10 @@ Schedule make_schedule(std::string_view spec, int ranks);
 /// at 1 KiB, on two Sapphire Rapids cores). All others are the same for every size.
 Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes);
 Schedule make_schedule(std::string_view spec, int ranks, Bytes bytes);
+
+/// The same for any collective. Throws InvalidArgument, naming the algorithms that have it, if the
+/// row does not implement it.
+Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                       const Collective& collective);
 
 }  // namespace collbench

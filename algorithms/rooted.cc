@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "algorithms/combinators.h"
+#include "algorithms/reduce_scatter.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -19,6 +21,16 @@ Schedule binomial_broadcast(int ranks, Rank root) {
     if (position >= have && position < 2 * have) out.recv((r - have + ranks) % ranks, {0, 1});
   };
   return {"binomial-broadcast", {.ranks = ranks, .chunks = 1, .rounds = rounds}, play};
+}
+
+RootedPhases binomial_phases(int ranks, Rank root) {
+  const Schedule broadcast = binomial_broadcast(ranks, root);
+  return {mirrored(broadcast, OpKind::recv_reduce), broadcast};
+}
+
+RootedPhases flat_phases(int ranks, Rank root) {
+  const Phases phases = sharded_phases(ranks, 1, [root](int) { return root; });
+  return {phases.reduce_scatter, phases.all_gather};
 }
 
 Schedule reduce_to_one(int ranks) {

@@ -35,21 +35,30 @@ class Train {
     }
   }
 
+  int height() const { return height_; }
   int rounds() const { return height_ == 0 ? 0 : 2 * height_ + segments_ - 1; }
 
-  // Depth d sends a segment up height - d rounds after its start, when its children's sums, one
-  // round earlier, are in; the result comes back to depth d after height + d rounds. The segment
-  // that is furthest goes first.
+  // Sums go up and results come down at once. The segment that is furthest goes first.
   void play(Rank r, int t, Round& out) const {
+    play_down(r, t - height_, out);
+    play_up(r, t, out);
+  }
+
+  // Depth d sends a segment up height - d rounds after its start, when its children's sums, one
+  // round earlier, are in.
+  void play_up(Rank r, int t, Round& out) const {
     const Node& node = nodes_[r];
-    const int down = t - (height_ + node.depth);
     const int up = t - (height_ - node.depth);
-    if (runs(down)) for_children(node, OpKind::send, down, out);
-    if (node.parent >= 0) {
-      if (runs(down + 1)) out.recv(node.parent, {first_ + down + 1});
-      if (runs(up)) out.send(node.parent, {first_ + up});
-    }
+    if (node.parent >= 0 && runs(up)) out.send(node.parent, {first_ + up});
     if (runs(up + 1)) for_children(node, OpKind::recv_reduce, up + 1, out);
+  }
+
+  // A segment comes to depth d after d rounds.
+  void play_down(Rank r, int t, Round& out) const {
+    const Node& node = nodes_[r];
+    const int down = t - node.depth;
+    if (runs(down)) for_children(node, OpKind::send, down, out);
+    if (node.parent >= 0 && runs(down + 1)) out.recv(node.parent, {first_ + down + 1});
   }
 
  private:
@@ -98,10 +107,25 @@ Schedule tree_all_reduce(std::string name, const std::vector<std::vector<Rank>>&
   return concurrent(std::move(name), std::move(parts));
 }
 
+RootedPhases tree_phases(std::string name, const std::vector<Rank>& parents, int segments) {
+  require(segments >= 1, name + ": segments must be at least 1, not " + std::to_string(segments));
+  const int ranks = static_cast<int>(parents.size());
+  const auto train = std::make_shared<Train>(parents, ranks == 1 ? 1 : segments, 0);
+  const int rounds = train->height() == 0 ? 0 : train->height() + segments - 1;
+  const Shape shape{ranks, ranks == 1 ? 1 : segments, rounds};
+  const auto up = [train](Rank r, int t, Round& out) { train->play_up(r, t, out); };
+  const auto down = [train](Rank r, int t, Round& out) { train->play_down(r, t, out); };
+  return {{name, shape, up}, {name, shape, down}};
+}
+
+std::vector<Rank> binary_tree_parents(int ranks, Rank root) {
+  std::vector<Rank> parents(static_cast<std::size_t>(ranks), -1);
+  for (int i = 1; i < ranks; ++i) parents[(i + root) % ranks] = ((i - 1) / 2 + root) % ranks;
+  return parents;
+}
+
 Schedule tree(int ranks, int segments) {
-  std::vector<Rank> parents{-1};
-  for (Rank r = 1; r < ranks; ++r) parents.push_back((r - 1) / 2);
-  return tree_all_reduce("tree", {parents}, segments);
+  return tree_all_reduce("tree", {binary_tree_parents(ranks, 0)}, segments);
 }
 
 }  // namespace collbench

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/rooted.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -15,6 +16,12 @@ namespace collbench {
 /// >= 1.
 Schedule tree_all_reduce(std::string name, const std::vector<std::vector<Rank>>& trees,
                          int segments);
+
+/// The two ways through one tree, each with its own train: height + segments - 1 rounds.
+RootedPhases tree_phases(std::string name, const std::vector<Rank>& parents, int segments);
+
+/// The position i places behind the root hangs below the position (i - 1) / 2 places behind it.
+std::vector<Rank> binary_tree_parents(int ranks, Rank root);
 
 /// The parents of both trees of a double binary tree over `ranks` ranks: every rank is a leaf of
 /// one of them (for even n) and has at most two children in the other.

@@ -1,82 +1,18 @@
 #include "algorithms/verify.h"
 
 #include <algorithm>
-#include <bit>
-#include <cassert>
 #include <cstdint>
+#include <numeric>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "algorithms/expressions.h"
 #include "algorithms/resolve.h"
 #include "algorithms/schedule.h"
 #include "core/error.h"
 
 namespace collbench {
 namespace {
-
-// Sums as expressions: which terms were added, and in which order.
-//
-// Expressions are hash-consed: equal ids mean the same additions in the same order, up to swapping
-// the two terms of one addition, which IEEE addition does bit by bit.
-
-using Expression = std::uint32_t;
-
-/// All expressions over the terms of `ranks` ranks; ids 0 .. ranks-1 are the terms themselves.
-class Expressions {
- public:
-  explicit Expressions(int ranks)
-      : ranks_(ranks), words_((static_cast<std::size_t>(ranks) + 63) / 64) {
-    for (Rank r = 0; r < ranks; ++r) {
-      sets_.resize(sets_.size() + words_, 0);
-      std::uint64_t* own = sets_.data() + sets_.size() - words_;
-      own[r / 64] = std::uint64_t{1} << (r % 64);
-    }
-  }
-
-  /// a + b. A `partial` sum, inside a recv_reduce group, is not rounded to the element type yet and
-  /// so differs from a rounded one.
-  Expression add(Expression a, Expression b, bool partial) {
-    const auto [low, high] = std::minmax(a, b);
-    assert(high < (Expression{1} << 31));
-    const std::uint64_t key = (std::uint64_t{low} << 32) | (std::uint64_t{high} << 1) | partial;
-    const auto next = static_cast<Expression>(sets_.size() / words_);
-    const auto [entry, is_new] = ids_.emplace(key, next);
-    if (is_new) {
-      sets_.resize(sets_.size() + words_);
-      std::uint64_t* sum = sets_.data() + sets_.size() - words_;
-      for (std::size_t i = 0; i < words_; ++i) sum[i] = set(a)[i] | set(b)[i];
-    }
-    return entry->second;
-  }
-
-  /// The lowest rank whose term is in both, or -1.
-  Rank common_term(Expression a, Expression b) const {
-    for (std::size_t i = 0; i < words_; ++i) {
-      const std::uint64_t both = set(a)[i] & set(b)[i];
-      if (both != 0) return static_cast<Rank>(i * 64) + std::countr_zero(both);
-    }
-    return -1;
-  }
-
-  /// The lowest rank whose term is not in `a`, or -1.
-  Rank missing_term(Expression a) const {
-    for (std::size_t i = 0; i < words_; ++i) {
-      const Rank rank = static_cast<Rank>(i * 64) + std::countr_one(set(a)[i]);
-      const Rank end = std::min(ranks_, static_cast<Rank>(i * 64) + 64);
-      if (rank < end) return rank;
-    }
-    return -1;
-  }
-
- private:
-  const std::uint64_t* set(Expression e) const { return sets_.data() + e * words_; }
-
-  int ranks_;
-  std::size_t words_;                // 64-bit words per set of ranks
-  std::vector<std::uint64_t> sets_;  // the terms of each expression
-  std::unordered_map<std::uint64_t, Expression> ids_;
-};
 
 constexpr std::size_t most_violations = 20;
 
@@ -90,20 +26,22 @@ struct ProofMessage {
 // Plays one schedule on expressions, round by round.
 class Verifier {
  public:
-  explicit Verifier(const Schedule& schedule)
+  Verifier(const Schedule& schedule, const Collective& collective, const Groups& groups)
       : schedule_(schedule),
+        collective_(collective),
+        groups_(groups.empty() ? Groups{all_ranks(schedule.ranks())} : groups),
         ranks_(schedule.ranks()),
         chunks_(schedule.chunks()),
         expressions_(ranks_),
+        values_(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(chunks_), nothing),
         rounds_(static_cast<std::size_t>(ranks_)),
         terms_(rounds_.size()),
         sent_(static_cast<std::size_t>(chunks_), 0) {
-    for (Rank r = 0; r < ranks_; ++r) {
-      values_.insert(values_.end(), static_cast<std::size_t>(chunks_), static_cast<Expression>(r));
-    }
+    require_groups();
   }
 
   Verification run() {
+    if (!start()) return result_;
     for (int t = 0; t < schedule_.rounds() && !full(); ++t) {
       round_ = t;
       if (!resolve_all()) break;  // what has no one meaning cannot be played
@@ -119,6 +57,50 @@ class Verifier {
 
  private:
   static constexpr std::size_t unmatched = ~std::size_t{0};
+
+  static std::vector<Rank> all_ranks(int ranks) {
+    std::vector<Rank> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  void require_groups() const {
+    std::vector<bool> seen(static_cast<std::size_t>(ranks_), false);
+    for (const std::vector<Rank>& group : groups_) {
+      require(collective_.root >= 0 && collective_.root < static_cast<int>(group.size()),
+              "the root must be 0 to " + std::to_string(static_cast<int>(group.size()) - 1) +
+                  ", not " + std::to_string(collective_.root));
+      for (const Rank r : group) {
+        require(r >= 0 && r < ranks_ && !seen[r], "rank " + std::to_string(r) +
+                                                      " is in two groups, or none of " +
+                                                      std::to_string(ranks_) + " ranks");
+        seen[r] = true;
+      }
+    }
+  }
+
+  // Gives every rank what it has before; false, with the reason, if there are no equal shares.
+  bool start() {
+    for (const std::vector<Rank>& group : groups_) {
+      const auto size = static_cast<int>(group.size());
+      if (has_shares() && chunks_ % size != 0) {
+        report(std::to_string(chunks_) + " chunks are no shares of " + std::to_string(size) +
+               " ranks: chunks must be a multiple of ranks");
+        return false;
+      }
+      for (int i = 0; i < size; ++i) {
+        const Chunks held = held_before(collective_, i, size, chunks_);
+        std::fill_n(&value(group[i], 0) + held.first, held.count,
+                    static_cast<Expression>(group[i]));
+      }
+    }
+    return true;
+  }
+
+  bool has_shares() const {
+    return collective_.kind == CollectiveKind::reduce_scatter ||
+           collective_.kind == CollectiveKind::all_gather;
+  }
 
   bool full() const { return result_.violations.size() >= most_violations; }
 
@@ -146,17 +128,26 @@ class Verifier {
     return result_.violations.size() == before;
   }
 
-  // Pairs sends and receives and keeps what is sent, as it is before the round.
+  // What is sent, as it is before the round.
+  void send(Rank r, const Op& op) {
+    sends_.push_back({op.peer, r, op.chunks, payload_.size()});
+    const Expression* first = &value(r, op.chunks.first);
+    const Expression* last = first + op.chunks.count;
+    const Expression* lacking = std::find(first, last, nothing);
+    if (lacking != last) {
+      report(r, "sends " + to_string(Chunks{static_cast<int>(lacking - &value(r, 0))}) +
+                    ", of which it has no value");
+    }
+    payload_.insert(payload_.end(), first, last);
+  }
+
+  // Pairs sends and receives.
   void match() {
     sends_.clear();
     receives_.clear();
     payload_.clear();
     for (Rank r = 0; r < ranks_; ++r) {
-      for (const Op& op : rounds_[r].sends()) {
-        sends_.push_back({op.peer, r, op.chunks, payload_.size()});
-        const Expression* first = &value(r, op.chunks.first);
-        payload_.insert(payload_.end(), first, first + op.chunks.count);
-      }
+      for (const Op& op : rounds_[r].sends()) send(r, op);
       terms_[r].clear();
       for (const Receipt& receipt : rounds_[r].receipts()) {
         for (const Rank source : rounds_[r].sources(receipt)) {
@@ -237,8 +228,15 @@ class Verifier {
       const auto term = [&](std::size_t i) {
         return sources[i] == r ? own : payload_[terms[i] + static_cast<std::size_t>(c)];
       };
+      if (own == nothing) {
+        report(r, "adds to " + to_string(Chunks{receipt.chunks.first + c}) +
+                      ", of which it has no value");
+        return;
+      }
       Expression sum = term(0);
+      if (sum == nothing) return;  // reported where it was sent
       for (std::size_t i = 1; i < sources.size(); ++i) {
+        if (term(i) == nothing) return;
         const Rank twice = expressions_.common_term(sum, term(i));
         if (twice >= 0) {
           report(r, "adds the contribution of rank " + std::to_string(twice) + " to " +
@@ -252,19 +250,44 @@ class Verifier {
 
   void check_results() {
     result_.replica_consistent = true;
-    for (Rank r = 0; r < ranks_ && !full(); ++r) {
-      for (int c = 0; c < chunks_ && !full(); ++c) {
-        const Rank missing = expressions_.missing_term(value(r, c));
-        if (missing >= 0) {
-          report("at the end: rank " + std::to_string(r) + " lacks the contribution of rank " +
-                 std::to_string(missing) + " in " + to_string(Chunks{c}));
+    for (const std::vector<Rank>& group : groups_) {
+      const auto size = static_cast<int>(group.size());
+      for (int i = 0; i < size && !full(); ++i) {
+        const Chunks held = held_after(collective_, i, size, chunks_);
+        for (int c = held.first; c < held.first + held.count && !full(); ++c) {
+          adds(collective_.kind) ? check_sum(group, group[i], c) : check_copy(group, group[i], c);
         }
-        if (value(r, c) != value(0, c)) result_.replica_consistent = false;
       }
     }
   }
 
+  void check_sum(const std::vector<Rank>& group, Rank rank, int chunk) {
+    const Expression sum = value(rank, chunk);
+    for (const Rank term : group) {
+      if (sum != nothing && expressions_.has_term(sum, term)) continue;
+      return report("at the end: rank " + std::to_string(rank) +
+                    " lacks the contribution of rank " + std::to_string(term) + " in " +
+                    to_string(Chunks{chunk}));
+    }
+    if (expressions_.terms(sum) > static_cast<int>(group.size())) {
+      report("at the end: rank " + std::to_string(rank) +
+             " has contributions from outside its group in " + to_string(Chunks{chunk}));
+    }
+    const bool everywhere = collective_.kind == CollectiveKind::all_reduce;
+    if (everywhere && sum != value(group[0], chunk)) result_.replica_consistent = false;
+  }
+
+  void check_copy(const std::vector<Rank>& group, Rank rank, int chunk) {
+    const Rank source =
+        group[source_of(collective_, chunk, static_cast<int>(group.size()), chunks_)];
+    if (value(rank, chunk) == static_cast<Expression>(source)) return;
+    report("at the end: rank " + std::to_string(rank) + " lacks the value of rank " +
+           std::to_string(source) + " in " + to_string(Chunks{chunk}));
+  }
+
   const Schedule& schedule_;
+  Collective collective_;
+  Groups groups_;
   int ranks_;
   int chunks_;
   int round_ = 0;
@@ -282,7 +305,11 @@ class Verifier {
 
 }  // namespace
 
-Verification verify_allreduce(const Schedule& schedule) { return Verifier(schedule).run(); }
+Verification verify(const Schedule& schedule, const Collective& collective, const Groups& groups) {
+  return Verifier(schedule, collective, groups).run();
+}
+
+Verification verify_allreduce(const Schedule& schedule) { return verify(schedule, {}); }
 
 ScheduleCost count_cost(const Schedule& schedule) {
   ScheduleCost cost;

@@ -1,16 +1,19 @@
-// The symbolic verifier: proves that a schedule is an all-reduce, or says where it is not.
+// The symbolic verifier: proves that a schedule implements a collective, or says where it does not.
 //
-// Every chunk of every rank holds an expression over the ranks' contributions. Playing the schedule
-// on expressions shows that each rank ends with every contribution exactly once, that sends meet
-// receives, that no plain receive lands in chunks its rank sends in the same round, and whether all
-// ranks end with the same expression up to commuting two terms, which IEEE addition does bit by bit
-// (replica consistency: mirrored variables then stay bitwise equal).
+// Every chunk of every rank holds an expression over the ranks' contributions, or nothing yet.
+// Playing the schedule on expressions shows that each rank ends with what the collective asks for
+// (every contribution exactly once, or the one that is copied), that no rank passes on what it
+// does not have, that sends meet receives, that no plain receive lands in chunks its rank sends in
+// the same round, and whether all ranks of an all-reduce end with the same expression up to
+// commuting two terms, which IEEE addition does bit by bit (replica consistency: mirrored variables
+// then stay bitwise equal).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -23,11 +26,15 @@ struct Violation {
 
 struct Verification {
   std::vector<Violation> violations;  // empty means proven; stops after 20
-  bool replica_consistent = false;    // meaningful when there are no violations
+  bool replica_consistent = false;    // of an all-reduce without violations
   bool ok() const { return violations.empty(); }
 };
 
-/// Proves or refutes in O(ranks * rounds * operations) set unions.
+/// Proves or refutes in O(ranks * rounds * operations) set unions, for each of `groups` (all ranks
+/// if empty; ranks in no group must end as they began, which is not checked). Throws
+/// InvalidArgument for a root or groups that the ranks do not have.
+Verification verify(const Schedule& schedule, const Collective& collective,
+                    const Groups& groups = {});
 Verification verify_allreduce(const Schedule& schedule);
 
 /// What a schedule costs, counted from its operations. Bytes are in chunks (divide by chunks() for

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/records/record_file.h"
+#include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
 
@@ -11,9 +11,9 @@ namespace collbench {
 namespace {
 
 constexpr OptionRow compare_rows[] = {
-    {arguments_group, "BASE", "", "BASE", "", "records of the version to compare with",
-     Presence::required},
-    {arguments_group, "HEAD", "", "HEAD", "", "records of the version to judge",
+    {arguments_group, "BASE", "", "BASE", "",
+     "records, or other benchmarks' tables, of the version to compare with", Presence::required},
+    {arguments_group, "HEAD", "", "HEAD", "", "the same of the version to judge",
      Presence::required},
     {verdicts_group, "allow-env-mismatch", "", "", "",
      "verdicts on times of different machines too"},
@@ -23,8 +23,8 @@ int compare(const Settings& settings) {
   const GateRule rule = gate_rule_of(settings);
   const std::string& base_file = settings.text("BASE");
   const std::string& head_file = settings.text("HEAD");
-  const RecordFile base = read_records(base_file);
-  const RecordFile head = read_records(head_file);
+  const RecordFile base = read_as_records(base_file);
+  const RecordFile head = read_as_records(head_file);
   require_sound(base, base_file);
   require_sound(head, head_file);
   Comparison comparison = compare_files(base, head, rule, settings.flag("allow-env-mismatch"));

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/foreign/foreign_tables.h"
 #include "bench/records/environment.h"
-#include "bench/records/record_file.h"
 #include "bench/verdicts/compare.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
@@ -32,8 +32,8 @@ ChangeRule rule_of(const Settings& settings) {
 }
 
 int add_job(const Settings& settings) {
-  const RecordFile reference = read_records(settings.text("REFERENCE"));
-  const RecordFile head = read_records(settings.text("HEAD"));
+  const RecordFile reference = read_as_records(settings.text("REFERENCE"));
+  const RecordFile head = read_as_records(settings.text("HEAD"));
   require_sound(reference, settings.text("REFERENCE"));
   require_sound(head, settings.text("HEAD"));
   const Comparison comparison = compare_files(reference, head, GateRule{}, false);

@@ -131,9 +131,7 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
         add_tables(path, inputs);
       }
     } catch (const InvalidArgument& error) {
-      const std::string message = error.what();
-      const bool says_where = message.find(path) != std::string::npos;
-      throw InvalidArgument(says_where ? message : fmt::format("'{}': {}", path, message));
+      throw InvalidArgument(about_file(path, error.what()));
     }
   }
   return inputs;

@@ -100,4 +100,8 @@ std::string value_in_file(const std::string& path, const std::string& key,
   return otherwise;
 }
 
+std::string about_file(const std::string& path, const std::string& message) {
+  return message.find(path) != std::string::npos ? message : "'" + path + "': " + message;
+}
+
 }  // namespace collbench

@@ -22,4 +22,7 @@ std::string first_line(const std::string& path, const std::string& otherwise = "
 std::string value_in_file(const std::string& path, const std::string& key,
                           const std::string& otherwise = "");
 
+/// The message led by the file's name, unless it names it already.
+std::string about_file(const std::string& path, const std::string& message);
+
 }  // namespace collbench

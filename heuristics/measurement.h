@@ -48,11 +48,9 @@ struct MeasuredTime {
   int gpus_per_process = 1;  // that one process drives: `-g` of nccl-tests
   bool mean = false;         // `time` is a mean
   std::string batch;         // the run or job that it was measured in; empty: not known
-  std::string note;          // wrong_result, why the row is doubtful; empty: nothing to say
-  bool is_wrong() const { return note == wrong_result; }
-
-  /// The note of a time whose reduction was not exact. It counts nowhere.
-  static constexpr const char* wrong_result = "wrong result";
+  std::int64_t wrong = -1;   // elements unlike the exact result; -1: not checked
+  /// Such a time counts nowhere.
+  bool is_wrong() const { return wrong > 0; }
 };
 
 /// One file or part of one, with where it comes from.

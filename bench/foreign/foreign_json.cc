@@ -53,8 +53,8 @@ void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_pl
     measured.low = Seconds{number(spread.at("min_us"), "min_us", place) * 1e-6};
     measured.high = Seconds{number(spread.at("max_us"), "max_us", place) * 1e-6};
   }
-  if (cells.contains("nwrong") && number(cells["nwrong"], "nwrong", place) >= 1) {
-    measured.note = MeasuredTime::wrong_result;
+  if (cells.contains("nwrong")) {
+    measured.wrong = whole_count(number(cells["nwrong"], "nwrong", place));
   }
   table.times.push_back(std::move(measured));
 }
@@ -136,9 +136,9 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
       if (!read_vector(row, entry, place)) continue;
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
                                 number(entry.at("inPlace"), "inPlace", place) != 0, place);
-      const std::string wrong = entry.contains("wrong") ? entry["wrong"].dump() : "0";
-      if (wrong != "0" && wrong != "\"0\"" && wrong != "\"N/A\"")
-        time.note = MeasuredTime::wrong_result;
+      if (entry.contains("wrong") && entry["wrong"] != "N/A") {
+        time.wrong = whole_count(number(entry["wrong"], "wrong", place));
+      }
       table.times.push_back(std::move(time));
     }
   });
@@ -152,6 +152,7 @@ MeasuredTable read_google_benchmark(std::string_view text, const std::string& fi
       if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
       const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
       MeasuredTime row;
+      row.mean = true;
       if (entry.value("error_occurred", false) || !read_name(name, row, place)) {
         table.notes.push_back(fmt::format(
             "{}: '{}' left out: {}", place, name,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -32,6 +33,10 @@ std::int64_t table_integer(std::string_view word, const std::string& what,
   require(value.has_value(), fmt::format("{}: {} is '{}'; it must be a whole number of at least 0",
                                          place, what, word));
   return *value;
+}
+
+std::int64_t whole_count(double value) {
+  return static_cast<std::int64_t>(std::ceil(std::min(value, 1e18)));
 }
 
 MeasuredTime mean_of(const std::string& library) {

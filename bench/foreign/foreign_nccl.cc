@@ -41,11 +41,13 @@ class NcclText {
       }
     }
     require(!table_.times.empty(), fmt::format("{}: no row of nccl-tests' table in it", file_));
-    return finished();
+    end_part();
+    return std::move(table_);
   }
 
  private:
   void read_comment(const std::vector<std::string_view>& words) {
+    if (words.size() > 5 && words[1] == "collbench") begin_own(words);
     if (words.size() > 8 && words[1] == "Rank") {
       ++ranks_;
       for (std::size_t i = 2; i + 1 < words.size(); ++i) {
@@ -65,6 +67,15 @@ class NcclText {
     }
   }
 
+  /// "# collbench 1.0: ring on shm, 8 workers": our own table (bench/reports/nccl.cc), which is one
+  /// of several in a file and has medians.
+  void begin_own(const std::vector<std::string_view>& words) {
+    end_part();
+    row_ = MeasuredTime();
+    row_.algorithm = std::string(words[3]);
+    row_.library = std::string(words[5].substr(0, words[5].find(',')));
+  }
+
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
@@ -77,25 +88,27 @@ class NcclText {
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        if (wrong != "N/A" && table_number(wrong, "#wrong", place) >= 1)
-          half.note = MeasuredTime::wrong_result;
+        if (wrong != "N/A") half.wrong = whole_count(table_number(wrong, "#wrong", place));
         table_.times.push_back(std::move(half));
       }
       at += 4;
     }
   }
 
-  MeasuredTable finished() {
-    for (MeasuredTime& time : table_.times) {
-      time.scale = {ranks_, static_cast<int>(hosts_.size())};
-      time.library = row_.library;
+  /// What comments after the rows may have said holds for all rows of a part.
+  void end_part() {
+    for (; parted_ < table_.times.size(); ++parted_) {
+      table_.times[parted_].scale = {ranks_, static_cast<int>(hosts_.size())};
+      table_.times[parted_].library = row_.library;
     }
-    return std::move(table_);
+    ranks_ = 0;
+    hosts_.clear();
   }
 
   const std::string& file_;
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
+  std::size_t parted_ = 0;  // rows that have their scale
   int ranks_ = 0;
   std::set<std::string> hosts_;
 };

@@ -26,6 +26,8 @@ std::vector<TextLine> lines_of(std::string_view text);
 double table_number(std::string_view word, const std::string& what, const std::string& place);
 std::int64_t table_integer(std::string_view word, const std::string& what,
                            const std::string& place);
+/// A count that some versions write as 0.000000e+00; part of one is one.
+std::int64_t whole_count(double value);
 
 /// A row of a library's benchmark, which prints means and does not say what the library chose.
 MeasuredTime mean_of(const std::string& library);

@@ -1,9 +1,13 @@
 // Measurements as records and back.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
+#include "core/error.h"
+#include "core/input_file.h"
 #include "core/parse.h"
 
 namespace collbench {
@@ -46,18 +50,33 @@ RecordFile to_records(const MeasuredTable& table) {
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
         static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};
-    record.measurement.wrong = time.is_wrong() ? 1 : -1;
+    record.point.statistic = time.mean ? "mean" : "median";
+    record.measurement.wrong = time.wrong;
     record.measurement.played = time.library;
-    if (time.mean) {
-      record.measurement.warnings.push_back(
-          time.samples > 0 ? fmt::format("a mean of {} iterations", time.samples)
-                           : std::string("a mean"));
-    }
     if (!time.system.empty()) file.environment["system"] = time.system;
     if (time.scale.nodes > 0) file.environment["nodes"] = std::to_string(time.scale.nodes);
     file.records.push_back(std::move(record));
   }
   return file;
+}
+
+RecordFile read_as_records(const std::string& path) {
+  const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+  const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
+  try {
+    if (is_file && foreign_format(text) == "collbench") return records_from_json(text);
+    std::vector<std::string> skipped;
+    const std::vector<MeasuredTable> tables =
+        is_file ? std::vector{read_foreign(text, path)} : read_tables(path, skipped);
+    require(!tables.empty(), "neither records nor a table of another benchmark");
+    RecordFile all = to_records(tables.front());
+    for (std::size_t i = 1; i < tables.size(); ++i) {
+      std::ranges::move(to_records(tables[i]).records, std::back_inserter(all.records));
+    }
+    return all;
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(about_file(path, error.what()));
+  }
 }
 
 MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
@@ -85,9 +104,10 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
-    if (measured.wrong > 0) row.note = MeasuredTime::wrong_result;
+    row.wrong = measured.wrong;
+    row.mean = record.point.statistic == "mean";
     const Summary summary = summarize(measured.latency_ns);
-    row.samples = summary.n;
+    row.samples = record.point.statistic.empty() ? summary.n : 0;
     row.time = Seconds{summary.median_ns * 1e-9};
     row.low = Seconds{summary.p25_ns * 1e-9};
     row.high = Seconds{summary.p75_ns * 1e-9};

@@ -45,6 +45,10 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
 /// As records, for comparing and reporting: one sample each, the stated time. The back end is the
 /// library, the environment says source, system and nodes.
 RecordFile to_records(const MeasuredTable& table);
+/// What `path` holds, as one file of records: our own with all samples, or the tables that
+/// read_tables() reads, of which each is a round. Throws as read_tables() and read_records(), and
+/// InvalidArgument if there is none.
+RecordFile read_as_records(const std::string& path);
 /// Our own records as measurements; skipped and wrong ones are left out with a note. All ranks of a
 /// real run are on one node unless the record says otherwise.
 MeasuredTable to_measurements(const RecordFile& file, const std::string& name);

@@ -48,7 +48,9 @@ struct Case {
   std::string transport;         // grpc: "raw" or "tf-recvbuf"; cuda: the executor; empty elsewhere
   std::string devices;           // cuda: "gpu:0,gpu:1"; empty: all that there are
   bool checksum = false;         // shm and grpc: every message is compared with its CRC-32C
-  std::string inject;  // shm and grpc: faults, as transports/faults/injected_fault.h writes them
+  std::string inject;     // shm and grpc: faults, as transports/faults/injected_fault.h writes them
+  std::string statistic;  // "mean", "median": another benchmark's table has only that figure of the
+                          // case, and it is its one sample; empty: every sample is there
   Simulated simulated;
 };
 

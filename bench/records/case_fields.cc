@@ -53,6 +53,7 @@ std::span<const JsonField<Case>> case_fields() {
       {"checksum", &Case::checksum, "checksum", true},
       {"inject", &Case::inject, "injected faults", true},
       {"devices", &Case::devices, "devices", true},
+      {"statistic", &Case::statistic, "statistic", true},
   };
   return fields;
 }

@@ -26,7 +26,7 @@ RecordFile read_records(const std::string& path) {
   try {
     return records_from_json(text);
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument("'" + path + "': " + error.what());
+    throw InvalidArgument(about_file(path, error.what()));
   }
 }
 

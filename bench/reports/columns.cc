@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -13,7 +14,8 @@ namespace collbench {
 namespace {
 
 std::string algorithm_text(const Row& row) {
-  const bool chosen = row.record.point.algorithm == "auto";
+  const bool chosen =
+      row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
   return chosen ? "auto: " + row.record.algorithm_chosen : row.record.point.algorithm;
 }
 
@@ -62,14 +64,17 @@ std::span<const Column> catalogue() {
        [](R r) { return static_cast<double>(element_count(r.record.point)); }},
       {"n", "n", "", 5, figure, nullptr,
        [](R r) { return static_cast<double>(r.figures.latency.n); },
-       [](R r) { return std::to_string(r.figures.latency.n); }},
+       [](R r) { return or_dash(r.figures.latency.n, std::to_string(r.figures.latency.n)); }},
       {"min", "min", "(us)", 9, figure, nullptr,
        [](R r) { return r.figures.latency.min_ns / 1e3; }},
       {"p25", "p25", "(us)", 9, figure, nullptr,
        [](R r) { return r.figures.latency.p25_ns / 1e3; }},
       {"p50", "p50", "(us)", 9, figure, nullptr, [](R r) { return r.figures.median_us; }},
       {"ci", "+-95%", "(%)", 5, figure, nullptr, [](R r) { return r.figures.interval_percent; },
-       [](R r) { return fmt::format("{:.1f}", r.figures.interval_percent); }},
+       [](R r) {
+         const double percent = r.figures.interval_percent;
+         return std::isnan(percent) ? "-" : fmt::format("{:.1f}", percent);
+       }},
       {"p75", "p75", "(us)", 9, figure, nullptr,
        [](R r) { return r.figures.latency.p75_ns / 1e3; }},
       {"p95", "p95", "(us)", 9, figure, nullptr, [](R r) { return r.figures.p95_us; }},
@@ -86,8 +91,7 @@ std::span<const Column> catalogue() {
       {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
       {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
       {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},
-      {"time", "time", "(us)", 9, figure, nullptr,
-       [](R r) { return exact_of(r).time.count() * 1e6; }},
+      {"time", "time", "(us)", 9, figure, nullptr, [](R r) { return r.figures.time_us; }},
       {"rounds", "rounds", "", 7, figure, nullptr,
        [](R r) { return static_cast<double>(exact_of(r).rounds); },
        [](R r) { return std::to_string(exact_of(r).rounds); }},
@@ -107,6 +111,8 @@ constexpr std::string_view usual_figures[] = {"size",  "count", "p50",   "ci",  
 constexpr std::string_view simulated_figures[] = {"size",  "count",  "time",     "algbw",
                                                   "busbw", "rounds", "messages", "engine"};
 
+constexpr std::string_view stated_figures[] = {"size", "count", "time", "algbw", "busbw", "wrong"};
+
 const Column& column_called(std::string_view name) {
   const auto found = std::ranges::find(catalogue(), name, &Column::name);
   assert(found != catalogue().end());
@@ -115,6 +121,7 @@ const Column& column_called(std::string_view name) {
 
 bool is_auto(const Case& point) { return point.algorithm == "auto"; }
 bool is_simulated(const Case& point) { return !point.simulated.topology.empty(); }
+bool is_stated(const Case& point) { return !point.statistic.empty(); }
 
 std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   std::vector<std::string> names;
@@ -128,7 +135,10 @@ std::vector<std::string> usual_columns(const std::vector<Case>& cases) {
   }
   if (std::all_of(cases.begin(), cases.end(), is_simulated)) {
     names.insert(names.end(), std::begin(simulated_figures), std::end(simulated_figures));
+  } else if (std::ranges::all_of(cases, is_stated)) {
+    names.insert(names.end(), std::begin(stated_figures), std::end(stated_figures));
   } else {
+    if (std::ranges::any_of(cases, is_stated)) names.emplace_back("time");
     names.insert(names.end(), std::begin(usual_figures), std::end(usual_figures));
   }
   return names;

@@ -1,5 +1,6 @@
 // Long CSV: what was varied first, then what was measured. RFC 4180 quoting; empty is "not known".
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@ constexpr std::string_view statistics_columns =
     "busbw_GBps,bound_us,wrong,replicas_identical,skipped";
 constexpr std::string_view simulated_columns =
     ",topology,collective,posting,mapping,protocol,engine,exact_us,rounds,messages";
+constexpr std::string_view stated_columns = ",statistic,time_us";
 constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
 std::string case_cells(const Record& record) {
@@ -66,8 +68,10 @@ class CsvReporter final : public Reporter {
 
   void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
     simulated_ = all_simulated(cases) && !raw_samples_;
+    stated_ = !raw_samples_ &&
+              std::ranges::any_of(cases, [](const Case& one) { return !one.statistic.empty(); });
     out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns)
-         << (simulated_ ? simulated_columns : "") << '\n'
+         << (simulated_ ? simulated_columns : "") << (stated_ ? stated_columns : "") << '\n'
          << std::flush;
   }
 
@@ -98,10 +102,10 @@ class CsvReporter final : public Reporter {
     out_ << case_cells(record);
     if (shown.valid) {
       const Summary& s = shown.latency;
-      out_ << fmt::format(",{}", s.n);
+      out_ << ',' << (s.n > 0 ? std::to_string(s.n) : "");
       for (const double ns : {s.median_ns, s.min_ns, s.p25_ns, s.p75_ns, s.p95_ns, s.p99_ns,
                               s.interval_low_ns, s.interval_high_ns}) {
-        out_ << fmt::format(",{:.3f}", ns / 1e3);
+        out_ << (std::isnan(ns) ? "," : fmt::format(",{:.3f}", ns / 1e3));
       }
       out_ << fmt::format(",{:.6g},{:.6g}", shown.algbw_GBps, shown.busbw_GBps);
     } else {
@@ -111,12 +115,15 @@ class CsvReporter final : public Reporter {
     out_ << ',' << (record.bound ? fmt::format("{:.3f}", record.bound->time.count() * 1e6) : "")
          << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
-         << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "") << '\n';
+         << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "")
+         << (stated_ ? fmt::format(",{},{:.3f}", record.point.statistic, shown.time_us) : "")
+         << '\n';
   }
 
   std::ostream& out_;
   bool raw_samples_;
   bool simulated_ = false;  // every case is; then there are columns for it
+  bool stated_ = false;     // some are another benchmark's; then there are columns for them
 };
 
 }  // namespace

@@ -41,8 +41,8 @@ class GbenchReporter final : public Reporter {
                   {"repetition_index", repetitions_[name]++},
                   {"threads", record.point.workers},
                   {"iterations", shown.latency.n},
-                  {"real_time", shown.median_us},
-                  {"cpu_time", shown.median_us},
+                  {"real_time", shown.time_us},
+                  {"cpu_time", shown.time_us},
                   {"time_unit", "us"},
                   {"bytes_per_second", shown.algbw_GBps * 1e9},
                   {"busbw_GBps", shown.busbw_GBps}};

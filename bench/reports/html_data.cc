@@ -34,8 +34,9 @@ class NumberedTexts {
   std::vector<std::string> words_;
 };
 
-/// How a simulated case is played beyond its topology, where it is unusual.
-std::string simulated_detail(const Simulated& simulated) {
+/// How a simulated case is played beyond its topology, and what another's time is, where unusual.
+std::string detail(const Case& point) {
+  const Simulated& simulated = point.simulated;
   const Simulated usual;
   std::vector<std::string> parts;
   const auto add = [&](const std::string& value, const std::string& otherwise, const char* what) {
@@ -49,6 +50,7 @@ std::string simulated_detail(const Simulated& simulated) {
   add(simulated.slow_hosts, "", "slow hosts ");
   if (simulated.jitter.count() > 0) parts.push_back("jitter " + to_string(simulated.jitter));
   if (simulated.equal_chunks) parts.emplace_back("equal chunks");
+  if (!point.statistic.empty()) parts.push_back("a " + point.statistic);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -97,9 +99,9 @@ Json row_of(const Record& record, int source, std::size_t most_samples, bool wit
               words(point.in_place ? "in place" : "out of place"),
               words(std::string(to_string(point.buffers))),
               words(point.simulated.topology),
-              words(simulated_detail(point.simulated)),
+              words(detail(point)),
               latency.n,
-              us(latency.median_ns),
+              us(shown.time_us * 1e3),
               us(latency.min_ns),
               us(latency.p25_ns),
               us(latency.p75_ns),

@@ -80,7 +80,7 @@ class JunitReporter final : public Reporter {
     JunitCase& one = cases_.emplace_back();
     one.group = "collbench." + backend_text(record.point);
     one.name = case_name(record.point);
-    one.seconds = shown.valid ? shown.median_us * 1e-6 : 0;
+    one.seconds = shown.valid ? shown.time_us * 1e-6 : 0;
     if (!record.skipped.empty()) {
       one.result = "skipped";
       one.message = record.skipped;

@@ -23,9 +23,9 @@ std::string_view nccl_type_name(DataType type) {
 std::string half_row(const Record* record) {
   const Figures shown = record == nullptr ? Figures{} : figures(*record);
   if (!shown.valid) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "N/A", "N/A", "N/A", "N/A");
-  const int decimals = shown.median_us >= 10000 ? 0 : (shown.median_us >= 100 ? 1 : 2);
+  const int decimals = shown.time_us >= 10000 ? 0 : (shown.time_us >= 100 ? 1 : 2);
   const std::int64_t wrong = record->measurement.wrong;
-  return fmt::format("  {:>7.{}f}  {:>6.2f}  {:>6.2f}  {:>5}", shown.median_us, decimals,
+  return fmt::format("  {:>7.{}f}  {:>6.2f}  {:>6.2f}  {:>5}", shown.time_us, decimals,
                      shown.algbw_GBps, shown.busbw_GBps, wrong < 0 ? "N/A" : std::to_string(wrong));
 }
 

@@ -64,12 +64,18 @@ std::vector<std::string> run_heading(const Environment& environment,
   std::string backend = fmt::format("{}", fmt::join(backends, ","));
   if (backends.size() == 1) backend += backend_meaning(cases.front());
   const Case& first = cases.front();
+  const std::string source = value_of(environment, "source", "");
   std::vector<std::string> lines;
   lines.push_back(fmt::format(
-      "collbench {}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
-      value_of(environment, "version"),
+      "{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+      source.empty() ? "collbench " + value_of(environment, "version") : source,
       fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
       fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
+  if (!first.statistic.empty()) {
+    lines.push_back(fmt::format("time: the {} that the table states; it has no more of a case",
+                                first.statistic));
+    return lines;
+  }
   const std::string cores = value_of(environment, "cores");
   lines.push_back(fmt::format("host {}: {} x {}, load {}", value_of(environment, "host"), cores,
                               value_of(environment, "cpu"),

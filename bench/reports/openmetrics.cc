@@ -74,6 +74,7 @@ class OpenMetricsReporter final : public Reporter {
     if (!shown.valid) return;
     const std::string labels = case_labels(record.point, ++cycles_[case_name(record.point)]);
     const auto latency = [&](const char* what, double ns) {
+      if (std::isnan(ns)) return;
       families_.add("collbench_latency_seconds", fmt::format("{},stat=\"{}\"", labels, what),
                     ns * 1e-9);
     };

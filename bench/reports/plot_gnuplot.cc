@@ -130,9 +130,10 @@ void write_data(std::ostream& out, std::size_t row, std::size_t number, const Se
     const Figures shown = figures(*record);
     const Summary& latency = shown.latency;
     const bool exact = record->measurement.exact.has_value();
-    const double us = exact ? record->measurement.exact->time.count() * 1e6 : shown.median_us;
-    const double p25 = exact ? us : latency.p25_ns / 1e3;
-    const double p75 = exact ? us : latency.p75_ns / 1e3;
+    const bool one = exact || latency.n == 0;  // a figure without a spread
+    const double us = shown.time_us;
+    const double p25 = one ? us : latency.p25_ns / 1e3;
+    const double p75 = one ? us : latency.p75_ns / 1e3;
     const double work = shown.busbw_GBps * us;
     const double bound = record->bound ? record->bound->time.count() * 1e6 : 0;
     out << fmt::format("{} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {} {}\n",

@@ -152,11 +152,9 @@ void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::stri
 void Standings::add(const Record& record, const Figures& shown) {
   if (!shown.valid || !is_right(record)) return;
   const Summary& latency = shown.latency;
-  ContenderTime time{record.point, latency.median_ns, latency.interval_low_ns,
-                     latency.interval_high_ns};
-  if (record.measurement.exact) {
-    time.median_ns = time.low_ns = time.high_ns = record.measurement.exact->time.count() * 1e9;
-  }
+  const double time_ns = shown.time_us * 1e3;
+  ContenderTime time{record.point, time_ns, latency.interval_low_ns, latency.interval_high_ns};
+  if (record.measurement.exact || latency.n == 0) time.low_ns = time.high_ns = time_ns;
   if (time.median_ns > 0) times_.push_back(std::move(time));
 }
 

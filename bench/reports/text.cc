@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@ std::size_t characters(std::string_view text) {
 }
 
 std::string significant(double value, int digits) {
+  if (std::isnan(value)) return "-";
   if (value == 0 || !std::isfinite(value)) return "0";
   const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
   return fmt::format("{:.{}f}", value, std::clamp(digits - before_point, 0, 6));
@@ -65,10 +67,17 @@ Figures figures(const Record& record) {
   if (!record.skipped.empty() || record.measurement.latency_ns.empty()) return out;
   out.valid = true;
   out.latency = summarize(record.measurement.latency_ns);
+  out.time_us = out.latency.median_ns / 1e3;
+  const std::string& statistic = record.point.statistic;
+  if (!statistic.empty()) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    const double median_ns = statistic == "median" ? out.latency.median_ns : unknown;
+    out.latency = {0, median_ns, unknown, unknown, unknown, unknown, unknown, unknown, unknown};
+  }
   out.median_us = out.latency.median_ns / 1e3;
   out.p95_us = out.latency.p95_ns / 1e3;
-  Seconds time{out.latency.median_ns / 1e9};
-  if (record.measurement.exact) time = record.measurement.exact->time;
+  if (record.measurement.exact) out.time_us = record.measurement.exact->time.count() * 1e6;
+  const Seconds time{out.time_us / 1e6};
   if (time.count() > 0) {
     const double half = (out.latency.interval_high_ns - out.latency.interval_low_ns) / 2;
     out.interval_percent = 1e-7 * half / time.count();

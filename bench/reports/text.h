@@ -30,9 +30,11 @@ std::string fitted_markdown(std::string text, std::size_t most_bytes);
 std::string time_text(Seconds time);
 
 /// The figures of a record that a table shows. All zero, and `valid` false, for a skipped record.
+/// What another benchmark's table does not say is NaN, and `n` 0.
 struct Figures {
   bool valid = false;
   Summary latency;
+  double time_us = 0;  // the median, the simulated time, or the one that a foreign table states
   double median_us = 0;
   double p95_us = 0;
   double interval_percent = 0;  // half of the 95 % interval over the median

@@ -1,10 +1,13 @@
 #include "bench/foreign/foreign_tables.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/core/refusal.h"
 
+#include "bench/reports/text.h"
 #include "core/error.h"
 #include "heuristics/calibration/calibration.h"
 
@@ -41,7 +44,8 @@ TEST(ForeignTablesTest, ReadsBothHalvesOfNcclTestsAndCountsRanksAndHosts) {
   EXPECT_DOUBLE_EQ(table.times[0].time.count(), 21.05e-6);
   EXPECT_TRUE(table.times[1].in_place);
   EXPECT_DOUBLE_EQ(table.times[1].time.count(), 20.46e-6);
-  EXPECT_EQ(table.times[2].note, "wrong result");
+  EXPECT_EQ(table.times[0].wrong, 0);
+  EXPECT_EQ(table.times[2].wrong, 3);
 }
 
 TEST(ForeignTablesTest, ReadsRowsWithoutARootAsOldVersionsWriteThem) {
@@ -144,6 +148,38 @@ TEST(ForeignTablesTest, RecordsReadBackAsTheSameMeasurements) {
   EXPECT_EQ(back.times.at(0).scale, (Scale{2, 2}));
   EXPECT_EQ(method_of(back.times[0]), method_of(table.times[0]));
   EXPECT_DOUBLE_EQ(back.times[0].time.count(), 21.05e-6);
+}
+
+TEST(ForeignTablesTest, OurOwnNcclTableComesBackAsOurs) {
+  const std::string own =
+      "# collbench 1.0: ring on shm, 2 workers\n# Rank 0 Group 0 on a device 0 [CPU]\n"
+      "# Rank 1 Group 0 on a device 1 [CPU]\n# time algbw busbw #wrong\n"
+      " 8 2 float sum -1 N/A N/A N/A N/A 3.0 0.00 0.00 0\n"
+      "# collbench 1.0: direct on grpc, 1 workers\n# Rank 0 Group 0 on a device 0 [CPU]\n"
+      " 8 2 float sum -1 N/A N/A N/A N/A 5.0 0.00 0.00 N/A\n";
+  const MeasuredTable table = read_foreign(own, "file");
+  ASSERT_EQ(table.times.size(), 2U);
+  EXPECT_EQ(table.times[0].algorithm, "ring");
+  EXPECT_EQ(table.times[0].library, "shm");
+  EXPECT_EQ(table.times[0].scale.ranks, 2);
+  EXPECT_FALSE(table.times[0].mean);
+  EXPECT_EQ(table.times[1].library, "grpc");
+  EXPECT_EQ(table.times[1].scale.ranks, 1);
+  EXPECT_EQ(table.times[1].wrong, -1);
+}
+
+TEST(ForeignTablesTest, WhatATableDoesNotSayIsNotShown) {
+  const RecordFile file = to_records(read_foreign(nccl_text, "file"));
+  EXPECT_EQ(file.records[0].point.statistic, "mean");
+  EXPECT_TRUE(file.records[0].measurement.warnings.empty());
+  EXPECT_EQ(file.records[0].measurement.wrong, 0);
+  EXPECT_EQ(file.records[2].measurement.wrong, 3);
+  const Figures shown = figures(file.records[0]);
+  EXPECT_DOUBLE_EQ(shown.time_us, 21.05);
+  EXPECT_TRUE(std::isnan(shown.median_us));
+  EXPECT_TRUE(std::isnan(shown.p95_us));
+  EXPECT_TRUE(std::isnan(shown.interval_percent));
+  EXPECT_EQ(shown.latency.n, 0);
 }
 
 /// The project's mark for predictions of scales that were not fitted to.

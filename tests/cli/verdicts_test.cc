@@ -71,6 +71,27 @@ TEST_F(VerdictsTest, ExactFiguresThatDifferFailTheGateByName) {
   EXPECT_EQ(invoke(folder_, {"compare", "a.json", "b.json", "--fail-on", "none"}).code, 0);
 }
 
+TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
+  const auto osu = [](double us) {
+    return "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)\n1024  " +
+           std::to_string(us) + "\n";
+  };
+  invoke_program(folder_, "mkdir", {"base", "head"});
+  for (int round = 0; round < 12; ++round) {
+    const std::string name = "/" + std::to_string(round) + ".txt";
+    folder_.write("base" + name, osu(10 + 0.01 * round));
+    folder_.write("head" + name, osu(13 + 0.01 * round));
+  }
+  const Outcome slower = invoke(folder_, {"compare", "base,ranks=4", "head,ranks=4"});
+  EXPECT_EQ(slower.code, 1) << slower.err;
+  EXPECT_THAT(slower.out, AllOf(HasSubstr("auto/mpi/workers:4/1024/f32"), HasSubstr("slower"),
+                                HasSubstr("12 rounds")));
+  const Outcome one = invoke(folder_, {"compare", "base/1.txt,ranks=4", "head/1.txt,ranks=4"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("inconclusive"));
+  EXPECT_EQ(invoke(folder_, {"compare", "base", "base"}).code, 2);
+}
+
 TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
   const Outcome outcome =
       ab(head_slowed_by("50"), {"--rounds", "8", "--no-self-check", "--keep", "rounds"});

@@ -129,7 +129,7 @@ TEST(Bound, SharesKeepToTheLinks) {
 TEST(Bound, RatesThatDoNotFitProductsOf64BitsAreExactToo) {
   // lambda = 2 / (10^18 + 10^9) bytes per second: its products exceed 2^64.
   const Topology fast = listed(
-      "g0,g1,1000000000,a\ng1,g2,1000000000,a\ng2,g0,1000000001,a\n"
+      "g0,g1,1000000000,a\ng1,g2,1000000000,a\ng2,g0,999999999.5,a\n"
       "g1,g0,0.000000001,a\n");
   EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte), "1/1500000000");
 }

@@ -145,7 +145,7 @@ TEST(PredictorTest, RowsOfOurAlgorithmsArePricedOnAsManyNodesAsTheyHad) {
                                  row_of("shm", "ring", {16, 2}, 1 << 26),
                                  row_of("shm", "made-up", {8, 1}, 1 << 20)};
   rows.push_back(rows[0]);
-  rows.back().note = MeasuredTime::wrong_result;
+  rows.back().wrong = 1;
   const std::vector<HeldOut> predicted = predictor.predict_all(rows, notes);
   ASSERT_EQ(predicted.size(), 2U) << "neither unknown algorithms nor wrong results";
   EXPECT_GT(predicted[1].predicted.time, predicted[0].predicted.time) << "the network is slower";

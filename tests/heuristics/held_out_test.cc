@@ -156,7 +156,7 @@ TEST(HeldOutTest, WrongResultsAreNeitherKnownNorHeldOut) {
   std::vector<MeasuredTime> rows = rows_of({{.scale = {8, 2}}, {.scale = {16, 4}}});
   const std::size_t good = rows.size();
   for (MeasuredTime& row : rows_of({{.scale = {8, 2}, .slower = 100}})) {
-    row.note = "wrong result";
+    row.wrong = 1;
     rows.push_back(row);
   }
   std::vector<std::string> notes;

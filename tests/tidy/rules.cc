@@ -37,7 +37,7 @@ const std::set<std::string> transports_seen_by_simulator{
 // itself is beneath some and above others, and is not checked.
 const std::map<std::string, std::vector<std::string>> subfolders{
     {"topologies", {"networks", "import", "draw"}},
-    {"heuristics", {"nccl", "structure", "calibration", "policies", "exports"}},
+    {"heuristics", {"nccl", "structure", "calibration", "policies", "exports", "diagnosis"}},
     {"transports",
      {"kernels", "play", "faults", "shm", "cuda", "nccl", "grpc", "mpi", "gloo", "world"}},
     {"training", {"engines", "data", "workloads", "asynchronous", "simulated"}},
