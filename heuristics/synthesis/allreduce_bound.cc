@@ -14,7 +14,7 @@ namespace collbench {
 namespace {
 
 constexpr double separation_tolerance = 2e-10;  // of the sum of all shares
-constexpr double units_of_largest = 0x1p44;  // capacities as whole numbers, in cuts
+constexpr double units_of_largest = 0x1p44;     // capacities as whole numbers, in cuts
 
 /// One of the two parts of the arcs: broadcasts as they are, or reductions turned round, so that
 /// both are trees that leave their root.
