@@ -30,7 +30,7 @@ int synthesise(const Settings& settings) {
   const int trees =
       settings.text("trees-per-root") == "auto" ? 0 : settings.count("trees-per-root", 1, 1024);
   const Certificate certificate =
-      certify(network.topology, parse_synthesis_goal(settings.text("collective")), trees);
+      certify(network.topology, parse_collective(settings.text("collective")), trees);
   std::cout << (settings.flag("json") ? to_json(certificate) : to_text(certificate));
   return exit_ok;
 }

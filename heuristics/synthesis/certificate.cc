@@ -1,24 +1,13 @@
 #include "heuristics/synthesis/certificate.h"
 
-#include <array>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/suggest.h"
 #include "heuristics/synthesis/allreduce_bound.h"
 
 namespace collbench {
 namespace {
-
-struct GoalRow {
-  std::string_view name;
-  SynthesisGoal goal;
-};
-constexpr std::array<GoalRow, 3> goals{{{"all-gather", SynthesisGoal::all_gather},
-                                        {"reduce-scatter", SynthesisGoal::reduce_scatter},
-                                        {"all-reduce", SynthesisGoal::all_reduce}}};
 
 double rate_across(const Topology& topology, const BindingCut& cut) {
   std::vector<bool> inside(static_cast<std::size_t>(topology.vertices()), false);
@@ -40,13 +29,13 @@ std::string cut_text(const Certificate& certificate) {
   const int others = topology.hosts() - ranks;
   // Shards of an all-gather come from the side that the data leaves; the sums of a reduce-scatter
   // are for the side that it enters.
-  const bool of_members = (goal == SynthesisGoal::all_gather) != cut.entering;
+  const bool of_members = (goal == CollectiveKind::all_gather) != cut.entering;
   const int moved = of_members ? ranks : others;
   const std::string data =
-      goal == SynthesisGoal::all_reduce
+      goal == CollectiveKind::all_reduce
           ? "the whole vector has to"
           : fmt::format("{} of {} {} have to", moved, topology.hosts(),
-                        goal == SynthesisGoal::all_gather ? "shards" : "partial sums");
+                        goal == CollectiveKind::all_gather ? "shards" : "partial sums");
   return fmt::format("{} {} {} through {}", data, cut.entering ? "enter" : "leave",
                      to_string(cut.members, topology),
                      to_string(Bandwidth{rate_across(topology, cut)}));
@@ -73,21 +62,17 @@ nlohmann::ordered_json names_of(const std::vector<Vertex>& vertices, const Topol
 
 }  // namespace
 
-SynthesisGoal parse_synthesis_goal(const std::string& name) {
-  return find_row("collective", name, goals).goal;
-}
-
-std::string to_string(SynthesisGoal goal) {
-  return std::string(goals[static_cast<std::size_t>(goal)].name);
-}
-
-Certificate certify(const Topology& topology, SynthesisGoal goal, int trees) {
-  require(trees == 0 || goal == SynthesisGoal::all_gather,
+Certificate certify(const Topology& topology, CollectiveKind goal, int trees) {
+  require(trees == 0 || goal == CollectiveKind::all_gather,
           "a fixed number of trees is bounded for all-gather only");
+  require(!has_root(goal), fmt::format("{} has a root; bounds are those of all-reduce, "
+                                       "reduce-scatter and all-gather",
+                                       to_string(goal)));
   const CapacityGraph graph = capacity_graph(topology);
   try {
-    if (goal == SynthesisGoal::reduce_scatter) return {topology, goal, reduce_scatter_bound(graph)};
-    if (goal == SynthesisGoal::all_gather) {
+    if (goal == CollectiveKind::reduce_scatter)
+      return {topology, goal, reduce_scatter_bound(graph)};
+    if (goal == CollectiveKind::all_gather) {
       return {topology, goal, trees > 0 ? all_gather_bound(graph, trees) : all_gather_bound(graph)};
     }
     return {topology, goal, allreduce_bound(graph), two_halves_bound(graph),

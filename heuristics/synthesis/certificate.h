@@ -4,28 +4,24 @@
 #include <optional>
 #include <string>
 
+#include "algorithms/collective.h"
 #include "heuristics/synthesis/bound.h"
 #include "topologies/topology.h"
 
 namespace collbench {
 
-enum class SynthesisGoal { all_gather, reduce_scatter, all_reduce };
-/// "all-gather", "reduce-scatter", "all-reduce". The reverse throws InvalidArgument with the
-/// nearest name.
-SynthesisGoal parse_synthesis_goal(const std::string& name);
-std::string to_string(SynthesisGoal goal);
-
 struct Certificate {
   Topology topology;
-  SynthesisGoal goal;
+  CollectiveKind goal;
   ThroughputBound bound;
   std::optional<Fraction> two_halves{};  // of all-reduce: reduce-scatter, then all-gather
   std::optional<Fraction> weakest{};     // of all-reduce: by one cut
 };
 
 /// `trees` per root of all-gather, or 0 for as many as the bound needs. Throws InvalidArgument for
-/// a network with one rank or in parts, and for `trees` of another collective.
-Certificate certify(const Topology& topology, SynthesisGoal goal, int trees = 0);
+/// a network with one rank or in parts, for a collective with a root, and for `trees` of another
+/// collective.
+Certificate certify(const Topology& topology, CollectiveKind goal, int trees = 0);
 
 /// {"seconds_per_GB": "7/2400", "cut": ["g0"], "entering": false, ...}; docs/synthesis.md has all.
 std::string to_json(const Certificate& certificate);

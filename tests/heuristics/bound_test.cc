@@ -160,14 +160,14 @@ TEST(LinearProgram, GrowsByRowsToTheSameOptimum) {
 
 TEST(Certificate, SaysTheCutInWordsAndAsJson) {
   const Topology box = network("dgx_a100_1");
-  EXPECT_THAT(to_text(certify(box, SynthesisGoal::all_gather)),
+  EXPECT_THAT(to_text(certify(box, CollectiveKind::all_gather)),
               HasSubstr("7 of 8 shards have to enter g0 through 300 GB/s"));
-  const std::string json = to_json(certify(box, SynthesisGoal::reduce_scatter));
+  const std::string json = to_json(certify(box, CollectiveKind::reduce_scatter));
   EXPECT_THAT(json, HasSubstr("\"seconds_per_GB\": \"7/2400\""));
   EXPECT_THAT(json, HasSubstr("\"entering\": false"));
-  EXPECT_THAT(to_text(certify(box, SynthesisGoal::all_reduce)),
+  EXPECT_THAT(to_text(certify(box, CollectiveKind::all_reduce)),
               HasSubstr("8 groups, the first g0, have to pass each other 2 x 7 vectors"));
-  EXPECT_THAT(to_text(certify(network("star_8_slow_0p25"), SynthesisGoal::all_reduce)),
+  EXPECT_THAT(to_text(certify(network("star_8_slow_0p25"), CollectiveKind::all_reduce)),
               HasSubstr("the whole vector has to"));
 }
 
