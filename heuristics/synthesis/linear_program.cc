@@ -33,7 +33,7 @@ LinearProgram::LinearProgram(std::vector<double> gains, double most)
   cost_[largest] = -1;
 }
 
-void LinearProgram::add(const LinearRow& row, bool lasting) {
+int LinearProgram::add(const LinearRow& row, bool lasting) {
   TableRow made;
   made.factor.assign(static_cast<std::size_t>(columns_), 0);
   made.value = row.limit;
@@ -50,6 +50,7 @@ void LinearProgram::add(const LinearRow& row, bool lasting) {
     for (int j = 0; j < columns_; ++j) made.factor[j] -= factor * basic.factor[j];
   }
   rows_.push_back(std::move(made));
+  return rows_.back().basic - columns_ - 1;  // the first slack is that of the bound
 }
 
 void LinearProgram::pivot(std::size_t row, int column) {
@@ -144,6 +145,15 @@ double LinearProgram::gain() const {
   double sum = 0;
   for (int j = 0; j < columns_; ++j) sum += gains_[j] * values_[j];
   return sum;
+}
+
+std::vector<std::pair<int, double>> LinearProgram::prices() const {
+  std::vector<std::pair<int, double>> prices;
+  for (int j = 0; j < columns_; ++j) {
+    const int row = nonbasic_[j] - columns_ - 1;
+    if (row >= 0 && cost_[j] < -4 * perturbation) prices.emplace_back(row, -cost_[j]);
+  }
+  return prices;
 }
 
 }  // namespace collbench

@@ -26,7 +26,8 @@ class LinearProgram {
   LinearProgram(std::vector<double> gains, double most);
 
   /// A `lasting` row is never dropped.
-  void add(const LinearRow& row, bool lasting);
+  /// Returns the number of the row, from 0 on.
+  int add(const LinearRow& row, bool lasting);
   /// An optimum of all rows that are there. Returns how many pivots it took.
   int solve();
   /// Drops rows that are slack and were so after each of the last `patience` calls of this.
@@ -35,6 +36,8 @@ class LinearProgram {
   /// Of the last optimum, by variable.
   const std::vector<double>& values() const { return values_; }
   double gain() const;
+  /// What a unit more of the limit of each row that binds would gain: its number and that price.
+  std::vector<std::pair<int, double>> prices() const;
   int rows() const { return static_cast<int>(rows_.size()); }
 
  private:

@@ -127,11 +127,12 @@ TEST(Bound, SharesKeepToTheLinks) {
 }
 
 TEST(Bound, RatesThatDoNotFitProductsOf64BitsAreExactToo) {
-  // lambda = 2 / (10^18 + 10^9) bytes per second: its products exceed 2^64.
+  // Two of three shards enter g0 through 999,999,999,500,000,000 + 1 bytes per second; products of
+  // that with ranks and capacities exceed 2^64.
   const Topology fast = listed(
       "g0,g1,1000000000,a\ng1,g2,1000000000,a\ng2,g0,999999999.5,a\n"
       "g1,g0,0.000000001,a\n");
-  EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte), "1/1500000000");
+  EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte), "2000000000/2999999998500000003");
 }
 
 TEST(Bound, OfPartsThatDoNotReachEachOtherIsRefusedWithTheParts) {
