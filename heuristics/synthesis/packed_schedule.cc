@@ -1,6 +1,7 @@
 #include "heuristics/synthesis/packed_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -8,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/combinators.h"
 #include "core/error.h"
+#include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/timetable.h"
 
@@ -73,10 +74,10 @@ std::vector<ChunkOnTree> in_turn(const TreePacking& packing, int chunks) {
   return order;
 }
 
-/// The operations of every rank in every round of one track, one after the other.
-class TabledTrack {
+/// The operations of every rank in every round, one after the other.
+class TabledHops {
  public:
-  TabledTrack(const std::vector<TimedHop>& hops, int ranks) : ranks_(ranks) {
+  TabledHops(const std::vector<TimedHop>& hops, int ranks) : ranks_(ranks) {
     const int rounds = hops.empty() ? 0 : hops.back().round + 1;
     first_.assign(static_cast<std::size_t>(rounds) * ranks + 1, 0);
     for (const TimedHop& hop : hops) {
@@ -109,32 +110,55 @@ class TabledTrack {
 
 }  // namespace
 
-Schedule packed_schedule(const Topology& topology, const TreePacking& packing, int chunks,
-                         int tracks, const std::string& name) {
+Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes) {
+  constexpr double most_hops = 4e6;
+  constexpr double most_chunks = 32768;
+  constexpr double least_bytes = 256;  // of a chunk
+  const RankPaths paths(topology);
+  Seconds latency{0};
+  bool is_direct = true;
+  for (const PackedTree& tree : packing.trees) {
+    const std::vector<Rank>& parents = tree.reduce.empty() ? tree.broadcast : tree.reduce;
+    for (Rank r = 0; r < packing.ranks; ++r) {
+      if (r == tree.root) continue;
+      const auto links = paths.links(parents[r], r);
+      latency = std::max(latency, summarize(topology, links).latency);
+      is_direct = is_direct && links.size() <= 1;
+    }
+  }
+  const double way = longest_way(packing);
+  const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
+  double rounds = (is_direct ? 150 : 60) * way;  // then filling costs about a percent at most
+  if (latency.count() > 0) rounds = std::min(rounds, std::sqrt(way * seconds / latency.count()));
+  rounds = std::max(rounds, 1.0);
+  const double per_chunk = packing.seconds_per_byte * slowest_well_used(topology, packing);
+  const double most = std::max(1.0, std::min({most_chunks, most_hops / (2 * packing.ranks),
+                                              static_cast<double>(bytes.count) / least_bytes}));
+  Chunking chunking{1, is_direct ? 4 : 16};
+  while (chunking.room > (is_direct ? 1 : 8) && rounds * chunking.room / per_chunk > most) chunking.room /= 2;
+  chunking.chunks =
+      static_cast<int>(std::clamp(rounds * chunking.room / per_chunk,
+                                  std::min(most, static_cast<double>(packing.trees.size())), most));
+  return chunking;
+}
+
+Schedule packed_schedule(const Topology& topology, const TreePacking& packing,
+                         const Chunking& chunking, const std::string& name) {
   constexpr int most_chunks = 1 << 20;
-  require(tracks >= 1 && tracks <= chunks && chunks <= most_chunks,
-          fmt::format("{}: chunks must be from 1 to {} and tracks no more than chunks, not {} "
-                      "chunks on {} tracks",
-                      name, most_chunks, chunks, tracks));
+  require(chunking.chunks >= 1 && chunking.chunks <= most_chunks && chunking.room >= 1,
+          fmt::format("{}: chunks must be from 1 to {} and the room of a round at least 1, not {} "
+                      "and {}",
+                      name, most_chunks, chunking.chunks, chunking.room));
   require(!packing.trees.empty(), fmt::format("{}: there is no tree to play", name));
   const bool by_rank = packing.goal != CollectiveKind::all_reduce;
-  if (by_rank) chunks = (chunks + packing.ranks - 1) / packing.ranks * packing.ranks;
-  const std::vector<ChunkOnTree> order = in_turn(packing, chunks);
-  std::vector<int> track_of(chunks);
-  for (int i = 0; i < chunks; ++i) track_of[order[i].chunk] = i % tracks;
-  std::vector<std::vector<TimedHop>> hops(tracks);
-  for (const TimedHop& hop : timetable(topology, packing, order)) {
-    hops[track_of[hop.chunk]].push_back(hop);
-  }
-  std::vector<Schedule> parts;
-  for (const std::vector<TimedHop>& of_track : hops) {
-    const auto table = std::make_shared<const TabledTrack>(of_track, packing.ranks);
-    parts.emplace_back(
-        name, Shape{.ranks = packing.ranks, .chunks = chunks, .rounds = table->rounds()},
-        [table](Rank rank, int t, Round& out) { table->round(rank, t, out); },
-        by_rank ? share_partition(packing.ranks, chunks / packing.ranks) : Partition{});
-  }
-  return parts.size() == 1 ? parts.front() : collbench::tracks(name, std::move(parts));
+  const int per_rank = (chunking.chunks + packing.ranks - 1) / packing.ranks;
+  const int chunks = by_rank ? per_rank * packing.ranks : chunking.chunks;
+  const auto table = std::make_shared<const TabledHops>(
+      timetable(topology, packing, in_turn(packing, chunks), chunking.room), packing.ranks);
+  return {name,
+          {.ranks = packing.ranks, .chunks = chunks, .rounds = table->rounds()},
+          [table](Rank rank, int t, Round& out) { table->round(rank, t, out); },
+          by_rank ? share_partition(packing.ranks, per_rank) : Partition{}};
 }
 
 int longest_way(const TreePacking& packing) {

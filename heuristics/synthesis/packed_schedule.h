@@ -11,16 +11,27 @@
 #include <string>
 
 #include "algorithms/schedule.h"
+#include "core/units.h"
 #include "heuristics/synthesis/tree_packing.h"
 
 namespace collbench {
 
-/// Plays `chunks` chunks, or the next multiple of the ranks for all-gather and reduce-scatter, whose
-/// rank r has the r-th n-th of all (algorithms/collective.h). Chunks take turns on `tracks` tracks,
-/// so that the latency of one overlaps with the bytes of others. Requires 1 <= tracks <= chunks <=
-/// 2^20, and a packing for this topology. Memory: 24 bytes per message of the schedule.
-Schedule packed_schedule(const Topology& topology, const TreePacking& packing, int chunks,
-                         int tracks, const std::string& name);
+/// How finely packed trees are cut.
+struct Chunking {
+  int chunks = 1;  // of all trees, 1 to 2^20
+  int room = 1;    // chunks that the slowest well-used link passes in a round
+};
+
+/// What suits a vector of `bytes`: about sqrt(way * T / latency) rounds, where T is the time of the
+/// fullest link, so that filling the trees costs as much as the latencies of the rounds. Messages
+/// that pass several links compete where ranks are not in step, and then rounds have more room.
+Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes);
+
+/// For all-gather and reduce-scatter chunks are rounded up to a multiple of the ranks, and rank r
+/// has the r-th n-th of them (algorithms/collective.h). Requires a packing for this topology.
+/// Memory: 24 bytes per message of the schedule.
+Schedule packed_schedule(const Topology& topology, const TreePacking& packing,
+                         const Chunking& chunking, const std::string& name);
 
 /// Sum of the depths of the deepest tree's reduction and broadcast.
 int longest_way(const TreePacking& packing);
