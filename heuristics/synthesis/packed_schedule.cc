@@ -135,7 +135,8 @@ Chunking chunking_for(const Topology& topology, const TreePacking& packing, Byte
   const double most = std::max(1.0, std::min({most_chunks, most_hops / (2 * packing.ranks),
                                               static_cast<double>(bytes.count) / least_bytes}));
   Chunking chunking{1, is_direct ? 4 : 16};
-  while (chunking.room > (is_direct ? 1 : 8) && rounds * chunking.room / per_chunk > most) chunking.room /= 2;
+  while (chunking.room > (is_direct ? 1 : 8) && rounds * chunking.room / per_chunk > most)
+    chunking.room /= 2;
   chunking.chunks =
       static_cast<int>(std::clamp(rounds * chunking.room / per_chunk,
                                   std::min(most, static_cast<double>(packing.trees.size())), most));

@@ -61,8 +61,8 @@ class TimetableMaker {
     for (int t = 0; oldest_ < order_.size(); ++t) {
       release();
       for (std::size_t l = 0; l < room_.size(); ++l) {
-        room_[l] = static_cast<int>(std::floor((t + 1) * per_round_[l]) -
-                                    std::floor(t * per_round_[l]));
+        room_[l] =
+            static_cast<int>(std::floor((t + 1) * per_round_[l]) - std::floor(t * per_round_[l]));
       }
       const std::size_t first = hops_.size();
       std::size_t kept = 0;

@@ -75,7 +75,8 @@ class Packer {
       for (const double blend : blends) {
         std::vector<double> prices(center.size());
         for (std::size_t l = 0; l < prices.size(); ++l) {
-          prices[l] = blend * *(first_price + static_cast<std::ptrdiff_t>(l)) + (1 - blend) * center[l];
+          prices[l] =
+              blend * *(first_price + static_cast<std::ptrdiff_t>(l)) + (1 - blend) * center[l];
         }
         const double cost = price(prices);
         if (cost <= bound) continue;

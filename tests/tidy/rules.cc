@@ -41,7 +41,7 @@ const std::map<std::string, std::vector<std::string>> subfolders{
     {"transports",
      {"kernels", "play", "faults", "shm", "cuda", "nccl", "grpc", "mpi", "gloo", "world"}},
     {"training", {"engines", "data", "workloads", "asynchronous", "simulated"}},
-    {"bench", {"records", "measure", "simulated", "foreign", "verdicts", "reports"}},
+    {"bench", {"records", "measure", "simulated", "foreign", "verdicts", "reports", "logs"}},
 };
 
 // Third-party machinery and the folders whose sources may include it. bench/peers holds programs
@@ -50,7 +50,7 @@ struct Machinery {
   std::string_view include_starts_with;
   std::set<std::string> folders;
 };
-const std::array<Machinery, 20> machinery{{
+const std::array<Machinery, 21> machinery{{
     {"grpc", {"transports", "bench/peers"}},
     {"google/protobuf", {"transports"}},
     {"mpi.h", {"transports", "bench/peers"}},
@@ -66,6 +66,7 @@ const std::array<Machinery, 20> machinery{{
     {"openssl/", {"core"}},
     {"CLI/", {"cli"}},
     {"pugixml", {"topologies", "algorithms", "bench/reports"}},
+    {"zlib.h", {"bench/logs"}},
     {"boost/graph", {"topologies"}},
     {"boost/math", {"bench/verdicts"}},
     {"toml", {"topologies", "bench", "cli"}},

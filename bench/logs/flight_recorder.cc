@@ -1,0 +1,171 @@
+// PyTorch's Flight Recorder: the last collectives that a process has issued, as JSON or a pickle.
+//
+// `duration_ms` is that of the kernel and holds the waiting; time_created_ns is the enqueue on the
+// host, and time_discovered_* when a watchdog looked: neither is a start, so records have none.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/log_json.h"
+#include "bench/logs/log_readers.h"
+#include "bench/logs/pickle.h"
+#include "core/error.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t tensor_bytes(const json& entry, const char* sizes_key, const char* types_key) {
+  const auto sizes = entry.find(sizes_key);
+  const auto types = entry.find(types_key);
+  if (sizes == entry.end() || !sizes->is_array()) return 0;
+  double bytes = 0;
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    double elements = 1;
+    for (const json& extent : (*sizes)[i])
+      elements *= extent.is_number() ? extent.get<double>() : 0;
+    int element = 0;
+    if (types != entry.end() && types->is_array() && i < types->size() && (*types)[i].is_string()) {
+      element = element_bytes_of((*types)[i].get<std::string>());
+    }
+    bytes += elements * element;
+  }
+  return bytes >= 0 && bytes < 1e15 ? static_cast<std::int64_t>(bytes) : 0;
+}
+
+/// The part of one rank where a collective gathers or scatters.
+std::int64_t entry_bytes(const json& entry, LoggedKind kind) {
+  const std::int64_t in = tensor_bytes(entry, "input_sizes", "input_dtypes");
+  const std::int64_t out = tensor_bytes(entry, "output_sizes", "output_dtypes");
+  const bool gathers = kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter;
+  return gathers && out > 0 ? std::min(in, out) : in;
+}
+
+RecordState state_of(const std::string& state) {
+  if (state == "completed") return RecordState::completed;
+  return state == "started" ? RecordState::started : RecordState::scheduled;
+}
+
+class FlightReader {
+ public:
+  FlightReader(const json& dump, const std::string& file, JobLog& job)
+      : dump_(dump), job_(job), rank_(std::max(rank_in_name(file), 0)) {
+    process_ = job.process(file);
+    job.processes[static_cast<std::size_t>(process_)].rank = rank_;
+    const std::string version = text_at(dump, "version");
+    if (!version.empty() && !version.starts_with("2.")) {
+      job.note_once("Flight Recorder's version " + version +
+                    " is not known (known is 2): its keys are used as far as they are the same");
+    }
+  }
+
+  void read() {
+    const auto entries = dump_.find("entries");
+    if (entries == dump_.end() || !entries->is_array()) return;
+    for (const json& entry : *entries) take(entry);
+  }
+
+ private:
+  void take(const json& entry) {
+    const auto is_p2p = entry.is_object() ? entry.find("is_p2p") : entry.end();
+    if (is_p2p != entry.end() && is_p2p->is_boolean() && is_p2p->get<bool>()) {
+      ++job_.left_out["point-to-point entries of Flight Recorder"];
+      return;
+    }
+    LogRecord record;
+    record.kind = logged_kind(text_at(entry, "profiling_name"));
+    record.sequence = integer_at(entry, "collective_seq_id");
+    record.process = process_;
+    record.state = state_of(text_at(entry, "state"));
+    if (record.sequence < 0 || !find_group(entry, record)) {
+      ++job_.left_out["Flight Recorder entries without sequence or process group"];
+      return;
+    }
+    record.bytes = entry_bytes(entry, record.kind);
+    const double ms = number_at(entry, "duration_ms");
+    if (ms > 0 && std::isfinite(ms)) record.duration_us = 1000 * ms;
+    // Coalesced collectives share a number: one operation with the bytes of all.
+    const auto [known, is_new] = coalesced_.try_emplace(
+        {record.communicator, record.kind, record.sequence}, job_.records.size());
+    if (is_new) {
+      job_.records.push_back(record);
+    } else {
+      LogRecord& first = job_.records[known->second];
+      first.bytes += record.bytes;
+      if (!(first.duration_us >= record.duration_us)) first.duration_us = record.duration_us;
+    }
+  }
+
+  bool find_group(const json& entry, LogRecord& record) {
+    const auto group = entry.find("process_group");
+    std::string name = "default";
+    std::string description;
+    if (group != entry.end() && group->is_array() && !group->empty() && (*group)[0].is_string()) {
+      name = (*group)[0].get<std::string>();
+      if (group->size() > 1 && (*group)[1].is_string()) {
+        description = (*group)[1].get<std::string>();
+      }
+    }
+    const std::vector<int>& members = members_of(name);
+    // Groups of one name and other members are others.
+    const std::string id = fmt::format("{} {}", name, fmt::join(members, ","));
+    record.communicator = job_.communicator(id, name, static_cast<int>(members.size()));
+    JobCommunicator& made = job_.communicators[static_cast<std::size_t>(record.communicator)];
+    if (made.members.empty()) {
+      made.members = members;
+      made.id = "group " + made.name;
+      if (!description.empty()) made.name = printable(description);
+    }
+    const auto at = std::find(members.begin(), members.end(), rank_);
+    record.rank = members.empty() ? rank_ : static_cast<int>(at - members.begin());
+    return members.empty() || at != members.end();
+  }
+
+  const std::vector<int>& members_of(const std::string& name) {
+    const auto [found, is_new] = members_.try_emplace(name);
+    if (!is_new) return found->second;
+    const auto config = dump_.find("pg_config");
+    if (config == dump_.end() || !config->is_object() || !config->contains(name)) {
+      return found->second;
+    }
+    const json& group = config->at(name);
+    found->second = ranks_in_text(text_at(group, "ranks"));
+    if (group.is_object() && group.contains("ranks") && group["ranks"].is_array()) {
+      found->second = ranks_in_text(group["ranks"].dump());
+    }
+    std::sort(found->second.begin(), found->second.end());
+    return found->second;
+  }
+
+  const json& dump_;
+  JobLog& job_;
+  int rank_;
+  int process_ = -1;
+  std::map<std::string, std::vector<int>> members_;
+  std::map<std::tuple<int, LoggedKind, std::int64_t>, std::size_t> coalesced_;
+};
+
+}  // namespace
+
+void read_flight_recorder_json(std::string_view text, const std::string& file, JobLog& job) {
+  const json dump = log_json(text, file, job);
+  FlightReader(dump, file, job).read();
+}
+
+void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job) {
+  bool cut = false;
+  const json dump = read_pickle(text, file, cut);
+  if (cut) ++job.left_out["ends of pickles that were cut short"];
+  require(dump.is_object() && dump.contains("entries"),
+          file + ": a pickle, but not one of Flight Recorder: it has no 'entries'");
+  FlightReader(dump, file, job).read();
+}
+
+}  // namespace collbench

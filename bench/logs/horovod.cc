@@ -1,0 +1,134 @@
+// Horovod's timeline, which rank 0 writes: when each rank asked for a tensor, on rank 0's clock and
+// once per cycle, and how long the operation took then. Tensors that were fused repeat one
+// operation, which counts once with the bytes of all.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/log_json.h"
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "core/parse.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+
+/// What one tensor does: negotiated, then carried out.
+struct TimelineTensor {
+  std::map<int, double> asked_us;                    // by rank
+  std::vector<std::pair<std::string, double>> open;  // activities that have begun
+  double moved_from = unknown_time, moved_to = unknown_time;
+};
+
+/// "NCCL_ALLREDUCE", "MPI_ALLREDUCE": what moves data, not what waits or copies.
+bool moves_data(const std::string& activity) {
+  for (const char* prefix : {"NCCL_", "MPI_", "GLOO_", "CCL_"}) {
+    if (activity.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+class TimelineReader {
+ public:
+  TimelineReader(const std::string& file, JobLog& job) : job_(job) { process_ = job.process(file); }
+
+  void take(const json& event) {
+    if (!event.is_object()) return;
+    const std::string phase = text_at(event, "ph");
+    const double at = number_at(event, "ts");
+    if (phase == "M" || !std::isfinite(at)) return;
+    TimelineTensor& tensor = tensors_[integer_at(event, "pid")];
+    const std::string name = text_at(event, "name");
+    if (phase == "B") {
+      if (name.starts_with("NEGOTIATE_")) tensor = TimelineTensor();
+      tensor.open.emplace_back(name, at);
+    } else if (phase == "X") {
+      const auto rank = small_integer_in(name, 0, 1 << 20);
+      if (rank) tensor.asked_us.try_emplace(*rank, at);
+    } else if (phase == "E" && !tensor.open.empty()) {
+      const auto [activity, begin] = tensor.open.back();
+      tensor.open.pop_back();
+      if (moves_data(activity)) {
+        tensor.moved_from = std::fmin(tensor.moved_from, begin);
+        tensor.moved_to = std::fmax(tensor.moved_to, at);
+      }
+      const json args = event.value("args", json::object());
+      if (args.contains("shape")) carried_out(tensor, activity, args);
+    }
+  }
+
+  void finish() {
+    // Ticks are the only names of ranks; as many as ever asked take part.
+    int ranks = 0;
+    for (const LogRecord& record : job_.records) {
+      if (record.process == process_) ranks = std::max(ranks, record.rank + 1);
+    }
+    const int communicator = job_.communicator("Horovod", "global", ranks);
+    for (LogRecord& record : job_.records) {
+      if (record.process != process_) continue;
+      record.communicator = communicator;
+      record.process = job_.process(fmt::format("Horovod rank {}", record.rank));
+      job_.processes[static_cast<std::size_t>(record.process)].rank = record.rank;
+    }
+  }
+
+ private:
+  void carried_out(const TimelineTensor& tensor, const std::string& activity, const json& args) {
+    const double transfer = tensor.moved_to - tensor.moved_from;
+    if (tensor.asked_us.size() < 2 || !(transfer > 0)) {
+      ++job_.left_out["Horovod tensors without ticks of ranks or a transfer"];
+      return;
+    }
+    double elements = 1;
+    for (const int extent : ranks_in_text(text_at(args, "shape"))) elements *= extent;
+    const double bytes = elements * element_bytes_of(text_at(args, "dtype"));
+    const bool same_as_before = tensor.moved_from == last_from_ && tensor.moved_to == last_to_;
+    if (!same_as_before) {
+      first_of_last_ = job_.records.size();
+      ++sequence_;
+      double last = 0;
+      for (const auto& [rank, at] : tensor.asked_us) last = std::max(last, at);
+      for (const auto& [rank, at] : tensor.asked_us) {
+        LogRecord& record = job_.records.emplace_back();
+        record.kind = logged_kind(activity);
+        record.rank = rank;
+        record.process = process_;
+        record.sequence = sequence_;
+        // As a kernel would: from asking until the end, without what the coordinator adds.
+        record.duration_us = last - at + transfer;
+      }
+    }
+    last_from_ = tensor.moved_from;
+    last_to_ = tensor.moved_to;
+    for (std::size_t i = first_of_last_; i < job_.records.size(); ++i) {
+      if (bytes < 1e15) job_.records[i].bytes += static_cast<std::int64_t>(bytes);
+    }
+  }
+
+  JobLog& job_;
+  int process_ = -1;
+  std::map<std::int64_t, TimelineTensor> tensors_;
+  std::int64_t sequence_ = -1;
+  double last_from_ = unknown_time, last_to_ = unknown_time;
+  std::size_t first_of_last_ = 0;
+};
+
+}  // namespace
+
+void read_horovod(std::string_view text, const std::string& file, JobLog& job) {
+  const json events = log_json(text, file, job);
+  require(events.is_array(), file + ": a Horovod timeline is an array of events");
+  TimelineReader reader(file, job);
+  for (const json& event : events) reader.take(event);
+  reader.finish();
+  job.note_once(
+      "Horovod's negotiation is on rank 0's clock and once per cycle: lateness below a "
+      "cycle cannot be seen");
+}
+
+}  // namespace collbench

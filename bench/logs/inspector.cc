@@ -1,0 +1,216 @@
+// NCCL Inspector: one JSON object per line. Lines are parsed by events, not into values: a million
+// of them take a few seconds.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/log_readers.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+/// The members of a line that count, by the object they stand in.
+struct InspectorLine {
+  std::string id, comm_name, version, hostname, kind, timing, algorithm, protocol;
+  double rank = -1, n_ranks = 0, nodes = 0, pid = 0, sequence = -1, bytes = -1, time_us = -1;
+  // Earliest start and latest stop of its kernels, of verbose lines.
+  double kernel_start = unknown_time, kernel_stop = unknown_time;
+  bool is_collective = false, is_point_to_point = false, is_statistics = false;
+};
+
+class InspectorEvents final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  InspectorLine line;
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool number_integer(number_integer_t value) override {
+    return number(static_cast<double>(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return number(static_cast<double>(value));
+  }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return number(value);
+  }
+  bool string(string_t& value) override {
+    for (const auto& [name, member] : texts) {
+      if (key_ == name) (line.*member).swap(value);
+    }
+    return true;
+  }
+  bool key(string_t& value) override {
+    key_.swap(value);
+    return true;
+  }
+  bool start_object(std::size_t /*members*/) override {
+    if (key_ == "coll_perf") line.is_collective = true;
+    if (key_ == "p2p_perf") line.is_point_to_point = true;
+    if (key_ == "dump_stats") line.is_statistics = true;
+    return ++depth_ < 32;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t /*members*/) override { return ++depth_ < 32; }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  struct Text {
+    std::string_view name;
+    std::string InspectorLine::*member;
+  };
+  struct Number {
+    std::string_view name;
+    double InspectorLine::*member;
+  };
+  static constexpr std::array<Text, 8> texts = {
+      {{"id", &InspectorLine::id},
+       {"comm_name", &InspectorLine::comm_name},
+       {"inspector_output_format_version", &InspectorLine::version},
+       {"hostname", &InspectorLine::hostname},
+       {"coll", &InspectorLine::kind},
+       {"coll_timing_source", &InspectorLine::timing},
+       {"coll_algo", &InspectorLine::algorithm},
+       {"coll_proto", &InspectorLine::protocol}}};
+  static constexpr std::array<Number, 7> numbers = {
+      {{"rank", &InspectorLine::rank},
+       {"n_ranks", &InspectorLine::n_ranks},
+       {"nnodes", &InspectorLine::nodes},
+       {"pid", &InspectorLine::pid},
+       {"coll_sn", &InspectorLine::sequence},
+       {"coll_msg_size_bytes", &InspectorLine::bytes},
+       {"coll_exec_time_us", &InspectorLine::time_us}}};
+
+  bool number(double value) {
+    for (const auto& [name, member] : numbers) {
+      if (key_ == name) line.*member = value;
+    }
+    if (key_ == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, value);
+    if (key_ == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, value);
+    return true;
+  }
+
+  std::string key_;
+  int depth_ = 0;
+};
+
+bool is_whole(double value, double least, double most) {
+  return value >= least && value <= most && value == std::floor(value);
+}
+
+void note_version(const std::string& version, JobLog& job) {
+  if (version.empty() || version.starts_with("v4.")) return;
+  job.note_once("Inspector's format " + version +
+                " is not known (known is v4): its keys are used as far as they are the same");
+}
+
+/// Why a line that is JSON cannot be used; empty if it can.
+std::string unusable(const InspectorLine& line) {
+  if (line.is_point_to_point) return "point-to-point records of NCCL Inspector";
+  if (line.is_statistics) return "statistics records of NCCL Inspector";
+  if (!line.is_collective) return "Inspector lines that are no collective";
+  const bool whole = is_whole(line.rank, 0, line.n_ranks - 1) &&
+                     is_whole(line.n_ranks, 1, 1 << 24) && is_whole(line.sequence, 0, 1e15) &&
+                     is_whole(line.bytes, 0, 1e15);
+  if (!whole || line.id.empty()) return "Inspector records without rank, sequence or size";
+  if (line.timing == "collective_cpu") {
+    return "Inspector records timed by collective_cpu, which is the enqueue and not the kernel";
+  }
+  if (!(line.time_us > 0)) return "Inspector records without a time";
+  return {};
+}
+
+class InspectorReader {
+ public:
+  InspectorReader(const std::string& file, JobLog& job) : file_(file), job_(job) {}
+
+  bool take(std::string_view text) {
+    InspectorEvents events;
+    const bool complete = nlohmann::json::sax_parse(text.begin(), text.end(), &events);
+    const InspectorLine& line = events.line;
+    const std::string reason =
+        complete ? unusable(line) : "lines of NCCL Inspector that are cut short or no JSON";
+    if (!reason.empty()) {
+      ++job_.left_out[reason];
+      return false;
+    }
+    note_version(line.version, job_);
+    remember(line);
+    LogRecord& record = job_.records.emplace_back();
+    record.communicator = communicator_;
+    record.process = process_;
+    record.rank = static_cast<int>(line.rank);
+    record.kind = kind_;
+    record.sequence = static_cast<std::int64_t>(line.sequence);
+    record.bytes = static_cast<std::int64_t>(line.bytes);
+    record.duration_us = line.time_us;
+    // When the proxy noticed: later than the kernel by about as much at every end.
+    if (line.kernel_stop > 0) record.start_us = line.kernel_stop - line.time_us;
+    record.algorithm = line.algorithm.empty() ? 0 : job_.word(line.algorithm);
+    record.protocol = line.protocol.empty() ? 0 : job_.word(line.protocol);
+    return true;
+  }
+
+ private:
+  /// Looks names up only where they differ from those of the line before.
+  void remember(const InspectorLine& line) {
+    if (process_ < 0 || line.pid != pid_ || line.hostname != host_) {
+      pid_ = line.pid;
+      host_ = line.hostname;
+      process_ =
+          line.hostname.empty()
+              ? job_.process(file_)
+              : job_.process(fmt::format("{} pid {:.0f}", line.hostname, line.pid), line.hostname);
+    }
+    const std::string id = line.id + ' ' + line.comm_name;
+    if (communicator_ < 0 || id != id_ || line.n_ranks != n_ranks_) {
+      id_ = id;
+      n_ranks_ = line.n_ranks;
+      communicator_ = job_.communicator(id, line.comm_name, static_cast<int>(line.n_ranks));
+      JobCommunicator& named = job_.communicators[static_cast<std::size_t>(communicator_)];
+      named.id = printable(line.id);
+      if (is_whole(line.nodes, 1, line.n_ranks)) named.nodes = static_cast<int>(line.nodes);
+    }
+    if (line.kind != name_) {
+      name_ = line.kind;
+      kind_ = logged_kind(line.kind);
+    }
+  }
+
+  const std::string& file_;
+  JobLog& job_;
+  int process_ = -1, communicator_ = -1;
+  double pid_ = -1, n_ranks_ = -1;
+  std::string host_, id_, name_;
+  LoggedKind kind_ = LoggedKind::other;
+};
+
+}  // namespace
+
+void read_inspector(std::string_view text, const std::string& file, JobLog& job) {
+  InspectorReader reader(file, job);
+  bool any = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    any = reader.take(line) || any;
+  }
+  if (!any) job.note_once(file + ": no record of NCCL Inspector in it can be used");
+}
+
+}  // namespace collbench

@@ -1,0 +1,161 @@
+// The causes that a job's logs speak for, each with what was seen.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "bench/logs/job_verdict.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::int64_t large_for_ll = 4 << 20;
+
+std::string ranks_in_words(const JobLog& job, const JobRanks& ranks, const std::vector<int>& some) {
+  if (some.size() == 1) return ranks.name(job, some.front());
+  return fmt::format("ranks {}", fmt::join(some, ", "));
+}
+
+void find_late(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+  const Lateness& late = verdict.lateness;
+  if (late.late.empty()) return;
+  verdict.causes.push_back(
+      {&cause("straggler"),
+       fmt::format("{} came last in {} of the {} operations with noticeable waiting ({} compared), "
+                   "and hardly waited; waiting is {:.0f} % of the transfers{}",
+                   ranks_in_words(job, ranks, late.late), late.blamed, late.waited, late.operations,
+                   100 * late.waiting_share, late.sporadic() ? "; late now and then" : ""),
+       // The chance that ranks are last by turns in this way is small; the rest is what is behind
+       // it.
+       late.operations >= 10 ? 0.99 : 0.9});
+}
+
+void find_slow_network(JobVerdict& verdict) {
+  const NetworkVerdict& network = verdict.network;
+  const double share = network.measured_gbs / std::max(network.expected_gbs, 1e-9);
+  if (network.state == NetworkState::slow) {
+    verdict.causes.push_back(
+        {&cause("network_slow"),
+         fmt::format("{} GB/s without any waiting where {} are expected ({}): {:.1f} times less",
+                     significant(network.measured_gbs, 3), significant(network.expected_gbs, 3),
+                     network.basis, 1 / share),
+         network.assumed ? 0.8 : 0.95});
+  }
+  if (network.disturbed >= 3 && 20 * network.disturbed >= network.judged) {
+    verdict.causes.push_back(
+        {&cause("congestion"),
+         fmt::format("{} of {} large transfers took more than 1.5 times the usual on all ranks",
+                     network.disturbed, network.judged),
+         0.6});
+  }
+}
+
+void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+  const Standstill& still = verdict.standstill;
+  std::string seen;
+  if (still.sequence) {
+    seen = fmt::format("collective {} of '{}' has not ended", *still.sequence, still.communicator);
+    if (!still.missing.empty()) {
+      seen += "; not issued by " + ranks_in_words(job, ranks, still.missing);
+    } else if (still.mismatches.empty()) {
+      seen += "; all ranks whose logs are here are in it: the network or a kernel hangs";
+    }
+    if (!still.mismatches.empty()) {
+      seen += fmt::format("; ranks disagree: {}", fmt::join(still.mismatches, ", "));
+    }
+    if (!still.unheard.empty()) {
+      seen += fmt::format("; no log of rank {}", fmt::join(still.unheard, ", "));
+    }
+  } else if (!still.behind.empty()) {
+    seen = fmt::format("{} issued fewer collectives than the others",
+                       ranks_in_words(job, ranks, still.behind));
+  }
+  if (!job.missing_ranks.empty()) {
+    seen += fmt::format("{}rank {} does not answer", seen.empty() ? "" : "; ",
+                        fmt::join(job.missing_ranks, ", "));
+  }
+  // Counters are read while the job runs: one behind may be on its way.
+  if (!seen.empty()) verdict.causes.push_back({&cause("hang"), seen, still.sequence ? 1 : 0.7});
+}
+
+template <typename Holds>
+std::vector<std::string> hosts_where(const JobLog& job, const Holds& holds) {
+  std::vector<std::string> names;
+  for (const auto& [name, signs] : job.hosts) {
+    if (holds(signs)) names.push_back(name);
+  }
+  return names;
+}
+
+void find_host_causes(const JobLog& job, JobVerdict& verdict) {
+  const auto add = [&](const char* name, const std::vector<std::string>& hosts,
+                       const std::string& what, double sure) {
+    if (hosts.empty()) return;
+    verdict.causes.push_back(
+        {&cause(name), fmt::format("{} on {}", what, fmt::join(hosts, ", ")), sure});
+  };
+  add("gdr_off", hosts_where(job, [](const HostSigns& s) { return s.direct_disabled > 0; }),
+      "NCCL says 'GPU Direct RDMA Disabled'", 1);
+  add("gdr_off",
+      hosts_where(job,
+                  [](const HostSigns& s) {
+                    return s.direct_disabled == 0 && s.direct_channels == 0 &&
+                           s.staged_channels > 0;
+                  }),
+      "no channel through an adapter has '/GDRDMA'", 0.9);
+  std::size_t most = 0;
+  for (const auto& [name, signs] : job.hosts) most = std::max(most, signs.adapters.size());
+  const auto lacks = [&](const HostSigns& s) {
+    return !s.adapters.empty() &&
+           (s.adapters.size() < most || static_cast<int>(s.adapters.size()) < s.devices);
+  };
+  std::string counts;
+  for (const auto& [name, s] : job.hosts) {
+    if (!lacks(s)) continue;
+    counts += fmt::format("{}{} ({}) for {} GPUs", counts.empty() ? "" : ", ", s.adapters.size(),
+                          fmt::join(s.adapters, " "), s.devices);
+    if (counts.size() > 200) break;
+  }
+  // Some machines are built with fewer adapters than GPUs.
+  add("nic_missing", hosts_where(job, lacks), "adapters in use: " + counts, 0.7);
+  const auto without_nvls = hosts_where(job, [](const HostSigns& s) { return s.nvls == 0; });
+  // GPUs without NVLink switches say so too; where others of the job have it, it is off.
+  if (without_nvls.size() < job.hosts.size() &&
+      !hosts_where(job, [](const HostSigns& s) { return s.nvls == 1; }).empty()) {
+    add("nvls_off", without_nvls, "NCCL says 'NVLS multicast support is not available'", 0.9);
+  }
+  if (job.hosts.size() > 1) {
+    add("sockets", hosts_where(job, [](const HostSigns& s) { return s.sockets; }),
+        "NCCL says 'Using network Socket'", 1);
+  }
+  add("host_staging", hosts_where(job, [](const HostSigns& s) { return s.through_host; }),
+      "channels between GPUs of one host go 'via SHM'", 0.9);
+}
+
+void find_choices(const JobLog& job, JobVerdict& verdict) {
+  for (const SizeFigures& row : verdict.sizes) {
+    if (row.protocol == 0 || job.words[row.protocol] != "ll" || row.bytes < large_for_ll) continue;
+    verdict.causes.push_back(
+        {&cause("ll_at_large"),
+         fmt::format("{} of {} with protocol LL, {} times", to_string(row.kind),
+                     to_string(Bytes{row.bytes}), row.operations),
+         1});
+    return;
+  }
+}
+
+}  // namespace
+
+void find_causes(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+  find_standstill(job, ranks, verdict);
+  find_late(job, ranks, verdict);
+  find_slow_network(verdict);
+  find_host_causes(job, verdict);
+  find_choices(job, verdict);
+  std::stable_sort(verdict.causes.begin(), verdict.causes.end(),
+                   [](const FoundCause& a, const FoundCause& b) { return a.sure > b.sure; });
+}
+
+}  // namespace collbench

@@ -1,0 +1,89 @@
+#include "bench/logs/job_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "core/input_file.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::string_view gzip_magic = "\x1f\x8b";
+
+void read_one(const std::string& path, JobLog& job) {
+  std::string text = read_file(path, largest_log);
+  if (text.starts_with(gzip_magic)) {
+    bool cut = false;
+    text = unpacked(text, path, largest_log, cut);
+    if (cut) ++job.left_out["ends of compressed files that were cut short"];
+  }
+  read_log(text, path, job);
+}
+
+void read_folder(const std::string& folder, JobLog& job) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    try {
+      read_one(file, job);
+    } catch (const InvalidArgument& e) {
+      job.notes.push_back(std::string("left out: ") + e.what());
+    }
+  }
+}
+
+}  // namespace
+
+std::string unpacked(std::string_view gzip, const std::string& file, std::size_t limit, bool& cut) {
+  z_stream stream{};
+  constexpr int any_window_of_gzip = 15 + 16;
+  if (inflateInit2(&stream, any_window_of_gzip) != Z_OK) throw std::bad_alloc();
+  // zlib takes what it does not change by a pointer that is not const.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  std::string text;
+  int state = Z_OK;
+  while (state == Z_OK && text.size() <= limit) {
+    constexpr std::size_t piece = 1 << 20;
+    const std::size_t old = text.size();
+    text.resize(old + piece);
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + old);
+    stream.avail_out = piece;
+    state = inflate(&stream, Z_NO_FLUSH);
+    text.resize(old + piece - stream.avail_out);
+    // Logs that were appended to are several streams.
+    if (state == Z_STREAM_END && stream.avail_in > 0) state = inflateReset(&stream);
+  }
+  inflateEnd(&stream);
+  cut = state == Z_BUF_ERROR;
+  require(state == Z_STREAM_END || cut || text.size() > limit,
+          file + ": begins like gzip, but cannot be unpacked");
+  require(text.size() <= limit,
+          fmt::format("{}: unfolds to more than {} MiB, the most that is read", file, limit >> 20));
+  return text;
+}
+
+JobLog read_job(const std::vector<std::string>& paths) {
+  JobLog job;
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_directory(path)) {
+      read_folder(path, job);
+    } else {
+      read_one(path, job);
+    }
+  }
+  if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
+  require(job.files > 0, "no log of a job in what was named");
+  return job;
+}
+
+}  // namespace collbench

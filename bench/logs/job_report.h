@@ -1,0 +1,39 @@
+// What was found in a job's logs, as text for people, JSON, CSV and Markdown.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "bench/logs/job_log.h"
+#include "bench/logs/job_verdict.h"
+
+namespace collbench {
+
+/// What the job's collectives would take on a machine, and with the best choice inside its library.
+struct ChoiceOnMachine {
+  std::size_t row = 0;  // of JobVerdict::sizes
+  std::string played;   // "ring, Simple"; what the library would take if the log does not say
+  Seconds expected{0};  // of that
+  std::string best;     // "nvls, Simple"
+  Seconds best_time{0};
+  double regret() const { return expected / best_time - 1; }
+};
+/// For each row of all-reduces of at least two ranks. Throws as machine() does.
+std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLog& job,
+                                        const JobVerdict& verdict);
+
+struct JobReport {
+  const JobLog& job;
+  const JobVerdict& verdict;
+  std::vector<ChoiceOnMachine> choices;  // empty: no machine was named
+};
+
+void write_job_text(std::ostream& out, const JobReport& report);
+void write_job_markdown(std::ostream& out, const JobReport& report);
+/// One object; docs/logs.md has its keys.
+void write_job_json(std::ostream& out, const JobReport& report);
+/// A row per communicator, kind and size.
+void write_job_csv(std::ostream& out, const JobReport& report);
+
+}  // namespace collbench

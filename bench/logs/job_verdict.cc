@@ -1,0 +1,180 @@
+#include "bench/logs/job_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/quantile.h"
+
+namespace collbench {
+namespace {
+
+double mean_duration(const JobOperation& operation) {
+  double sum = 0;
+  int timed = 0;
+  for (const LogRecord& record : operation.records) {
+    if (!(record.duration_us > 0)) continue;
+    sum += record.duration_us;
+    ++timed;
+  }
+  return timed > 0 ? sum / timed : unknown_time;
+}
+
+/// Rank 0 alone says what it chose in some formats.
+template <typename Member>
+std::uint8_t said_word(const JobOperation& operation, Member member) {
+  for (const LogRecord& record : operation.records) {
+    if (record.*member != 0) return record.*member;
+  }
+  return 0;
+}
+
+std::vector<SizeFigures> figures_by_size(const JobLog& job,
+                                         const std::vector<JobOperation>& operations) {
+  struct Sums {
+    std::int64_t operations = 0, timed = 0;
+    double transfer = 0, duration = 0;
+  };
+  std::map<std::tuple<int, LoggedKind, std::int64_t, std::uint8_t, std::uint8_t>, Sums> sums;
+  for (const JobOperation& operation : operations) {
+    const LogRecord& any = operation.any();
+    Sums& sum =
+        sums[{any.communicator, any.kind, any.bytes, said_word(operation, &LogRecord::algorithm),
+              said_word(operation, &LogRecord::protocol)}];
+    sum.operations += operation.weight();
+    if (operation.last < 0) continue;
+    sum.timed += operation.weight();
+    sum.transfer += static_cast<double>(operation.weight()) * operation.transfer_us;
+    sum.duration += static_cast<double>(operation.weight()) * mean_duration(operation);
+  }
+  std::vector<SizeFigures> rows;
+  for (const auto& [key, sum] : sums) {
+    SizeFigures& row = rows.emplace_back();
+    std::tie(row.communicator, row.kind, row.bytes, row.algorithm, row.protocol) = key;
+    row.operations = sum.operations;
+    if (sum.timed == 0) continue;
+    const int ranks = job.communicators[static_cast<std::size_t>(row.communicator)].ranks;
+    row.transfer_us = sum.transfer / static_cast<double>(sum.timed);
+    row.duration_us = sum.duration / static_cast<double>(sum.timed);
+    if (ranks < 2 || !waits_for_all(row.kind)) continue;
+    row.bus_gbs =
+        bus_factor(row.kind, ranks) * static_cast<double>(row.bytes) / row.transfer_us * 1e-3;
+  }
+  return rows;
+}
+
+LoggedKind main_kind(const std::vector<JobOperation>& operations) {
+  std::map<LoggedKind, std::int64_t> counts;
+  for (const JobOperation& operation : operations) counts[operation.any().kind] += 1;
+  if (counts.empty() || counts.contains(LoggedKind::all_reduce)) {
+    return LoggedKind::all_reduce;
+  }
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
+            JobVerdict& verdict) {
+  const auto count = static_cast<std::size_t>(std::max(ranks.count(), 0));
+  std::vector<double> waits(count, 0);
+  std::vector<std::int64_t> waited(count, 0);
+  verdict.duration_us.assign(count, unknown_time);
+  const auto add = [](double& sum, double value) { sum = std::isnan(sum) ? value : sum + value; };
+  for (const JobOperation& operation : operations) {
+    if (operation.any().kind != verdict.kind) continue;
+    const auto weight = static_cast<double>(operation.weight());
+    verdict.operations += operation.weight();
+    verdict.bytes += operation.weight() * operation.any().bytes;
+    if (operation.last < 0) continue;
+    add(verdict.transfer_us, weight * operation.transfer_us);
+    for (const LogRecord& record : operation.records) {
+      const auto rank = static_cast<std::size_t>(ranks.in_job(record));
+      if (!(record.duration_us > 0) || rank >= count) continue;
+      add(verdict.duration_us[rank], weight * record.duration_us);
+      if (!operation.timed_by_all) continue;
+      waits[rank] += weight * (record.duration_us - operation.transfer_us);
+      waited[rank] += operation.weight();
+    }
+  }
+  for (std::size_t r = 0; r < count; ++r) {
+    verdict.mean_wait_us.push_back(waited[r] > 0 ? waits[r] / static_cast<double>(waited[r])
+                                                 : unknown_time);
+  }
+}
+
+/// Medians of (end of r - end of the first rank): ends are common to all ranks, starts are not.
+std::vector<double> clock_offsets(const std::vector<JobOperation>& operations,
+                                  const JobRanks& ranks) {
+  std::map<int, std::vector<double>> differences;
+  int reference = -1;
+  for (const JobOperation& operation : operations) {
+    if (!waits_for_all(operation.any().kind)) continue;
+    const auto end = [](const LogRecord& record) { return record.start_us + record.duration_us; };
+    const LogRecord& first = operation.any();
+    const int first_rank = ranks.in_job(first);
+    if (reference < 0) reference = first_rank;
+    if (first_rank != reference || std::isnan(end(first))) continue;
+    for (const LogRecord& record : operation.records) {
+      const double difference = end(record) - end(first);
+      if (!std::isnan(difference)) differences[ranks.in_job(record)].push_back(difference);
+    }
+  }
+  std::vector<double> offsets;
+  if (differences.size() < 2) return offsets;
+  offsets.assign(static_cast<std::size_t>(std::max(ranks.count(), 0)), unknown_time);
+  for (auto& [rank, values] : differences) {
+    if (static_cast<std::size_t>(rank) >= offsets.size()) continue;
+    offsets[static_cast<std::size_t>(rank)] = quantile(std::move(values), 0.5);
+  }
+  return offsets;
+}
+
+void note_gaps(JobLog& job, const std::vector<JobOperation>& operations) {
+  for (const JobOperation& operation : operations) {
+    const bool timed = std::any_of(operation.records.begin(), operation.records.end(),
+                                   [](const LogRecord& record) { return record.duration_us > 0; });
+    if (timed && !operation.timed_by_all) {
+      ++job.left_out
+            ["operations of which not all ranks have a duration (a wrapped ring buffer, "
+             "lost or cut records), from the comparison of ranks"];
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<int> JobVerdict::late() const {
+  if (lateness.late.size() != 1) return std::nullopt;
+  return lateness.late.front();
+}
+
+bool JobVerdict::is_healthy() const {
+  return std::none_of(causes.begin(), causes.end(),
+                      [](const FoundCause& found) { return found.cause->fault; });
+}
+
+JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
+  const std::vector<JobOperation> operations = operations_of(job);
+  const JobRanks ranks(job);
+  note_gaps(job, operations);
+  JobVerdict verdict;
+  verdict.kind = main_kind(operations);
+  verdict.sizes = figures_by_size(job, operations);
+  sum_up(operations, ranks, verdict);
+  verdict.clock_offset_us = clock_offsets(operations, ranks);
+  std::vector<NetworkVerdict> networks;
+  for (std::size_t c = 0; c < job.communicators.size(); ++c) {
+    networks.push_back(network_of(job, operations, ranks, static_cast<int>(c), expectation));
+  }
+  verdict.network = worst_of(networks);
+  verdict.lateness =
+      lateness_of(job, operations, ranks, verdict.network.state == NetworkState::healthy);
+  verdict.standstill = standstill_of(job, ranks);
+  find_causes(job, ranks, verdict);
+  return verdict;
+}
+
+}  // namespace collbench

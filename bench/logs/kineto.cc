@@ -1,0 +1,168 @@
+// PyTorch's profiler (Kineto): collectives by their kernels, which carry what was asked of NCCL.
+//
+// The names of kernels say little: all-reduces are built as Sum_TYPE_{TREE|RING}_LL only, so that
+// only TREE can be read from them. Newer traces copy the arguments of the collective onto the
+// kernel; in others they are found by its correlation with the launch and the launch's "External
+// id".
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/log_json.h"
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+
+bool is_collective_kernel(const std::string& name) {
+  return name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel");
+}
+
+class KinetoReader {
+ public:
+  KinetoReader(const json& trace, const std::string& file, JobLog& job) : trace_(trace), job_(job) {
+    const json info = trace.value("distributedInfo", json::object());
+    const std::int64_t stated = integer_at(info, "rank");
+    rank_ = static_cast<int>(std::clamp<std::int64_t>(
+        stated >= 0 ? stated : std::max(rank_in_name(file), 0), 0, 1 << 20));
+    process_ = job.process(file);
+    job.processes[static_cast<std::size_t>(process_)].rank = rank_;
+    const double base = number_at(trace, "baseTimeNanoseconds", 0);
+    base_us_ = base / 1000;
+    if (info.contains("pg_config") && info["pg_config"].is_array()) {
+      for (const json& group : info["pg_config"]) {
+        if (group.is_object() && group.contains("ranks")) {
+          members_[text_at(group, "pg_name")] = ranks_in_text(group["ranks"].dump());
+        }
+      }
+    }
+    if (trace.contains("deviceProperties") && trace["deviceProperties"].is_array() &&
+        !trace["deviceProperties"].empty()) {
+      job.device = printable(text_at(trace["deviceProperties"].front(), "name"));
+    }
+  }
+
+  void read() {
+    const auto events = trace_.find("traceEvents");
+    if (events == trace_.end() || !events->is_array()) return;
+    std::size_t before = job_.records.size();
+    for (const json& event : *events) link(event);
+    for (const json& event : *events) {
+      if (text_at(event, "cat") == "kernel") take_kernel(event);
+    }
+    if (job_.records.size() == before && asked_ > 0) {
+      job_.left_out["collectives of Kineto traces without kernels: enqueued, not timed"] += asked_;
+    }
+  }
+
+ private:
+  /// Remembers what a collective asked for, and which launch belongs to it.
+  void link(const json& event) {
+    const auto args = event.is_object() ? event.find("args") : event.end();
+    if (args == event.end() || !args->is_object()) return;
+    const std::int64_t external = integer_at(*args, "External id");
+    if (text_at(event, "name") == "record_param_comms") {
+      ++asked_;
+      if (external >= 0) asked_of_[external] = &*args;
+    } else if (external >= 0 && args->contains("cbid")) {
+      launched_by_[integer_at(*args, "correlation")] = external;
+    }
+  }
+
+  const json* arguments_of(const json& kernel_args) const {
+    if (kernel_args.contains("Collective name")) return &kernel_args;
+    std::int64_t external = integer_at(kernel_args, "External id");
+    const auto launch = launched_by_.find(integer_at(kernel_args, "correlation", -2));
+    if (launch != launched_by_.end()) external = launch->second;
+    const auto found = asked_of_.find(external);
+    return found == asked_of_.end() ? nullptr : found->second;
+  }
+
+  void take_kernel(const json& event) {
+    const double start = base_us_ + number_at(event, "ts");
+    const double duration = number_at(event, "dur");
+    const std::string name = text_at(event, "name");
+    if (!(duration >= 0) || !std::isfinite(start)) {
+      ++job_.left_out["kernels of Kineto traces without a time"];
+      return;
+    }
+    if (!is_collective_kernel(name)) {
+      job_.computing.push_back({process_, start, duration});
+      return;
+    }
+    const auto args = event.find("args");
+    const json* asked = args != event.end() && args->is_object() ? arguments_of(*args) : nullptr;
+    if (asked == nullptr) {
+      ++job_.left_out["collective kernels of Kineto traces whose arguments are not there"];
+      return;
+    }
+    LogRecord record;
+    record.kind = logged_kind(text_at(*asked, "Collective name"));
+    record.process = process_;
+    record.start_us = start;
+    record.duration_us = duration;
+    if (name.find("_TREE_") != name.npos) record.algorithm = job_.word("tree");
+    const std::int64_t in = integer_at(*asked, "In msg nelems", 0);
+    const std::int64_t out = integer_at(*asked, "Out msg nelems", in);
+    const bool part =
+        record.kind == LoggedKind::all_gather || record.kind == LoggedKind::reduce_scatter;
+    const std::int64_t elements =
+        std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, std::int64_t{1} << 45);
+    record.bytes = elements * element_bytes_of(text_at(*asked, "dtype"));
+    find_group(*asked, record);
+    record.sequence = integer_at(*asked, "Seq");
+    if (record.sequence < 0) record.sequence = count_[{record.communicator, record.kind}]++;
+    job_.records.push_back(record);
+  }
+
+  void find_group(const json& asked, LogRecord& record) {
+    std::string name = text_at(asked, "Process Group Name");
+    std::vector<int> members = ranks_in_text(text_at(asked, "Process Group Ranks"));
+    if (members.empty() && members_.contains(name)) members = members_[name];
+    const std::int64_t stated = integer_at(asked, "Group size", 0);
+    const auto size = members.empty()
+                          ? static_cast<int>(std::clamp<std::int64_t>(stated, 0, 1 << 20))
+                          : static_cast<int>(members.size());
+    std::sort(members.begin(), members.end());
+    record.communicator =
+        job_.communicator(fmt::format("{} {}", name, fmt::join(members, ",")), name, size);
+    JobCommunicator& made = job_.communicators[static_cast<std::size_t>(record.communicator)];
+    if (made.members.empty()) {
+      made.members = members;
+      made.id = "group " + printable(name);
+      const std::string description = text_at(asked, "Process Group Description");
+      if (!description.empty()) made.name = printable(description);
+    }
+    const auto at = std::find(members.begin(), members.end(), rank_);
+    record.rank = at != members.end() ? static_cast<int>(at - members.begin()) : rank_;
+  }
+
+  const json& trace_;
+  JobLog& job_;
+  int rank_ = 0;
+  int process_ = -1;
+  double base_us_ = 0;
+  std::int64_t asked_ = 0;
+  std::map<std::string, std::vector<int>> members_;
+  std::map<std::int64_t, const json*> asked_of_;
+  std::map<std::int64_t, std::int64_t> launched_by_;  // external id by correlation
+  std::map<std::pair<int, LoggedKind>, std::int64_t> count_;
+};
+
+}  // namespace
+
+void read_kineto(std::string_view text, const std::string& file, JobLog& job) {
+  const json trace = log_json(text, file, job);
+  require(trace.is_object(), file + ": a Kineto trace is an object");
+  KinetoReader(trace, file, job).read();
+}
+
+}  // namespace collbench

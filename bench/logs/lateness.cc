@@ -1,0 +1,163 @@
+#include "bench/logs/lateness.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace collbench {
+namespace {
+
+constexpr double least_waiting_share = 0.1;
+constexpr double group_share = 0.8;  // of all waiting
+constexpr std::int64_t fewest_operations = 3;
+// Ends of one operation differ between ranks by a few microseconds, small ones by a tenth.
+constexpr double noticeable_us = 30;
+constexpr double noticeable_share = 0.15;
+
+struct Blame {
+  double waiting_us = 0;  // of all other ranks
+  std::int64_t operations = 0;
+};
+
+struct Tally {
+  std::map<int, Blame> by_rank;  // of the job
+  double waiting_us = 0;         // of all others, summed
+  double mean_waiting_us = 0;    // mean over the others, summed over operations
+  double transfer_us = 0;
+  std::int64_t operations = 0;
+  std::int64_t waited = 0;
+};
+
+void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
+  double waiting = 0;
+  double most = 0;
+  for (const LogRecord& record : operation.records) {
+    const double wait = record.duration_us - operation.transfer_us;
+    waiting += wait;
+    most = std::max(most, wait);
+  }
+  const auto weight = static_cast<double>(operation.weight());
+  tally.operations += operation.weight();
+  tally.transfer_us += weight * operation.transfer_us;
+  tally.waiting_us += weight * waiting;
+  tally.mean_waiting_us +=
+      weight * waiting /
+      static_cast<double>(std::max<std::size_t>(operation.records.size() - 1, 1));
+  Blame& blame = tally.by_rank[ranks.in_job(operation.any().communicator, operation.last)];
+  blame.waiting_us += weight * waiting;
+  if (most < std::max(noticeable_us, noticeable_share * operation.transfer_us)) return;
+  tally.waited += operation.weight();
+  blame.operations += operation.weight();
+}
+
+/// Whether records of all ranks are there: none that is missing can be the late one.
+bool all_are_heard(const JobLog& job, const std::vector<JobOperation>& operations,
+                   const JobRanks& ranks) {
+  return std::all_of(operations.begin(), operations.end(), [&](const JobOperation& operation) {
+    const int c = operation.any().communicator;
+    const int members = job.communicators[static_cast<std::size_t>(c)].ranks;
+    return !waits_for_all(operation.any().kind) || operation.transfer_us != operation.transfer_us ||
+           (members > 0 && static_cast<int>(ranks.heard(c).size()) >= members);
+  });
+}
+
+/// The ranks with most of the blame until they have `group_share` of it.
+std::vector<int> blamed_most(const Tally& tally) {
+  std::vector<std::pair<double, int>> order;
+  for (const auto& [rank, blame] : tally.by_rank) order.emplace_back(-blame.waiting_us, rank);
+  std::sort(order.begin(), order.end());
+  std::vector<int> group;
+  double sum = 0;
+  for (const auto& [waiting, rank] : order) {
+    if (sum >= group_share * tally.waiting_us) break;
+    group.push_back(rank);
+    sum -= waiting;
+  }
+  std::sort(group.begin(), group.end());
+  return group;
+}
+
+/// Two ranks of eight that are last by turns are late together; two of three are chance. One that
+/// is last by turns with others waits itself then, and is not late together with them.
+bool is_together(const std::vector<int>& group, const std::vector<JobOperation>& operations,
+                 const JobRanks& ranks, std::size_t all) {
+  if (group.size() == 1) return true;
+  if (2 * group.size() > all) return false;
+  double inside = 0;
+  double outside = 0;
+  for (const JobOperation& operation : operations) {
+    if (!operation.timed_by_all || !waits_for_all(operation.any().kind)) continue;
+    for (const LogRecord& record : operation.records) {
+      const bool in = std::binary_search(group.begin(), group.end(), ranks.in_job(record));
+      (in ? inside : outside) += record.duration_us - operation.transfer_us;
+    }
+  }
+  const auto size = static_cast<double>(group.size());
+  return inside / size < 0.2 * outside / (static_cast<double>(all) - size);
+}
+
+std::string too_few(const Lateness& found, const std::vector<int>& group) {
+  return fmt::format(
+      "only {} of {} operations have noticeable waiting, which is too few to tell a late rank from "
+      "chance (last in most of it: rank {})",
+      found.waited, found.operations, fmt::join(group, ", "));
+}
+
+}  // namespace
+
+Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
+                     const JobRanks& ranks, bool network_at_rate) {
+  Tally tally;
+  std::size_t most_ranks = 0;
+  bool timed = false;
+  for (const JobOperation& operation : operations) {
+    if (!waits_for_all(operation.any().kind)) continue;
+    timed = timed || operation.last >= 0;
+    if (!operation.timed_by_all || operation.records.size() < 2) continue;
+    most_ranks = std::max(most_ranks, operation.records.size());
+    count(operation, ranks, tally);
+  }
+  Lateness found;
+  found.operations = tally.operations;
+  found.waited = tally.waited;
+  if (tally.operations == 0) {
+    found.unknown = !timed ? "there are no durations in it"
+                           : "there are no operations of which several ranks have a duration";
+    return found;
+  }
+  found.waiting_share = tally.mean_waiting_us / tally.transfer_us;
+  const bool all_heard = all_are_heard(job, operations, ranks);
+  if (found.waiting_share < least_waiting_share) {
+    if (!all_heard) {
+      found.unknown =
+          "no rank whose log is here waits for another of them; ranks whose logs are missing may";
+    }
+    return found;
+  }
+  const std::vector<int> group = blamed_most(tally);
+  if (tally.waited < fewest_operations) {
+    found.unknown = too_few(found, group);
+    return found;
+  }
+  if (!is_together(group, operations, ranks, most_ranks)) {
+    found.spread = true;
+    return found;
+  }
+  for (const int rank : group) found.blamed += tally.by_rank[rank].operations;
+  if (!all_heard && !network_at_rate) {
+    found.unknown = fmt::format(
+        "rank {} is last of those whose logs are here, but one that is missing may be later",
+        fmt::join(group, ", "));
+    return found;
+  }
+  if (found.blamed < fewest_operations) {
+    found.unknown = too_few(found, group);
+    return found;
+  }
+  found.late = group;
+  return found;
+}
+
+}  // namespace collbench

@@ -1,0 +1,36 @@
+// Which rank the others wait for.
+//
+// Each operation blames its last rank for the waiting of the others. Lateness is told where the
+// waiting is at least a tenth of the transfers and one rank, or a small group, has four fifths of
+// the blame in at least three operations. Weighing by waiting finds a rank that is late now and
+// then, and passes over operations that follow each other without a gap, where each rank begins
+// when the one before ends and none can be late.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/logs/operations.h"
+
+namespace collbench {
+
+struct Lateness {
+  std::vector<int> late;        // ranks of the job that are late; empty: none, or not told
+  std::string unknown;          // why it cannot be told; empty: it is told
+  std::int64_t operations = 0;  // that were compared
+  std::int64_t waited = 0;      // of them, those with noticeable waiting
+  std::int64_t blamed = 0;      // of those, the ones in which a rank of `late` came last
+  double waiting_share = 0;     // mean waiting of the other ranks over the transfers
+  bool spread = false;          // there is waiting, but not for a few particular ranks
+  /// Late in less than half of the operations.
+  bool sporadic() const { return !late.empty() && 2 * blamed < operations; }
+};
+
+/// `network_at_rate`: the transfers are as fast as they should be, so that ranks whose logs are
+/// missing cannot have come last in them.
+Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
+                     const JobRanks& ranks, bool network_at_rate);
+
+}  // namespace collbench

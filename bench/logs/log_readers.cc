@@ -1,0 +1,153 @@
+#include "bench/logs/log_readers.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/parse.h"
+
+namespace collbench {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+bool begins_like_json(std::string_view head) {
+  const std::string_view start = trimmed(head);
+  return start.starts_with('{') || start.starts_with('[');
+}
+
+constexpr std::array<LogReader, 16> reader_rows = {{
+    {"NCCL Inspector",
+     [](std::string_view head) {
+       return has(head, "\"header\"") && has(head, "\"inspector_output_format_version\"");
+     },
+     read_inspector},
+    {"NCCL Inspector's metrics",
+     [](std::string_view head) { return has(head, "nccl_collective_exec_time_microseconds{"); },
+     read_inspector_prometheus},
+    {"Flight Recorder",
+     [](std::string_view head) {
+       return begins_like_json(head) && has(head, "\"collective_seq_id\"");
+     },
+     read_flight_recorder_json},
+    {"Flight Recorder (pickle)",
+     [](std::string_view head) {
+       return head.starts_with('\x80') || (has(head, "collective_seq_id") && head.starts_with('}'));
+     },
+     read_flight_recorder_pickle},
+    {"Kineto",
+     [](std::string_view head) { return begins_like_json(head) && has(head, "\"traceEvents\""); },
+     read_kineto},
+    {"NCCL profiler",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "\"GROUP_API\"") || has(head, "\"KernelCh\"") || has(head, "\"COLL\""));
+     },
+     read_nccl_profiler},
+    {"NCCL RAS",
+     [](std::string_view head) { return begins_like_json(head) && has(head, "\"communicators\""); },
+     read_nccl_ras},
+    {"Horovod timeline",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "NEGOTIATE_") || has(head, "start_time_since_epoch_in_micros"));
+     },
+     read_horovod},
+    {"Chakra (JSON)",
+     [](std::string_view head) {
+       return begins_like_json(head) &&
+              (has(head, "\"workload_graph\"") || has(head, "_NODE\"") || has(head, "chakra"));
+     },
+     read_chakra_json},
+    {"mpiP", [](std::string_view head) { return has(head, "@ mpiP"); }, read_mpip},
+    {"Open MPI monitoring",
+     [](std::string_view head) {
+       return has(head, "# POINT TO POINT") && has(head, "# COLLECTIVES");
+     },
+     read_ompi_monitoring},
+    {"liballprof",
+     [](std::string_view head) {
+       return has(head, "collprof") || head.starts_with("MPI_Init:") ||
+              has(head, "\nMPI_Allreduce:");
+     },
+     read_liballprof},
+    {"GOAL", [](std::string_view head) { return has(head, "num_ranks ") && has(head, "rank 0"); },
+     read_goal_text},
+    {"GOAL (binary)",
+     [](std::string_view head) {
+       return head.starts_with(std::string_view("\x7f\x10\0\0\0\0\0\0", 8));
+     },
+     read_goal_binary},
+    {"NCCL_DEBUG", [](std::string_view head) { return has(head, " NCCL INFO "); }, read_nccl_debug},
+    // The last: it has no mark of its own.
+    {"Chakra", is_chakra, read_chakra},
+}};
+
+struct ElementSize {
+  int bytes;
+  std::array<std::string_view, 14> names;
+};
+// By letters and digits in lower case, without the prefixes "nccl", "mpi" and "torch".
+constexpr std::array<ElementSize, 4> element_sizes = {{
+    {1,
+     {"int8", "uint8", "char", "byte", "bool", "float8e4m3", "float8e5m2", "float8e4m3fn",
+      "signedchar", "unsignedchar", "i8", "u8"}},
+    {2, {"float16", "half", "bfloat16", "short", "f16", "bf16", "int16"}},
+    {4,
+     {"float32", "float", "int32", "uint32", "int", "unsigned", "f32", "i32", "u32", "fp32",
+      "integer", "real", "int4"}},
+    {8,
+     {"float64", "double", "int64", "uint64", "long", "longlong", "f64", "i64", "u64", "longint",
+      "unsignedlong", "complex64"}},
+}};
+
+}  // namespace
+
+std::span<const LogReader> log_readers() { return reader_rows; }
+
+void read_log(std::string_view text, const std::string& file, JobLog& job) {
+  const std::string_view head = text.substr(0, std::size_t{64} << 10);
+  const auto reader = std::find_if(reader_rows.begin(), reader_rows.end(),
+                                   [&](const LogReader& one) { return one.recognises(head); });
+  if (reader == reader_rows.end()) {
+    std::vector<std::string_view> names;
+    for (const LogReader& one : reader_rows) names.push_back(one.name);
+    throw InvalidArgument(fmt::format("{}: the log of none of {}", file, fmt::join(names, ", ")));
+  }
+  reader->read(text, file, job);
+  job.formats.emplace(reader->name);
+  ++job.files;
+}
+
+int rank_in_name(const std::string& file) {
+  const std::string_view name = std::string_view(file).substr(file.find_last_of('/') + 1);
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  const auto last = std::find_if(name.rbegin(), name.rend(), is_digit);
+  if (last == name.rend()) return -1;
+  const auto first = std::find_if_not(last, name.rend(), is_digit);
+  const std::string_view digits(&*first.base(), static_cast<std::size_t>(first - last));
+  return small_integer_in(digits, 0, 1 << 20).value_or(-1);
+}
+
+int element_bytes_of(std::string_view type) {
+  std::string plain;
+  for (const char c : type) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) != 0) plain += static_cast<char>(std::tolower(letter));
+  }
+  for (const std::string_view prefix : {"nccl", "mpi", "torch"}) {
+    if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
+  }
+  for (const ElementSize& size : element_sizes) {
+    const bool known = !plain.empty() &&
+                       std::find(size.names.begin(), size.names.end(), plain) != size.names.end();
+    if (known) return size.bytes;
+  }
+  return 0;
+}
+
+}  // namespace collbench

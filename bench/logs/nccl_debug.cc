@@ -1,0 +1,212 @@
+// What NCCL_DEBUG=INFO writes: collectives without times, the choices of rank 0, and what NCCL
+// found of the network. Communicators are pointers of one process, joined by the lines of their
+// Init.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "bench/logs/log_readers.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+/// The word behind `key` and a blank; empty if it is not there.
+std::string_view word_behind(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return {};
+  text.remove_prefix(at + key.size());
+  text = trimmed(text.substr(0, text.find('\n')));
+  return text.substr(0, text.find_first_of(" \t,;]"));
+}
+
+std::optional<std::int64_t> hexadecimal(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// Bytes of ncclDataType_t by number (nccl.h).
+int nccl_type_bytes(std::int64_t type) {
+  constexpr int bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type < 12 ? bytes[type] : 0;
+}
+
+/// Algorithms and protocols by the numbers that older versions write.
+std::string_view nccl_algorithm(std::string_view text) {
+  constexpr std::string_view names[] = {"tree",     "ring", "collnetdirect", "collnetchain", "nvls",
+                                        "nvlstree", "pat"};
+  const auto number = small_integer_in(text, 0, 6);
+  return number ? names[*number] : text;
+}
+std::string_view nccl_protocol(std::string_view text) {
+  constexpr std::string_view names[] = {"ll", "ll128", "simple"};
+  const auto number = small_integer_in(text, 0, 2);
+  return number ? names[*number] : text;
+}
+
+struct DebugCommunicator {
+  int communicator = -1;
+  int rank = 0;
+};
+
+/// A line without what stands before "NCCL INFO".
+struct DebugLine {
+  std::string_view process;  // "synth-a:4101"
+  std::string_view host;
+  std::string_view text;
+};
+
+std::optional<DebugLine> debug_line(std::string_view line) {
+  const std::size_t at = line.find(" NCCL INFO ");
+  if (at == line.npos) return std::nullopt;
+  DebugLine found;
+  found.text = trimmed(line.substr(at + 11));
+  std::string_view prefix = line.substr(0, at);
+  // "[1,3]<stdout>:host:pid:tid [0]" of launchers: the last word with two colons.
+  for (const std::string_view word : split_at_blanks(prefix)) {
+    std::string_view rest = word;
+    const std::size_t marker = rest.find(">:");
+    if (marker != rest.npos) rest.remove_prefix(marker + 2);
+    const std::size_t first = rest.find(':');
+    if (first == rest.npos || first == 0) continue;
+    const std::size_t second = rest.find(':', first + 1);
+    const std::string_view pid = rest.substr(first + 1, second - first - 1);
+    if (!integer_in(pid)) continue;
+    found.host = rest.substr(0, first);
+    found.process = rest.substr(0, second);
+  }
+  return found;
+}
+
+class DebugReader {
+ public:
+  explicit DebugReader(JobLog& job) : job_(job) {}
+
+  void take(std::string_view text) {
+    const auto line = debug_line(text);
+    if (!line) {
+      if (holds(text, "NCCL WARN") && warnings_++ < 5) {
+        job_.note_once("NCCL warns: " + printable(text.substr(text.find("NCCL WARN") + 10)));
+      }
+      return;
+    }
+    if (holds(line->text, "ncclCommInitRank") && holds(line->text, "commId")) {
+      take_init(*line);
+    } else if (holds(line->text, ": opCount ")) {
+      take_collective(*line);
+    } else if (holds(line->text, " Bytes -> Algo ")) {
+      take_choice(*line);
+    } else {
+      take_sign(*line);
+    }
+  }
+
+ private:
+  HostSigns& host_of(const DebugLine& line) { return job_.hosts[printable(line.host)]; }
+
+  void take_init(const DebugLine& line) {
+    const auto rank = small_integer_in(word_behind(line.text, " rank "), 0, 1 << 20);
+    const auto ranks = small_integer_in(word_behind(line.text, " nranks "), 1, 1 << 20);
+    if (!rank || !ranks || *rank >= *ranks) {
+      ++job_.left_out["Init lines of NCCL without ranks"];
+      return;
+    }
+    const std::string id(word_behind(line.text, " commId "));
+    DebugCommunicator& known =
+        communicators_[fmt::format("{} {}", line.process, word_behind(line.text, " comm "))];
+    known.communicator = job_.communicator(id, "", *ranks);
+    known.rank = *rank;
+    const auto device = small_integer_in(word_behind(line.text, " cudaDev "), 0, 255);
+    HostSigns& host = host_of(line);
+    if (device) host.devices = std::max(host.devices, *device + 1);
+  }
+
+  void take_collective(const DebugLine& line) {
+    const auto sequence = hexadecimal(word_behind(line.text, ": opCount "));
+    const auto count = integer_in(word_behind(line.text, " count "), 0, std::int64_t{1} << 45);
+    const auto type = small_integer_in(word_behind(line.text, " datatype "), 0, 255);
+    const auto known =
+        communicators_.find(fmt::format("{} {}", line.process, word_behind(line.text, " comm ")));
+    if (!sequence || !count || !type || known == communicators_.end()) {
+      ++job_.left_out["collectives of NCCL's log whose line or whose communicator's is cut"];
+      return;
+    }
+    LogRecord& record = job_.records.emplace_back();
+    record.kind = logged_kind(line.text.substr(0, line.text.find(':')));
+    record.communicator = known->second.communicator;
+    record.rank = known->second.rank;
+    record.process = job_.process(std::string(line.process), std::string(line.host));
+    // The collectives of a group have one number: the place in it tells them apart.
+    constexpr std::int64_t most_of_group = 4096;
+    const std::int64_t place =
+        places_[{record.communicator, record.rank, record.kind, *sequence}]++;
+    record.sequence = *sequence % (std::int64_t{1} << 40) * most_of_group + place;
+    record.bytes = *count * nccl_type_bytes(*type);
+    latest_[std::string(line.process)] = job_.records.size() - 1;
+  }
+
+  /// Rank 0 says at the launch what the lines before it will be played with.
+  void take_choice(const DebugLine& line) {
+    const auto latest = latest_.find(std::string(line.process));
+    if (latest == latest_.end()) return;
+    LogRecord& record = job_.records[latest->second];
+    record.algorithm = job_.word(nccl_algorithm(word_behind(line.text, " Algo ")));
+    record.protocol = job_.word(nccl_protocol(word_behind(line.text, " proto ")));
+  }
+
+  void take_sign(const DebugLine& line) {
+    if (line.text.starts_with("NET/IB : Using ")) take_adapters(line);
+    if (holds(line.text, "GPU Direct RDMA Disabled")) ++host_of(line).direct_disabled;
+    if (holds(line.text, "NVLS multicast support is not available"))
+      host_of(line).nvls = 0;
+    else if (holds(line.text, "NVLS multicast support is available"))
+      host_of(line).nvls = 1;
+    if (holds(line.text, "Using network Socket")) host_of(line).sockets = true;
+    if (!line.text.starts_with("Channel ")) return;
+    if (holds(line.text, " via SHM")) host_of(line).through_host = true;
+    if (holds(line.text, " via NET/IB")) {
+      HostSigns& host = host_of(line);
+      ++(holds(line.text, "/GDRDMA") ? host.direct_channels : host.staged_channels);
+    }
+  }
+
+  /// "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>"
+  void take_adapters(const DebugLine& line) {
+    const std::string_view list = line.text.substr(0, line.text.find(';'));
+    for (const std::string_view word : split_at_blanks(list)) {
+      const std::size_t bracket = word.find(']');
+      const std::size_t colon = word.find(':');
+      if (!word.starts_with('[') || bracket == word.npos || colon == word.npos) continue;
+      HostSigns& host = host_of(line);
+      if (host.adapters.size() < 64) {
+        host.adapters.insert(printable(word.substr(bracket + 1, colon - bracket - 1)));
+      }
+    }
+  }
+
+  JobLog& job_;
+  std::map<std::string, DebugCommunicator> communicators_;  // by process and pointer
+  std::map<std::string, std::size_t> latest_;               // collective by process
+  std::map<std::tuple<int, int, LoggedKind, std::int64_t>, std::int64_t> places_;
+  int warnings_ = 0;
+};
+
+}  // namespace
+
+void read_nccl_debug(std::string_view text, const std::string& /*file*/, JobLog& job) {
+  const std::string plain = without_terminal_codes(text);
+  DebugReader reader(job);
+  for (const std::string& line : split_at(plain, '\n')) reader.take(line);
+}
+
+}  // namespace collbench

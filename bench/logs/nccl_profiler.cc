@@ -1,0 +1,140 @@
+// The trace of NCCL's example profiler: Chrome events, of which COLL says what, and the KernelCh
+// events within it say when on the GPU's clock, per channel. COLL itself brackets the enqueue.
+//
+// How many ranks there are is not said. Where all bytes that a rank sends go through the proxy of a
+// ring, their share of the vector, 2(n-1)/n, tells it.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/log_json.h"
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+
+/// With quotes around words that old versions leave bare: "Datatype": ncclFloat32, "Stream": 0x55.
+std::string with_quoted_words(std::string_view text) {
+  std::string fixed;
+  fixed.reserve(text.size());
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"' && (at == 0 || text[at - 1] != '\\')) quoted = !quoted;
+    const bool bare = !quoted && (text.substr(at, 4) == "nccl" || text.substr(at, 2) == "0x");
+    if (!bare) {
+      fixed += c;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end])) != 0) ++end;
+    fixed += '"' + std::string(text.substr(at, end - at)) + '"';
+    at = end - 1;
+  }
+  return fixed;
+}
+
+/// A collective between its COLL events.
+struct TracedCollective {
+  json args;
+  std::string name;
+  double start_ns = unknown_time, stop_ns = unknown_time;
+  double sent_bytes = 0;
+};
+
+class ProfilerReader {
+ public:
+  ProfilerReader(const std::string& file, JobLog& job) : file_(file), job_(job) {
+    process_ = job.process(file);
+  }
+
+  void take(const json& event) {
+    if (!event.is_object()) return;
+    const std::string category = text_at(event, "cat");
+    const bool begins = text_at(event, "ph") == "b";
+    const json args = event.value("args", json::object());
+    if (category == "COLL") {
+      if (begins) {
+        finish();
+        open_ = TracedCollective{args, text_at(event, "name")};
+      }
+    } else if (category == "GPU" && begins && open_) {
+      open_->start_ns = std::fmin(open_->start_ns, number_at(args, "StartGpuClk"));
+      open_->stop_ns = std::fmax(open_->stop_ns, number_at(args, "StopGpuClk"));
+    } else if (category == "PROXY" && text_at(event, "name") == "ScheduleSend" && begins && open_) {
+      open_->sent_bytes += std::max(number_at(args, "transSize", 0), 0.0);
+    }
+  }
+
+  void finish() {
+    if (!open_) return;
+    const TracedCollective traced = std::move(*open_);
+    open_.reset();
+    const std::int64_t sequence = integer_at(traced.args, "SeqNum");
+    const std::int64_t rank = integer_at(traced.args, "Rank");
+    const double duration = (traced.stop_ns - traced.start_ns) * 1e-3;
+    if (sequence < 0 || rank < 0 || rank > (1 << 20)) {
+      ++job_.left_out["collectives of NCCL's profiler without rank or sequence"];
+      return;
+    }
+    if (!(duration > 0)) {
+      ++job_.left_out["collectives of NCCL's profiler without kernel events: its pools were full"];
+      return;
+    }
+    const std::int64_t count =
+        std::clamp<std::int64_t>(integer_at(traced.args, "Count", 0), 0, std::int64_t{1} << 45);
+    LogRecord record;
+    record.kind = logged_kind(traced.name);
+    record.bytes = count * element_bytes_of(text_at(traced.args, "Datatype"));
+    record.rank = static_cast<int>(rank);
+    record.process = process_;
+    record.sequence = sequence;
+    record.duration_us = duration;
+    record.start_us = traced.start_ns * 1e-3;
+    record.algorithm = job_.word(text_at(traced.args, "Algorithm"));
+    record.protocol = job_.word(text_at(traced.args, "Protocol"));
+    const std::string hash =
+        traced.args.contains("CommHash") ? traced.args["CommHash"].dump() : std::string("0");
+    record.communicator = job_.communicator(hash, "", 0);
+    job_.records.push_back(record);
+    if (text_at(traced.args, "Algorithm") == "RING") learn_ranks(record, traced.sent_bytes);
+  }
+
+ private:
+  void learn_ranks(const LogRecord& record, double sent_bytes) {
+    if (record.kind != LoggedKind::all_reduce || record.bytes <= 0 || sent_bytes <= 0) return;
+    const double share = sent_bytes / static_cast<double>(record.bytes);
+    const double ranks = 2 / (2 - share);
+    if (!(share < 2) || ranks > 4096 || std::abs(ranks - std::round(ranks)) > 0.02) return;
+    JobCommunicator& one = job_.communicators[static_cast<std::size_t>(record.communicator)];
+    if (one.ranks != 0 || ranks < record.rank + 1) return;
+    one.ranks = static_cast<int>(std::round(ranks));
+    job_.note_once(fmt::format(
+        "the number of ranks of {}, {}, follows from the share of its vectors that rings send",
+        one.id, one.ranks));
+  }
+
+  const std::string& file_;
+  JobLog& job_;
+  int process_ = -1;
+  std::optional<TracedCollective> open_;
+};
+
+}  // namespace
+
+void read_nccl_profiler(std::string_view text, const std::string& file, JobLog& job) {
+  const json events = log_json(with_quoted_words(text), file, job);
+  require(events.is_array(), file + ": a trace of NCCL's profiler is an array");
+  ProfilerReader reader(file, job);
+  for (const json& event : events) reader.take(event);
+  reader.finish();
+}
+
+}  // namespace collbench

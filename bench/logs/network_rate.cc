@@ -1,0 +1,244 @@
+#include "bench/logs/network_rate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "bench/reports/text.h"
+#include "core/quantile.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+constexpr double healthy_share = 0.8;
+constexpr double surely_slow_share = 0.5;
+constexpr double adapter_of_gpus_gbs = 23;          // 200 Gb/s
+constexpr double adapter_of_processors_gbs = 11.5;  // 100 Gb/s
+constexpr double disturbed_factor = 1.5;
+// Below, latency and not the rate of links decides.
+constexpr std::int64_t least_bytes = 1 << 20;
+
+/// The transfers of one size.
+struct SizeTransfers {
+  std::int64_t bytes = 0;
+  std::vector<double> us;  // ascending
+  double at(double part) const { return quantile_of_sorted(us, part); }
+};
+
+/// Of the kind that moves the most bytes.
+std::vector<SizeTransfers> transfers_of(const std::vector<JobOperation>& operations,
+                                        int communicator, LoggedKind& kind) {
+  std::map<LoggedKind, std::map<std::int64_t, SizeTransfers>> kinds;
+  std::map<LoggedKind, double> moved;
+  for (const JobOperation& operation : operations) {
+    const LogRecord& any = operation.any();
+    if (any.communicator != communicator || !waits_for_all(any.kind) || operation.last < 0) {
+      continue;
+    }
+    SizeTransfers& size = kinds[any.kind][any.bytes];
+    size.bytes = any.bytes;
+    size.us.push_back(operation.transfer_us);
+    moved[any.kind] += static_cast<double>(any.bytes);
+  }
+  std::vector<SizeTransfers> sizes;
+  if (moved.empty()) return sizes;
+  kind = std::max_element(moved.begin(), moved.end(), [](const auto& a, const auto& b) {
+           return a.second < b.second;
+         })->first;
+  for (auto& [bytes, size] : kinds[kind]) {
+    std::sort(size.us.begin(), size.us.end());
+    sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
+/// GB/s of the bus: the slope between the largest size and the largest of at most half of it where
+/// both were transferred several times, else the largest size alone. A slope beyond what latency
+/// can explain is noise.
+double measured_rate(const std::vector<SizeTransfers>& sizes, double factor, double part) {
+  const SizeTransfers& largest = sizes.back();
+  const double simple = factor * static_cast<double>(largest.bytes) / largest.at(part) * 1e-3;
+  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+    const bool usable = 2 * size->bytes <= largest.bytes && 8 * size->bytes >= least_bytes &&
+                        size->us.size() >= 2 && largest.us.size() >= 2;
+    if (!usable) continue;
+    const double us = largest.at(part) - size->at(part);
+    const double slope = factor * static_cast<double>(largest.bytes - size->bytes) / us * 1e-3;
+    return us > 0 ? std::clamp(slope, simple, 1.25 * simple) : simple;
+  }
+  return simple;
+}
+
+/// Ranks on each host; 0 if it is not known.
+int ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  if (one.nodes > 0) return (one.ranks + one.nodes - 1) / one.nodes;
+  std::set<std::string> hosts;
+  for (const LogRecord& record : job.records) {
+    if (record.communicator != communicator || record.process < 0) continue;
+    const std::string& host = job.processes[static_cast<std::size_t>(record.process)].host;
+    if (!host.empty()) hosts.insert(host);
+  }
+  const auto heard = static_cast<int>(ranks.heard(communicator).size());
+  return hosts.empty() || heard < one.ranks ? 0 : heard / static_cast<int>(hosts.size());
+}
+
+/// The least and the usual rate without a word of the user; 0 if there is none.
+struct AssumedRate {
+  double least_gbs = 0;
+  double usual_gbs = 0;
+  std::string words;
+};
+
+AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communicator) {
+  if (job.of_processors) {
+    return {adapter_of_processors_gbs, adapter_of_processors_gbs,
+            "an adapter of 100 Gb/s a host, the least that clusters of processors have"};
+  }
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const int each = ranks_per_host(job, ranks, communicator);
+  if (each >= one.ranks) return {};  // one host: NVLink or PCIe, which the log does not say
+  const int adapters = each == 1 ? 1 : each > 4 ? each : 2;
+  const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
+  return {least, adapter_of_gpus_gbs * adapters,
+          fmt::format("{} adapter{} of 200 Gb/s a host, as hosts {} are built with at least",
+                      adapters, adapters == 1 ? "" : "s",
+                      each > 0 ? fmt::format("of {} such GPU{}", each, each == 1 ? "" : "s")
+                               : "for training")};
+}
+
+void judge(double least_gbs, NetworkVerdict& verdict) {
+  const double share = verdict.measured_gbs / verdict.expected_gbs;
+  if (share >= healthy_share) {
+    verdict.state = NetworkState::healthy;
+  } else if (!verdict.assumed || verdict.measured_gbs < surely_slow_share * least_gbs) {
+    verdict.state = NetworkState::slow;
+  } else {
+    verdict.unknown = fmt::format(
+        "{} GB/s is less than is usual ({} GB/s: {}), but may be all that this hardware has: "
+        "state --topo or --expect-busbw",
+        significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis);
+  }
+}
+
+/// Expected bus bandwidth of the largest size on the user's machine.
+void expect_of_machine(const NetworkExpectation& expectation, const JobCommunicator& one,
+                       Bytes bytes, double factor, NetworkVerdict& verdict) {
+  const Seconds time = expected_all_reduce(expectation.topology, one.ranks, one.nodes, bytes);
+  verdict.expected_gbs = factor * static_cast<double>(bytes.count) / time.count() * 1e-9;
+  verdict.basis = fmt::format("{} predicted on {} for {}", to_string(time), expectation.topology,
+                              to_string(bytes));
+}
+
+void count_disturbed(const std::vector<SizeTransfers>& sizes, NetworkVerdict& verdict) {
+  for (const SizeTransfers& size : sizes) {
+    if (size.bytes < least_bytes) continue;
+    const double usual = size.at(0.25);
+    verdict.judged += static_cast<std::int64_t>(size.us.size());
+    verdict.disturbed += std::count_if(size.us.begin(), size.us.end(),
+                                       [&](double us) { return us > disturbed_factor * usual; });
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(NetworkState state) {
+  constexpr std::array<std::string_view, 3> names = {"unknown", "healthy", "slow"};
+  return names.at(static_cast<std::size_t>(state));
+}
+
+Seconds expected_all_reduce(const std::string& topology, int ranks, int nodes, Bytes bytes) {
+  const Machine machine = collbench::machine(topology, ranks);
+  Question question;
+  question.bytes = bytes;
+  question.workers = ranks;
+  question.nodes = nodes > 0 ? nodes : nodes_of(machine.topology.layout(), ranks);
+  question.machine = &machine;
+  if (machine.costs.gpus) question.devices = Devices::gpus;
+  if (const auto inside = inside_library(question)) return *inside->chosen.time;
+  const Answer answer = ask(find_policy("model"), question);
+  return answer.candidates.front().time.value_or(Seconds{0});
+}
+
+NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
+                          const JobRanks& ranks, int communicator,
+                          const NetworkExpectation& expectation) {
+  NetworkVerdict verdict;
+  LoggedKind kind = LoggedKind::all_reduce;
+  const std::vector<SizeTransfers> sizes = transfers_of(operations, communicator, kind);
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const auto heard = static_cast<int>(ranks.heard(communicator).size());
+  if (sizes.empty()) {
+    verdict.unknown = "there are no durations in it";
+    return verdict;
+  }
+  if (one.ranks < 2) {
+    verdict.unknown = "how many ranks take part is not said";
+    return verdict;
+  }
+  if (sizes.back().bytes < least_bytes) {
+    verdict.unknown = fmt::format("the largest transfer has {}: latency decides, not the network",
+                                  to_string(Bytes{sizes.back().bytes}));
+    return verdict;
+  }
+  // With all ranks the median is what the network does. Without them waiting for a missing rank is
+  // in it: only the fastest quarter may be free of that.
+  const bool all_heard = heard >= one.ranks;
+  const double factor = bus_factor(kind, one.ranks);
+  verdict.measured_gbs = measured_rate(sizes, factor, all_heard ? 0.5 : 0.25);
+  if (all_heard) count_disturbed(sizes, verdict);
+  double least = 0;
+  if (expectation.bus) {
+    verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
+    verdict.basis = "as stated";
+  } else if (!expectation.topology.empty() && kind == LoggedKind::all_reduce) {
+    expect_of_machine(expectation, one, Bytes{sizes.back().bytes}, factor, verdict);
+  } else {
+    const AssumedRate assumed = assumed_rate(job, ranks, communicator);
+    verdict.assumed = true;
+    verdict.expected_gbs = assumed.usual_gbs;
+    verdict.basis = assumed.words;
+    least = assumed.least_gbs;
+  }
+  if (verdict.expected_gbs <= 0) {
+    verdict.unknown = fmt::format(
+        "{} GB/s inside one host, whose links the log does not say: state --topo or --expect-busbw",
+        significant(verdict.measured_gbs, 3));
+    return verdict;
+  }
+  judge(least, verdict);
+  if (verdict.state != NetworkState::healthy && !all_heard) {
+    verdict.state = NetworkState::unknown;
+    verdict.unknown = fmt::format(
+        "{} GB/s where {} are expected ({}), but only {} of {} ranks have logs: the others may "
+        "wait "
+        "for one that is missing",
+        significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
+        heard, one.ranks);
+  }
+  return verdict;
+}
+
+NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
+  const auto rank_of = [](const NetworkVerdict& verdict) {
+    return verdict.state == NetworkState::slow ? 2 : verdict.state == NetworkState::healthy ? 1 : 0;
+  };
+  NetworkVerdict worst;
+  for (const NetworkVerdict& verdict : verdicts) {
+    const bool first_reason = worst.unknown.empty() && worst.state == NetworkState::unknown;
+    const bool worse =
+        rank_of(verdict) > rank_of(worst) ||
+        (rank_of(verdict) == rank_of(worst) && rank_of(verdict) > 0 &&
+         verdict.measured_gbs / verdict.expected_gbs < worst.measured_gbs / worst.expected_gbs);
+    if (worse || first_reason) worst = verdict;
+  }
+  return worst;
+}
+
+}  // namespace collbench

@@ -1,0 +1,58 @@
+// Whether the network of a job is as fast as it should be, by the transfers of its collectives.
+//
+// Measured is the bus bandwidth of the transfers at the largest size; with several sizes its slope
+// over size, which leaves latency out. Expected is what the user states (a rate or a machine) or,
+// without that, what hosts for training are built with at least: an adapter of 200 Gb/s for each
+// GPU, reaching 23 GB/s (NVIDIA/nccl issue 412: 24 of HDR), and two for a host of up to four; an
+// adapter of 100 Gb/s, 11.5 GB/s, where MPI runs among CPUs. From 0.8 of it the network is
+// healthy. Below it is slow if the expectation was stated; without that below half of the least,
+// and in between it cannot be told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/logs/operations.h"
+#include "core/units.h"
+#include "topologies/machine.h"
+
+namespace collbench {
+
+/// What the user says of the network.
+struct NetworkExpectation {
+  std::optional<Bandwidth> bus;  // of the bus, as nccl-tests count
+  std::string topology;          // as machine() reads it; empty: not said
+};
+
+enum class NetworkState : std::uint8_t { unknown, healthy, slow };
+std::string_view to_string(NetworkState state);
+
+struct NetworkVerdict {
+  NetworkState state = NetworkState::unknown;
+  std::string basis;    // measured and expected in words
+  std::string unknown;  // why it cannot be told; empty: it is told
+  double measured_gbs = 0;
+  double expected_gbs = 0;  // 0: no expectation
+  bool assumed = false;     // the expectation was not stated
+  /// Operations that took more than 1.5 times the usual transfer on all ranks, of those judged.
+  std::int64_t disturbed = 0;
+  std::int64_t judged = 0;
+};
+
+/// Of one communicator, by its collectives of the kind that moves the most.
+/// Throws InvalidArgument if the topology cannot be read or does not seat the ranks.
+NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
+                          const JobRanks& ranks, int communicator,
+                          const NetworkExpectation& expectation);
+
+/// The slowest of the verdicts of all communicators; unknown if none could be judged.
+NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts);
+
+/// The expected time of an all-reduce on a machine: NCCL's where the machine has GPUs, else the
+/// best of our algorithms by the cost model. Throws as machine() does.
+Seconds expected_all_reduce(const std::string& topology, int ranks, int nodes, Bytes bytes);
+
+}  // namespace collbench

@@ -1,0 +1,145 @@
+#include "bench/logs/operations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace collbench {
+namespace {
+
+auto operation_key(const LogRecord& record) {
+  return std::tuple(record.communicator, record.kind, record.sequence);
+}
+
+/// Keeps the first of several records of one rank.
+void drop_repeated(JobLog& job) {
+  const auto same = [](const LogRecord& a, const LogRecord& b) {
+    return operation_key(a) == operation_key(b) && a.rank == b.rank;
+  };
+  std::vector<LogRecord>& records = job.records;
+  const auto end = std::unique(records.begin(), records.end(), same);
+  if (end == records.end()) return;
+  job.left_out["records that repeat a sequence number of their rank"] += records.end() - end;
+  records.erase(end, records.end());
+}
+
+JobOperation operation_of(std::span<const LogRecord> records, std::size_t heard) {
+  JobOperation operation;
+  operation.records = records;
+  std::size_t timed = 0;
+  for (const LogRecord& record : records) {
+    if (!(record.duration_us > 0)) continue;
+    ++timed;
+    if (operation.last >= 0 && record.duration_us >= operation.transfer_us) continue;
+    operation.transfer_us = record.duration_us;
+    operation.last = record.rank;
+  }
+  operation.timed_by_all = timed == heard;
+  return operation;
+}
+
+bool sizes_agree(std::span<const LogRecord> records) {
+  return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
+    return record.bytes == records.front().bytes;
+  });
+}
+
+/// Where some operations of a communicator are timed by all ranks, only those have a transfer: the
+/// least duration of a few ranks holds waiting.
+void keep_comparable(const JobLog& job, std::vector<JobOperation>& operations) {
+  std::vector<bool> has_complete(job.communicators.size(), false);
+  const auto communicator = [](const JobOperation& operation) {
+    return static_cast<std::size_t>(operation.any().communicator);
+  };
+  for (const JobOperation& operation : operations) {
+    if (operation.timed_by_all) has_complete[communicator(operation)] = true;
+  }
+  for (JobOperation& operation : operations) {
+    if (operation.timed_by_all || !has_complete[communicator(operation)]) continue;
+    operation.transfer_us = unknown_time;
+    operation.last = -1;
+  }
+}
+
+}  // namespace
+
+std::vector<JobOperation> operations_of(JobLog& job) {
+  std::stable_sort(job.records.begin(), job.records.end(),
+                   [](const LogRecord& a, const LogRecord& b) {
+                     return std::tuple_cat(operation_key(a), std::tuple(a.rank)) <
+                            std::tuple_cat(operation_key(b), std::tuple(b.rank));
+                   });
+  drop_repeated(job);
+  const JobRanks ranks(job);
+  std::vector<JobOperation> operations;
+  const std::span<const LogRecord> all = job.records;
+  for (std::size_t begin = 0; begin < all.size();) {
+    std::size_t end = begin + 1;
+    while (end < all.size() && operation_key(all[end]) == operation_key(all[begin])) ++end;
+    const auto records = all.subspan(begin, end - begin);
+    begin = end;
+    if (!sizes_agree(records) && waits_for_all(records.front().kind)) {
+      ++job.left_out["operations whose ranks disagree about the size"];
+      continue;
+    }
+    operations.push_back(operation_of(records, ranks.heard(records.front().communicator).size()));
+  }
+  keep_comparable(job, operations);
+  return operations;
+}
+
+JobRanks::JobRanks(const JobLog& job)
+    : job_(&job),
+      by_process_(job.processes.size(), -1),
+      heard_(job.communicators.size()),
+      process_of_(job.communicators.size()) {
+  for (const LogRecord& record : job.records) {
+    process_of_[static_cast<std::size_t>(record.communicator)].try_emplace(record.rank,
+                                                                           record.process);
+  }
+  std::size_t world = 0;
+  for (std::size_t c = 0; c < job.communicators.size(); ++c) {
+    for (const auto& [rank, process] : process_of_[c]) heard_[c].push_back(rank);
+    const JobCommunicator& one = job.communicators[c];
+    count_ = std::max(count_, one.ranks);
+    for (const int member : one.members) count_ = std::max(count_, member + 1);
+    if (heard_[c].size() > heard_[world].size()) world = c;
+  }
+  for (std::size_t p = 0; p < job.processes.size(); ++p) by_process_[p] = job.processes[p].rank;
+  if (process_of_.empty()) return;
+  for (const auto& [rank, process] : process_of_[world]) {
+    if (process < 0) continue;
+    int& known = by_process_[static_cast<std::size_t>(process)];
+    if (known < 0) known = rank;
+  }
+}
+
+int JobRanks::in_job(int communicator, int rank) const {
+  const auto c = static_cast<std::size_t>(communicator);
+  const auto r = static_cast<std::size_t>(rank);
+  const std::vector<int>& members = job_->communicators[c].members;
+  if (r < members.size()) return members[r];
+  const auto process = process_of_[c].find(rank);
+  if (process == process_of_[c].end() || process->second < 0) return rank;
+  const int known = by_process_[static_cast<std::size_t>(process->second)];
+  return known >= 0 ? known : rank;
+}
+
+int JobRanks::in_job(const LogRecord& record) const {
+  return in_job(record.communicator, record.rank);
+}
+
+std::string JobRanks::name(const JobLog& job, int rank_in_job) const {
+  for (std::size_t c = 0; c < heard_.size(); ++c) {
+    for (const auto& [rank, process] : process_of_[c]) {
+      if (process < 0 || in_job(static_cast<int>(c), rank) != rank_in_job) continue;
+      return fmt::format("rank {} ({})", rank_in_job,
+                         job.processes[static_cast<std::size_t>(process)].name);
+    }
+  }
+  return fmt::format("rank {}", rank_in_job);
+}
+
+}  // namespace collbench

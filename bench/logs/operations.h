@@ -1,0 +1,60 @@
+// The collectives of a job: the records that all ranks have of one, joined.
+//
+// Ranks are matched by communicator, kind and sequence number, which needs no common clock. All
+// ranks of an all-reduce end together and each begins when it arrives, so of the durations d(r)
+//
+//   transfer = min over r of d(r),   waiting of r = d(r) - transfer,   last to arrive = argmin d(r)
+//
+// which is exact where every rank's record is there, and an upper bound of the transfer otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/logs/job_log.h"
+
+namespace collbench {
+
+struct JobOperation {
+  std::span<const LogRecord> records;  // of the ranks that have one, ascending
+  double transfer_us = unknown_time;   // least duration; NaN if there is none to compare
+  int last = -1;                       // the rank in the communicator that has it
+  bool timed_by_all = false;           // every rank that has records at all has a duration here
+
+  const LogRecord& any() const { return records.front(); }
+  /// Collectives that it stands for, at least 1.
+  std::int64_t weight() const { return records.front().count > 1 ? records.front().count : 1; }
+};
+
+/// Sorts the records of `job`, which the operations refer to, and counts in its `left_out` what
+/// repeats a sequence number or differs in size between ranks. O(n log n).
+std::vector<JobOperation> operations_of(JobLog& job);
+
+/// The names of ranks: where a record's rank stands in the whole job.
+class JobRanks {
+ public:
+  explicit JobRanks(const JobLog& job);
+  /// By the members of the communicator if a log lists them, else the rank that the process has in
+  /// the communicator of all processes, else the rank in the communicator.
+  int in_job(const LogRecord& record) const;
+  int in_job(int communicator, int rank) const;
+  int count() const { return count_; }  // 0: not known
+  /// Ranks of a communicator that have records, in it.
+  const std::vector<int>& heard(int communicator) const {
+    return heard_[static_cast<std::size_t>(communicator)];
+  }
+  /// "rank 2 (synth-b pid 7301)".
+  std::string name(const JobLog& job, int rank_in_job) const;
+
+ private:
+  const JobLog* job_;
+  std::vector<int> by_process_;
+  std::vector<std::vector<int>> heard_;
+  std::vector<std::map<int, int>> process_of_;  // by communicator and rank; -1: not known
+  int count_ = 0;
+};
+
+}  // namespace collbench

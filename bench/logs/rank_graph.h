@@ -1,0 +1,37 @@
+// A graph of one rank's operations as Chakra and GOAL have it, and what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/logs/job_log.h"
+
+namespace collbench {
+
+struct GraphNode {
+  std::uint64_t id = 0;
+  bool computes = false;
+  bool is_collective = false;
+  LoggedKind kind = LoggedKind::other;
+  std::int64_t bytes = 0;  // of a collective, or sent
+  std::string group;
+  double duration_us = unknown_time;
+  std::vector<std::uint64_t> needs;  // ids
+};
+
+/// Adds the program of `rank` to the job, and a record for each of its collectives: the k-th of a
+/// group on one rank meets the k-th on the others. A file that holds the program of a rank once
+/// more counts as left out. Durations of such traces contain waiting and are means at best: records
+/// have none.
+void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::string& file,
+                    JobLog& job);
+
+/// The collective of Chakra's CollectiveCommType.
+LoggedKind chakra_collective(std::int64_t comm_type);
+
+/// Whether no node needs itself. Needs that are no node's id are ignored.
+bool is_acyclic(const std::vector<GraphNode>& nodes);
+
+}  // namespace collbench

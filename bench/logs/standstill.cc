@@ -1,0 +1,114 @@
+#include "bench/logs/standstill.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace collbench {
+namespace {
+
+/// What the ranks of one communicator have issued.
+struct Issued {
+  std::map<int, std::int64_t> latest;             // sequence by rank in the communicator
+  std::map<int, std::set<std::int64_t>> of_rank;  // from the first open one on
+  std::optional<std::int64_t> first_open;
+};
+
+std::map<int, Issued> issued_of(const JobLog& job) {
+  std::map<int, Issued> all;
+  for (const LogRecord& record : job.records) {
+    if (record.state == RecordState::completed) continue;
+    std::optional<std::int64_t>& first = all[record.communicator].first_open;
+    first = std::min(first.value_or(record.sequence), record.sequence);
+  }
+  for (const LogRecord& record : job.records) {
+    const auto found = all.find(record.communicator);
+    if (found == all.end()) continue;
+    Issued& one = found->second;
+    const auto latest = one.latest.try_emplace(record.rank, record.sequence).first;
+    latest->second = std::max(latest->second, record.sequence);
+    if (record.sequence >= *one.first_open) one.of_rank[record.rank].insert(record.sequence);
+  }
+  return all;
+}
+
+/// Ranks of the job that have a log, by the numbers that the logs state.
+std::set<int> logged_ranks(const JobLog& job) {
+  std::set<int> logged;
+  for (const JobProcess& process : job.processes) {
+    if (process.rank >= 0) logged.insert(process.rank);
+  }
+  return logged;
+}
+
+void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, const Issued& issued,
+                  Standstill& found) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const std::set<int> logged = logged_ranks(job);
+  const int members = std::max(one.ranks, static_cast<int>(one.members.size()));
+  for (int rank = 0; rank < members; ++rank) {
+    const auto latest = issued.latest.find(rank);
+    const int in_job = ranks.in_job(communicator, rank);
+    if (latest == issued.latest.end()) {
+      (logged.contains(in_job) ? found.missing : found.unheard).push_back(in_job);
+    } else if (latest->second < *issued.first_open) {
+      found.missing.push_back(in_job);
+    }
+  }
+}
+
+void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
+                     std::int64_t sequence, Standstill& found) {
+  std::map<std::pair<LoggedKind, std::int64_t>, std::vector<int>> calls;
+  for (const LogRecord& record : job.records) {
+    if (record.communicator != communicator || record.sequence != sequence) continue;
+    calls[{record.kind, record.bytes}].push_back(ranks.in_job(record));
+  }
+  if (calls.size() < 2) return;
+  for (const auto& [call, callers] : calls) {
+    found.mismatches.push_back(
+        fmt::format("{} of {} by {} {}", to_string(call.first), to_string(Bytes{call.second}),
+                    callers.size() == 1 ? "rank" : "ranks", fmt::join(callers, ", ")));
+  }
+}
+
+void find_behind(const JobLog& job, const JobRanks& ranks, Standstill& found) {
+  std::map<std::pair<int, LoggedKind>, std::int64_t> most;
+  for (const IssuedCount& issued : job.issued) {
+    std::int64_t& count = most[{issued.communicator, issued.kind}];
+    count = std::max(count, issued.count);
+  }
+  std::set<int> behind;
+  for (const IssuedCount& issued : job.issued) {
+    if (issued.count < most[{issued.communicator, issued.kind}]) {
+      behind.insert(ranks.in_job(issued.communicator, issued.rank));
+    }
+  }
+  found.behind.assign(behind.begin(), behind.end());
+}
+
+}  // namespace
+
+Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
+  Standstill found;
+  find_behind(job, ranks, found);
+  for (const auto& [communicator, issued] : issued_of(job)) {
+    Standstill here;
+    here.sequence = issued.first_open;
+    here.communicator = job.communicators[static_cast<std::size_t>(communicator)].name;
+    find_missing(job, ranks, communicator, issued, here);
+    find_mismatches(job, ranks, communicator, *here.sequence, here);
+    // What one communicator's missing rank waits for may hold up others: that one explains most.
+    const bool explains_more = !found.sequence || (found.missing.empty() && !here.missing.empty());
+    if (!explains_more) continue;
+    here.behind = found.behind;
+    found = here;
+  }
+  std::sort(found.missing.begin(), found.missing.end());
+  return found;
+}
+
+}  // namespace collbench

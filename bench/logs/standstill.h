@@ -1,0 +1,25 @@
+// Collectives that have not ended: which one all wait in, and which ranks have not come.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/logs/operations.h"
+
+namespace collbench {
+
+struct Standstill {
+  std::optional<std::int64_t> sequence;  // of the first collective that has not ended
+  std::string communicator;              // its name
+  std::vector<int> missing;              // ranks of the job that have not issued it
+  std::vector<int> unheard;              // members without a log
+  std::vector<int> behind;  // ranks that have issued fewer collectives than others, by counters
+  std::vector<std::string> mismatches;  // ranks that call different collectives there, in words
+};
+
+/// From the states of records and the counters of the job.
+Standstill standstill_of(const JobLog& job, const JobRanks& ranks);
+
+}  // namespace collbench

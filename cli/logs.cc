@@ -1,0 +1,76 @@
+// `collbench logs`: what a job's collectives did, whether the network is slow or a rank late.
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "bench/logs/job_files.h"
+#include "bench/logs/job_report.h"
+#include "bench/logs/job_verdict.h"
+#include "cli/declare.h"
+#include "cli/exit_code.h"
+#include "cli/output_file.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr OptionRow logs_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "",
+     "logs of one job, or folders of them; recognised by their content, gzip unpacked",
+     Presence::required},
+    {options_group, "topo", "t", "SPEC", "",
+     "machine of the job: expected times, and the regret of what it uses"},
+    {options_group, "expect-busbw", "", "RATE", "",
+     "bus bandwidth that a healthy network reaches: 46 (GB/s) or 46GB/s"},
+    {options_group, "check", "", "", "",
+     "exit with 1 if something holds the job up: a slow network, a late rank, a standstill"},
+    {output_group, "json", "", "", "", "print JSON"},
+    {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
+    {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
+};
+
+NetworkExpectation expectation_of(const Settings& settings) {
+  NetworkExpectation expectation;
+  expectation.topology = settings.text("topo");
+  const std::string& text = settings.text("expect-busbw");
+  if (text.empty()) return expectation;
+  const bool is_number = text.find_first_not_of("0123456789.") == text.npos;
+  try {
+    expectation.bus = parse_bandwidth(is_number ? text + "GB/s" : text);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("{}: {}", settings.label("expect-busbw"), e.what()));
+  }
+  require(expectation.bus->bytes_per_second > 0,
+          fmt::format("{}: '{}' must be above 0", settings.label("expect-busbw"), text));
+  return expectation;
+}
+
+int logs(const Settings& settings) {
+  const NetworkExpectation expectation = expectation_of(settings);
+  JobLog job = read_job(settings.words("FILE"));
+  const JobVerdict verdict = judge_job(job, expectation);
+  JobReport report{job, verdict, {}};
+  if (!expectation.topology.empty()) {
+    report.choices = choices_on(expectation.topology, job, verdict);
+  }
+  const bool to_terminal = settings.text("csv") != "-" && settings.text("markdown") != "-";
+  if (settings.flag("json")) {
+    require(to_terminal, "--json prints to standard output, as do --csv - and --markdown -");
+    write_job_json(std::cout, report);
+  } else if (to_terminal) {
+    write_job_text(std::cout, report);
+  }
+  write_output(settings.text("csv"), [&](std::ostream& out) { write_job_csv(out, report); });
+  write_output(settings.text("markdown"),
+               [&](std::ostream& out) { write_job_markdown(out, report); });
+  return settings.flag("check") && !verdict.is_healthy() ? exit_gate_failed : exit_ok;
+}
+
+}  // namespace
+
+void add_logs(CLI::App& app, Action& action) {
+  add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
+              logs_rows, action, logs);
+}
+
+}  // namespace collbench

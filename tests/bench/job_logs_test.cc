@@ -1,0 +1,177 @@
+// The logs of jobs: each format's sample gets its expected answer, whatever its file is called, and
+// whole or cut short no reader fails otherwise than by InvalidArgument.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/job_files.h"
+#include "bench/logs/job_report.h"
+#include "bench/logs/job_verdict.h"
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "core/input_file.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::HasSubstr;
+
+const std::string samples = COLLBENCH_SOURCE_DIR "/tests/bench/job_logs/";
+
+json judged(JobLog job) {
+  const JobVerdict verdict = judge_job(job, {});
+  std::ostringstream out;
+  write_job_json(out, {job, verdict, {}});
+  return json::parse(out.str());
+}
+
+/// Whether every member of `expected` is in `found`, numbers within 3 % or one unit.
+void expect_like(const json& found, const json& expected, const std::string& place) {
+  if (expected.is_object()) {
+    for (const auto& [key, value] : expected.items()) {
+      expect_like(found.is_object() ? found.value(key, json("absent")) : json("no object"), value,
+                  place + "/" + key);
+    }
+  } else if (expected.is_array()) {
+    ASSERT_TRUE(found.is_array()) << place;
+    ASSERT_EQ(found.size(), expected.size()) << place << " " << found.dump();
+    for (std::size_t i = 0; i < expected.size(); ++i) expect_like(found[i], expected[i], place);
+  } else if (expected.is_number()) {
+    ASSERT_TRUE(found.is_number()) << place << " " << found.dump();
+    const auto value = expected.get<double>();
+    EXPECT_NEAR(found.get<double>(), value, 0.03 * std::abs(value) + 1) << place;
+  } else {
+    EXPECT_EQ(found, expected) << place;
+  }
+}
+
+TEST(JobLogsTest, EverySampleGetsItsAnswer) {
+  const json expected = json::parse(read_file(samples + "expected.json"));
+  EXPECT_EQ(expected.size(), 23U);
+  for (const auto& [path, answer] : expected.items()) {
+    if (path == "_") continue;
+    expect_like(judged(read_job({samples + path})), answer, path);
+  }
+}
+
+std::vector<std::string> sample_files() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
+    const std::string name = entry.path().filename();
+    const bool is_log = entry.is_regular_file() && name != "README.md" && name != "LICENSE" &&
+                        name != "expected.json";
+    if (is_log) files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST(JobLogsTest, FormatsAreRecognisedByContent) {
+  std::set<std::string> formats;
+  for (const std::string& file : sample_files()) {
+    JobLog job;
+    read_log(read_file(file), "7", job);
+    formats.insert(job.formats.begin(), job.formats.end());
+  }
+  EXPECT_EQ(formats.size(), log_readers().size()) << "a format has no sample";
+  JobLog job;
+  EXPECT_THROW(read_log("size,time\n1,2\n", "table.csv", job), InvalidArgument);
+}
+
+TEST(JobLogsTest, FilesThatAreCutShortAreReadAsFarAsTheyGo) {
+  int answered = 0;
+  for (const std::string& file : sample_files()) {
+    const std::string whole = read_file(file);
+    for (const double part : {0.05, 0.3, 0.5, 0.77, 0.99}) {
+      JobLog job;
+      const auto length = static_cast<std::size_t>(part * static_cast<double>(whole.size()));
+      try {
+        read_log(std::string_view(whole).substr(0, length), file, job);
+      } catch (const InvalidArgument&) {
+        continue;
+      }
+      judge_job(job, {});
+      if (!job.records.empty() || !job.programs.empty() || !job.issued.empty()) ++answered;
+    }
+  }
+  EXPECT_GT(answered, 120) << "most cut files still say something";
+}
+
+TEST(JobLogsTest, ACutIsCountedAndNamed) {
+  for (const char* file :
+       {"flight_recorder/late_rank_json/fr_rank_0.json",
+        "flight_recorder/hang_pickle/nccl_trace_rank_0", "inspector/late_rank/synth-a-pid4101.log",
+        "chakra/ddp.0.et", "kineto/late_rank_skewed_clocks/rank0.pt.trace.json"}) {
+    const std::string whole = read_file(samples + file);
+    JobLog job;
+    read_log(std::string_view(whole).substr(0, whole.size() * 3 / 5), file, job);
+    EXPECT_FALSE(job.records.empty()) << file;
+    EXPECT_THAT(job.left_out, Contains(testing::Key(HasSubstr("cut short")))) << file;
+  }
+}
+
+TEST(JobLogsTest, TextAndMarkdownSayTheSameFirst) {
+  JobLog job = read_job({samples + "inspector/late_rank"});
+  const JobVerdict verdict = judge_job(job, {});
+  std::ostringstream text;
+  std::ostringstream markdown;
+  std::ostringstream csv;
+  write_job_text(text, {job, verdict, {}});
+  write_job_markdown(markdown, {job, verdict, {}});
+  write_job_csv(csv, {job, verdict, {}});
+  EXPECT_THAT(text.str(), HasSubstr("late rank: 2: last in 12 of 12 operations"));
+  EXPECT_THAT(text.str(), HasSubstr("rank 2 (synth-b pid 7301) came last"));
+  EXPECT_THAT(markdown.str(), HasSubstr("late rank: 2: last in 12 of 12 operations"));
+  EXPECT_THAT(markdown.str(), HasSubstr("| all-reduce | 25 MiB | 9 |"));
+  EXPECT_THAT(csv.str(), HasSubstr("0x5d31c7a90be442,4,all-reduce,26214400,9,919.111,"));
+}
+
+TEST(JobLogsTest, GzipIsUnpackedAndBounded) {
+  // printf 'abc' | gzip -n, and the same once more behind it.
+  const std::string one(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x4c\x4a\x06\x00\xc2\x41\x24\x35"
+      "\x03\x00\x00\x00",
+      23);
+  bool cut = true;
+  EXPECT_EQ(unpacked(one + one, "f", 100, cut), "abcabc");
+  EXPECT_FALSE(cut);
+  EXPECT_EQ(unpacked(one.substr(0, 14), "f", 100, cut).substr(0, 2), "ab");
+  EXPECT_TRUE(cut);
+  EXPECT_THROW(unpacked(one, "f", 2, cut), InvalidArgument);
+  EXPECT_THROW(unpacked("\x1f\x8bnothing of gzip", "f", 100, cut), InvalidArgument);
+}
+
+TEST(JobLogsTest, PicklesThatCallSomethingAreRefused) {
+  using namespace std::string_literals;
+  for (const std::string& pickle : {"\x80\x02"
+                                    "cos\nsystem\n(X\x02\x00\x00\x00lstR."s,
+                                    "\x80\x02"
+                                    "}q\x00(c__main__\nA\nu."s}) {
+    JobLog job;
+    try {
+      read_log(pickle, "evil", job);
+      FAIL() << "was read";
+    } catch (const InvalidArgument& error) {
+      EXPECT_THAT(error.what(), HasSubstr("it is not run"));
+    }
+  }
+}
+
+TEST(JobLogsTest, ExpectationsThatAreStatedDecide) {
+  NetworkExpectation stated;
+  stated.bus = Bandwidth{200e9};
+  JobLog job = read_job({samples + "inspector/healthy"});
+  EXPECT_EQ(judge_job(job, stated).network.state, NetworkState::slow);
+  stated.bus = Bandwidth{15e9};
+  job = read_job({samples + "inspector/slow_network"});
+  EXPECT_EQ(judge_job(job, stated).network.state, NetworkState::healthy);
+}
+
+}  // namespace
+}  // namespace collbench
