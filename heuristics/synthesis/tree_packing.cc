@@ -23,9 +23,9 @@ constexpr int most_iterations = 3000;
 // the best bound so far.
 constexpr double blends[] = {0.2, 0.5, 1.0};
 
-using Loads = std::vector<std::pair<LinkId, double>>;  // messages over each link
+using TreeLoads = std::vector<std::pair<LinkId, double>>;  // messages over each link
 
-Loads loads_of(const RankPaths& paths, const PackedTree& tree) {
+TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
   std::vector<LinkId> used;
   const auto use = [&](Rank from, Rank to) {
     const auto links = paths.links(from, to);
@@ -37,7 +37,7 @@ Loads loads_of(const RankPaths& paths, const PackedTree& tree) {
     if (!tree.reduce.empty()) use(r, tree.reduce[r]);
   }
   std::sort(used.begin(), used.end());
-  Loads loads;
+  TreeLoads loads;
   for (const LinkId link : used) {
     if (loads.empty() || loads.back().first != link) loads.emplace_back(link, 0);
     loads.back().second += 1;
@@ -162,7 +162,7 @@ class Packer {
   double keep(PackedTree tree, const PairCosts& costs) {
     const double cost = cost_of(tree, costs);
     std::vector<Rank> key{has_equal_roots() || !is_bidirectional_ ? tree.root : 0};
-    Loads flat = loads_of(paths_, tree);
+    TreeLoads flat = loads_of(paths_, tree);
     if (known_.emplace(std::pair{key.front(), flat}, columns_.size()).second) {
       columns_.push_back(std::move(tree));
       loads_.push_back(std::move(flat));
@@ -175,7 +175,7 @@ class Packer {
     std::fill_n(gains.begin(), roots(), 1.0 / roots());
     // What the first trees take, equally weighted.
     std::vector<double> load(capacity_.size(), 0);
-    for (const Loads& loads : loads_) {
+    for (const TreeLoads& loads : loads_) {
       for (const auto& [link, messages] : loads) load[link] += messages;
     }
     double most = 0;
@@ -226,8 +226,8 @@ class Packer {
   std::vector<double> capacity_;  // of each link, as a share of total_
   double total_ = 0;              // bytes per second
   std::vector<PackedTree> columns_;
-  std::vector<Loads> loads_;
-  std::map<std::pair<Rank, Loads>, std::size_t> known_;
+  std::vector<TreeLoads> loads_;
+  std::map<std::pair<Rank, TreeLoads>, std::size_t> known_;
 };
 
 }  // namespace

@@ -132,7 +132,8 @@ TEST(Bound, RatesThatDoNotFitProductsOf64BitsAreExactToo) {
   const Topology fast = listed(
       "g0,g1,1000000000,a\ng1,g2,1000000000,a\ng2,g0,999999999.5,a\n"
       "g1,g0,0.000000001,a\n");
-  EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte), "2000000000/2999999998500000003");
+  EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte),
+            "2000000000/2999999998500000003");
 }
 
 TEST(Bound, OfPartsThatDoNotReachEachOtherIsRefusedWithTheParts) {
