@@ -1,8 +1,11 @@
 #include "algorithms/collective.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
+#include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -81,6 +84,48 @@ Partition share_partition(int ranks, int pieces) {
     return first +
            inside(chunk % pieces, share_start(rank + 1, ranks, count) - first, element_bytes);
   };
+}
+
+namespace {
+
+// "2x4" of 8 ranks.
+Groups consecutive_groups(const std::string& text, std::size_t x, int ranks) {
+  const auto count = static_cast<int>(parse_count("groups", text.substr(0, x), 1, ranks));
+  const auto size = static_cast<int>(parse_count("groups", text.substr(x + 1), 1, ranks));
+  require(count * size == ranks, "groups: " + text + " has " + std::to_string(count * size) +
+                                     " ranks, and there are " + std::to_string(ranks));
+  Groups groups(static_cast<std::size_t>(count));
+  for (Rank r = 0; r < ranks; ++r) groups[r / size].push_back(r);
+  return groups;
+}
+
+}  // namespace
+
+Groups parse_groups(const std::string& text, int ranks) {
+  if (text.empty()) return {};
+  if (const std::size_t x = text.find('x'); x != text.npos) {
+    return consecutive_groups(text, x, ranks);
+  }
+  Groups groups;
+  std::vector<bool> seen(static_cast<std::size_t>(ranks), false);
+  for (const std::string& part : split_at(text, ';')) {
+    std::vector<Rank>& group = groups.emplace_back();
+    for (const int rank : parse_ranges("groups", part, ranks - 1)) {
+      require(!seen[rank], "groups: rank " + std::to_string(rank) + " is in two of " + text);
+      seen[rank] = true;
+      group.push_back(rank);
+    }
+    require(group.size() == groups.front().size(),
+            "groups: those of " + text + " are not equally large");
+  }
+  const auto lonely = std::find(seen.begin(), seen.end(), false);
+  require(lonely == seen.end(),
+          "groups: rank " + std::to_string(lonely - seen.begin()) + " is in none of " + text);
+  return groups;
+}
+
+int group_size(const Groups& groups, int ranks) {
+  return groups.empty() ? ranks : static_cast<int>(groups.front().size());
 }
 
 double bus_factor(CollectiveKind kind, int ranks) {

@@ -70,4 +70,10 @@ double bus_factor(CollectiveKind kind, int ranks);
 /// of it. Empty: one group of all ranks. A root is a rank of each group.
 using Groups = std::vector<std::vector<Rank>>;
 
+/// "2x4" is two groups of four consecutive ranks, "0-3;4-7" or "0,2;1,3" lists them; "" is none.
+/// Throws InvalidArgument unless groups are equally large and have every rank once.
+Groups parse_groups(const std::string& text, int ranks);
+/// Ranks of a group: all if there are no groups.
+int group_size(const Groups& groups, int ranks);
+
 }  // namespace collbench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <utility>
 
 #include "core/error.h"
@@ -139,6 +140,33 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<R
     }
   };
   return {inner.name(), {ranks, chunks, inner.rounds()}, play, {}, inner.runs()};
+}
+
+Schedule side_by_side(const Schedule& inner, const Groups& groups) {
+  struct Place {
+    const std::vector<Rank>* group;
+    Rank inside;
+  };
+  const auto kept = std::make_shared<const Groups>(groups);
+  std::vector<Place> places(groups.size() * static_cast<std::size_t>(inner.ranks()));
+  for (const std::vector<Rank>& group : *kept) {
+    require(static_cast<int>(group.size()) == inner.ranks(),
+            "groups: " + inner.name() + " has " + std::to_string(inner.ranks()) + " ranks, not " +
+                std::to_string(group.size()));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      places.at(static_cast<std::size_t>(group[i])) = {&group, static_cast<Rank>(i)};
+    }
+  }
+  const auto ranks = static_cast<int>(places.size());
+  const auto play = [inner, kept, places = std::move(places)](Rank r, int t, Round& out) {
+    Round round;
+    inner.round(places[r].inside, t, round);
+    for (const Op& op : round.ops()) {
+      out.push({op.kind, (*places[r].group)[op.peer], op.chunks});
+    }
+  };
+  return {
+      inner.name(), {ranks, inner.chunks(), inner.rounds()}, play, inner.partition(), inner.runs()};
 }
 
 Schedule mirrored(const Schedule& schedule, OpKind receive) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -46,6 +47,10 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, Seating seating);
 /// Requires distinct members, one per inner rank.
 Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<Rank>& members,
                Chunks target);
+
+/// Plays `inner` in every one of the groups at once, each on the whole vector. Requires that they
+/// have inner.ranks() ranks each, and all ranks together.
+Schedule side_by_side(const Schedule& inner, const Groups& groups);
 
 /// Runs time backwards: a reduction from a to b becomes a copy from b to a. The mirror of a
 /// reduce-scatter whose sums flow along trees is the matching all-gather, with equal cost. The

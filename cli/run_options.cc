@@ -41,6 +41,8 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "collective", "", "NAME", "all-reduce",
      "or reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_run, "root", "r", "N", "0", "of a broadcast or a reduce"},
+    {what_to_run, "groups", "", "GROUPS", "",
+     "disjoint groups side by side: 2x4, or 0-3;4-7 (shm, grpc)"},
     {what_to_run, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what_to_run, "out-of-place", "", "", "", "they are two"},
     {what_to_run, "buffers", "", "STATE", "produced",
@@ -149,6 +151,7 @@ void read_collective(const Settings& settings, Sweep& sweep) {
   sweep.common.collective = collective_asked(settings);
   // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means
   // nothing.
+  sweep.common.groups = settings.text("groups");
   const bool rooted = has_root(sweep.common.collective);
   const int root = settings.count("root", rooted ? 0 : -1, 65'535);
   if (rooted) sweep.common.root = root;

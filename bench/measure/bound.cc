@@ -22,10 +22,10 @@ constexpr Seconds probe_time{0.1};
 /// reads N and writes N; a reduce-scatter and a reduce read N and write one; an all-gather and a
 /// broadcast read one and write N, in place one less.
 std::pair<int, const char*> vectors_moved(const Case& point) {
-  const int n = point.workers;
+  const int n = point.workers;  // those of all groups
   if (point.collective == CollectiveKind::all_reduce) return {2 * n, "2 N M"};
   if (point.in_place && !adds(point.collective)) return {n, "N M"};
-  return {n + 1, "(N+1) M"};
+  return {n + n / group_size(point), point.groups.empty() ? "(N+1) M" : "(N+groups) M"};
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ WorldSpec world_of(const Case& point) {
   spec.ranks = point.workers;
   spec.algorithm = point.algorithm;
   spec.collective = collective_of(point);
+  spec.groups = point.groups;
   spec.bytes = point.bytes;
   spec.user_bytes = user_buffer_bytes(point);
   spec.isolate = point.isolate;

@@ -23,11 +23,12 @@ TeamKey team_key(const Case& point) {
 
 /// What a trial of `auto` holds for.
 using ChoiceKey = std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers,
-                             bool, CollectiveKind, int>;
+                             bool, CollectiveKind, int, std::string>;
 
 ChoiceKey choice_key(const Case& point) {
-  return {team_key(point), point.devices, point.bytes.count, point.type,       point.op,
-          point.in_place,  point.buffers, point.checksum,    point.collective, point.root};
+  return {team_key(point),  point.devices,  point.bytes.count, point.type,
+          point.op,         point.in_place, point.buffers,     point.checksum,
+          point.collective, point.root,     point.groups};
 }
 
 class Runner {
@@ -124,7 +125,7 @@ class Runner {
 }  // namespace
 
 Choice choose_for(const Case& point, int cores) {
-  return choose(point.backend, find_backend(point.backend).choice, point.workers, point.bytes,
+  return choose(point.backend, find_backend(point.backend).choice, group_size(point), point.bytes,
                 point.type, point.op, cores, point.collective);
 }
 

@@ -5,12 +5,14 @@
 #include <cassert>
 #include <cstring>
 #include <ctime>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "bench/measure/observation.h"
 #include "bench/measure/stopping_rule.h"
+#include "bench/measure/visible_buffers.h"
 #include "bench/records/case_fields.h"
 #include "core/error.h"
 #include "core/output_file.h"
@@ -38,65 +40,6 @@ std::string values_of(std::span<const Case> cases, const JsonField<Case>& field)
   return fmt::format("{} to {} ({} of them)", values.front(), values.back(), values.size());
 }
 
-/// Fills user buffers with inputs and looks at results, wherever they are: where the processor
-/// cannot touch them, through a mirror in its own memory.
-class VisibleBuffers {
- public:
-  VisibleBuffers(const MemoryCopies& copies, const CheckInputs& inputs)
-      : copies_(copies), inputs_(inputs) {}
-
-  void fill(Region vector, InputKind kind) { fill(vector, kind, {0, vector.count}); }
-
-  void fill(Region vector, InputKind kind, Elements part) {
-    if (copies_.upload == nullptr) return inputs_.fill(vector, kind, part);
-    const Region copy = mirror(vector);
-    inputs_.fill(copy, kind, part);
-    const Region filled = copy.part(part.first, part.count);
-    copies_.upload(vector.part(part.first, part.count).data, filled.data, filled.size());
-  }
-
-  void put(Region vector, std::byte* content) {
-    if (copies_.upload == nullptr) {
-      std::memcpy(vector.data, content, static_cast<std::size_t>(vector.size().count));
-    } else {
-      copies_.upload(vector.data, content, vector.size());
-    }
-  }
-
-  /// The region itself, or a copy of it.
-  Region readable(Region region) {
-    if (copies_.download == nullptr) return region;
-    const Region copy = mirror(region);
-    copies_.download(copy.data, region.data, region.size());
-    return copy;
-  }
-
-  /// Reads every byte, as the consumer of a result does; nothing where only a device reads.
-  void consume(Region region) {
-    if (copies_.download != nullptr) return;
-    const auto bytes = static_cast<std::size_t>(region.size().count);
-    std::uint64_t sum = 0;
-    std::size_t at = 0;
-    for (std::uint64_t word = 0; at + sizeof word <= bytes; at += sizeof word) {
-      std::memcpy(&word, region.data + at, sizeof word);
-      sum += word;
-    }
-    for (; at < bytes; ++at) sum += std::to_integer<std::uint64_t>(region.data[at]);
-    [[maybe_unused]] volatile std::uint64_t sink = sum;
-  }
-
- private:
-  Region mirror(Region region) {
-    const auto bytes = static_cast<std::size_t>(region.size().count);
-    mirror_.resize(std::max(mirror_.size(), bytes));
-    return {mirror_.data(), region.count, region.type};
-  }
-
-  const MemoryCopies& copies_;
-  const CheckInputs& inputs_;
-  std::vector<std::byte> mirror_;
-};
-
 class Sampler {
  public:
   Sampler(const Case& point, const Sampling& sampling, Communicator& tested, Rendezvous& rendezvous,
@@ -109,10 +52,11 @@ class Sampler {
         buffers_(buffers),
         clock_(clock),
         collective_(collective_of(point)),
-        before_(
-            elements_before(collective_, rendezvous.rank(), rendezvous.ranks(), count_of(point))),
-        after_(elements_after(collective_, rendezvous.rank(), rendezvous.ranks(), count_of(point))),
-        inputs_(point.type, point.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
+        before_(elements_before(collective_, tested.rank(), tested.ranks(), count_of(point))),
+        after_(elements_after(collective_, tested.rank(), tested.ranks(), count_of(point))),
+        groups_(groups_of(point)),
+        seed_(sampling.seed + static_cast<std::uint64_t>(first_of_group(rendezvous.rank()))),
+        inputs_(point.type, point.op, tested.ranks(), tested.rank(), seed_),
         visible_(buffers.copies(), inputs_) {}
 
   Measurement run() {
@@ -143,6 +87,21 @@ class Sampler {
     return point.bytes.count / size_of(point.type);
   }
 
+  static Groups groups_of(const Case& point) {
+    Groups groups = parse_groups(point.groups, point.workers);
+    if (groups.empty()) {
+      groups.emplace_back(static_cast<std::size_t>(point.workers));
+      std::iota(groups[0].begin(), groups[0].end(), 0);
+    }
+    return groups;
+  }
+  Rank first_of_group(Rank rank) const {
+    const auto has_it = [rank](const std::vector<Rank>& group) {
+      return std::ranges::find(group, rank) != group.end();
+    };
+    return std::ranges::find_if(groups_, has_it)->front();
+  }
+
   // The rank's parts of the vectors of a set.
   Region in(std::int64_t set) const { return buffers_.in(set).part(before_.first, before_.count); }
   Region out(std::int64_t set) const { return buffers_.out(set).part(after_.first, after_.count); }
@@ -165,11 +124,11 @@ class Sampler {
     const Region vector = visible_.readable(buffers_.out(0));
     if (adds(point_.collective)) return inputs_.count_wrong_results(vector, after_);
     std::int64_t wrong = 0;
-    const int ranks = rendezvous_.ranks();
+    const int ranks = tested_.ranks();
     for (Rank source = 0; source < ranks; ++source) {
       const Elements copied = elements_before(collective_, source, ranks, vector.count);
       if (copied.count == 0) continue;
-      const CheckInputs others(point_.type, point_.op, ranks, source, sampling_.seed);
+      const CheckInputs others(point_.type, point_.op, ranks, source, seed_);
       wrong += others.count_changed_inputs(vector, copied);
     }
     return wrong;
@@ -220,8 +179,13 @@ class Sampler {
                        point_.collective == CollectiveKind::broadcast;
     if (!alike) return;
     const auto hash = static_cast<std::int64_t>(hash_bits(visible_.readable(buffers_.out(0))));
-    for (const std::int64_t of_rank : rendezvous_.gather(std::span(&hash, 1))) {
-      if (of_rank != hash) measured_.replicas_identical = false;
+    const std::vector<std::int64_t> hashes = rendezvous_.gather(std::span(&hash, 1));
+    for (const std::vector<Rank>& group : groups_) {
+      for (const Rank member : group) {
+        const bool alike = hashes[static_cast<std::size_t>(member)] ==
+                           hashes[static_cast<std::size_t>(group.front())];
+        measured_.replicas_identical = measured_.replicas_identical && alike;
+      }
     }
   }
 
@@ -335,6 +299,8 @@ class Sampler {
   Collective collective_;
   Elements before_;  // of the vector, on this rank
   Elements after_;
+  Groups groups_;       // of the ranks
+  std::uint64_t seed_;  // of the group: what leaks from another one shows
   CheckInputs inputs_;
   VisibleBuffers visible_;
   Measurement measured_;

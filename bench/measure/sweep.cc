@@ -43,8 +43,9 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   point.algorithm = algorithm;
   point.backend = backend.name;
   point.workers = workers;
-  require(point.root < workers, fmt::format("the root of a {} must be one of {} workers, not {}",
-                                            to_string(point.collective), workers, point.root));
+  require(point.root < group_size(point),
+          fmt::format("the root of a {} must be one of {} workers, not {}",
+                      to_string(point.collective), group_size(point), point.root));
   point.transport = backend.transport_option == "transport"  ? sweep.common.transport
                     : backend.transport_option == "executor" ? sweep.executor
                                                              : "";
@@ -56,7 +57,8 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   }
   if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;
   if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
-    make_schedule(parse_algorithm_spec(algorithm), workers, sweep.first, collective_of(point));
+    make_schedule(parse_algorithm_spec(algorithm), group_size(point), sweep.first,
+                  collective_of(point));
   }
   return point;
 }
@@ -119,13 +121,14 @@ std::vector<Case> sweep_cases(const Sweep& sweep) {
   std::vector<Case> columns;
   bool mixes = false;
   for (const int workers : sweep.workers) {
+    const int size = group_size(parse_groups(sweep.common.groups, workers), workers);
     for (const std::string& text : sweep.algorithms) {
       const PlacedAlgorithm placed = placed_algorithm(text);
       const std::string& name = placed.algorithm;
       const bool apart = !placed.backend.empty();
       mixes = mixes || apart;
       const auto make = [&](const AlgorithmSpec& spec) {
-        make_schedule(spec, workers, sweep.first, collective_of(sweep.common));
+        make_schedule(spec, size, sweep.first, collective_of(sweep.common));
       };
       for (const auto& algorithm : name == "all" ? names_that_fit(make) : std::vector{name}) {
         for (const auto& backend : apart ? std::vector{placed.backend} : sweep.backends) {

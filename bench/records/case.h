@@ -40,8 +40,9 @@ struct Case {
   std::string backend;    // "shm", "grpc", "gloo", "mpi"; "sim" for a simulated case
   int workers = 2;
   CollectiveKind collective = CollectiveKind::all_reduce;
-  int root = 0;  // of a broadcast or a reduce
-  Bytes bytes;   // vector size of one rank: of the larger buffer, as nccl-tests count
+  int root = 0;        // of a broadcast or a reduce
+  std::string groups;  // "2x4": disjoint groups of workers side by side; empty: one of all
+  Bytes bytes;         // vector size of one rank: of the larger buffer, as nccl-tests count
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = true;
@@ -57,6 +58,10 @@ struct Case {
   Simulated simulated;
 };
 
+/// Throws InvalidArgument for groups that the workers do not make.
+inline int group_size(const Case& point) {
+  return group_size(parse_groups(point.groups, point.workers), point.workers);
+}
 inline Collective collective_of(const Case& point) { return {point.collective, point.root}; }
 
 /// How long and how often to measure.

@@ -55,6 +55,7 @@ std::span<const JsonField<Case>> case_fields() {
       {"devices", &Case::devices, "devices", true},
       {"collective", &Case::collective, "collective", true},
       {"root", &Case::root, "root", true},
+      {"groups", &Case::groups, "groups", true},
       {"statistic", &Case::statistic, "statistic", true},
   };
   return fields;

@@ -62,7 +62,7 @@ Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {
 }
 
 Bandwidth bus_bandwidth(const Record& record, Seconds time) {
-  const double factor = bus_factor(record.point.collective, record.point.workers);
+  const double factor = bus_factor(record.point.collective, group_size(record.point));
   return {algorithm_bandwidth(record, time).bytes_per_second * factor};
 }
 

@@ -19,6 +19,7 @@ std::string case_name(const Case& point) {
     collective = fmt::format("/{}", to_string(point.collective));
     if (point.root != 0) collective += fmt::format(":{}", point.root);
   }
+  if (!point.groups.empty()) collective += "/groups:" + point.groups;
   const Simulated& simulated = point.simulated;
   if (simulated.topology.empty()) return name + collective;
   const Simulated usual;

@@ -25,10 +25,10 @@ struct Fits {
 
 /// The algorithms named that fit, those that fit for "all".
 std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
-                                      int workers, const Collective& collective, Fits& fits) {
+                                      int workers, const Case& common, Fits& fits) {
   const Topology& topology = machine.topology;
   const auto make = [&](const AlgorithmSpec& spec) {
-    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective);
+    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective_of(common));
   };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
@@ -110,7 +110,7 @@ std::vector<Case> simulated_cases(const SimulatedSweep& sweep, std::vector<std::
         place(mapping, common.workers, read.topology);
       }
       const auto names =
-          expand_names(sweep.axes.algorithms, read, common.workers, collective_of(common), fits);
+          expand_names(sweep.axes.algorithms, read, group_size(common), common, fits);
       append_cases(sweep, common, names, cases);
     }
   }

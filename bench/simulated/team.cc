@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "algorithms/combinators.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
 #include "bench/simulated/library_case.h"
@@ -28,9 +29,20 @@ constexpr double agreement = 1e-9;  // relative, between engines
 constexpr std::size_t most_finalists = 4;
 constexpr std::int64_t most_final_messages = 150'000;
 
+/// What each group of workers plays, at the same time.
+Schedule schedule_of(const Case& point, const AlgorithmSpec& algorithm) {
+  const Groups groups = parse_groups(point.groups, point.workers);
+  const Schedule inner = make_schedule(algorithm, group_size(groups, point.workers), point.bytes,
+                                       collective_of(point));
+  return groups.empty() ? inner : side_by_side(inner, groups);
+}
+
 /// The scenario without a protocol.
 Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmSpec& algorithm) {
   const Simulated& simulated = point.simulated;
+  const bool checkable = point.collective == CollectiveKind::all_reduce && point.groups.empty();
+  require(checkable || !simulated.real_data,
+          "real data are checked for all-reduces of all workers; leave --real-data out");
   Disturbance disturbance;
   disturbance.jitter = simulated.jitter;
   disturbance.seed = simulated.seed;
@@ -40,18 +52,17 @@ Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmS
     const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
     slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
   }
-  return Scenario{
-      .schedule = make_schedule(algorithm, point.workers, point.bytes, collective_of(point)),
-      .machine = std::move(slowed),
-      .placement = place(simulated.mapping, point.workers, machine.topology),
-      .count = element_count(point),
-      .type = point.type,
-      .op = point.op,
-      .posting = parse_posting(simulated.posting),
-      .protocol = {},
-      .equal_chunks = simulated.equal_chunks,
-      .disturbance = disturbance,
-      .real_data = simulated.real_data};
+  return Scenario{.schedule = schedule_of(point, algorithm),
+                  .machine = std::move(slowed),
+                  .placement = place(simulated.mapping, point.workers, machine.topology),
+                  .count = element_count(point),
+                  .type = point.type,
+                  .op = point.op,
+                  .posting = parse_posting(simulated.posting),
+                  .protocol = {},
+                  .equal_chunks = simulated.equal_chunks,
+                  .disturbance = disturbance,
+                  .real_data = simulated.real_data};
 }
 
 Outcome predicted(Scenario scenario) {
@@ -159,7 +170,7 @@ Choice CaseBinder::decide_protocol(const Scenario& scenario) {
 BoundCase CaseBinder::bind(const Case& point) {
   const Machine& machine = machine_of(point);
   const AlgorithmSpec spec =
-      fit_to(parse_algorithm_spec(point.algorithm), machine.topology, point.workers);
+      fit_to(parse_algorithm_spec(point.algorithm), machine.topology, group_size(point));
   BoundCase bound{scenario_of(point, machine, spec), to_string(spec)};
   const std::vector<Protocol>& ladder = machine.costs.protocols;
   const std::string& wanted = point.simulated.protocol;
@@ -184,8 +195,8 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
   question.type = point.type;
   question.op = point.op;
   question.collective = point.collective;
-  question.workers = point.workers;
-  question.nodes = nodes_of(machine.topology.layout(), point.workers);
+  question.workers = group_size(point);
+  question.nodes = nodes_of(machine.topology.layout(), question.workers);
   question.machine = &machine;
   const bool as_asked = is_as_policies_see_it(point);
   std::vector<Finalist> candidates;

@@ -113,6 +113,34 @@ TEST(Verify, ProvesGroupsSideBySideAndRefutesWhatCrossesThem) {
   EXPECT_THROW(verify(both, {CollectiveKind::reduce, 2}, groups), InvalidArgument);
 }
 
+TEST(SideBySide, IsProvenForEveryGroup) {
+  for (const char* text : {"2x4", "4x2", "0-3;4-7", "0,2,4,6;1,3,5,7"}) {
+    const Groups groups = parse_groups(text, 8);
+    const int size = group_size(groups, 8);
+    const Schedule inner = make_schedule("ring", size);
+    EXPECT_EQ(first_violation(side_by_side(inner, groups), {}, groups), "") << text;
+    EXPECT_NE(first_violation(side_by_side(inner, groups), {}), "") << text;
+  }
+  EXPECT_THROW(side_by_side(make_schedule("ring", 3), parse_groups("2x4", 8)), InvalidArgument);
+}
+
+TEST(ParseGroups, RefusesWhatLeavesRanksOutOrHasThemTwice) {
+  const auto refusal = [](const char* text) {
+    try {
+      parse_groups(text, 8);
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("2x3"), HasSubstr("2x3 has 6 ranks, and there are 8"));
+  EXPECT_THAT(refusal("0-3;3-6"), HasSubstr("rank 3 is in two"));
+  EXPECT_THAT(refusal("0-2;3-7"), HasSubstr("not equally large"));
+  EXPECT_THAT(refusal("0-1;2-3"), HasSubstr("rank 4 is in none"));
+  EXPECT_THAT(refusal("0-3;4-8"), HasSubstr("groups"));
+  EXPECT_EQ(parse_groups("", 8).size(), 0U);
+}
+
 TEST(Halves, RefuseRanksThatOwnNothing) {
   try {
     reduce_scatter_half(make_schedule("halving-doubling", 6));

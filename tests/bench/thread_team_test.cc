@@ -39,6 +39,25 @@ TEST(ThreadTeamTest, OneTeamMeasuresManyAlgorithmsTypesAndSizes) {
   }
 }
 
+TEST(ThreadTeamTest, EveryCollectiveIsCheckedInGroupsAndWithout) {
+  const auto team = make_team(team_case("shm", "direct", 6), quick());
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+        CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    for (const char* groups : {"", "2x3", "0,2,4;1,3,5"}) {
+      for (const bool in_place : {true, false}) {
+        Case point = team_case("shm", has_root(kind) ? "reduce-broadcast" : "ring", 6, 4 * 10'007);
+        point.collective = kind;
+        point.groups = groups;
+        point.in_place = in_place;
+        const Measurement measured = team->measure(point, quick());
+        EXPECT_EQ(measured.wrong, 0) << to_string(kind) << ' ' << groups << ' ' << in_place;
+        EXPECT_TRUE(measured.replicas_identical) << to_string(kind) << ' ' << groups;
+      }
+    }
+  }
+}
+
 TEST(ThreadTeamTest, ACaseThatEveryRankRefusesLeavesTheTeamUsable) {
   const auto team = make_team(team_case("shm", "direct", 3), quick());
   EXPECT_THROW(team->measure(team_case("shm", "rnig", 3), quick()), InvalidArgument);

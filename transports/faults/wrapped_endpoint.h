@@ -15,8 +15,8 @@ namespace collbench {
 /// wrapped one. Thread safety: as the wrapped one's.
 class WrappedEndpoint : public Endpoint {
  public:
-  Rank rank() const final { return endpoint_->rank(); }
-  int ranks() const final { return endpoint_->ranks(); }
+  Rank rank() const override { return endpoint_->rank(); }
+  int ranks() const override { return endpoint_->ranks(); }
   Seconds now() const final { return endpoint_->now(); }
   bool reaches(Region region) const final { return endpoint_->reaches(region); }
   std::byte* scratch(ScratchUse use, Bytes size) override { return endpoint_->scratch(use, size); }

@@ -165,6 +165,9 @@ void require_possible(const WorldSpec& spec) {
   require(backend.other_collectives || spec.collective.kind == CollectiveKind::all_reduce,
           fmt::format("back end '{}' has no {}; those that have it: {}", spec.backend,
                       to_string(spec.collective.kind), names_with(&Backend::other_collectives)));
+  require(backend.plays_schedules || spec.groups.empty(),
+          "groups are played by schedules of our own, of " + names_with(&Backend::plays_schedules) +
+              "; '" + spec.backend + "' has none");
   require(backend.plays_schedules || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of " +
               names_with(&Backend::plays_schedules) + "; '" + spec.backend + "' hides its own");
@@ -173,7 +176,8 @@ void require_possible(const WorldSpec& spec) {
 Communicator& communicator_for(const Backend& backend, const WorldSpec& spec,
                                RankContext& context) {
   const std::string key = (backend.is_black_box() ? spec.algorithm : name_of(spec)) + " " +
-                          spec.transport + (spec.checksum ? " checked " : " ") + spec.inject;
+                          spec.groups + " " + spec.transport + (spec.checksum ? " checked " : " ") +
+                          spec.inject;
   if (!context.communicator || !backend.keeps_communicator || context.communicator_key != key) {
     context.communicator.reset();
     context.remarks.clear();

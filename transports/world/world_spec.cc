@@ -1,25 +1,37 @@
 #include "transports/world/world_spec.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "algorithms/registry.h"
 #include "transports/faults/checked_endpoint.h"
 #include "transports/faults/faulty_endpoint.h"
+#include "transports/world/group_endpoint.h"
 
 namespace collbench {
+
+namespace {
+
+int size_of_groups(const WorldSpec& spec) {
+  return group_size(parse_groups(spec.groups, spec.ranks), spec.ranks);
+}
+
+}  // namespace
 
 ScheduleChoice schedules_of(const WorldSpec& spec) {
   if (spec.schedules) return spec.schedules;
   // Refused here rather than at the first call.
-  make_schedule(parse_algorithm_spec(spec.algorithm), spec.ranks, spec.bytes, spec.collective);
-  return [algorithm = spec.algorithm, ranks = spec.ranks](Bytes bytes, DataType) {
+  make_schedule(parse_algorithm_spec(spec.algorithm), size_of_groups(spec), spec.bytes,
+                spec.collective);
+  return [algorithm = spec.algorithm, ranks = size_of_groups(spec)](Bytes bytes, DataType) {
     return make_schedule(algorithm, ranks, bytes);
   };
 }
 
 std::string name_of(const WorldSpec& spec) {
   return spec.schedules ? spec.algorithm
-                        : make_schedule(parse_algorithm_spec(spec.algorithm), spec.ranks,
+                        : make_schedule(parse_algorithm_spec(spec.algorithm), size_of_groups(spec),
                                         spec.bytes, spec.collective)
                               .name();
 }
@@ -28,7 +40,7 @@ namespace {
 
 CollectiveChoice other_schedules_of(const WorldSpec& spec) {
   if (spec.schedules) return {};
-  return [algorithm = parse_algorithm_spec(spec.algorithm), ranks = spec.ranks](
+  return [algorithm = parse_algorithm_spec(spec.algorithm), ranks = size_of_groups(spec)](
              Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
     if (!find_algorithm(algorithm.name).implements(collective.kind)) return std::nullopt;
     return make_schedule(algorithm, ranks, bytes, collective);
@@ -49,6 +61,15 @@ std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const 
     description += " with checksums";
   }
   if (!spec.inject.empty()) description += ", " + spec.inject + " injected";
+  if (!spec.groups.empty()) {
+    const Groups groups = parse_groups(spec.groups, spec.ranks);
+    for (const std::vector<Rank>& group : groups) {
+      if (std::ranges::find(group, endpoint->rank()) == group.end()) continue;
+      endpoint = make_group_endpoint(std::move(endpoint), group);
+      break;
+    }
+    description += " in groups of " + std::to_string(group_size(groups, spec.ranks));
+  }
   return make_schedule_communicator(schedules_of(spec), std::move(endpoint), description,
                                     other_schedules_of(spec));
 }

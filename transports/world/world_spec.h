@@ -17,6 +17,7 @@ struct WorldSpec {
   /// It does not travel to ranks that are other processes.
   ScheduleChoice schedules;
   Collective collective;         // beside which the schedules may have others
+  std::string groups;            // "2x4": ranks that do it side by side; empty: one group of all
   Bytes bytes{0};                // the largest vector of one rank
   Bytes user_bytes{0};           // memory for the buffers of one rank, 0 where it brings its own
   int communicators = 1;         // of a rank at the same time; more than one: shm with threads only
