@@ -16,6 +16,7 @@ constexpr Example examples[] = {
   collbench simulate --topo cluster:4xdgx-h100 --algo ring,double-tree -b 1M -e 1G
   collbench simulate --topo torus:16x16x16,50GBps,1us --algo torus -b 64M -e 64M --explain
   collbench simulate --topo star:64,100Gbps,5us --algo all -b 1M -e 1M --json out.json
+  collbench simulate --topo star:8,100Gbps,5us --collective all-gather --groups 2x4
 )"},
     {"sweep", R"(
   collbench sweep --topo star:8,10Gbps,50us --algo all -b 1K -e 64M -o sweep.jsonl
@@ -29,6 +30,7 @@ constexpr Example examples[] = {
     {"select", R"(
   collbench select -b 64M -W 16 --topo cluster:2xdgx-h100 --explain
   collbench select -W 8 --topo star:8,10Gbps,50us --table
+  collbench select -W 8 --topo star:8,10Gbps,50us --collective reduce-scatter
 )"},
     {"merge", R"(
   collbench merge part1.jsonl part2.jsonl -o all.json
@@ -82,6 +84,10 @@ constexpr Example examples[] = {
 )"},
     {"algos verify", R"(
   collbench algos verify ring:segments=4 -W 6
+)"},
+    {"algos order", R"(
+  collbench algos order ring -W 8 --channels 2
+  collbench algos order --observed sums.txt             which algorithm gave these sums
 )"},
     {"topo list", R"(
   collbench topo list

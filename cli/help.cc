@@ -24,6 +24,7 @@ Examples:
   collbench --algo ring --workers 8            a ring all-reduce of 8 workers on this machine
   collbench --algo auto,gloo,mpi -W 2,4        this program against its peers, in one run
   collbench -B grpc -b 64M --json out.json     64 MiB between processes, all samples kept
+  collbench --collective reduce-scatter -W 4   or all-gather, broadcast, reduce
   collbench algos show double-tree -W 8        what each rank sends, receives and reduces
 
 Exit codes:
