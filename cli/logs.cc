@@ -7,6 +7,7 @@
 #include "bench/logs/job_report.h"
 #include "bench/logs/job_verdict.h"
 #include "bench/logs/job_workload.h"
+#include "bench/logs/job_writers.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
@@ -30,6 +31,10 @@ constexpr OptionRow logs_rows[] = {
     {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
     {output_group, "workload", "o", "FILE", "",
      "write a step of the job, for train --workload on other networks and scales"},
+    {output_group, "inspector", "", "FOLDER", "",
+     "write it as NCCL Inspector does, a file per rank"},
+    {output_group, "flight-recorder", "", "FOLDER", "",
+     "write it as PyTorch's Flight Recorder does, in JSON"},
     {output_group, "export-tuner", "", "FILE", "",
      "write rules for the job's sizes on --topo, for NCCL's tuner plugin"},
     {output_group, "export-rules", "", "FILE", "", "the same for Open MPI"},
@@ -90,6 +95,10 @@ int logs(const Settings& settings) {
   write_output(settings.text("markdown"),
                [&](std::ostream& out) { write_job_markdown(out, report); });
   write_workload(settings, job);
+  if (settings.given("inspector")) write_inspector_files(job, settings.text("inspector"));
+  if (settings.given("flight-recorder")) {
+    write_flight_recorder_files(job, settings.text("flight-recorder"));
+  }
   write_rules(settings, "export-tuner", "nccl-tuner", report);
   write_rules(settings, "export-rules", "ompi", report);
   return settings.flag("check") && !verdict.is_healthy() ? exit_gate_failed : exit_ok;

@@ -20,7 +20,13 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 16> reader_rows = {{
+constexpr std::array<LogReader, 17> reader_rows = {{
+    {"collbench",
+     [](std::string_view head) {
+       return begins_like_json(head) && has(head, "\"schema_version\"") &&
+              has(head, "\"environment\"");
+     },
+     read_own_records},
     {"NCCL Inspector",
      [](std::string_view head) {
        return has(head, "\"header\"") && has(head, "\"inspector_output_format_version\"");
