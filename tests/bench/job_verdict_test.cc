@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/logs/job_workload.h"
 #include "bench/logs/log_readers.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -243,6 +245,38 @@ TEST(JobVerdictTest, ClocksAreAlignedByEnds) {
     }
   }
   EXPECT_THAT(judge_job(job, {}).clock_offset_us, ElementsAre(0, 5000));
+}
+
+TEST(JobWorkloadTest, AStepIsTheShortestRunOfSizesAndItsTimesHoldNoWaiting) {
+  JobLog job;
+  job.communicator("c", "c", 2);
+  // Rank 1 needs 1000 us for each of two buckets and 3000 us from the last to the next step; rank 0
+  // always waits for it.
+  double end = 0;
+  for (int i = 0; i < 10; ++i) {
+    const double start = i % 2 == 0 ? end + 3000 : end - 200 + 1000;
+    for (int rank = 0; rank < 2; ++rank) {
+      LogRecord& record = job.records.emplace_back();
+      record.rank = rank;
+      record.kind = LoggedKind::all_reduce;
+      record.sequence = i;
+      record.bytes = i % 2 == 0 ? 4000 : 400;
+      record.start_us = rank == 1 ? start : std::max(end, start - 700);
+      record.duration_us = start + 200 - record.start_us;
+    }
+    end = start + 200;
+  }
+  judge_job(job, {});
+  const JobWorkload made = workload_of_job(job);
+  EXPECT_EQ(made.steps, 5);
+  ASSERT_EQ(made.workload.layers.size(), 2U);
+  EXPECT_THAT(made.workload.layers[0].tensors, ElementsAre(100)) << "the last bucket is in front";
+  EXPECT_THAT(made.workload.layers[1].tensors, ElementsAre(1000));
+  ASSERT_TRUE(made.workload.measured.has_value());
+  const std::vector<LayerTimes>& times = made.workload.measured->layers;
+  EXPECT_NEAR(times[0].forward.count(), 3000e-6, 1e-9);
+  EXPECT_NEAR(times[0].weight.count(), 1000e-6, 1e-9);
+  EXPECT_THROW(workload_of_job(JobLog()), InvalidArgument);
 }
 
 TEST(JobVerdictTest, WhatIsUsualButNotCertainCannotBeTold) {

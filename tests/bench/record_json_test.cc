@@ -39,6 +39,9 @@ Record full_record() {
   record.measurement.latency_ns = {5, 4, 6};
   record.measurement.skew_ns = {1, 0, 2};
   record.measurement.back_to_back_ns = {3, 3};
+  for (int i = 0; i < 3 * record.point.workers; ++i) {
+    record.measurement.rank_time_ns.push_back(5 + i);
+  }
   record.measurement.wrong = 0;
   record.measurement.replicas_identical = false;
   record.measurement.played = "direct (fused)";

@@ -2,12 +2,15 @@
 
 #include <thread>
 
+#include "core/random.h"
+
 namespace collbench {
 
 InjectedLateness::InjectedLateness(std::string_view faults, Rank rank) : rank_(rank) {
   for (const InjectedFault& fault : parse_injected_faults(faults)) {
     if (fault.kind != InjectedFault::Kind::late) continue;
-    faults_.emplace_back(fault, std::mt19937_64(fault.seed + static_cast<std::uint64_t>(rank)));
+    faults_.emplace_back(fault,
+                         random_engine(fault.seed, "lateness", static_cast<std::uint64_t>(rank)));
   }
 }
 
