@@ -147,6 +147,21 @@ TEST(JobLogsTest, GzipIsUnpackedAndBounded) {
   EXPECT_THROW(unpacked("\x1f\x8bnothing of gzip", "f", 100, cut), InvalidArgument);
 }
 
+TEST(JobLogsTest, OldProfilersLeaveWordsWithoutQuotes) {
+  std::string text = read_file(samples + "nccl_profiler/trace_6714208823001845762_0.json");
+  for (const std::string word : {"ncclFloat32", "0x55e1c0a8d2f0"}) {
+    const std::string quoted = '"' + word + '"';
+    for (std::size_t at = 0; (at = text.find(quoted, at)) != text.npos;) {
+      text.replace(at, quoted.size(), word);
+    }
+  }
+  EXPECT_THROW(json::parse(text), json::exception);
+  JobLog job;
+  read_log(text, "old", job);
+  ASSERT_EQ(job.records.size(), 4U);
+  EXPECT_EQ(job.records[0].bytes, 26214400);
+}
+
 TEST(JobLogsTest, PicklesThatCallSomethingAreRefused) {
   using namespace std::string_literals;
   for (const std::string& pickle : {"\x80\x02"

@@ -167,6 +167,32 @@ TEST(JobVerdictTest, WrappedRingBuffersAreComparedWhereTheyOverlap) {
   EXPECT_EQ(verdict.network.state, NetworkState::healthy);
 }
 
+TEST(JobVerdictTest, RingBuffersThatDoNotOverlapSayNothingOfTheNetwork) {
+  ScriptedJob job;
+  for (int i = 0; i < 40; ++i) job.operate(i, job.late(2, 3000));
+  // Rank 2 has only the last twenty, the others only the first.
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    std::string& text = job.lines[rank];
+    std::size_t middle = 0;
+    for (int i = 0; i < 20; ++i) middle = text.find('\n', middle) + 1;
+    text = rank == 2 ? text.substr(middle) : text.substr(0, middle);
+  }
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.network.state, NetworkState::unknown);
+  EXPECT_THAT(verdict.network.unknown, HasSubstr("no operation has the durations of all ranks"));
+  EXPECT_THAT(verdict.lateness.late, IsEmpty());
+  EXPECT_NE(verdict.lateness.unknown, "");
+}
+
+TEST(JobVerdictTest, ALogThatWasCutEarlyDoesNotHideTheOthers) {
+  ScriptedJob job;
+  for (int i = 0; i < 40; ++i) job.operate(i, job.late(2, 3000));
+  job.lines[3].resize(job.lines[3].find('\n', 700) + 30);
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.late(), 2) << "the transfers are at full speed";
+  EXPECT_EQ(verdict.lateness.operations, 40);
+}
+
 TEST(JobVerdictTest, CommunicatorsWithTheSameNumbersAreKeptApart) {
   ScriptedJob one;
   ScriptedJob other{.id = "0x2", .random = std::mt19937(2)};
