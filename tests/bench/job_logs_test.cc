@@ -54,7 +54,7 @@ void expect_like(const json& found, const json& expected, const std::string& pla
 
 TEST(JobLogsTest, EverySampleGetsItsAnswer) {
   const json expected = json::parse(read_file(samples + "expected.json"));
-  EXPECT_EQ(expected.size(), 23U);
+  EXPECT_EQ(expected.size(), 24U);
   for (const auto& [path, answer] : expected.items()) {
     if (path == "_") continue;
     expect_like(judged(read_job({samples + path})), answer, path);
@@ -155,7 +155,7 @@ TEST(JobLogsTest, OldProfilersLeaveWordsWithoutQuotes) {
       text.replace(at, quoted.size(), word);
     }
   }
-  EXPECT_THROW(json::parse(text), json::exception);
+  EXPECT_FALSE(json::accept(text));
   JobLog job;
   read_log(text, "old", job);
   ASSERT_EQ(job.records.size(), 4U);

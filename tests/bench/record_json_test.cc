@@ -39,9 +39,6 @@ Record full_record() {
   record.measurement.latency_ns = {5, 4, 6};
   record.measurement.skew_ns = {1, 0, 2};
   record.measurement.back_to_back_ns = {3, 3};
-  for (int i = 0; i < 3 * record.point.workers; ++i) {
-    record.measurement.rank_time_ns.push_back(5 + i);
-  }
   record.measurement.wrong = 0;
   record.measurement.replicas_identical = false;
   record.measurement.played = "direct (fused)";
@@ -86,6 +83,20 @@ TEST(RecordJsonTest, ReadsBackEverythingItWrites) {
     EXPECT_EQ(back.measurement.latency_ns, record.measurement.latency_ns);
     EXPECT_EQ(back.measurement.wrong, record.measurement.wrong);
     EXPECT_EQ(back.skipped, record.skipped);
+  }
+}
+
+TEST(RecordJsonTest, TimesOfRanksAreThereForEveryIterationAndRankOrNotAtAll) {
+  Record record = full_record();
+  EXPECT_EQ(to_json(record).find("rank_time_ns"), std::string::npos);
+  record.measurement.rank_time_ns.assign(3 * 4, 7);
+  EXPECT_EQ(record_from_json(to_json(record)).measurement.rank_time_ns.size(), 12U);
+  record.measurement.rank_time_ns.pop_back();
+  try {
+    record_from_json(to_json(record));
+    FAIL() << "was read";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("11 times of ranks for 3 iterations of 4 ranks"));
   }
 }
 
