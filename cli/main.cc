@@ -12,6 +12,7 @@
 #include "bench/measure/measure_case.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/remote.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/plain_text.h"
@@ -23,10 +24,10 @@ namespace {
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
   for (AddCommand* add :
-       {add_run,        add_simulate, add_sweep,   add_train,  add_select, add_merge,
-        add_ab,         add_compare,  add_history, add_report, add_launch, add_calibrate,
-        add_regret,     add_validate, add_algos,   add_topo,   add_logs,   add_doctor,
-        add_completion, add_help,     add_version}) {
+       {add_run,    add_simulate,   add_sweep,    add_train,  add_select, add_merge,
+        add_ab,     add_compare,    add_history,  add_report, add_launch, add_calibrate,
+        add_regret, add_validate,   add_diagnose, add_algos,  add_topo,   add_logs,
+        add_doctor, add_completion, add_help,     add_version}) {
     add(app, action);
   }
   for (int i = 1; i < argc; ++i) {
@@ -36,7 +37,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   }
   app.parse(argc, argv);
   refuse_leftovers(app);
-  return action();
+  return another_rank_does(app) ? exit_ok : action();
 }
 
 int fail(int code, const std::string& message, const char* hint = "") {

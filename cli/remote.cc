@@ -1,9 +1,11 @@
 #include "cli/remote.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/terminal.h"
@@ -146,6 +148,17 @@ JobSecurity security_of(const Settings& settings) {
 
 std::span<const OptionRow> worker_option_rows() { return worker_rows; }
 
+bool another_rank_does(const CLI::App& app) {
+  constexpr std::array<std::string_view, 6> of_each_process = {"run",    "train", "sweep",
+                                                               "launch", "help",  "doctor"};
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string name = chosen.empty() ? "run" : chosen.front()->get_name();
+  if (std::ranges::find(of_each_process, name) != of_each_process.end()) return false;
+  LaunchFacts facts;
+  facts.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  return launched_rank(facts).value_or(0) > 0;
+}
+
 std::optional<LaunchedWorker> launched_here(const Settings& settings) {
   std::optional<LaunchedWorker> worker = launched_worker(facts_of(settings));
   if (!worker) {
@@ -165,37 +178,25 @@ std::optional<LaunchedWorker> launched_here(const Settings& settings) {
   return worker;
 }
 
-void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Sweep& sweep) {
+void fit_to_workers(const LaunchedWorker& worker, Sweep& sweep) {
   require(!worker.evaluator,
           "TF_CONFIG makes this task the evaluator, which only 'collbench train' has");
-  // NCCL's ranks meet as those of our schedules do, then move data by themselves.
-  const auto library_of = [](const std::string& text) {
-    return black_box(placed_algorithm(text).algorithm);
-  };
-  const Backend* const library = library_of(sweep.algorithms.front());
-  const bool by_library =
-      library != nullptr && library->spans_machines &&
-      std::all_of(sweep.algorithms.begin(), sweep.algorithms.end(),
-                  [&](const std::string& text) { return library_of(text) == library; });
-  const std::string& remote = remote_backend().name;
-  const std::string& backend = by_library ? library->name : remote;
-  require(!settings.given("backend") || sweep.backends == std::vector<std::string>{backend},
-          fmt::format("{}: only {} has workers on several machines, not '{}' (this is worker {} "
-                      "of {}, by {})",
-                      settings.label("backend"), remote, settings.text("backend"), worker.rank,
-                      worker.ranks, worker.source));
-  for (const std::string& text : sweep.algorithms) {
-    const std::string wanted = placed_algorithm(text).backend;
-    require(wanted.empty() || wanted == backend,
-            fmt::format("{}: workers that were started one by one, by {}, join over one back end, "
-                        "here {}; leave '@{}' out",
-                        settings.label("algo"), worker.source, backend, wanted));
-  }
-  require(!sweep.common.isolate,
-          fmt::format("--isolate and --private-buffers are for {}, {} for {}", usual_backend().name,
-                      worker.source, remote));
   sweep.workers = {worker.ranks};
-  sweep.backends = {backend};
+  // Ranks on one machine share its memory, as MPI's do; else messages.
+  sweep.usual = worker.one_machine ? usual_backend().name : remote_backend().name;
+}
+
+void fit_to_workers(const LaunchedWorker& worker, const Settings& settings,
+                    std::vector<Case>& cases) {
+  for (Case& point : cases) {
+    const Backend& backend = find_backend(point.backend);
+    require(joins_others(backend),
+            fmt::format(
+                "{}: '{}' starts its workers itself; they cannot be those that were started "
+                "one by one (this is worker {} of {}, by {})",
+                settings.label("algo"), backend.name, worker.rank, worker.ranks, worker.source));
+    point.isolate = backend.isolates;  // each is a process
+  }
 }
 
 JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {

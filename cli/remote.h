@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "bench/measure/run_cases.h"
 #include "bench/measure/sweep.h"
@@ -22,9 +23,15 @@ std::span<const OptionRow> worker_option_rows();
 /// wrong, those that contradict each other, and options that only one of several workers takes.
 std::optional<LaunchedWorker> launched_here(const Settings& settings);
 
-/// Makes the sweep one of as many gRPC workers as there are. Throws InvalidArgument if --backend or
-/// --isolate ask for something else.
-void fit_to_workers(const LaunchedWorker& worker, const Settings& settings, Sweep& sweep);
+/// Whether a launcher started this process beside others and not as the first, for a command that
+/// is no work of several: `mpirun -n 4 collbench simulate` prints once. Throws as launched_here().
+bool another_rank_does(const CLI::App& app);
+
+/// Makes the sweep one of as many workers as there are, and its cases those of processes. Throws
+/// InvalidArgument for a back end whose workers nobody else can start.
+void fit_to_workers(const LaunchedWorker& worker, Sweep& sweep);
+void fit_to_workers(const LaunchedWorker& worker, const Settings& settings,
+                    std::vector<Case>& cases);
 
 /// The job of a worker with all that the other options say. From now on lines on standard error say
 /// which rank speaks. Throws InvalidArgument naming the option that is wrong, Unavailable for a

@@ -101,7 +101,6 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
 /// What one of the workers that the user starts joins.
 JoinSpec job_of(const LaunchedWorker& worker, const Settings& settings, const RunPlan& plan) {
   JoinSpec job = join_spec_of(worker, settings);
-  job.backend = plan.cases.front().backend;
   job.pin = plan.sampling.pin;
   job.cpus = plan.sampling.cpus;
   return job;

@@ -127,7 +127,7 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
   sweep.common.checksum = settings.flag("checksum");
   sweep.common.inject = settings.text("inject");
-  if (worker) fit_to_workers(*worker, settings, sweep);
+  if (worker) fit_to_workers(*worker, sweep);
   sweep.common.transport = settings.one_of("transport", option_words("transport"));
   sweep.executor = settings.one_of("executor", option_words("executor"));
   if (sweep.executor == "auto") sweep.executor.clear();
@@ -206,7 +206,9 @@ std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases) {
 
 std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   if (settings.given("root")) settings.count("root", -1, 65'535);
-  return filtered(settings, sweep_cases(sweep_of(settings, worker)));
+  std::vector<Case> cases = sweep_cases(sweep_of(settings, worker));
+  if (worker) fit_to_workers(*worker, settings, cases);
+  return filtered(settings, std::move(cases));
 }
 
 Sampling sampling_of(const Settings& settings) {

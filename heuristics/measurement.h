@@ -55,8 +55,10 @@ struct MeasuredTime {
 
 /// One file or part of one, with where it comes from.
 struct MeasuredTable {
-  std::string name;    // of the file, without its folder
-  std::string source;  // as the file states it
+  std::string name;                // of the file, without its folder
+  std::string source;              // as the file states it
+  std::string hardware;            // "NVIDIA H100 80GB HBM3", as the file states it; may be empty
+  std::vector<std::string> hosts;  // their names, where the file has them
   std::vector<MeasuredTime> times;
   std::vector<std::string> notes;  // what was left out when reading, and why
 };

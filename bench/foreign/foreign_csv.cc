@@ -116,6 +116,8 @@ class CsvReader {
     const std::string value(trimmed(text.substr(colon + 1)));
     if (key == "source" || key == "Source") {
       table_.source = value;
+    } else if (key == "hardware") {
+      table_.hardware = value;
     } else if (key == "gpus" || key == "ranks" || key == "nodes") {
       // "1 physical (2 as NCCL sees it)" is no number and states nothing.
       if (value.find_first_not_of("0123456789") != value.npos || value.empty()) return;

@@ -59,14 +59,16 @@ void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_pl
   table.times.push_back(std::move(measured));
 }
 
-Scale scale_of_devices(const SortedJson& document) {
+Scale read_devices(const SortedJson& document, MeasuredTable& table) {
   std::set<std::string> hosts;
   int ranks = 0;
   if (!document.contains("config") || !document["config"].contains("devices")) return {};
   for (const SortedJson& device : document["config"]["devices"]) {
     ++ranks;
     hosts.insert(device.value("hostname", std::string()));
+    if (table.hardware.empty()) table.hardware = device.value("device_info", std::string());
   }
+  table.hosts.assign(hosts.begin(), hosts.end());
   return {ranks, static_cast<int>(hosts.size())};
 }
 
@@ -108,7 +110,7 @@ double microseconds_of(const SortedJson& entry, const std::string& place) {
 MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row = mean_of("nccl");
-    row.scale = scale_of_devices(document);
+    row.scale = read_devices(document, table);
     if (document.contains("config") && document["config"].contains("ngpus")) {
       const SortedJson& gpus = document["config"]["ngpus"];
       row.gpus_per_process = std::max(1, static_cast<int>(number(gpus, "config.ngpus", file)));

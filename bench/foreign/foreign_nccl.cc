@@ -1,6 +1,7 @@
 // nccl-tests' text: "# Rank 0 Group 0 Pid 5 on host device 0 [..] name" lines, then rows
 //   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
-// of which the second half may be missing, a half may be N/A, and older versions have no root.
+// of which the second half may be missing, a half may be N/A, and older versions have no root. With
+// -I a half goes on with i_min i_max and others, which the heading names.
 #include <algorithm>
 #include <set>
 
@@ -47,13 +48,9 @@ class NcclText {
 
  private:
   void read_comment(const std::vector<std::string_view>& words) {
+    if (words.size() > 8 && words[1] == "Rank") read_device(words);
+    if (words.size() > 8 && words[1] == "size") read_heading(words);
     if (words.size() > 5 && words[1] == "collbench") begin_own(words);
-    if (words.size() > 8 && words[1] == "Rank") {
-      ++ranks_;
-      for (std::size_t i = 2; i + 1 < words.size(); ++i) {
-        if (words[i] == "on") hosts_.insert(std::string(words[i + 1]));
-      }
-    }
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
       const bool is_count =
           words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
@@ -65,6 +62,36 @@ class NcclText {
     if (words.size() > 2 && words[1] == "Collective" && words.back() != "all_reduce_perf") {
       table_.notes.push_back("the test that ran was " + std::string(words.back()));
     }
+  }
+
+  /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
+  void read_device(const std::vector<std::string_view>& words) {
+    ++ranks_;
+    std::string name;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const bool before = i + 1 < words.size();
+      if (before && words[i] == "on") hosts_.insert(std::string(words[i + 1]));
+      if (words[i - 1].starts_with('[') && words[i - 1].ends_with(']')) {
+        for (std::size_t k = i; k < words.size(); ++k) {
+          name += (name.empty() ? "" : " ") + std::string(words[k]);
+        }
+        break;
+      }
+    }
+    if (table_.hardware.empty()) table_.hardware = name;
+  }
+
+  void read_heading(const std::vector<std::string_view>& words) {
+    const auto first = std::find(words.begin(), words.end(), "time");
+    if (first == words.end()) return;
+    const auto second = std::find(first + 1, words.end(), "time");
+    half_ = std::max<std::size_t>(4, static_cast<std::size_t>(second - first));
+    const auto column = [&](std::string_view name) {
+      const auto found = std::find(first, second, name);
+      return found == second ? 0 : static_cast<std::size_t>(found - first);
+    };
+    least_ = column("i_min");
+    most_ = column("i_max");
   }
 
   /// "# collbench 1.0: ring on shm, 8 workers": our own table (bench/reports/nccl.cc), which is one
@@ -80,18 +107,22 @@ class NcclText {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
     read_names(row, words[2], words[3], place);
-    // The columns behind the operator are the root, where there is one, and halves of four.
-    std::size_t at = 4 + (words.size() - 4) % 4;
+    // The columns behind the operator are the root, where there is one, and the halves.
+    std::size_t at = 4 + (words.size() - 4) % half_;
     if (row.bytes.count == 0) return;
     for (bool in_place : {false, true}) {
-      if (at + 4 > words.size()) break;
+      if (at + half_ > words.size()) break;
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
         if (wrong != "N/A") half.wrong = whole_count(table_number(wrong, "#wrong", place));
+        if (least_ > 0 && most_ > 0) {
+          half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
+          half.high = Seconds{table_number(words[at + most_], "i_max", place) * 1e-6};
+        }
         table_.times.push_back(std::move(half));
       }
-      at += 4;
+      at += half_;
     }
   }
 
@@ -101,6 +132,7 @@ class NcclText {
       table_.times[parted_].scale = {ranks_, static_cast<int>(hosts_.size())};
       table_.times[parted_].library = row_.library;
     }
+    table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
     ranks_ = 0;
     hosts_.clear();
   }
@@ -111,6 +143,9 @@ class NcclText {
   std::size_t parted_ = 0;  // rows that have their scale
   int ranks_ = 0;
   std::set<std::string> hosts_;
+  std::size_t half_ = 4;   // columns
+  std::size_t least_ = 0;  // of i_min and i_max in a half; 0: not there
+  std::size_t most_ = 0;
 };
 
 }  // namespace

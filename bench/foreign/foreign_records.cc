@@ -84,6 +84,8 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
   table.name = name;
   const auto stated = [&](const char* key) { return value_of(file.environment, key, ""); };
   table.source = stated("source").empty() ? stated("host") : stated("source");
+  table.hardware = stated("gpu");
+  if (!stated("host").empty()) table.hosts = {stated("host")};
   for (const Record& record : file.records) {
     MeasuredTime row = row_of(record);
     const Measurement& measured = record.measurement;

@@ -38,7 +38,8 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
 Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& wanted,
              int workers, bool apart) {
   Case point = sweep.common;
-  const Backend& backend = resolve_backend(wanted, algorithm);
+  const Backend& backend = resolve_backend(
+      wanted == "auto" && black_box(algorithm) == nullptr ? sweep.usual : wanted, algorithm);
   point.algorithm = algorithm;
   point.backend = backend.name;
   point.workers = workers;

@@ -15,6 +15,7 @@ namespace collbench {
 struct Sweep {
   // Names with options, each perhaps with its own back end: "ring@grpc"; "all" is every schedule.
   std::vector<std::string> algorithms{"auto"};
+  std::string usual = "auto";                 // that "auto" stands for; "auto": shared memory
   std::vector<std::string> backends{"auto"};  // "auto", "shm" (or "threads"), "grpc", "gloo", "mpi"
   std::vector<int> workers{2};
   Bytes first{1 << 10};

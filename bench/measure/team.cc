@@ -78,23 +78,24 @@ void JoinedTeam::compare_plans(std::span<const Case> cases, const Sampling& samp
 
 Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {
   Measurement measured;
+  const Backend& backend = find_backend(point.backend);
   const auto run = [&](RankContext& context) {
     std::optional<UserBuffers> buffers;
-    together(world_.rendezvous(), [&] {
+    together(*context.rendezvous, [&] {
       Case here = point;  // as large as the ranks of this machine are
       here.workers = world_.ranks_here();
       require_memory(here, available_memory());
-      buffers = prepare_case(world_.backend(), point, context);
+      buffers = prepare_case(backend, point, context);
     });
     const LoadWatch watch(world_.processes(), world_.ranks_here());
-    measured = measure_prepared(world_.backend(), point, sampling, context, *buffers);
+    measured = measure_prepared(backend, point, sampling, context, *buffers);
     std::string mine;
     // Without a sight of its neighbours it would take them for foreign load.
     const bool sees_all = std::ssize(world_.processes()) + 1 == world_.ranks_here();
     if (world_.first_here() && sees_all) {
       mine = fmt::format("{}", fmt::join(watch.warnings(), "\n"));
     }
-    for (const std::string& texts : gather_text(mine, world_.rendezvous())) {
+    for (const std::string& texts : gather_text(mine, *context.rendezvous)) {
       std::istringstream lines(texts);
       for (std::string line; std::getline(lines, line);) measured.warnings.push_back(line);
     }

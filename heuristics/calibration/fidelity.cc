@@ -70,30 +70,9 @@ std::vector<Host> seats_of_ranks(const RowPlace& place, int ranks) {
   return hosts;
 }
 
-LibraryQuestion question_of(const MeasuredTime& row) {
-  LibraryQuestion question{.bytes = row.bytes, .gpus_per_process = row.gpus_per_process};
-  const auto no_such = [&](const std::string& name) {
-    return fmt::format(
-        "NCCL has no '{}'; it has ring, tree, nvls, nvls_tree, collnet_direct and "
-        "collnet_chain with LL, LL128 and Simple",
-        name);
-  };
-  if (!is_library_default(row.algorithm)) {
-    question.algorithm = nccl_file_algorithm(row.algorithm);
-    if (!question.algorithm) question.algorithm = nccl_algorithm(row.algorithm);
-    require(question.algorithm.has_value(), no_such(row.algorithm));
-  }
-  if (!row.protocol.empty()) {
-    question.protocol = nccl_file_protocol(row.protocol);
-    if (!question.protocol) question.protocol = nccl_protocol(row.protocol);
-    require(question.protocol.has_value(), no_such(row.protocol));
-  }
-  return question;
-}
-
 HeldOut by_library(const RowPlace& place, const MeasuredTime& row) {
   const NcclInputs inputs = nccl_inputs(place.network, row.scale.ranks, place.nodes);
-  const LibraryPlay play = library_choice(inputs, question_of(row));
+  const LibraryPlay play = library_choice(inputs, library_question(row));
   return {row, exactly(play.time), to_string(play)};
 }
 
@@ -120,6 +99,29 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
 
 }  // namespace
 
+bool is_nccl(const MeasuredTime& row) { return row.library == "nccl" || row.library == "rccl"; }
+
+LibraryQuestion library_question(const MeasuredTime& row) {
+  LibraryQuestion question{.bytes = row.bytes, .gpus_per_process = row.gpus_per_process};
+  const auto no_such = [&](const std::string& name) {
+    return fmt::format(
+        "NCCL has no '{}'; it has ring, tree, nvls, nvls_tree, collnet_direct and "
+        "collnet_chain with LL, LL128 and Simple",
+        name);
+  };
+  if (!is_library_default(row.algorithm)) {
+    question.algorithm = nccl_file_algorithm(row.algorithm);
+    if (!question.algorithm) question.algorithm = nccl_algorithm(row.algorithm);
+    require(question.algorithm.has_value(), no_such(row.algorithm));
+  }
+  if (!row.protocol.empty()) {
+    question.protocol = nccl_file_protocol(row.protocol);
+    if (!question.protocol) question.protocol = nccl_protocol(row.protocol);
+    require(question.protocol.has_value(), no_such(row.protocol));
+  }
+  return question;
+}
+
 Predictor::Predictor(const std::string& machine)
     : machine_(machine), calibration_(calibration_of(machine)) {}
 
@@ -142,8 +144,14 @@ HeldOut Predictor::predict_by_fit(const MeasuredTime& row, std::string& note) co
 HeldOut Predictor::predict_row(const MeasuredTime& row, std::string& note) const {
   if (calibration_) return predict_by_fit(row, note);
   const RowPlace place = place_of(machine_, row, note);
-  const bool library = row.library == "nccl" || row.library == "rccl";
-  return library ? by_library(place, row) : by_schedule(place, row);
+  return is_nccl(row) ? by_library(place, row) : by_schedule(place, row);
+}
+
+std::optional<NcclInputs> Predictor::library_inputs(const MeasuredTime& row,
+                                                    std::string& note) const {
+  if (calibration_ || !is_nccl(row)) return {};
+  const RowPlace place = place_of(machine_, row, note);
+  return nccl_inputs(place.network, row.scale.ranks, place.nodes);
 }
 
 std::vector<HeldOut> Predictor::predict_all(std::span<const MeasuredTime> rows,

@@ -12,8 +12,15 @@
 #include <vector>
 
 #include "heuristics/calibration/calibration.h"
+#include "heuristics/nccl/library_times.h"
 
 namespace collbench {
+
+/// Whether a row is of NCCL or RCCL.
+bool is_nccl(const MeasuredTime& row);
+/// What such a row asked of the library. Throws InvalidArgument for an algorithm or a protocol that
+/// it does not have.
+LibraryQuestion library_question(const MeasuredTime& row);
 
 class Predictor {
  public:
@@ -28,6 +35,10 @@ class Predictor {
   /// What can be predicted; of the rest `notes` say why, once for each reason.
   std::vector<HeldOut> predict_all(std::span<const MeasuredTime> rows,
                                    std::vector<std::string>& notes) const;
+
+  /// Where a row of NCCL or RCCL ran, as the library sees it; none for a machine that was fitted,
+  /// of which only its times are known. Throws InvalidArgument if the row does not fit the machine.
+  std::optional<NcclInputs> library_inputs(const MeasuredTime& row, std::string& note) const;
 
  private:
   HeldOut predict_row(const MeasuredTime& row, std::string& note) const;

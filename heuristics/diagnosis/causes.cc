@@ -45,13 +45,11 @@ constexpr Cause cause_rows[] = {
      "NVLink or PCIe between GPUs is unused: P2P is disabled, or ACS or the IOMMU redirects it",
      "nvidia-smi topo -p2p r  (and lspci -vvv | grep ACSCtl: every 'SrcValid' should be '-')",
      "NVIDIA/nccl-tests issue 112, NVIDIA/nccl issue 631"},
-    {"nvlink_degraded", "links between GPUs are down or slow",
-     "rings run over the links that are left",
-     "nvidia-smi nvlink --status  (all links active, at full speed)", "inferred from the model"},
-    {"wrong_mesh", "the job runs on other links between GPUs than the machine has",
-     "the GPUs given to the job are not the ones that fast links join, so rings fall back to slow "
-     "links",
-     "nvidia-smi topo -m  (all pairs of the job should be NV#)", "inferred from the model"},
+    {"wrong_mesh", "GPUs are joined by fewer links than the machine has",
+     "the GPUs given to the job are not those that fast links join, or links are down: rings run "
+     "over what is left",
+     "nvidia-smi topo -m; nvidia-smi nvlink --status  (all pairs of the job NV#, all links up)",
+     "inferred from the model"},
     {"throttled", "a GPU is throttled",
      "one GPU at a lower clock holds up every step of the others",
      "nvidia-smi --query-gpu=index,clocks_throttle_reasons.active,clocks.sm,temperature.gpu "

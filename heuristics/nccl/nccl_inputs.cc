@@ -266,6 +266,7 @@ NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
   if (inputs.nodes > 1) add_outside(machine.topology, gpus, ranks / inputs.nodes, rates);
   inputs.hardware.of_gpu = rates.inside;
   inputs.hardware.of_node = rates.outside;
+  inputs.hardware.adapters = static_cast<int>(rates.adapters);
   inputs.nvswitch = rates.direct && rates.switched;
   set_graphs(rates, gpus, inputs);
   set_switches(machine.costs, rates.inside_nominal * gpus.generation.search_share, inputs);

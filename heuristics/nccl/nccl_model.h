@@ -68,6 +68,7 @@ struct NcclHardware {
   GpuGeneration gpu;
   AdapterNetwork network;
   double of_node = 0;  // all adapters of a node
+  int adapters = 0;    // of a node; 0 on a single one
   double of_gpu = 0;   // all links of one GPU to others of its node
   double nvls = 0;     // bytes of the vector, where switches of the node add
 };

@@ -4,3 +4,10 @@ collbench_test(foreign
   USES bench)
 target_compile_definitions(collbench_foreign_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+# How often diagnoses are wrong.
+add_executable(collbench_diagnosis_experiment EXCLUDE_FROM_ALL diagnosis_experiment.cc
+  diagnosis_tables.cc)
+collbench_warnings(collbench_diagnosis_experiment)
+target_include_directories(collbench_diagnosis_experiment PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(collbench_diagnosis_experiment PRIVATE collbench::bench)

@@ -48,6 +48,29 @@ TEST(ForeignTablesTest, ReadsBothHalvesOfNcclTestsAndCountsRanksAndHosts) {
   EXPECT_EQ(table.times[2].wrong, 3);
 }
 
+TEST(ForeignTablesTest, ReadsWhatNcclTestsSaysOfItsDevices) {
+  const MeasuredTable table = read_foreign(nccl_text, "file");
+  EXPECT_EQ(table.hardware, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(table.hosts, (std::vector<std::string>{"hosta", "hostb"}));
+}
+
+// With -I a half has four more columns, which are not the half in place.
+TEST(ForeignTablesTest, ReadsTheSpreadThatNcclTestsPrintsPerIteration) {
+  const std::string text =
+      "# Rank 0 Group 0 Pid 1 on a device 0 [18] NVIDIA H100\n"
+      "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv%"
+      " time algbw busbw #wrong i_min i_max i_p99 i_cv%\n"
+      "1048576 262144 float sum -1 957.48 1.10 2.05 0 94.37 9099.69 9099.69 276.78"
+      " 957.49 1.10 2.05 0 94.21 9095.45 9095.45 276.79\n";
+  const MeasuredTable table = read_foreign(text, "file");
+  ASSERT_EQ(table.times.size(), 2U);
+  EXPECT_DOUBLE_EQ(table.times[0].low.count(), 94.37e-6);
+  EXPECT_DOUBLE_EQ(table.times[0].high.count(), 9099.69e-6);
+  EXPECT_TRUE(table.times[1].in_place);
+  EXPECT_DOUBLE_EQ(table.times[1].time.count(), 957.49e-6);
+  EXPECT_FALSE(table.times[1].is_wrong());
+}
+
 TEST(ForeignTablesTest, ReadsRowsWithoutARootAsOldVersionsWriteThem) {
   const std::string old =
       "# Rank 0 busbw algbw\n 1024 256 float sum 9.0 0.1 0.2 0e+00 8.0 0.1 0.2 0e+00\n";

@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const Arguments small_run = {"run", "--algo", "ring", "-b", "1K", "-e",
@@ -147,6 +148,50 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
     EXPECT_THAT(outcome.err,
                 HasSubstr(std::string("measured as worker ") + rank + " of 4 (by Open MPI)"));
   }
+}
+
+TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
+  const Outcome version = invoke_program(folder_, "mpirun", {"--version"});
+  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  const Arguments mpirun = {"OMPI_ALLOW_RUN_AS_ROOT=1",
+                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                            "OMPI_MCA_rmaps_base_oversubscribe=1",
+                            "mpirun",
+                            "-n",
+                            "2",
+                            COLLBENCH_BINARY};
+  const Arguments sizes = {"-b", "1K", "-e", "1K", "-n", "20", "--json", "-"};
+  const Outcome usual = invoke_program(folder_, "env", mpirun + Arguments{"-A", "ring"} + sizes);
+  EXPECT_EQ(usual.code, 0) << usual.err;
+  EXPECT_THAT(usual.out, AllOf(HasSubstr(R"("backend": "shm")"), HasSubstr(R"("isolate": true)")));
+  const Outcome mixed = invoke_program(
+      folder_, "env",
+      mpirun + Arguments{"-A", "ring@shm,mpi,ring@grpc", "--skip-unavailable"} + sizes);
+  EXPECT_EQ(mixed.code, 0) << mixed.err;
+  for (const char* backend : {"shm", "mpi", "grpc"}) {
+    EXPECT_THAT(mixed.out, HasSubstr("\"backend\": \"" + std::string(backend) + "\""));
+  }
+  EXPECT_THAT(mixed.out, Not(HasSubstr("\"wrong\": 1")));
+  const Outcome once = invoke_program(folder_, "env", mpirun + Arguments{"algos", "show", "ring"});
+  EXPECT_EQ(once.code, 0) << once.err;
+  EXPECT_EQ(once.out, invoke(folder_, {"algos", "show", "ring"}).out);
+}
+
+TEST_F(MembershipTest, ALostRankEndsTheOthersThatShareItsMemoryAtOnceAndByName) {
+  const auto rank = [&](const std::string& number) {
+    Variables variables = torchrun(std::stoi(number), 2);
+    variables["LOCAL_WORLD_SIZE"] = "2";
+    return variables;
+  };
+  const Arguments endless = {"-A",  "ring", "-b",        "64K", "-e",
+                             "64K", "-n",   "100000000", "-T",  "600"};
+  const BackgroundProcess zero(folder_, endless, rank("0"), "zero");
+  const BackgroundProcess one(folder_, endless, rank("1"), "one");
+  std::this_thread::sleep_for(3s);
+  zero.signal(SIGKILL);
+  zero.wait();
+  EXPECT_EQ(one.wait(), 5);
+  EXPECT_THAT(folder_.read("one"), HasSubstr("rank 0 ended"));
 }
 
 TEST_F(MembershipTest, PodsOfAnIndexedJobFindEachOtherByTheirNames) {
@@ -288,7 +333,7 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
                 {},
                 "--rank says rank 0, torchrun says rank 1 of 2"},
         Mistake{torchrun(1, 2), {"-W", "3"}, "--workers is 3, but torchrun names 2 workers"},
-        Mistake{torchrun(1, 2), {"-B", "shm"}, "only grpc has workers on several machines"},
+        Mistake{torchrun(1, 2), {"-B", "gloo"}, "'gloo' starts its workers itself"},
         Mistake{torchrun(1, 2),
                 {"--bind", "::1", "--interface", "lo"},
                 "--bind and --interface both set the address to listen at"},

@@ -110,6 +110,10 @@ const Backend& find_backend(const std::string& name) {
                         " 'collbench doctor' lists them.");
 }
 
+bool joins_others(const Backend& backend) {
+  return backend.spans_machines || backend.isolates || backend.ranks == RankKind::launched;
+}
+
 const Backend& remote_backend() {
   return *std::find_if(backends().begin(), backends().end(), [](const Backend& backend) {
     return backend.spans_machines && backend.plays_schedules;

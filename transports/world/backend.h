@@ -108,6 +108,9 @@ const Backend& find_backend(const std::string& name);
 const Backend* backend_named(std::string_view name);
 /// What the ranks of a world are.
 RankKind rank_kind(const Backend& backend, const WorldSpec& spec);
+/// Whether ranks that a user or a launcher started can have its communicators: over messages, over
+/// memory if they run on one machine, or because its own launcher started them.
+bool joins_others(const Backend& backend);
 /// The first back end that plays schedules between machines.
 const Backend& remote_backend();
 

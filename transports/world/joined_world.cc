@@ -17,6 +17,7 @@
 #include "transports/waiting.h"
 #include "transports/world/agreement.h"
 #include "transports/world/core_order.h"
+#include "transports/world/joined_memory.h"
 #include "transports/world/lent_endpoint.h"
 
 namespace collbench {
@@ -93,7 +94,8 @@ struct RankSite {
 
 }  // namespace
 
-JoinedWorld::JoinedWorld(const JoinSpec& job) : backend_(find_backend(job.backend)), job_(job) {
+JoinedWorld::JoinedWorld(const JoinSpec& job)
+    : backend_(find_backend(job.backend)), job_(job), last_(&backend_) {
   require_usable(backend_);
   require(backend_.join_remote != nullptr,
           "the workers of '" + backend_.name + "' cannot be started by hand; those of grpc can");
@@ -129,6 +131,7 @@ int JoinedWorld::learn_places(int cores) {
     int& most = cores_of_machines[place.machine];
     most = std::max(most, place.cores);
     nodes.emplace(place.machine, place.network);
+    processes_.push_back(place.process);
     if (place.machine != mine.machine) continue;
     ++ranks_here_;
     if (rank < job_.rank) ++place_here;
@@ -167,12 +170,56 @@ std::string JoinedWorld::agree_to_stop(const std::string& mine) {
   return "";
 }
 
-void JoinedWorld::on_all(const WorldSpec&, Seconds timeout, const Work& work) {
+std::unique_ptr<JoinedMemory> JoinedWorld::share_memory(const Backend& backend,
+                                                        const WorldSpec& spec) {
+  const bool see_each_other = one_machine_ && std::ssize(neighbours_) + 1 == ranks();
+  require(see_each_other || !backend.isolates,
+          fmt::format("workers of '{}' share memory, but these run on {}; use {}", backend.name,
+                      one_machine_ ? "one machine in containers of their own"
+                                   : fmt::format("{} machines", nodes_),
+                      backend_.name));
+  if (!see_each_other) return nullptr;
+  std::unique_ptr<JoinedMemory> memory;
+  const auto join = [&](const std::string& paths) {
+    memory =
+        std::make_unique<JoinedMemory>(backend, spec, rank(), context_.timeout, processes_, paths);
+  };
+  together(*rendezvous_, [&] {
+    if (rank() == 0) join("");
+  });
+  const std::string paths = from_rank_0(memory ? memory->paths() : "");
+  together(*rendezvous_, [&] {
+    if (rank() != 0) join(paths);
+  });
+  return memory;
+}
+
+void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& work) {
   if (broken_) throw TransportError("the ranks cannot go on after their first failure");
   broken_ = true;
   context_.timeout = timeout;
-  work.run(context_);
+  const Backend& backend = find_backend(spec.backend);
+  if (last_ != &backend) context_.communicator.reset();
+  last_ = &backend;
+  std::unique_ptr<JoinedMemory> memory;
+  if (!backend.spans_machines) memory = share_memory(backend, spec);
+  context_.rendezvous = memory ? &memory->rendezvous() : rendezvous_.get();
+  context_.arena = memory ? memory->arena() : nullptr;
+  context_.made = 0;
+  try {
+    work.run(context_);
+  } catch (...) {
+    if (memory) memory->abort(current_fault(rank()));
+    throw;
+  }
   context_.kept.reset();
+  context_.rendezvous = rendezvous_.get();
+  if (memory) {
+    if (context_.arena != nullptr) context_.communicator.reset();
+    context_.arena = nullptr;
+    memory.reset();
+    rendezvous_->barrier();  // none ends before all have stopped watching it
+  }
   broken_ = false;
 }
 

@@ -1,8 +1,9 @@
 // A world whose ranks the user or a launcher started, one command per rank, on any machines.
 //
-// This process is one of the ranks. It keeps one endpoint for its whole life: every communicator
-// and every barrier goes over it. All ranks do the same pieces of work in the same order; a rank
-// that cannot go on is named on all of them.
+// This process is one of the ranks. It keeps one endpoint for its whole life, over which the ranks
+// meet; messages of our own go over it too. On one machine the ranks may also share memory, and
+// ranks of MPI's launcher have MPI's own world, so one job measures several back ends. All ranks do
+// the same pieces of work in the same order; a rank that cannot go on is named on all of them.
 #pragma once
 
 #include <functional>
@@ -37,6 +38,8 @@ struct JoinSpec {
   int ranks() const { return static_cast<int>(hosts.size()); }
 };
 
+class JoinedMemory;
+
 /// Thread safety: as World. The first failure makes the world unusable.
 class JoinedWorld final : public World {
  public:
@@ -48,8 +51,9 @@ class JoinedWorld final : public World {
   const Backend& backend() const override { return backend_; }
   int ranks() const override { return context_.ranks; }
   RankRange own_ranks() const override { return {context_.rank, 1}; }
-  /// Work of this rank; the others do theirs. The ranks do not learn of a failure by themselves:
-  /// together() is for what may fail before all take part.
+  /// Work of this rank; the others do theirs. `spec` may name any back end that joins_others();
+  /// throws InvalidArgument if its ranks share memory and these cannot. Over messages the ranks do
+  /// not learn of a failure by themselves: together() is for what may fail before all take part.
   void on_all(const WorldSpec& spec, Seconds timeout, const Work& work) override;
   /// The other ranks' processes that this one can see.
   std::vector<pid_t> processes() const override { return neighbours_; }
@@ -78,12 +82,15 @@ class JoinedWorld final : public World {
 
  private:
   int learn_places(int cores);
+  std::unique_ptr<JoinedMemory> share_memory(const Backend& backend, const WorldSpec& spec);
 
   const Backend& backend_;
   JoinSpec job_;
   RankContext context_;
   std::unique_ptr<Rendezvous> rendezvous_;
+  const Backend* last_;  // that `context_` has a communicator of
   std::vector<pid_t> neighbours_;
+  std::vector<pid_t> processes_;  // of all ranks
   int ranks_here_ = 1;
   bool first_here_ = true;
   int nodes_ = 1;

@@ -91,7 +91,10 @@ std::optional<Claim> read_variables(const LaunchFacts& facts, const Source& sour
 
 /// A batch script has a rank, but no step: then nothing was launched.
 std::optional<Claim> read_step(const LaunchFacts& facts, const Source& source) {
-  return is_set(facts, source.variables.count) ? read_variables(facts, source) : std::nullopt;
+  if (!is_set(facts, source.variables.count)) return std::nullopt;
+  std::optional<Claim> claim = read_variables(facts, source);
+  claim->all_here = text_of(facts, "SLURM_STEP_NUM_NODES") == "1";
+  return claim;
 }
 
 constexpr const char* tf_config = "TF_CONFIG";
@@ -276,6 +279,13 @@ std::vector<std::string> launcher_names() {
   return names;
 }
 
+std::optional<int> launched_rank(const LaunchFacts& facts) {
+  const std::vector<Claim> claims = launchers_of(facts);
+  require_consistent(facts, claims);
+  const int rank = merged(claims).rank;
+  return rank < 0 ? std::nullopt : std::optional(rank);
+}
+
 std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
   std::vector<Claim> claims = options_of(facts);
   for (Claim& claim : launchers_of(facts)) claims.push_back(std::move(claim));
@@ -311,10 +321,11 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
   }
   const bool pods = worker.source == kubernetes && !is_set(facts, "MASTER_ADDR");
   if (worker.hosts.empty() && pods) worker.hosts = pods_of(facts, worker);
-  const bool all_here =
+  worker.one_machine =
+      worker.hosts.empty() &&
       std::any_of(claims.begin(), claims.end(), [](const Claim& claim) { return claim.all_here; });
   worker.bootstrap =
-      worker.hosts.empty() ? bootstrap_of(facts, worker, all_here) : worker.hosts.front();
+      worker.hosts.empty() ? bootstrap_of(facts, worker, worker.one_machine) : worker.hosts.front();
   return worker;
 }
 

@@ -47,6 +47,7 @@ struct LaunchedWorker {
   int ranks = 1;
   std::vector<std::string> hosts;  // HOST:PORT of every rank; empty: the ranks meet to learn them
   std::string bootstrap;           // HOST:PORT at which rank 0 awaits the others
+  bool one_machine = false;        // the launcher says that all ranks are here
   bool evaluator = false;          // of TF_CONFIG: outside the cluster, the rest is empty
 };
 
@@ -56,6 +57,10 @@ std::vector<std::string> launcher_names();
 /// Nothing if this process is the only worker. Throws InvalidArgument for what is incomplete, no
 /// number, or contradicts another source; the message names both.
 std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts);
+
+/// The rank alone, as the launchers among `facts` say it; nothing if this is the only process. For
+/// commands whose ranks do not meet, so it asks for no address. Throws as launched_worker().
+std::optional<int> launched_rank(const LaunchFacts& facts);
 
 /// This machine's name with its domain, as the others may know it.
 std::string full_host_name();

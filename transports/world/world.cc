@@ -168,7 +168,7 @@ class ProcessWorld final : public World {
       }
       poll(sockets.data(), sockets.size(), 50);
       const auto now = Clock::now();
-      heed_stop_signal(arena);
+      heed_stop_signal(arena, now - last_change);
       for (std::size_t i = 0; i < waiting.size(); ++i) {
         if (sockets[i].revents != 0) receive_from(waiting[i]);
       }
@@ -188,13 +188,17 @@ class ProcessWorld final : public World {
     }
   }
 
-  // The ranks finish their case with what they have; a rank that does not is cut off.
-  void heed_stop_signal(std::byte* arena) {
+  // The ranks finish their case with what they have; a rank that does not is cut off. Those that
+  // still progress, only slowly on a busy machine, get more time.
+  void heed_stop_signal(std::byte* arena, Seconds still_for) {
     if (stop_signal() == 0) return;
     if (!std::exchange(stop_passed_on_, true)) {
       for (const JoinedWorker& worker : workers_) worker.process.signal(SIGTERM);
     }
-    if (time_since_stop_signal() > stop_grace_) give_up(stopped_fault(), arena);
+    const Seconds waited = time_since_stop_signal();
+    if (waited > 4 * stop_grace_ || (waited > stop_grace_ && still_for > stop_grace_)) {
+      give_up(stopped_fault(), arena);
+    }
   }
 
   // Takes what a worker says; notes its loss if its socket has ended.

@@ -1,0 +1,29 @@
+// Diagnoses (heuristics/diagnosis/diagnosis.h) for people and programs.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "heuristics/diagnosis/diagnosis.h"
+
+namespace collbench {
+
+/// A line of the verdict, the table of sizes, the causes with what to check, and the thresholds of
+/// vendors.
+void write_diagnoses(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+/// The same for a ticket.
+void write_diagnoses_markdown(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+/// One object {"verdict", "causes", "tables"}: verdict "unhealthy" if any table is, and the names
+/// of all causes, most likely first. docs/diagnosis.md has the keys.
+void write_diagnoses_json(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+/// A row for each size.
+void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+
+/// "unhealthy (96 %): nvls_off, NVLS is off: ..." in one line.
+std::string diagnosis_line(const Diagnosis& diagnosis);
+
+/// "reached", "missed", or why the threshold does not count for this table.
+std::string floor_text(const VendorFloor& floor, const Diagnosis& diagnosis);
+
+}  // namespace collbench

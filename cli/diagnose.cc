@@ -1,0 +1,66 @@
+// `collbench diagnose`: whether a measured table is what its hardware should reach, and if not,
+// why.
+#include <algorithm>
+#include <iostream>
+
+#include "bench/reports/diagnosis_report.h"
+#include "cli/declare.h"
+#include "cli/exit_code.h"
+#include "cli/measured_files.h"
+#include "cli/output_file.h"
+#include "heuristics/diagnosis/table_cases.h"
+
+namespace collbench {
+namespace {
+
+constexpr OptionRow diagnose_rows[] = {
+    {arguments_group, "FILE", "", "FILE...", "",
+     "tables of nccl-tests, OSU or ours, or folders of them; FILE,ranks=16,nodes=2 adds what a "
+     "table does not say",
+     Presence::required},
+    {options_group, "topo", "t", "NAME", "",
+     "the machine, as cluster:2xdgx-h100 or a file of calibrate [what the table says of its GPUs]"},
+    {output_group, "format", "", "NAME", "text", "text, json, csv or markdown"},
+    {output_group, "json", "", "", "", "short for --format json"},
+    {output_group, "output", "o", "FILE", "-", "write it here; -: standard output"},
+};
+
+using WriteDiagnoses = void(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+
+WriteDiagnoses* writer_of(const Settings& settings) {
+  const std::string& format = settings.one_of("format", {"text", "json", "csv", "markdown"});
+  if (settings.flag("json") || format == "json") return write_diagnoses_json;
+  if (format == "csv") return write_diagnoses_csv;
+  return format == "markdown" ? write_diagnoses_markdown : write_diagnoses;
+}
+
+int diagnose_tables(const Settings& settings) {
+  WriteDiagnoses* const write = writer_of(settings);
+  std::vector<std::string> notes;
+  std::vector<Diagnosis> diagnoses;
+  for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
+    for (const DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
+      diagnoses.push_back(diagnose(each));
+    }
+  }
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+  write_output(settings.text("output"), [&](std::ostream& out) { write(out, diagnoses); });
+  const bool healthy = std::all_of(diagnoses.begin(), diagnoses.end(),
+                                   [](const Diagnosis& each) { return each.healthy; });
+  return healthy ? exit_ok : exit_gate_failed;
+}
+
+}  // namespace
+
+void add_diagnose(CLI::App& app, Action& action) {
+  CLI::App& command =
+      add_command(app, "diagnose", "judge measured tables by their hardware, and say what is wrong",
+                  diagnose_rows, action, diagnose_tables);
+  set_footer(command,
+             "\nExit code 0: healthy, 1: unhealthy.\n"
+             "  collbench diagnose all_reduce.txt --topo cluster:2xdgx-h100\n"
+             "  collbench diagnose all_reduce.txt --json     for a health check before a job\n"
+             "  collbench diagnose all_reduce.txt --format markdown -o ticket.md\n");
+}
+
+}  // namespace collbench

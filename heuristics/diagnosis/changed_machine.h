@@ -1,0 +1,29 @@
+// A machine with a fault: NCCL's description of it, changed, and how long the library takes there.
+#pragma once
+
+#include "heuristics/nccl/library_times.h"
+
+namespace collbench {
+
+/// The machine that the library believes to run on, which chooses, and the one that it runs on,
+/// which takes the time. They differ by what the library cannot know.
+struct PlayedOn {
+  NcclInputs believed;
+  NcclInputs real;
+  LibraryQuestion question;
+};
+/// Throws InvalidArgument if the library has no such play there.
+Seconds time_on(const PlayedOn& on, Bytes bytes);
+
+/// All adapters of a node reach that share of what they did.
+void scale_network(NcclInputs& in, double share);
+/// The links between the GPUs of a node, and the switches that add, do.
+void scale_gpus(NcclInputs& in, double share);
+/// Every way from a node to another takes longer.
+void lengthen_hops(NcclInputs& in, Seconds added);
+/// Adapters reach the GPUs through the processor, which LL128 does not survive.
+void lengthen_path(NcclInputs& in);
+/// Switches of the node do not add.
+void remove_nvls(NcclInputs& in);
+
+}  // namespace collbench

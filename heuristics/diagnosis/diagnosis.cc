@@ -1,0 +1,305 @@
+#include "heuristics/diagnosis/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/quantile.h"
+
+namespace collbench {
+namespace {
+
+/// What right rows say of one size.
+struct SpreadOfSize {
+  Seconds mean{0};
+  Seconds least{0};
+  Seconds most{0};
+};
+
+using TimesBySize = std::map<std::int64_t, SpreadOfSize>;
+
+/// A place that was disturbed counts less than the one that was not.
+TimesBySize times_of(std::span<const MeasuredTime> rows) {
+  TimesBySize times;
+  for (const MeasuredTime& row : rows) {
+    if (row.is_wrong()) continue;
+    const SpreadOfSize own{row.time, row.mean ? row.low : row.time, row.mean ? row.high : row.time};
+    const auto [at, is_new] = times.try_emplace(row.bytes.count, own);
+    if (is_new) continue;
+    at->second.mean = std::min(at->second.mean, own.mean);
+    at->second.least = std::min(at->second.least, own.least);
+    at->second.most = std::min(at->second.most, own.most);
+  }
+  return times;
+}
+
+/// Iterations that are now and then late: their least is undisturbed, and their mean lies above it
+/// by as long at every size. A spread in proportion to the time is noise.
+struct LateIterations {
+  Seconds delay{0};
+  Seconds most{0};  // the latest iteration of all sizes
+};
+
+std::optional<LateIterations> lateness_of(const TimesBySize& times) {
+  constexpr double notable = 0.3;  // of the least time, at the small half of the sizes
+  std::vector<double> delays;
+  std::vector<double> shares;
+  LateIterations found;
+  for (const auto& [bytes, time] : times) {
+    if (time.most <= 1.5 * time.least) continue;
+    delays.push_back((time.mean - time.least).count());
+    if (2 * shares.size() < times.size()) shares.push_back((time.mean - time.least) / time.least);
+    found.most = std::max(found.most, time.most - time.least);
+  }
+  if (times.size() < 3 || 10 * delays.size() < 8 * times.size()) return {};
+  if (quantile(shares, 0.5) < notable) return {};
+  found.delay = Seconds{quantile(delays, 0.5)};
+  const double low = quantile(delays, 0.2);
+  const double high = quantile(delays, 0.8);
+  if (low <= 0 || high > 3 * low) return {};
+  return found;
+}
+
+Deviation deviation_of(const Suspicion& suspicion, std::size_t i, Bytes bytes, Seconds measured) {
+  const Seconds time = suspicion.times[i];
+  return {std::log2(static_cast<double>(bytes.count)), std::min(1.0, suspicion.latency / time),
+          std::log(measured / time)};
+}
+
+struct Weighed {
+  const Suspicion* suspicion = nullptr;
+  double probability = 0;
+};
+
+bool is_fault(const Cause* cause) { return cause != nullptr && cause->fault; }
+
+/// Probabilities of all suspicions, largest first.
+std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<const Bytes> sizes,
+                           std::span<const Seconds> measured, const ModelError& error) {
+  std::vector<double> logs;
+  for (const Suspicion& suspicion : suspicions) {
+    std::vector<Deviation> curve;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
+    }
+    logs.push_back(std::log(suspicion.weight) + error.trust * log_likelihood(error, curve));
+  }
+  const double largest = *std::max_element(logs.begin(), logs.end());
+  std::vector<Weighed> weighed;
+  double sum = 0;
+  for (std::size_t i = 0; i < suspicions.size(); ++i) {
+    weighed.push_back({&suspicions[i], std::exp(logs[i] - largest)});
+    sum += weighed.back().probability;
+  }
+  for (Weighed& each : weighed) each.probability /= sum;
+  std::stable_sort(weighed.begin(), weighed.end(), [](const Weighed& a, const Weighed& b) {
+    return a.probability > b.probability;
+  });
+  return weighed;
+}
+
+/// One cause, all its strengths.
+struct WeighedCause {
+  const Cause* cause = nullptr;
+  double probability = 0;
+  const Suspicion* best = nullptr;  // its likeliest strength
+};
+
+std::vector<WeighedCause> by_cause(const std::vector<Weighed>& weighed) {
+  std::vector<WeighedCause> causes;
+  for (const Weighed& each : weighed) {
+    const Cause* cause = each.suspicion->cause;
+    auto found = std::find_if(causes.begin(), causes.end(),
+                              [&](const WeighedCause& c) { return c.cause == cause; });
+    if (found == causes.end()) found = causes.insert(found, {cause, 0, each.suspicion});
+    found->probability += each.probability;
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  return causes;
+}
+
+/// Which sizes lose and how much, in words: of the first and the last size, and the worst between.
+std::string seen_in(const Diagnosis& diagnosis, std::span<const Seconds> measured) {
+  const std::vector<JudgedSize>& sizes = diagnosis.sizes;
+  std::size_t worst = 0;
+  const auto ratio = [&](std::size_t i) { return measured[i] / sizes[i].expected.time; };
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    if (ratio(i) > ratio(worst)) worst = i;
+  }
+  std::string text = fmt::format(
+      "busbw {:.0f} of {:.0f} GB/s at the largest sizes ({:.2f})",
+      diagnosis.busbw.bytes_per_second / 1e9, diagnosis.expected_busbw.bytes_per_second / 1e9,
+      diagnosis.busbw.bytes_per_second / diagnosis.expected_busbw.bytes_per_second);
+  text += fmt::format("; {} in place of {} at {}", to_string(measured.front()),
+                      to_string(sizes.front().expected.time), to_string(sizes.front().bytes));
+  if (worst != 0) {
+    text += fmt::format("; {:.1f} times the expected at {}", ratio(worst),
+                        to_string(sizes[worst].bytes));
+  }
+  return text;
+}
+
+class Judge {
+ public:
+  Judge(const DiagnosisCase& given, const ModelError& error)
+      : given_(given), error_(error), times_(times_of(given.rows)), sizes_(sizes_of(given.rows)) {
+    require(!sizes_.empty(), fmt::format("{}: no right row to diagnose", given.table));
+    require(!given.suspicions.empty() && given.suspicions.front().times.size() == sizes_.size(),
+            fmt::format("{}: the suspicions are of other sizes than the rows", given.table));
+    late_ = lateness_of(times_);
+    for (const auto& [bytes, time] : times_) {
+      measured_.push_back(late_ ? time.least : time.mean);
+      means_.push_back(time.mean);
+    }
+  }
+
+  Diagnosis result() {
+    const MeasuredTime& row = given_.rows.front();
+    Diagnosis found;
+    found.table = given_.table;
+    found.machine = given_.machine;
+    found.method = fmt::format("{} {}", row.library, full_name(row.algorithm, row.protocol));
+    found.scale = row.scale;
+    const std::vector<Weighed> weighed = weigh(given_.suspicions, sizes_, measured_, error_);
+    const auto healthy = std::find_if(weighed.begin(), weighed.end(), [](const Weighed& each) {
+      return each.suspicion->cause == nullptr;
+    });
+    add_sizes(*healthy->suspicion, found);
+    found.floors = floors_of(given_.machine, row.scale);
+    if (found.floors.empty()) found.floors = floors_of(given_.hardware, row.scale);
+    weigh_causes(by_cause(weighed), found);
+    add_lateness(found);
+    add_limits(found);
+    return found;
+  }
+
+ private:
+  /// What is expected is the likeliest of what would be no fault.
+  void add_sizes(const Suspicion& healthy, Diagnosis& found) const {
+    if (&healthy != &given_.suspicions.front()) {
+      found.notes.push_back(fmt::format(
+          "the table fits {}, which is no fault but not what the library would choose: it expects "
+          "{} at {}",
+          healthy.words, to_string(given_.suspicions.front().times.back()),
+          to_string(sizes_.back())));
+    }
+    std::vector<double> reached;
+    std::vector<double> wanted;
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const Seconds time = healthy.times[i];
+      const Deviation at = deviation_of(healthy, i, sizes_[i], measured_[i]);
+      JudgedSize size{sizes_[i], measured_[i], means_[i], {}, {}, "as expected"};
+      size.expected = {time, time * error_quantile(error_, at, 0.1),
+                       time * error_quantile(error_, at, 0.9), ""};
+      if (i < healthy.played.size()) size.played = healthy.played[i];
+      if (size.measured > size.expected.high) size.verdict = "slow";
+      if (size.measured < size.expected.low) size.verdict = "fast";
+      if (sizes_.size() - i <= 3) {
+        reached.push_back(
+            bus_bandwidth(size.bytes, size.measured, found.scale.ranks).bytes_per_second);
+        wanted.push_back(bus_bandwidth(size.bytes, time, found.scale.ranks).bytes_per_second);
+      }
+      found.sizes.push_back(std::move(size));
+    }
+    found.busbw = {quantile(reached, 0.5)};
+    found.expected_busbw = {quantile(wanted, 0.5)};
+  }
+
+  void weigh_causes(const std::vector<WeighedCause>& causes, Diagnosis& found) {
+    double of_faults = 0;
+    for (const WeighedCause& each : causes)
+      of_faults += is_fault(each.cause) ? each.probability : 0;
+    found.healthy = of_faults < 0.5;
+    found.sure = found.healthy ? 1 - of_faults : of_faults;
+    for (const WeighedCause& each : causes) {
+      constexpr double named = 0.1;  // of what is left for causes
+      const bool of_verdict = each.cause != nullptr && each.cause->fault != found.healthy;
+      if (!of_verdict || each.probability < named * found.sure) continue;
+      if (each.probability < 0.2 * causes.front().probability) continue;
+      found.causes.push_back(
+          {each.cause,
+           fmt::format("{}; fits best: {}", seen_in(found, measured_), each.best->words),
+           each.probability});
+      best_.push_back(each.best);
+    }
+  }
+
+  /// Late iterations are read from the table, not concluded from the form of the curve.
+  void add_lateness(Diagnosis& found) const {
+    if (!late_) return;
+    const bool rest_is_well = found.healthy;
+    FoundCause late{&cause("straggler"),
+                    fmt::format("the fastest iteration of each size is {}, the mean is {} above it "
+                                "at every size, the slowest {}",
+                                rest_is_well ? "as expected" : "slow, too", to_string(late_->delay),
+                                to_string(late_->most)),
+                    0.98};
+    if (rest_is_well) found.causes.clear();
+    found.causes.insert(found.causes.begin(), std::move(late));
+    found.healthy = false;
+    found.sure = 0.98;
+  }
+
+  /// How far two suspicions are apart in the sizes of the table.
+  double apart(const Suspicion& a, const Suspicion& b) const {
+    double most = 0;
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      most = std::max(most, std::abs(std::log(a.times[i] / b.times[i])));
+    }
+    return std::exp(most) - 1;
+  }
+
+  void add_limits(Diagnosis& found) const {
+    constexpr Bytes small{64 << 10};
+    constexpr Bytes large{16 << 20};
+    if (sizes_.back() < large) {
+      found.notes.push_back(fmt::format(
+          "the table ends at {}: faults of bandwidth show from some MiB on, so it cannot tell that "
+          "there is none (nccl-tests: -e 8G)",
+          to_string(sizes_.back())));
+    }
+    if (sizes_.front() > small) {
+      found.notes.push_back(
+          fmt::format("the table begins at {}: latency cannot be told from it (nccl-tests: -b 8)",
+                      to_string(sizes_.front())));
+    }
+    if (found.healthy || found.causes.size() < 2 || best_.size() < 2) return;
+    found.undecided = fmt::format(
+        "cannot be told from this table: {} or {}, because their times differ by at most {:.0f} % "
+        "at its sizes; the checks tell",
+        found.causes[0].cause->name, found.causes[1].cause->name,
+        100 * apart(*best_[0], *best_[1]));
+  }
+
+  const DiagnosisCase& given_;
+  const ModelError& error_;
+  TimesBySize times_;
+  std::vector<Bytes> sizes_;
+  std::vector<Seconds> measured_;
+  std::vector<Seconds> means_;
+  std::optional<LateIterations> late_;
+  std::vector<const Suspicion*> best_;  // of each cause that was found
+};
+
+}  // namespace
+
+std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
+  std::vector<Bytes> sizes;
+  for (const auto& [bytes, times] : times_of(rows)) sizes.push_back({bytes});
+  return sizes;
+}
+
+Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error) {
+  return Judge(given, error).result();
+}
+
+Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks) {
+  return {2.0 * (ranks - 1) / ranks * static_cast<double>(bytes.count) / time.count()};
+}
+
+}  // namespace collbench

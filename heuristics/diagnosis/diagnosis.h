@@ -1,0 +1,72 @@
+// Whether measured times of an all-reduce are what the hardware should reach, and if not, why.
+//
+// Expected is what the library would take on the machine (heuristics/nccl/library_times.h), with an
+// 80 % interval of the errors that the model has on healthy systems (model_error.h). Every
+// suspicion (suspicions.h) is timed by the same model; how well its curve fits the table, all sizes
+// at once, weighs it:
+//
+//   P(suspicion | table)  ~  weight * density(ln(measured / time of the suspicion))
+//
+// The table is unhealthy where the faults together are more likely than not, and one of them shows.
+// Causes whose curves are alike at the sizes of the table share their probability, and `undecided`
+// says what would tell them apart.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heuristics/diagnosis/causes.h"
+#include "heuristics/diagnosis/floors.h"
+#include "heuristics/diagnosis/model_error.h"
+#include "heuristics/diagnosis/suspicions.h"
+#include "heuristics/estimate.h"
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// One library at one scale, and what is expected of it.
+struct DiagnosisCase {
+  std::string table;                  // its name
+  std::string machine;                // as for --topo
+  std::string hardware;               // as the table says; may be empty
+  std::vector<MeasuredTime> rows;     // of one method but for the place; any order
+  std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
+};
+/// The sizes of right rows, ascending.
+std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows);
+
+struct JudgedSize {
+  Bytes bytes;
+  Seconds measured{0};  // the faster of both places; where iterations are told, their least
+  Seconds mean{0};      // of all iterations
+  Estimate expected;
+  std::string played;   // "ring, LL"; empty: not known
+  std::string verdict;  // "as expected", "slow", "fast"
+};
+
+struct Diagnosis {
+  std::string table;
+  std::string machine;
+  std::string method;  // "nccl auto"
+  Scale scale;
+  std::vector<JudgedSize> sizes;
+  bool healthy = true;
+  double sure = 0;                 // probability of that verdict
+  std::vector<FoundCause> causes;  // most likely first; none if healthy
+  std::string undecided;           // why the table cannot tell; empty if it does
+  Bandwidth busbw{0};              // median of the three largest sizes, and what is expected
+  Bandwidth expected_busbw{0};
+  std::vector<VendorFloor> floors;
+  std::vector<std::string> notes;
+};
+
+/// Throws InvalidArgument if no row is right or the suspicions do not fit the sizes.
+/// O(suspicions * sizes^3).
+Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error = {});
+
+/// 2 (n-1)/n * bytes / time.
+Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks);
+
+}  // namespace collbench

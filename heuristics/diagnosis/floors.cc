@@ -1,0 +1,111 @@
+#include "heuristics/diagnosis/floors.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+
+constexpr const char* azure = "Azure/azurehpc-health-checks, conf/";
+constexpr const char* oracle = "oracle-quickstart/oci-hpc, ncclscout.py";
+constexpr const char* maintainers = "NVIDIA/nccl-tests issue 212";
+
+constexpr VendorFloor floor_rows[] = {
+    {"Azure NHC", "ND A100 v4", "a100", 8, 1, 228, 16_GiB, azure},
+    {"Azure NHC", "ND H100 v5", "h100", 8, 1, 460, 16_GiB, azure},
+    {"Azure NHC", "ND H200 v5", "h200", 8, 1, 431, 16_GiB, azure},
+    {"Azure NHC", "NDv2", "v100", 8, 1, 110, 8_GiB, azure},
+    {"Azure NHC", "NC48 A100 v4", "a100", 2, 1, 193, 16_GiB, azure},
+    {"Azure NHC", "NC80 H100 v5", "h100", 2, 1, 208, 16_GiB, azure},
+    {"Azure NHC", "NC96 A100 v4", "a100", 4, 1, 25, 16_GiB, azure},
+    {"Oracle OCI", "pairs of A100 nodes", "a100", 16, 2, 185, {}, oracle},
+    {"Oracle OCI", "pairs of H100 nodes", "h100", 16, 2, 440, {}, oracle},
+    {"Oracle OCI, older", "pairs of H100 nodes", "h100", 16, 2, 365, {}, oracle},
+    {"Oracle OCI", "pairs of H200 nodes", "h200", 16, 2, 440, {}, oracle},
+    {"Oracle OCI", "pairs of B200 nodes", "b200", 16, 2, 440, {}, oracle},
+    {"Oracle OCI", "pairs of B300 nodes", "b300", 16, 2, 750, {}, oracle},
+    {"Oracle OCI", "pairs of MI300X nodes", "mi300x", 16, 2, 350, {}, oracle},
+    {"Oracle OCI", "pairs of MI355X nodes", "mi355x", 16, 2, 400, {}, oracle},
+    {"NCCL's maintainers", "8 H100, rings", "h100", 8, 1, 370, {}, maintainers},
+    {"NCCL's maintainers", "8 H100, NVLS", "h100", 8, 1, 480, {}, maintainers},
+};
+
+/// Cloud machines whose names do not say their GPUs.
+struct NamedMachine {
+  const char* part;
+  const char* gpu;
+};
+constexpr NamedMachine named_machines[] = {{"p4d", "a100"},  {"p5en", "h200"}, {"p5", "h100"},
+                                           {"a3-", "h100"},  {"p6", "b200"},   {"dgx-1", "v100"},
+                                           {"dgx-2", "v100"}};
+
+struct GpuRow {
+  const char* part;  // of the device's name, in lower case; the first that fits counts
+  int per_node;
+  const char* machine;
+};
+constexpr GpuRow gpu_rows[] = {
+    {"gh200", 4, "alps-gh200"}, {"gb200", 4, "gb200-nvl72"}, {"h200", 8, "hgx-h200"},
+    {"h20", 8, "hgx-h200"},     {"h100", 8, "dgx-h100"},     {"b200", 8, "hgx-b200"},
+    {"a100", 8, "dgx-a100"},    {"v100", 16, "dgx-2"},       {"v100", 8, "dgx-1-v100"},
+    {"v100", 4, "abci-v100"},   {"mi300x", 8, "mi300x"},
+};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+/// "h100", but not of "gh100" or "h1000".
+bool names_gpu(const std::string& text, std::string_view gpu) {
+  for (std::size_t at = text.find(gpu); at != text.npos; at = text.find(gpu, at + 1)) {
+    const auto is_part = [&](std::size_t i) {
+      return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    };
+    // "cluster:2xdgx-h100" and "8xh100": a count stands before the name.
+    const bool begins = at == 0 || !is_part(at - 1) || text[at - 1] == 'x';
+    if (begins && !is_part(at + gpu.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const VendorFloor> vendor_floors() { return floor_rows; }
+
+std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale) {
+  std::string text = lower_case(hardware);
+  for (const NamedMachine& row : named_machines) {
+    if (holds(text, row.part)) {
+      text = row.gpu;
+      break;
+    }
+  }
+  std::vector<VendorFloor> found;
+  for (const VendorFloor& row : floor_rows) {
+    const bool same_scale = row.ranks == scale.ranks && row.nodes == scale.nodes;
+    if (same_scale && names_gpu(text, row.gpu)) found.push_back(row);
+  }
+  return found;
+}
+
+std::string machine_of_gpus(std::string_view hardware, int per_node) {
+  const std::string text = lower_case(hardware);
+  // Cards in PCIe slots are joined in as many ways as there are servers.
+  const bool in_slot = holds(text, "pcie");
+  for (const GpuRow& row : gpu_rows) {
+    if (!in_slot && holds(text, row.part) && per_node <= row.per_node) {
+      const bool fewer = row.part == std::string_view("v100") && per_node != row.per_node;
+      if (!fewer) return row.machine;
+    }
+  }
+  return {};
+}
+
+}  // namespace collbench

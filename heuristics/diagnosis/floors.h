@@ -1,0 +1,36 @@
+// Thresholds that vendors publish for a machine: what its all-reduce should reach at least. Each
+// knows one machine at one size and names no cause, so they stand beside a diagnosis as a second
+// opinion.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+struct VendorFloor {
+  const char* vendor;   // "Azure NHC"
+  const char* machine;  // "ND H100 v5"
+  const char* gpu;      // part of a machine's name, in lower case: "h100"
+  int ranks;
+  int nodes;
+  double busbw_GBps;
+  Bytes at;            // the size of the test; 0: the largest
+  const char* source;  // where it is published
+};
+std::span<const VendorFloor> vendor_floors();
+
+/// Those of the GPUs that `hardware` names (a machine as for --topo, or what a table says of its
+/// devices) and of that scale.
+std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale);
+
+/// The machine, as for --topo, of which a table says what its GPUs are and how many a node has;
+/// empty where that is not enough to know. "NVIDIA H100 80GB HBM3", 8 a node: "dgx-h100".
+std::string machine_of_gpus(std::string_view hardware, int per_node);
+
+}  // namespace collbench

@@ -1,0 +1,311 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "heuristics/diagnosis/changed_machine.h"
+#include "heuristics/diagnosis/suspicion_list.h"
+
+namespace collbench {
+namespace {
+
+using namespace literals;
+
+class LibrarySuspicions {
+ public:
+  LibrarySuspicions(const NcclInputs& inputs, const LibraryQuestion& question,
+                    std::span<const Bytes> sizes)
+      : in_(inputs), question_(question), found_(sizes) {}
+
+  std::vector<Suspicion> all() {
+    const bool free = !question_.algorithm && !question_.protocol;
+    const bool pair = in_.nodes == 2;
+    add_healthy("as it should be", 1);
+    add_faults();
+    add_protocols();
+    if (free) add_algorithms();
+    found_.weigh(1, pair);
+    if (!free || !pair) return found_.take();
+    // On two nodes rings are often asked for, and fill the adapters: no fault, but another curve.
+    constexpr double asked_for = 0.4;
+    question_.algorithm = NcclAlgorithm::ring;
+    add_healthy("rings at all sizes", asked_for);
+    add_faults();
+    found_.weigh(asked_for, pair);
+    return found_.take();
+  }
+
+ private:
+  void add_healthy(const char* words, double share) {
+    Suspicion& healthy = found_.add_healthy(words, share, timed({in_, in_, question_}));
+    LibraryQuestion question = question_;
+    for (const Bytes size : found_.sizes()) {
+      question.bytes = size;
+      healthy.played.push_back(to_string(library_choice(in_, question)));
+    }
+  }
+
+  void add_faults() {
+    if (in_.nodes > 1) {
+      add_missing();
+      add_narrow();
+      add_paths();
+      add_sockets();
+      add_congestion();
+      add_steps();
+    }
+    add_gpus();
+    add_late_rank();
+  }
+
+  SuspicionList::TimeOf timed(PlayedOn on) const {
+    return [on = std::move(on)](Bytes bytes) { return time_on(on, bytes); };
+  }
+
+  /// `change` is known to the library.
+  template <typename Change>
+  void add_known(const char* name, std::string words, Change change, double weight = 1) {
+    PlayedOn on{in_, in_, question_};
+    change(on.believed);
+    on.real = on.believed;
+    found_.add(name, weight, std::move(words), timed(std::move(on)));
+  }
+  /// `change` is not.
+  template <typename Change>
+  void add_unknown(const char* name, std::string words, Change change) {
+    PlayedOn on{in_, in_, question_};
+    change(on.real);
+    found_.add(name, 1, std::move(words), timed(std::move(on)));
+  }
+
+  int adapters() const { return std::max(1, in_.hardware.adapters); }
+  double of_adapter() const { return in_.hardware.of_node / adapters(); }
+
+  /// (k-1)/k of the rate where channels are spread anew, down to a half where two share an adapter:
+  /// NVIDIA/nccl-tests issue 128. GPUs with several adapters lose one of theirs.
+  void add_missing() {
+    const int k = adapters();
+    const auto missing = [&](double share, double weight, std::string words) {
+      add_known(
+          "nic_missing", std::move(words), [&](NcclInputs& in) { scale_network(in, share); },
+          weight);
+    };
+    const int of_gpu = k / (in_.ranks / in_.nodes);
+    if (k > 1) missing((k - 1.0) / k, 5, fmt::format("{} of {} adapters", k - 1, k));
+    if (of_gpu > 1 && of_gpu < k) {
+      missing((of_gpu - 1.0) / of_gpu, 3,
+              fmt::format("{} of {} adapters of a GPU", of_gpu - 1, of_gpu));
+    }
+    if (k > 2) missing(0.5, 2, "two channels share an adapter, or half of them are missing");
+    if (k >= 4) missing(0.25, 1, fmt::format("{} of {} adapters", k / 4, k));
+  }
+
+  /// Gen 5 x16 carries 50 GB/s, Gen 4 x16 26, and half the width half of it.
+  void add_narrow() {
+    for (const double carries : {26.0, 24.0, 13.0, 12.0, 6.5}) {
+      if (carries > 0.8 * of_adapter()) continue;
+      add_known("pcie_downgraded",
+                fmt::format("a link of {:g} GB/s to an adapter of {:.0f}", carries, of_adapter()),
+                [&](NcclInputs& in) { scale_network(in, carries / of_adapter()); });
+    }
+  }
+
+  /// NVIDIA/nccl issue 412: 10 to 18 GB/s an adapter, whatever its rate. GPUDirect: NVIDIA/nccl
+  /// issues 1412 (33 of 93) and 465 (6 of 12); at most 16 an adapter, and longer hops.
+  void add_paths() {
+    for (const double carries : strengths(10, 18)) {
+      if (carries > 0.8 * of_adapter()) continue;
+      add_known("nic_affinity", fmt::format("{:.1f} GB/s an adapter", carries),
+                [&](NcclInputs& in) {
+                  scale_network(in, carries / of_adapter());
+                  lengthen_path(in);
+                });
+    }
+    constexpr double most_of_adapter = 16;
+    for (const double share : strengths(0.2, 0.55)) {
+      const double reached = std::min(share, most_of_adapter / of_adapter());
+      for (const double hop_us : {5.0, 12.0, 30.0, 70.0}) {
+        add_known("gdr_off",
+                  fmt::format("{:.1f} GB/s an adapter, hops longer by {:g} us",
+                              reached * of_adapter(), hop_us),
+                  [&](NcclInputs& in) {
+                    scale_network(in, reached);
+                    lengthen_hops(in, Seconds{hop_us * 1e-6});
+                    lengthen_path(in);
+                  });
+      }
+    }
+  }
+
+  /// A node's rate over TCP (NVIDIA/nccl issues 209 and 450: 1.8 to 6 GB/s), and its hops.
+  void add_sockets() {
+    if (in_.hardware.network.name == "sockets") return;
+    for (const double rate : strengths(1.2, 8)) {
+      if (rate > 0.6 * in_.hardware.of_node) continue;
+      for (const double hop_us : {30.0, 60.0, 120.0}) {
+        add_known("sockets", fmt::format("{:.1f} GB/s a node, {:g} us a hop", rate, hop_us),
+                  [&](NcclInputs& in) {
+                    scale_network(in, rate / in.hardware.of_node);
+                    AdapterNetwork& network = in.hardware.network;
+                    network.hop_ll = std::max(network.hop_ll, Seconds{hop_us * 1e-6});
+                    network.hop_simple = std::max(network.hop_simple, 2.7 * network.hop_ll);
+                    lengthen_path(in);
+                  });
+      }
+    }
+  }
+
+  /// Near a half, or worse the more bytes are in flight (29 to 5 GB/s from 64 MiB on): NVIDIA/nccl
+  /// issue 1453.
+  void add_congestion() {
+    for (const double share : strengths(0.35, 0.65)) {
+      add_unknown("congestion", fmt::format("{:.2f} of the rate", share),
+                  [&](NcclInputs& in) { scale_network(in, share); });
+    }
+    for (const double from : {4.0, 8.0, 16.0, 32.0, 64.0, 128.0}) {
+      const auto time = [&](Bytes bytes) {
+        const double over = static_cast<double>(bytes.count) / (from * 1048576);
+        PlayedOn slower{in_, in_, question_};
+        scale_network(slower.real, std::clamp(std::pow(over, -0.6), 0.17, 1.0));
+        return time_on(slower, bytes);
+      };
+      found_.add("congestion", 1, fmt::format("worse from {:g} MiB on", from), time);
+    }
+    for (const double share : strengths(0.3, 0.8)) {
+      add_unknown("network_slow", fmt::format("{:.2f} of the rate", share),
+                  [&](NcclInputs& in) { scale_network(in, share); });
+    }
+  }
+
+  /// NVIDIA/nccl issue 2409. A chunk of a channel is at most 512 KiB (buffers of 4 MiB in 8 steps).
+  void add_steps() {
+    constexpr double chunk_bytes = 512 * 1024;
+    for (const double us : strengths(10, 160)) {
+      add_unknown("step_cost", fmt::format("{:.0f} us more a step", us), [&](NcclInputs& in) {
+        const double chunk_us = chunk_bytes * in.ring.channels / (1e3 * in.hardware.of_node);
+        scale_network(in, chunk_us / (chunk_us + us));
+        lengthen_hops(in, Seconds{us * 1e-6});
+      });
+    }
+  }
+
+  void add_gpus() {
+    if (in_.nodes == 1 && in_.nvls.channels > 0) {
+      add_known("nvls_off", "rings in place of the switches' sums", remove_nvls);
+    }
+    if (in_.ranks == in_.nodes) return;
+    for (const double rate : strengths(3, 20)) {
+      if (rate > 0.6 * in_.hardware.of_gpu) continue;
+      for (const double step : {1.3, 2.0, 3.0}) {
+        add_known("host_staging",
+                  fmt::format("{:.1f} GB/s a GPU, steps {:g} times as long", rate, step),
+                  [&](NcclInputs& in) {
+                    scale_gpus(in, rate / in.hardware.of_gpu);
+                    in.hardware.gpu.step_factor *= step;
+                    in.ll128 = false;
+                    in.ring.type_intra = in.tree.type_intra = NcclPath::phb;
+                    remove_nvls(in);
+                  });
+      }
+    }
+    // Each GPU of a mesh has links of its own to others; of a switch, few are ever missing.
+    const bool mesh = in_.ring.type_intra == NcclPath::nvl && !in_.nvswitch;
+    for (const double share : strengths(0.15, 0.7)) {
+      if (!mesh || in_.nodes > 1) break;
+      add_known("wrong_mesh", fmt::format("{:.2f} of the rate between GPUs", share),
+                [&](NcclInputs& in) { scale_gpus(in, share); });
+    }
+    for (const double clock : strengths(0.2, 0.7)) {
+      add_unknown("throttled", fmt::format("a clock of {:.2f} of the usual", clock),
+                  [&](NcclInputs& in) {
+                    scale_gpus(in, clock);
+                    in.hardware.gpu.step_factor /= clock;
+                    in.hardware.gpu.start_factor /= std::sqrt(clock);  // half of it is the host's
+                  });
+    }
+  }
+
+  /// The library plays something else than it would choose, in a band of sizes.
+  struct Forced {
+    std::optional<NcclAlgorithm> algorithm;
+    std::optional<NcclProtocol> protocol;
+    Bytes from{0};
+    Bytes to{std::int64_t{1} << 62};
+  };
+  void add_forced(const char* name, double weight, std::string words, const Forced& what) {
+    PlayedOn forced{in_, in_, question_};
+    forced.question.algorithm = what.algorithm;
+    forced.question.protocol = what.protocol;
+    const PlayedOn usual{in_, in_, question_};
+    found_.add(name, weight, std::move(words), [=](Bytes bytes) {
+      return time_on(bytes >= what.from && bytes <= what.to ? forced : usual, bytes);
+    });
+  }
+
+  /// NVIDIA/nccl issues 281 (LL everywhere) and 1261 (switches; small and large sizes as usual).
+  void add_protocols() {
+    if (question_.protocol) return;
+    const auto algorithm = question_.algorithm;
+    add_forced("ll_at_large", 5, "LL at all sizes", {algorithm, NcclProtocol::ll});
+    add_forced("ll_at_large", 1, "LL to 64 MiB", {algorithm, NcclProtocol::ll, {}, 64_MiB});
+    add_known(
+        "switch_misplaced", "no LL128", [](NcclInputs& in) { in.ll128 = false; }, 6);
+    for (const Bytes to : {2_MiB, 4_MiB, 8_MiB, 16_MiB}) {
+      add_forced("switch_misplaced", 2, "LL to " + to_string(to),
+                 {algorithm, NcclProtocol::ll, {}, to});
+    }
+    for (const Bytes from : {32_KiB, 128_KiB, 512_KiB}) {
+      add_forced("switch_misplaced", 1, "Simple from " + to_string(from),
+                 {algorithm, NcclProtocol::simple, from});
+    }
+  }
+
+  void add_algorithms() {
+    if (in_.nodes == 1) return;
+    const auto any = std::nullopt;
+    for (const auto& [from, to] : {std::pair{Bytes{0}, 1_MiB}, {256_KiB, 4_MiB}, {1_MiB, 16_MiB}}) {
+      const std::string band = fmt::format(" from {} to {}", to_string(from), to_string(to));
+      add_forced("switch_misplaced", 1, "rings" + band, {NcclAlgorithm::ring, any, from, to});
+      add_forced("switch_misplaced", 1, "trees" + band, {NcclAlgorithm::tree, any, from, to});
+    }
+    if (in_.nodes == 2) return add_trees_of_two();
+    add_forced("switch_misplaced", 1, "rings at all sizes", {NcclAlgorithm::ring, any});
+    add_forced("switch_misplaced", 1, "trees at all sizes", {NcclAlgorithm::tree, any});
+  }
+
+  /// No fault where they are faster than what the adapters of a node carry.
+  void add_trees_of_two() {
+    PlayedOn on{in_, in_, question_};
+    on.question.algorithm = NcclAlgorithm::tree;
+    const Bytes large = found_.sizes().back();
+    const double busbw = 2.0 * (in_.ranks - 1) / in_.ranks * static_cast<double>(large.count) /
+                         time_on(on, large).count();
+    if (busbw < 1e9 * in_.hardware.of_node) return;
+    add_forced("two_node_tree", 1, "trees at all sizes", {NcclAlgorithm::tree, std::nullopt});
+  }
+
+  /// Less than some latencies is no late rank that a table could show.
+  void add_late_rank() {
+    const PlayedOn on{in_, in_, question_};
+    const double latency_us = time_on(on, SuspicionList::smallest).count() * 1e6;
+    for (const double us : strengths(60, 2e4)) {
+      if (us < 4 * latency_us) continue;
+      found_.add("straggler", 1, fmt::format("{:.0f} us late", us),
+                 [&](Bytes bytes) { return time_on(on, bytes) + Seconds{us * 1e-6}; });
+    }
+  }
+
+  const NcclInputs& in_;
+  LibraryQuestion question_;
+  SuspicionList found_;
+};
+
+}  // namespace
+
+std::vector<Suspicion> library_suspicions(const NcclInputs& inputs, const LibraryQuestion& question,
+                                          std::span<const Bytes> sizes) {
+  return LibrarySuspicions(inputs, question, sizes).all();
+}
+
+}  // namespace collbench

@@ -1,0 +1,124 @@
+#include "heuristics/diagnosis/model_error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include <Eigen/Dense>
+
+namespace collbench {
+namespace {
+
+/// Rises from 0 at 1 MiB to 1 at 64 MiB, as far as the time is not latency.
+double rate_share(const Deviation& at) {
+  return std::clamp((at.log2_bytes - 20) / 6, 0.0, 1.0) * (1 - at.latency_share);
+}
+
+double local_deviation(const ModelError& error, const Deviation& at) {
+  const double middle = std::clamp((at.log2_bytes - 13) / 6, 0.0, 1.0) *
+                        std::clamp((26 - at.log2_bytes) / 6, 0.0, 1.0);
+  return error.local_ends + (error.local_middle - error.local_ends) * middle;
+}
+
+/// One of the four combinations of narrow and wide.
+struct ErrorComponent {
+  double weight;
+  double latency;
+  double rate;
+};
+
+std::array<ErrorComponent, 4> components(const ModelError& error) {
+  const double wide = error.wide_share;
+  return {{{(1 - wide) * (1 - wide), error.latency, error.rate},
+           {(1 - wide) * wide, error.latency, error.rate_wide},
+           {wide * (1 - wide), error.latency_wide, error.rate},
+           {wide * wide, error.latency_wide, error.rate_wide}}};
+}
+
+Eigen::MatrixXd covariance(const ModelError& error, const ErrorComponent& component,
+                           std::span<const Deviation> curve) {
+  const auto n = static_cast<Eigen::Index>(curve.size());
+  Eigen::MatrixXd k(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      const Deviation& x = curve[static_cast<std::size_t>(i)];
+      const Deviation& y = curve[static_cast<std::size_t>(j)];
+      const double apart = (x.log2_bytes - y.log2_bytes) / error.reach;
+      const double small =
+          component.latency * component.latency * x.latency_share * y.latency_share;
+      const double large = component.rate * component.rate * rate_share(x) * rate_share(y);
+      const double near =
+          local_deviation(error, x) * local_deviation(error, y) * std::exp(-0.5 * apart * apart);
+      k(i, j) = k(j, i) = small + large + near + (i == j ? error.noise * error.noise : 0);
+    }
+  }
+  return k;
+}
+
+/// Rows that the others do not foretell within `most` deviations get a variance that makes them so.
+double robust_density(Eigen::MatrixXd k, const Eigen::VectorXd& r) {
+  constexpr double most = 2.5;
+  constexpr int passes = 2;
+  for (int pass = 0;; ++pass) {
+    const Eigen::LLT<Eigen::MatrixXd> factor(k);
+    const Eigen::MatrixXd lower = factor.matrixL();
+    const Eigen::VectorXd solved = factor.solve(r);
+    if (pass == passes) {
+      const double volume = 2 * lower.diagonal().array().log().sum();
+      const double n = static_cast<double>(r.size());
+      return -0.5 * (r.dot(solved) + volume + n * std::log(2 * std::numbers::pi));
+    }
+    const Eigen::MatrixXd inverse = factor.solve(Eigen::MatrixXd::Identity(k.rows(), k.cols()));
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      const double variance = 1 / inverse(i, i);  // of the row, given all others
+      const double deviations = std::abs(solved(i)) * std::sqrt(variance);
+      if (deviations <= most) continue;
+      const double stretch = deviations / most;
+      k(i, i) += variance * (stretch * stretch - 1);
+    }
+  }
+}
+
+}  // namespace
+
+double log_likelihood(const ModelError& error, std::span<const Deviation> curve) {
+  Eigen::VectorXd r(static_cast<Eigen::Index>(curve.size()));
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    r(static_cast<Eigen::Index>(i)) = curve[i].log_ratio;
+  }
+  std::array<double, 4> logs{};
+  std::size_t at = 0;
+  for (const ErrorComponent& component : components(error)) {
+    logs[at++] =
+        std::log(component.weight) + robust_density(covariance(error, component, curve), r);
+  }
+  const double largest = *std::max_element(logs.begin(), logs.end());
+  double sum = 0;
+  for (const double each : logs) sum += std::exp(each - largest);
+  return largest + std::log(sum);
+}
+
+double error_quantile(const ModelError& error, const Deviation& at, double share) {
+  const double local = local_deviation(error, at);
+  const double small = at.latency_share;
+  const double large = rate_share(at);
+  const auto below = [&](double log_ratio) {
+    double sum = 0;
+    for (const ErrorComponent& each : components(error)) {
+      const double deviation = std::hypot(std::hypot(small * each.latency, large * each.rate),
+                                          std::hypot(local, error.noise));
+      sum += each.weight * 0.5 * std::erfc(-log_ratio / deviation / std::numbers::sqrt2);
+    }
+    return sum;
+  };
+  double low = -8;
+  double high = 8;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (below(middle) < share ? low : high) = middle;
+  }
+  return std::exp((low + high) / 2);
+}
+
+}  // namespace collbench

@@ -1,0 +1,46 @@
+// How far measured curves of healthy systems lie from their prediction, as a distribution, so that
+// a difference can be called a fault or not.
+//
+// The error of ln(time) along the sizes is Gaussian, of four parts: a factor of the latency (starts
+// and hops that differ from the constants), which counts as far as latency makes up the time; one
+// of the rate that large sizes reach; a smooth local part, large between the two where the library
+// switches protocols; and noise of each row. Either shared factor has a second, wide component, for
+// systems unlike those that the constants were fitted to. A row that lies farther from its
+// neighbours than the parts allow, a protocol's cliff or a cold start, counts as one deviation and
+// not by its square.
+#pragma once
+
+#include <span>
+
+namespace collbench {
+
+/// Standard deviations of ln(time).
+struct ModelError {
+  double latency = 0.09;
+  double latency_wide = 0.6;
+  double rate = 0.05;
+  double rate_wide = 0.25;
+  double wide_share = 0.13;    // of either wide component
+  double local_ends = 0.09;    // at small and large sizes
+  double local_middle = 0.24;  // between them
+  double reach = 1.85;         // doublings of the size over which local errors are alike
+  double noise = 0.03;
+  double trust = 0.5;  // power of the density: the form of the errors is known roughly only
+};
+
+/// One difference of a curve: ln(measured / predicted).
+struct Deviation {
+  double log2_bytes = 0;
+  double latency_share = 0;  // of the predicted time that is latency, 0 to 1
+  double log_ratio = 0;
+};
+
+/// ln of the density of such a curve if the prediction is right but for the error. Sizes are
+/// ascending and distinct. O(rows^3).
+double log_likelihood(const ModelError& error, std::span<const Deviation> curve);
+
+/// The factor of the predicted time below which `share` of healthy measurements lie at the size of
+/// `at`, whose ratio does not count.
+double error_quantile(const ModelError& error, const Deviation& at, double share);
+
+}  // namespace collbench

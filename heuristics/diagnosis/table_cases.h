@@ -1,0 +1,19 @@
+// The cases of a measured table: what is asked of it, on which machine, and what may be wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heuristics/diagnosis/diagnosis.h"
+#include "heuristics/measurement.h"
+
+namespace collbench {
+
+/// One case for each library, algorithm and scale in the table; both places are one. `machine` is
+/// as for --topo, or a file of `calibrate`; empty: the one that the table's devices are known of.
+/// What cannot be diagnosed is left out, and `notes` say why. Throws InvalidArgument, with what to
+/// give, if nothing is left.
+std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std::string& machine,
+                                           std::vector<std::string>& notes);
+
+}  // namespace collbench

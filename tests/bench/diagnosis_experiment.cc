@@ -1,0 +1,235 @@
+// How often diagnoses are wrong: the figures of results/studies/diagnosis.
+//
+//   collbench_diagnosis_experiment LIST FAULTS SEED [fit]
+//
+// LIST names tables of known health (diagnosis_tables.h). Healthy ones are judged as they are, and
+// FAULTS tables are made of them with one fault each. With `fit`, the distribution of the model's
+// errors is fitted to the healthy tables of all other systems before a table is judged, and
+// printed; else the one that is shipped is used.
+#include <array>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tests/bench/diagnosis_tables.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using Curve = std::vector<Deviation>;
+
+Curve curve_of(const KnownTable& known) {
+  const DiagnosisCase given = case_of(known);
+  const Diagnosis found = diagnose(given);
+  // Of the healthy suspicions, the nearest: on two nodes rings may have been asked for.
+  Curve best;
+  double least = 0;
+  for (const Suspicion& suspicion : given.suspicions) {
+    if (suspicion.cause != nullptr) continue;
+    Curve curve;
+    double sum = 0;
+    for (std::size_t i = 0; i < found.sizes.size(); ++i) {
+      const Seconds time = suspicion.times[i];
+      const double ratio = std::log(found.sizes[i].measured / time);
+      curve.push_back({std::log2(static_cast<double>(found.sizes[i].bytes.count)),
+                       std::min(1.0, suspicion.latency / time), ratio});
+      sum += std::abs(ratio);
+    }
+    if (best.empty() || sum < least) {
+      best = curve;
+      least = sum;
+    }
+  }
+  return best;
+}
+
+constexpr std::array<double ModelError::*, 9> fitted{
+    &ModelError::latency,      &ModelError::latency_wide, &ModelError::rate,
+    &ModelError::rate_wide,    &ModelError::wide_share,   &ModelError::local_ends,
+    &ModelError::local_middle, &ModelError::reach,        &ModelError::noise};
+
+/// Sum over systems of the mean over their tables, with a weak prior that keeps each parameter
+/// within about a factor two of where it starts.
+double score(const ModelError& error, const std::map<std::string, std::vector<Curve>>& systems) {
+  const ModelError start;
+  double sum = 0;
+  for (const auto& [system, curves] : systems) {
+    double of_system = 0;
+    for (const Curve& curve : curves) of_system += log_likelihood(error, curve);
+    sum += of_system / static_cast<double>(curves.size());
+  }
+  for (const auto member : fitted) {
+    const double from_start = std::log(error.*member / (start.*member)) / 0.7;
+    sum -= 0.5 * from_start * from_start;
+  }
+  return sum;
+}
+
+/// One parameter after the other, by steps that shrink.
+ModelError fit_errors(const std::map<std::string, std::vector<Curve>>& systems) {
+  ModelError best;
+  double highest = score(best, systems);
+  for (double step = 1.5; step > 1.04; step = std::sqrt(step)) {
+    for (const auto member : fitted) {
+      for (const double factor : {step, 1 / step}) {
+        ModelError tried = best;
+        tried.*member *= factor;
+        if (tried.wide_share > 0.5) continue;
+        const double reached = score(tried, systems);
+        if (reached <= highest) continue;
+        highest = reached;
+        best = tried;
+        break;
+      }
+    }
+  }
+  return best;
+}
+
+std::string to_text(const ModelError& e) {
+  return fmt::format(
+      "latency {:.3f} / {:.3f}, rate {:.3f} / {:.3f}, wide share {:.3f}, local {:.3f} to {:.3f}, "
+      "reach {:.2f}, noise {:.3f}",
+      e.latency, e.latency_wide, e.rate, e.rate_wide, e.wide_share, e.local_ends, e.local_middle,
+      e.reach, e.noise);
+}
+
+DiagnosisCase hack(DiagnosisCase c) {
+  if (std::getenv("HEALTHY"))
+    for (auto& s : c.suspicions)
+      if (s.cause == nullptr || !s.cause->fault) s.weight *= std::atof(std::getenv("HEALTHY")) / 5;
+  return c;
+}
+/// The errors to judge a system with.
+class Errors {
+ public:
+  Errors(const std::vector<KnownTable>& tables, bool fit) {
+    if (!fit) return;
+    std::map<std::string, std::vector<Curve>> all;
+    for (const KnownTable& known : tables) {
+      if (known.healthy && !known.sample) all[known.system].push_back(curve_of(known));
+    }
+    std::cout << "all systems: " << to_text(fit_errors(all)) << '\n';
+    for (const auto& [system, curves] : all) {
+      auto others = all;
+      others.erase(system);
+      of_[system] = fit_errors(others);
+      std::cout << "without " << system << ": " << to_text(of_[system]) << '\n';
+    }
+  }
+  ModelError of(const std::string& system) const {
+    const auto found = of_.find(system);
+    ModelError e = found == of_.end() ? ModelError{} : found->second;
+    if (std::getenv("TRUST")) e.trust = std::atof(std::getenv("TRUST"));
+    return e;
+  }
+
+ private:
+  std::map<std::string, ModelError> of_;
+};
+
+std::string first_cause(const Diagnosis& found) {
+  return found.causes.empty() ? "-" : found.causes.front().cause->name;
+}
+
+void judge_real(const std::vector<KnownTable>& tables, const Errors& errors) {
+  int healthy = 0, false_alarms = 0, within = 0, points = 0;
+  for (const KnownTable& known : tables) {
+    const Diagnosis found = diagnose(hack(case_of(known)), errors.of(known.system));
+    int inside = 0;
+    for (const JudgedSize& size : found.sizes) inside += size.verdict == "as expected" ? 1 : 0;
+    std::cout << fmt::format(
+        "{:<40} is {:<9} said {:<9} {:.2f} {:<16} busbw {:.2f}, inside {}/{}\n", known.name,
+        known.healthy ? "healthy" : "unhealthy", found.healthy ? "healthy" : "unhealthy",
+        found.sure, first_cause(found),
+        found.busbw.bytes_per_second / found.expected_busbw.bytes_per_second, inside,
+        found.sizes.size());
+    if (!known.healthy || known.sample) continue;
+    ++healthy;
+    false_alarms += found.healthy ? 0 : 1;
+    within += inside;
+    points += static_cast<int>(found.sizes.size());
+  }
+  std::cout << fmt::format(
+      "healthy tables called unhealthy: {} of {}; their points in the 80 % interval: {:.1f} % of "
+      "{}\n",
+      false_alarms, healthy, 100.0 * within / points, points);
+}
+
+struct FaultTally {
+  int all = 0;
+  int unhealthy = 0;
+  int first = 0;
+  int named = 0;  // among those that cannot be told apart
+  std::map<std::string, int> said;
+};
+
+void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, int faults,
+                  std::uint64_t seed) {
+  std::vector<KnownTable> healthy;
+  for (const KnownTable& known : tables) {
+    if (known.healthy) healthy.push_back(known);
+  }
+  std::map<std::string, FaultTally> tallies;
+  FaultTally sum;
+  RandomEngine random = random_engine(seed, "faults");
+  const std::vector<std::string>& names = injected_causes();
+  while (sum.all < faults) {
+    const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(names.size()));
+    const std::optional<InjectedFault> fault = inject(names[at], healthy, random);
+    if (!fault) continue;
+    const Diagnosis found = diagnose(hack(case_of(fault->table)), errors.of(fault->table.system));
+    const std::string first = first_cause(found);
+    bool named = false;
+    for (const FoundCause& each : found.causes) named = named || fault->cause == each.cause->name;
+    for (FaultTally* tally : {&sum, &tallies[fault->cause]}) {
+      ++tally->all;
+      tally->unhealthy += found.healthy ? 0 : 1;
+      tally->first += !found.healthy && first == fault->cause ? 1 : 0;
+      tally->named += !found.healthy && named ? 1 : 0;
+      ++tally->said[found.healthy ? "healthy" : first];
+    }
+    if (first != fault->cause || found.healthy) {
+      std::cout << fmt::format("# {} ({}) of {}: {} {} {:.2f}\n", fault->cause, fault->words,
+                               fault->table.name, found.healthy ? "healthy" : "unhealthy", first,
+                               found.sure);
+    }
+  }
+  tallies["all"] = sum;
+  for (const auto& [name, tally] : tallies) {
+    std::string said;
+    for (const auto& [other, count] : tally.said) said += fmt::format(" {} {}", other, count);
+    std::cout << fmt::format("| {} | {} | {:.0f} % | {:.0f} % | {:.0f} % |{} |\n", name, tally.all,
+                             100.0 * tally.unhealthy / tally.all, 100.0 * tally.first / tally.all,
+                             100.0 * tally.named / tally.all, name == "all" ? "" : said);
+  }
+}
+
+int experiment(const std::vector<std::string>& words) {
+  if (words.size() < 3) {
+    std::cerr << "usage: collbench_diagnosis_experiment LIST FAULTS SEED [fit]\n";
+    return 2;
+  }
+  const std::vector<KnownTable> tables = read_known_tables(words[0]);
+  const Errors errors(tables, words.size() > 3);
+  judge_real(tables, errors);
+  judge_faults(tables, errors, std::stoi(words[1]), std::stoull(words[2]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  try {
+    return collbench::experiment({argv + 1, argv + argc});
+  } catch (const collbench::Error& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

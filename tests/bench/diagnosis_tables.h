@@ -1,0 +1,50 @@
+// Measured tables with known health, and faults put into them, for judging diagnoses.
+//
+// A fault is made of a real healthy table: each time is multiplied by what the model says the fault
+// does at that size, with a strength drawn from the range that reports of such faults give
+// (causes.cc names them), and by noise. Draws are of a seed. Written apart from
+// heuristics/diagnosis/suspicions.cc, whose strengths are a coarse grid.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "heuristics/diagnosis/diagnosis.h"
+#include "heuristics/nccl/library_times.h"
+
+namespace collbench {
+
+/// One case of a table.
+struct KnownTable {
+  std::string name;
+  std::string machine;  // as for --topo
+  std::string system;   // tables of one system are left out together
+  bool healthy = true;
+  bool sample = false;  // made up: counts neither as healthy nor as a base, but for NVLS
+  MeasuredTable table;  // rows of one scale
+};
+
+/// Reads a list: lines "FILE RANKS MACHINE SYSTEM healthy|unhealthy|sample [ALGORITHM]", files
+/// beside it or absolute; # begins a comment.
+std::vector<KnownTable> read_known_tables(const std::string& list);
+
+/// The case of a known table. Throws as diagnosis_cases().
+DiagnosisCase case_of(const KnownTable& known);
+
+struct InjectedFault {
+  std::string cause;
+  std::string words;
+  KnownTable table;
+};
+
+/// Names of the faults that are drawn from.
+const std::vector<std::string>& injected_causes();
+
+/// A table drawn from `healthy` with that fault; none if no table of them can have it, or after
+/// some draws none shows it by 20 % at any size.
+std::optional<InjectedFault> inject(const std::string& cause,
+                                    const std::vector<KnownTable>& healthy, RandomEngine& random);
+
+}  // namespace collbench

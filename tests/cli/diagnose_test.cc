@@ -1,0 +1,142 @@
+// `collbench diagnose`: verdicts, causes, exit codes and formats, with and without --topo.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string tables = COLLBENCH_SOURCE_DIR "/tests/cli/diagnosis/";
+const std::string shipped = COLLBENCH_SOURCE_DIR "/results/published/";
+
+class DiagnoseTest : public testing::Test {
+ protected:
+  nlohmann::json json_of(const std::vector<std::string>& arguments, int code) {
+    std::vector<std::string> all = {"diagnose", "--json"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = invoke(folder_, all);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  }
+  ScratchFolder folder_;
+};
+
+struct Sample {
+  const char* file;
+  const char* topology;
+  const char* cause;  // "": healthy
+};
+constexpr Sample samples[] = {
+    {"h100_8gpu_healthy_nvls.txt", "dgx-h100", ""},
+    {"h100_8gpu_nvls_off.txt", "dgx-h100", "nvls_off"},
+    {"h100_2x8_ring_healthy.txt", "cluster:2xdgx-h100", ""},
+    {"h100_2x8_ring_no_gdr.txt", "cluster:2xdgx-h100", "gdr_off"},
+    {"h100_2x8_ring_intermittent_straggler.txt", "cluster:2xdgx-h100", "straggler"},
+};
+
+class SampleTest : public DiagnoseTest, public testing::WithParamInterface<Sample> {};
+
+// The table names its GPUs, so that the machine need not be given.
+TEST_P(SampleTest, IsJudgedAlikeWithAndWithoutTopology) {
+  const Sample& sample = GetParam();
+  const bool healthy = std::string(sample.cause).empty();
+  for (const std::vector<std::string>& topology :
+       {std::vector<std::string>{}, {"--topo", sample.topology}}) {
+    std::vector<std::string> arguments = {tables + sample.file};
+    arguments.insert(arguments.end(), topology.begin(), topology.end());
+    const nlohmann::json json = json_of(arguments, healthy ? 0 : 1);
+    EXPECT_EQ(json["verdict"], healthy ? "healthy" : "unhealthy");
+    if (healthy) {
+      EXPECT_TRUE(json["causes"].empty()) << json["causes"];
+    } else {
+      ASSERT_FALSE(json["causes"].empty());
+      EXPECT_EQ(json["causes"][0], sample.cause);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Every, SampleTest, testing::ValuesIn(samples), [](const auto& row) {
+  const std::string file = row.param.file;
+  return file.substr(0, file.find('.'));
+});
+
+TEST_F(DiagnoseTest, SaysOfEachSizeWhatIsExpected) {
+  const auto json = json_of({tables + "h100_8gpu_nvls_off.txt"}, 1);
+  const nlohmann::json& table = json["tables"][0];
+  ASSERT_EQ(table["sizes"].size(), 31U);
+  const nlohmann::json& last = table["sizes"].back();
+  EXPECT_LT(last["low_us"], last["expected_us"]);
+  EXPECT_LT(last["expected_us"], last["high_us"]);
+  EXPECT_EQ(last["verdict"], "slow");
+  EXPECT_EQ(last["played"], "nvls, Simple");
+  EXPECT_NEAR(table["busbw_GBps"].get<double>(), 363, 4);
+  EXPECT_EQ(table["thresholds"][0]["vendor"], "Azure NHC");
+  EXPECT_EQ(table["thresholds"][0]["outcome"], "missed");
+}
+
+TEST_F(DiagnoseTest, TextAndMarkdownSayWhatWasSeenWhatItMeansAndWhatToCheck) {
+  const std::string file = tables + "h100_8gpu_nvls_off.txt";
+  const Outcome text = invoke(folder_, {"diagnose", file, "-t", "dgx-h100"});
+  EXPECT_EQ(text.code, 1);
+  for (const char* part : {"unhealthy (", "1. NVLS is off", "seen:  busbw 36", "means: rings",
+                           "check: NCCL_DEBUG=INFO", "ND H100 v5): 460 GB/s, missed"}) {
+    EXPECT_THAT(text.out, HasSubstr(part));
+  }
+  const Outcome ticket = invoke(folder_, {"diagnose", file, "--format", "markdown", "-o", "t.md"});
+  EXPECT_EQ(ticket.code, 1);
+  EXPECT_THAT(folder_.read("t.md"),
+              HasSubstr("- **NVLS is off: the NVLink switches do not add** (`nvls_off`, "));
+  const Outcome csv = invoke(folder_, {"diagnose", file, "--format", "csv"});
+  EXPECT_THAT(csv.out, HasSubstr("8589934592,"));
+  EXPECT_THAT(csv.out, HasSubstr(",slow,\"nvls, Simple\",unhealthy,nvls_off\n"));
+}
+
+// 33 of 100 GB/s between nodes of ABCI's A100; inside a node, and on its V100, all is well.
+TEST_F(DiagnoseTest, ARealTableOfAMisconfiguredNetworkIsUnhealthy) {
+  const auto bad =
+      json_of({shipped + "abci-a100-nccl.csv", "-t", "cluster:16xdgx-a100,adapters=4"}, 1);
+  int unhealthy = 0;
+  for (const nlohmann::json& table : bad["tables"]) {
+    if (table["nodes"] > 1 && table["verdict"] == "unhealthy") ++unhealthy;
+  }
+  EXPECT_GE(unhealthy, 3);
+  const auto good = json_of({shipped + "abci-v100-nccl.csv", "-t", "abci-v100"}, 0);
+  EXPECT_EQ(good["verdict"], "healthy");
+  EXPECT_EQ(good["tables"].size(), 6U);
+}
+
+TEST_F(DiagnoseTest, SaysWhatATableCannotTell) {
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n8,1,nccl,65536,15\n");
+  const Outcome outcome = invoke(folder_, {"diagnose", "t.csv", "-t", "dgx-h100"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("the table ends at 64 KiB: faults of bandwidth show from"));
+}
+
+TEST_F(DiagnoseTest, JudgesOtherLibrariesByTheirExpectedTimes) {
+  folder_.write("t.csv",
+                "ranks,nodes,library,algorithm,bytes,avg_us\n"
+                "8,8,mine,ring,1024,5000\n8,8,mine,ring,1048576,5300\n8,8,mine,ring,16777216,8000\n"
+                "8,8,mine,ring,67108864,15000\n");
+  const auto json = json_of({"t.csv", "-t", "star:8,100Gbps,5us"}, 1);
+  EXPECT_EQ(json["causes"][0], "straggler");
+}
+
+TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
+  const Outcome unknown = invoke(folder_, {"diagnose", "t.csv"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("the table does not say its hardware; name it with --topo"));
+  const Outcome absent = invoke(folder_, {"diagnose", "absent.txt", "-t", "dgx-h100"});
+  EXPECT_EQ(absent.code, 4);
+  const Outcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});
+  EXPECT_EQ(format.code, 2);
+  EXPECT_THAT(format.err, HasSubstr("markdown"));
+}
+
+}  // namespace
+}  // namespace collbench
