@@ -2,7 +2,7 @@
 """How often `collbench logs` names what `collbench run --inject` did.
 
 Each trial runs a ring all-reduce of processes on this machine: healthy, with one rank late at every all-reduce, with one
-late now and then, or with a slow link. The times of the ranks are written in NCCL Inspector's and in Flight Recorder's
+late at every fourth, or with a slow link. The times of the ranks are written in NCCL Inspector's and in Flight Recorder's
 format and read again. The network is judged against the median of the healthy trials, which run first.
 
     bench/studies/injected_faults_in_logs.py --collbench build/cli/collbench --trials 100
@@ -25,7 +25,7 @@ def fault_of(kind, draw):
     if kind == "late":
         return f"late:rank={rank}:every=1:time={draw.randint(20, 40)}ms", rank
     if kind == "sporadic":
-        return f"late:rank={rank}:chance=25%:seed={draw.randint(1, 999)}:time={draw.randint(60, 90)}ms", rank
+        return f"late:rank={rank}:message={draw.randrange(4)}:every=4:time={draw.randint(60, 90)}ms", rank
     # The ring sends to the next rank: all of its messages there come later.
     return f"delay:rank={rank}:every=1:time={draw.randint(8, 16)}ms", None
 

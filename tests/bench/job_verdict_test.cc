@@ -87,6 +87,22 @@ TEST(JobVerdictTest, ALateRankOnASlowNetworkIsBoth) {
   EXPECT_EQ(verdict.late(), 3);
 }
 
+TEST(JobVerdictTest, ASlowLinkOfARingIsNotALateRank) {
+  // Steps of 2000 us behind the link from rank 1: ranks end after 6, 5, 4 and again 6 of them.
+  ScriptedJob job;
+  for (int i = 0; i < 20; ++i) {
+    job.lines.resize(4);
+    for (const auto& [rank, steps] :
+         {std::pair{2, 6}, std::pair{3, 5}, std::pair{0, 4}, std::pair{1, 6}}) {
+      job.lines[static_cast<std::size_t>(rank)] += job.line(rank, i, 2000.0 * steps);
+    }
+  }
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.network.state, NetworkState::slow);
+  EXPECT_THAT(verdict.lateness.late, IsEmpty());
+  EXPECT_THAT(verdict.lateness.unknown, HasSubstr("as one slow link would make it seem"));
+}
+
 TEST(JobVerdictTest, WithoutTheLateRanksLogNetworkAndLatenessCannotBeTold) {
   ScriptedJob job;
   for (int i = 0; i < 20; ++i) job.operate(i, job.late(2, 3000));
