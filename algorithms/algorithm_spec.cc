@@ -8,6 +8,7 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view file_prefix = "file:";
+constexpr std::string_view network_prefix = "synth:topo=";
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -20,9 +21,12 @@ AlgorithmSpec parse_algorithm_spec(std::string_view text) {
     throw InvalidArgument("algorithm '" + std::string(text) + "': " + why +
                           "; write NAME or NAME:OPTION=VALUE, as in ring:segments=4");
   };
-  // A path may hold what separates options elsewhere.
+  // A path or a network may hold what separates options elsewhere.
   if (text.starts_with(file_prefix)) {
     return {"file", {{"path", std::string(text.substr(file_prefix.size()))}}};
+  }
+  if (text.starts_with(network_prefix)) {
+    return {"synth", {{"topo", std::string(text.substr(network_prefix.size()))}}};
   }
   AlgorithmSpec spec;
   for (const std::string& part : split_at(text, ':')) {

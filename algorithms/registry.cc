@@ -9,6 +9,7 @@
 #include "algorithms/exchange/schedule_file.h"
 #include "algorithms/halves.h"
 #include "algorithms/registry_rows.h"
+#include "algorithms/synthesised.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
@@ -28,6 +29,7 @@ std::span<const AlgorithmInfo> algorithms() { return table(); }
 
 const AlgorithmInfo& find_algorithm(std::string_view name) {
   if (name == schedule_file().name) return schedule_file();
+  if (name == synthesised_row().name) return synthesised_row();
   std::vector<std::string> names;
   for (const AlgorithmInfo& row : table()) {
     if (row.name == name) return row;
@@ -77,6 +79,10 @@ Schedule make_schedule(std::string_view spec, int ranks) {
 }
 
 Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes) {
+  if (spec.name == synthesised_row().name) {
+    row_for(spec, ranks);  // refuses unknown options
+    return synthesised(spec, ranks, bytes, CollectiveKind::all_reduce);
+  }
   Schedule schedule = make_schedule(spec, ranks);
   const bool in_one_shot = spec.name == "direct" && bytes.count <= most_in_one_shot.count;
   return in_one_shot ? one_shot(ranks) : schedule;
@@ -90,6 +96,7 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
                        const Collective& collective) {
   if (collective.kind == CollectiveKind::all_reduce) return make_schedule(spec, ranks, bytes);
   const AlgorithmInfo& row = row_for(spec, ranks);
+  if (row.name == synthesised_row().name) return synthesised(spec, ranks, bytes, collective.kind);
   if (!row.implements(collective.kind)) {
     std::vector<std::string_view> able;
     for (const AlgorithmInfo& info : algorithms()) {

@@ -28,7 +28,7 @@ struct AlgorithmSpec {
 };
 
 /// Reads NAME[:KEY[=VALUE]]... or file:PATH (algorithms/exchange/schedule_file.h), whose option is
-/// `path`; does not look the name up. Throws InvalidArgument.
+/// `path`, or synth:topo=NETWORK; does not look the name up. Throws InvalidArgument.
 AlgorithmSpec parse_algorithm_spec(std::string_view text);
 std::string to_string(const AlgorithmSpec& spec);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iostream>
 
+#include "bench/foreign/foreign_tables.h"
 #include "bench/reports/diagnosis_report.h"
+#include "bench/reports/html_report.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
@@ -22,6 +24,7 @@ constexpr OptionRow diagnose_rows[] = {
      "the machine, as cluster:2xdgx-h100 or a file of calibrate [what the table says of its GPUs]"},
     {output_group, "format", "", "NAME", "text", "text, json, csv or markdown"},
     {output_group, "json", "", "", "", "short for --format json"},
+    {output_group, "html", "", "FILE", "", "a page that works offline, with a drawing"},
     {output_group, "output", "o", "FILE", "-", "write it here; -: standard output"},
 };
 
@@ -38,13 +41,18 @@ int diagnose_tables(const Settings& settings) {
   WriteDiagnoses* const write = writer_of(settings);
   std::vector<std::string> notes;
   std::vector<Diagnosis> diagnoses;
+  HtmlReport page;
   for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
     for (const DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
       diagnoses.push_back(diagnose(each));
     }
+    page.sources.push_back({table.name, to_records(table)});
   }
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   write_output(settings.text("output"), [&](std::ostream& out) { write(out, diagnoses); });
+  page.title = "collbench diagnose";
+  page.diagnoses = diagnoses;
+  write_output(settings.text("html"), [&](std::ostream& out) { write_html(out, page); });
   const bool healthy = std::all_of(diagnoses.begin(), diagnoses.end(),
                                    [](const Diagnosis& each) { return each.healthy; });
   return healthy ? exit_ok : exit_gate_failed;

@@ -1,5 +1,6 @@
 #include "cli/doctor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -37,6 +38,16 @@ std::vector<BackEndState> back_end_states() {
   return states;
 }
 
+/// It was looked at, so there is no doubt.
+FoundCause cause_of(const Finding& finding) {
+  return {finding.cause, fmt::format("{}: {}", finding.what, finding.value), 1};
+}
+
+bool is_unhealthy(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.health == Health::bad; });
+}
+
 nlohmann::json to_json(const std::vector<Finding>& findings,
                        const std::vector<BackEndState>& states, const GpuReport& gpus,
                        const Environment& environment) {
@@ -55,7 +66,10 @@ nlohmann::json to_json(const std::vector<Finding>& findings,
                                     {"value", finding.value},
                                     {"health", names[static_cast<int>(finding.health)]},
                                     {"advice", finding.advice}});
+    if (finding.cause == nullptr) continue;
+    document["causes"].push_back(nlohmann::json::parse(cause_json(cause_of(finding))));
   }
+  document["verdict"] = is_unhealthy(findings) ? "unhealthy" : "healthy";
   return document;
 }
 
@@ -77,26 +91,32 @@ void print_report(const std::vector<Finding>& findings, const std::vector<BackEn
   for (const Finding& finding : findings) {
     std::cout << fmt::format("{}{:<14}{}\n", marks[static_cast<int>(finding.health)], finding.what,
                              finding.value);
+    if (finding.cause != nullptr) {
+      std::cout << fmt::format("{:16}{} ({}): {}\n{:16}check: {}\n", "", finding.cause->title,
+                               finding.cause->name, finding.cause->means, "", finding.cause->check);
+    }
     if (!finding.advice.empty()) std::cout << fmt::format("{:16}{}\n", "", finding.advice);
   }
 }
 
 constexpr OptionRow doctor_rows[] = {
     {options_group, "format", "", "NAME", "text", "text or json"},
+    {options_group, "check", "", "", "", "exit code 1 if something is bad: before a job starts"},
 };
 
 int run_doctor(const Settings& settings) {
   const std::string& format = settings.one_of("format", {"text", "json"});
   const Environment environment = collect_environment();
-  const std::vector<Finding> findings = judge(environment, read_smt());
+  std::vector<Finding> findings = judge(environment, read_smt());
   const std::vector<BackEndState> states = back_end_states();
   const GpuReport gpus = look_for_gpus();
+  for (Finding& finding : judge_gpus(gpus)) findings.push_back(std::move(finding));
   if (format == "json") {
     std::cout << to_json(findings, states, gpus, environment).dump(2) << '\n';
   } else {
     print_report(findings, states, gpus, environment);
   }
-  return exit_ok;
+  return settings.flag("check") && is_unhealthy(findings) ? exit_gate_failed : exit_ok;
 }
 
 }  // namespace
@@ -104,28 +124,32 @@ int run_doctor(const Settings& settings) {
 std::vector<Finding> judge(const Environment& environment, const std::string& smt) {
   std::vector<Finding> findings;
   const auto add = [&](const char* what, const std::string& value, Health health,
-                       const char* advice) {
-    findings.push_back({what, value, health, health == Health::good ? "" : advice});
+                       const char* advice, const char* cause_name = nullptr) {
+    Finding finding{what, value, health, "", nullptr};
+    if (health != Health::good) {
+      finding.advice = advice;
+      if (cause_name != nullptr) finding.cause = &cause(cause_name);
+    }
+    findings.push_back(std::move(finding));
   };
   const auto good_unless = [](bool disturbs, Health health) {
     return disturbs ? health : Health::good;
   };
   const std::string governor = value_of(environment, "governor");
   const bool slow = governor == "powersave" || governor == "ondemand" || governor == "conservative";
-  add("governor", governor, good_unless(slow, Health::bad),
-      "the clock changes while measuring: cpupower frequency-set -g performance");
+  add("governor", governor, good_unless(slow, Health::bad), "", "cpu_governor");
   const std::string load = value_of(environment, "load");
   const double cores = std::max(1.0, number_in(value_of(environment, "cores")).value_or(1));
   const double minute = number_in(load.substr(0, load.find(' '))).value_or(0);
   add("load", load, good_unless(minute > 0.2 * cores, minute > cores ? Health::bad : Health::note),
-      "others use this machine: wait, or trust only rows that are not marked");
+      "wait, or trust only rows that are not marked", "cpu_busy");
   const std::string steal = value_of(environment, "steal");
   const double stolen = number_in(steal.substr(0, steal.find_first_of(" %"))).value_or(0);
-  add("steal", steal, good_unless(stolen >= 1, Health::note),
-      "the hypervisor takes time away: compare only within a run");
+  add("steal", steal, good_unless(stolen >= 1, Health::note), "compare only within a run",
+      "cpu_stolen");
   const std::string quota = value_of(environment, "cgroup_quota");
   add("CPU quota", quota, good_unless(quota != "none" && quota != "unknown", Health::bad),
-      "the container is paused when it is used up: raise its CPU limit");
+      "raise the container's CPU limit", "cpu_quota");
   add("SMT", smt, good_unless(smt == "on", Health::note),
       "siblings share a core: half of the processors are cores");
   const std::string thp = value_of(environment, "thp");
@@ -133,7 +157,7 @@ std::vector<Finding> judge(const Environment& environment, const std::string& sm
       "large vectors gain 10 to 15 %: echo madvise > "
       "/sys/kernel/mm/transparent_hugepage/enabled");
   if (value_of(environment, "build_flags").find("Debug") != std::string::npos) {
-    add("build", "Debug", Health::bad, "figures mean nothing: build for release");
+    add("build", "Debug", Health::bad, "", "debug_build");
   }
   return findings;
 }

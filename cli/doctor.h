@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/records/record.h"
+#include "heuristics/diagnosis/causes.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/nccl_library.h"
 #include "transports/nccl/gpu_survey.h"
@@ -18,7 +19,8 @@ struct Finding {
   std::string what;   // "governor"
   std::string value;  // "powersave"
   Health health = Health::good;
-  std::string advice;  // what to do about it; empty if nothing is to be done
+  std::string advice;            // what to do about it; empty if nothing is to be done
+  const Cause* cause = nullptr;  // of slow all-reduces; null if it is none
 };
 
 /// Judges the machine by its environment. Pure: `smt` is "on", "off" or "unknown".
@@ -32,6 +34,10 @@ struct GpuReport {
   FoundLibrary nccl;   // for --algo nccl
   FoundLibrary cudnn;  // for training
 };
+
+/// What slows all-reduces down among the GPUs: one that is throttled, peers that cannot read each
+/// other's memory. Pure.
+std::vector<Finding> judge_gpus(const GpuReport& report);
 
 /// Asks driver and libraries. Never throws.
 GpuReport look_for_gpus();

@@ -67,6 +67,22 @@ std::string device_line(const GpuFacts& gpu) {
 
 }  // namespace
 
+std::vector<Finding> judge_gpus(const GpuReport& report) {
+  std::vector<Finding> findings;
+  for (const std::string& slowed : slowed_gpus(report.survey)) {
+    findings.push_back({"GPU clock", slowed, Health::bad, "", &cause("throttled")});
+  }
+  const std::vector<CudaDevice>& devices = report.cuda.devices;
+  const bool all_peers = std::all_of(devices.begin(), devices.end(), [&](const CudaDevice& device) {
+    return device.peers.size() + 1 == devices.size();
+  });
+  if (!all_peers) {
+    findings.push_back(
+        {"peer access", peer_access(report.cuda), Health::note, "", &cause("host_staging")});
+  }
+  return findings;
+}
+
 GpuReport look_for_gpus() {
   return {find_cuda_devices(), survey_gpus(), find_nccl(), find_cudnn()};
 }

@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "heuristics/synthesis/synthesise.h"
 #include "transports/world/worker.h"
 
 namespace collbench {
@@ -24,10 +25,10 @@ namespace {
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
   for (AddCommand* add :
-       {add_run,    add_simulate,   add_sweep,    add_train,  add_select, add_merge,
-        add_ab,     add_compare,    add_history,  add_report, add_launch, add_calibrate,
-        add_regret, add_validate,   add_diagnose, add_algos,  add_topo,   add_logs,
-        add_doctor, add_completion, add_help,     add_version}) {
+       {add_run,    add_simulate, add_sweep,      add_train,  add_select, add_merge,
+        add_ab,     add_compare,  add_history,    add_report, add_launch, add_calibrate,
+        add_regret, add_validate, add_diagnose,   add_algos,  add_synth,  add_topo,
+        add_logs,   add_doctor,   add_completion, add_help,   add_version}) {
     add(app, action);
   }
   for (int i = 1; i < argc; ++i) {
@@ -53,6 +54,7 @@ constexpr const char* usage_hint = "try 'collbench --help'\n";
 
 int main(int argc, char** argv) {
   using namespace collbench;
+  offer_synthesis();
   CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
   try {
     // Workers of a run are this same program; they print nothing and parse nothing of the above.

@@ -9,6 +9,7 @@
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/measure/case_filter.h"
+#include "bench/reports/diagnosis_report.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/html_report.h"
 #include "bench/reports/replay.h"
@@ -24,6 +25,7 @@
 #include "cli/reporters.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "heuristics/diagnosis/table_cases.h"
 
 namespace collbench {
 namespace {
@@ -65,6 +67,7 @@ struct ReportInputs {
   std::optional<Comparison> comparison;
   std::vector<StoredSeries> history;
   std::vector<Replay> replays;
+  std::vector<Diagnosis> diagnoses;  // of tables that say their hardware
 
   /// The records of all files, in their order.
   std::vector<Record> records() const {
@@ -83,15 +86,18 @@ bool is_comparison(const std::string& text) {
          text.find("\"records\"") == std::string::npos;
 }
 
+void add_table(const MeasuredTable& table, ReportInputs& inputs) {
+  const std::string name = std::filesystem::path(table.name).filename().string();
+  inputs.sources.push_back({name, to_records(table)});
+  for (Diagnosis& each : diagnoses_where_known(table)) inputs.diagnoses.push_back(std::move(each));
+}
+
 /// Tables of other benchmarks; `path` may end in hints.
 void add_tables(const std::string& path, ReportInputs& inputs) {
   std::vector<std::string> skipped;
   const std::vector<MeasuredTable> tables = read_tables(path, skipped);
   require(!tables.empty(), "neither records, nor a comparison, nor a table of another benchmark");
-  for (const MeasuredTable& table : tables) {
-    const std::string name = std::filesystem::path(table.name).filename().string();
-    inputs.sources.push_back({name, to_records(table)});
-  }
+  for (const MeasuredTable& table : tables) add_table(table, inputs);
 }
 
 /// A table of links is the network of the trace before it, if its hosts are there.
@@ -126,7 +132,7 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
       } else if (is_file && foreign_format(text) == "collbench") {
         inputs.sources.push_back({name, records_from_json(text)});
       } else if (is_file) {
-        inputs.sources.push_back({name, to_records(read_foreign(text, path))});
+        add_table(read_foreign(text, path), inputs);
       } else {
         add_tables(path, inputs);
       }
@@ -178,6 +184,7 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
   report.sources = inputs.sources;
   report.comparison = inputs.comparison ? &*inputs.comparison : nullptr;
   report.history = inputs.history;
+  report.diagnoses = inputs.diagnoses;
   write_html(out, report);
 }
 
@@ -217,6 +224,13 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
   if (!outputs.console.empty()) write(outputs.console, "-");
 }
 
+/// Figures of a system that is at fault say little else: they are told so on standard error.
+void tell_of_faults(const ReportInputs& inputs) {
+  for (const Diagnosis& each : inputs.diagnoses) {
+    if (!each.healthy) std::cerr << "note: " << diagnosis_hint(each) << '\n';
+  }
+}
+
 /// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.
 void annotate(const ReportInputs& inputs) {
   if (!under_github_actions()) return;
@@ -250,7 +264,10 @@ int report_command(const Settings& settings) {
   if (settings.given("history")) inputs.history = read_history(settings.text("history"));
   write_reports(outputs, inputs);
   if (!plot.empty()) write_plot(plot, inputs.records());
-  if (!settings.flag("quiet")) annotate(inputs);
+  if (!settings.flag("quiet")) {
+    tell_of_faults(inputs);
+    annotate(inputs);
+  }
   const std::vector<Record> records = inputs.records();
   const auto wrong = std::ranges::count_if(records, [](const Record& r) { return !is_right(r); });
   if (wrong > 0) {

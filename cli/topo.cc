@@ -198,8 +198,12 @@ int write_this_machine(const Settings& settings) {
 }
 
 constexpr OptionRow file_format{
-    options_group, "from", "",
-    "NAME",        "auto", "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc"};
+    options_group,
+    "from",
+    "",
+    "NAME",
+    "auto",
+    "format of the file: toml, simgrid, nccl, nvidia-smi, astra, hwloc, edges"};
 constexpr OptionRow output_file{options_group, "output", "o",
                                 "FILE",        "-",      "where to write; - is standard output"};
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/reports/diagnosis_report.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/fit_tables.h"
@@ -13,6 +14,7 @@
 #include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
+#include "heuristics/diagnosis/table_cases.h"
 
 namespace collbench {
 namespace {
@@ -159,6 +161,12 @@ int validate(const Settings& settings) {
       for (const std::string& note : calibration->notes()) notes.push_back(note);
     }
     for (const MeasuredTable& table : tables) {
+      // A fit knows a system as it was measured, faults and all.
+      if (predictor.calibration() == nullptr) {
+        for (const Diagnosis& each : diagnoses_where_known(table, settings.text("machine"))) {
+          if (!each.healthy) notes.push_back(diagnosis_hint(each));
+        }
+      }
       for (HeldOut& point : predictor.predict_all(table.times, notes)) {
         const std::string suffix = tables.size() > 1 && table.times.size() < 200
                                        ? ""

@@ -331,10 +331,29 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
   return from_name(spec, options);
 }
 
+namespace {
+
+/// "net.csv" and "net.csv,latency=2us": what a format that has no latencies leaves open.
+std::optional<DescribedMachine> foreign_machine(const std::string& spec) {
+  if (is_foreign_file(spec)) return DescribedMachine{import_topology_file(spec), {}};
+  constexpr std::string_view option = ",latency=";
+  const std::size_t at = spec.rfind(option);
+  if (at == std::string::npos || !is_foreign_file(spec.substr(0, at))) return {};
+  Machine read = import_topology_file(spec.substr(0, at));
+  for (const LinkClass& c : read.topology.classes()) {
+    require(c.latency == Seconds{0},
+            fmt::format("topology '{}': latency= is for files that say none; '{}' links have {}",
+                        spec, c.name, to_string(c.latency)));
+  }
+  read.topology = read.topology.with_latency(parse_duration(spec.substr(at + option.size())));
+  return DescribedMachine{std::move(read), {}};
+}
+
+}  // namespace
+
 Machine machine(const std::string& spec, int workers) {
-  DescribedMachine described = is_foreign_file(spec)
-                                   ? DescribedMachine{import_topology_file(spec), {}}
-                                   : describe(spec, {.workers = workers});
+  std::optional<DescribedMachine> foreign = foreign_machine(spec);
+  DescribedMachine described = foreign ? *std::move(foreign) : describe(spec, {.workers = workers});
   Machine& made = described.machine;
   const int hosts = made.topology.hosts();
   if (workers > hosts) {

@@ -13,6 +13,7 @@
 //   dgx-h100, tpu-v5e:4x4, ethernet-100g:16   shipped machines, with their size where they have one
 //   path/to/machine.toml          a file; docs/topologies.md has its keys
 //   path/to/platform.xml          a file of another tool, as import_topology.h reads them
+//   net.csv,latency=2us           of one that says no latencies (a list of links), with that of all
 //
 // A composition ends in bandwidth per direction and latency of a link, and may add ,efficiency=0.9.
 #pragma once

@@ -114,6 +114,14 @@ Topology Topology::slowed(std::span<const Host> hosts, std::span<const double> f
   return Topology(std::make_shared<const Data>(std::move(data)));
 }
 
+Topology Topology::with_latency(Seconds latency) const {
+  require(latency.count() >= 0,
+          fmt::format("the latency of a link must not be negative, as {} is", to_string(latency)));
+  Data data = *data_;
+  for (LinkClass& link_class : data.classes) link_class.latency = latency;
+  return Topology(std::make_shared<const Data>(std::move(data)));
+}
+
 RouteSummary summarize(const Topology& topology, std::span<const LinkId> route) {
   RouteSummary summary;
   for (const LinkId link : route) {

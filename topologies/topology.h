@@ -87,6 +87,8 @@ class Topology {
   /// applies to every link that touches hosts[i] (a slow adapter).
   Topology named(std::string name) const;
   Topology slowed(std::span<const Host> hosts, std::span<const double> factor) const;
+  /// The same network with this latency on every link.
+  Topology with_latency(Seconds latency) const;
 
  private:
   struct Data {

@@ -14,8 +14,7 @@ namespace collbench {
 namespace {
 
 std::string algorithm_text(const Row& row) {
-  const bool chosen =
-      row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
+  const bool chosen = row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
   return chosen ? "auto: " + row.record.algorithm_chosen : row.record.point.algorithm;
 }
 

@@ -18,12 +18,6 @@ std::string heading_of(const Diagnosis& diagnosis) {
                      to_string(diagnosis.scale), diagnosis.machine);
 }
 
-std::string summary_of(const Diagnosis& diagnosis) {
-  return fmt::format("busbw {} GB/s, median of the three largest sizes; expected {} GB/s",
-                     significant(gigabytes(diagnosis.busbw), 3),
-                     significant(gigabytes(diagnosis.expected_busbw), 3));
-}
-
 std::string interval_of(const JudgedSize& size) {
   return fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high));
 }
@@ -58,7 +52,7 @@ std::string floor_line(const VendorFloor& floor, const Diagnosis& diagnosis) {
 
 void write_diagnosis(std::ostream& out, const Diagnosis& diagnosis) {
   out << heading_of(diagnosis) << '\n' << diagnosis_line(diagnosis) << '\n';
-  out << summary_of(diagnosis) << "\n\n";
+  out << diagnosis_figures(diagnosis) << "\n\n";
   write_sizes(out, diagnosis);
   out << '\n';
   for (std::size_t i = 0; i < diagnosis.causes.size(); ++i) {
@@ -114,7 +108,7 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
 void write_markdown(std::ostream& out, const Diagnosis& diagnosis) {
   out << "### " << escaped_for_markdown(heading_of(diagnosis)) << "\n\n**"
       << escaped_for_markdown(diagnosis_line(diagnosis)) << "**\n\n"
-      << escaped_for_markdown(summary_of(diagnosis)) << "\n\n";
+      << escaped_for_markdown(diagnosis_figures(diagnosis)) << "\n\n";
   for (const FoundCause& found : diagnosis.causes) out << describe_markdown(found);
   if (!diagnosis.undecided.empty()) out << "\n" << diagnosis.undecided << "\n";
   out << "\n| size | measured | expected | 80 % interval | busbw, GB/s | expected | verdict |\n"
@@ -207,6 +201,18 @@ std::string floor_text(const VendorFloor& floor, const Diagnosis& diagnosis) {
     return fmt::format("for sizes beyond this table, which ends at {}", to_string(largest));
   }
   return gigabytes(diagnosis.busbw) >= floor.busbw_GBps ? "reached" : "missed";
+}
+
+std::string diagnosis_figures(const Diagnosis& diagnosis) {
+  return fmt::format("busbw {} GB/s, median of the three largest sizes; expected {} GB/s",
+                     significant(gigabytes(diagnosis.busbw), 3),
+                     significant(gigabytes(diagnosis.expected_busbw), 3));
+}
+
+std::string diagnosis_hint(const Diagnosis& diagnosis) {
+  return fmt::format("{}, {}: {}; collbench diagnose {} --topo {} says more", diagnosis.table,
+                     to_string(diagnosis.scale), diagnosis_line(diagnosis), diagnosis.table,
+                     diagnosis.machine);
 }
 
 }  // namespace collbench

@@ -23,7 +23,14 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
 /// "unhealthy (96 %): nvls_off, NVLS is off: ..." in one line.
 std::string diagnosis_line(const Diagnosis& diagnosis);
 
+/// "busbw 364 GB/s, median of the three largest sizes; expected 470 GB/s".
+std::string diagnosis_figures(const Diagnosis& diagnosis);
+
 /// "reached", "missed", or why the threshold does not count for this table.
 std::string floor_text(const VendorFloor& floor, const Diagnosis& diagnosis);
+
+/// For other commands, of a table that is unhealthy: "TABLE is unhealthy (82 %: nvls_off, ...);
+/// collbench diagnose TABLE says more".
+std::string diagnosis_hint(const Diagnosis& diagnosis);
 
 }  // namespace collbench

@@ -7,6 +7,7 @@
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
+#include "bench/reports/html_diagnosis.h"
 
 namespace collbench {
 namespace {
@@ -70,6 +71,7 @@ void write_html(std::ostream& out, const HtmlReport& report) {
   write_element(out, "title", report.title);
   out << "\n<style>\n" << page_style() << "</style>\n</head>\n<body>\n<main id=\"page\">";
   write_element(out, "h1", report.title);
+  write_diagnosis_section(out, report.diagnoses);
   out << "</main>\n";
   write_plain_table(out, report);
   out << "<script type=\"application/json\" id=\"data\">" << page_data(report) << "</script>\n"

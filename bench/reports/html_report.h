@@ -13,6 +13,7 @@
 #include "bench/records/record_json.h"
 #include "bench/reports/replay.h"
 #include "bench/verdicts/history.h"
+#include "heuristics/diagnosis/diagnosis.h"
 
 namespace collbench {
 
@@ -31,6 +32,7 @@ struct HtmlReport {
   std::vector<std::string> notes;          // what could not be shown, and why
   const Comparison* comparison = nullptr;  // null for none
   std::vector<StoredSeries> history;
+  std::vector<Diagnosis> diagnoses;  // of foreign tables
 };
 
 /// Samples that the page holds at most, spread evenly over its cases and, within a case, over time.

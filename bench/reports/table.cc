@@ -36,7 +36,7 @@ std::vector<std::string> note_lines(const std::string& text) {
 }
 
 /// Without blanks at the end, as the last column may leave them.
-std::string trimmed(std::string line) {
+std::string cut_at_end(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -55,7 +55,7 @@ class TableReporter final : public NotedTable {
       names += cell(column, column.heading);
       units += cell(column, column.unit);
     }
-    out_ << trimmed(names) << '\n' << trimmed(units) << '\n' << std::flush;
+    out_ << cut_at_end(names) << '\n' << cut_at_end(units) << '\n' << std::flush;
   }
 
   void print_row(const Row& row, const std::string& choice) override {
@@ -66,7 +66,7 @@ class TableReporter final : public NotedTable {
     const bool fits = characters(line) + characters(why) + 2 <= most_characters;
     if (fits && !why.empty()) line += "  " + why;
     if (!row.record.measurement.warnings.empty()) line += " !";
-    line = trimmed(std::move(line));
+    line = cut_at_end(std::move(line));
     out_ << (is_right(row.record) ? line : painted(line, red)) << '\n';
     if (!fits && !why.empty()) print_note(why);
     out_ << std::flush;

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "algorithms/halves.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
 #include "bench/simulated/library_case.h"
@@ -30,13 +29,8 @@ constexpr std::size_t most_finalists = 4;
 constexpr std::int64_t most_final_messages = 150'000;
 
 Schedule part_of(const AlgorithmSpec& algorithm, const Case& point) {
-  const std::string& collective = point.simulated.collective;
-  if (collective == "all-reduce") return make_schedule(algorithm, point.workers, point.bytes);
-  const Schedule whole = make_schedule(algorithm, point.workers);
-  if (collective == "reduce-scatter") return reduce_scatter_half(whole);
-  if (collective == "all-gather") return all_gather_half(whole);
-  throw InvalidArgument(
-      unknown_name("collective", collective, {"all-reduce", "reduce-scatter", "all-gather"}));
+  const CollectiveKind kind = parse_collective(point.simulated.collective);
+  return make_schedule(algorithm, point.workers, point.bytes, {kind, 0});
 }
 
 /// The scenario without a protocol.

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "algorithms/synthesised.h"
 #include "core/error.h"
+#include "heuristics/synthesis/synthesise.h"
 #include "topologies/wire_rings.h"
 
 namespace collbench {
@@ -105,6 +107,10 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
   const auto orders = spec.options.find("orders");
   if (spec.name == "ring" && orders != spec.options.end() && orders->second == "wires") {
     return with_wires(spec, topology, ranks);
+  }
+  if (spec.name == synthesised_row().name && spec.options.count("topo") == 0) {
+    remember_network(topology);
+    return {spec.name, {{"topo", topology.name()}}};
   }
   if (spec.options.count("channels") > 0) return with_nodes(spec, topology, ranks);
   if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;

@@ -269,11 +269,16 @@ class Judge {
                       to_string(sizes_.front())));
     }
     if (found.healthy || found.causes.size() < 2 || best_.size() < 2) return;
+    constexpr double alike = 0.1;
+    const double difference = apart(*best_[0], *best_[1]);
+    const std::string because =
+        difference < alike
+            ? fmt::format("their times are alike within {:.0f} % at its sizes", 100 * difference)
+            : std::string("both fit within the errors that the model has on healthy systems");
     found.undecided = fmt::format(
-        "cannot be told from this table: {} or {}, because their times differ by at most {:.0f} % "
-        "at its sizes; the checks tell",
-        found.causes[0].cause->name, found.causes[1].cause->name,
-        100 * apart(*best_[0], *best_[1]));
+        "cannot be told from this table: {} ({}) or {} ({}), because {}; the checks tell",
+        found.causes[0].cause->name, how_sure(found.causes[0]), found.causes[1].cause->name,
+        how_sure(found.causes[1]), because);
   }
 
   const DiagnosisCase& given_;

@@ -103,4 +103,20 @@ std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std
   return cases;
 }
 
+std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
+                                             const std::string& machine) {
+  MeasuredTable of_library = table;
+  std::erase_if(of_library.times, [](const MeasuredTime& row) { return !is_nccl(row); });
+  std::vector<Diagnosis> diagnoses;
+  std::vector<std::string> notes;
+  try {
+    for (const DiagnosisCase& each : diagnosis_cases(of_library, machine, notes)) {
+      diagnoses.push_back(diagnose(each));
+    }
+  } catch (const InvalidArgument&) {
+    return {};
+  }
+  return diagnoses;
+}
+
 }  // namespace collbench

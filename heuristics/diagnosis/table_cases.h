@@ -16,4 +16,9 @@ namespace collbench {
 std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std::string& machine,
                                            std::vector<std::string>& notes);
 
+/// Diagnoses of the cases of NCCL and RCCL on `machine`, or, if it is empty, where the table says
+/// its hardware. None where that cannot be: for commands that do something else with the table.
+std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
+                                             const std::string& machine = "");
+
 }  // namespace collbench

@@ -99,12 +99,6 @@ std::string to_text(const ModelError& e) {
       e.reach, e.noise);
 }
 
-DiagnosisCase hack(DiagnosisCase c) {
-  if (std::getenv("HEALTHY"))
-    for (auto& s : c.suspicions)
-      if (s.cause == nullptr || !s.cause->fault) s.weight *= std::atof(std::getenv("HEALTHY")) / 5;
-  return c;
-}
 /// The errors to judge a system with.
 class Errors {
  public:
@@ -124,9 +118,7 @@ class Errors {
   }
   ModelError of(const std::string& system) const {
     const auto found = of_.find(system);
-    ModelError e = found == of_.end() ? ModelError{} : found->second;
-    if (std::getenv("TRUST")) e.trust = std::atof(std::getenv("TRUST"));
-    return e;
+    return found == of_.end() ? ModelError{} : found->second;
   }
 
  private:
@@ -140,7 +132,7 @@ std::string first_cause(const Diagnosis& found) {
 void judge_real(const std::vector<KnownTable>& tables, const Errors& errors) {
   int healthy = 0, false_alarms = 0, within = 0, points = 0;
   for (const KnownTable& known : tables) {
-    const Diagnosis found = diagnose(hack(case_of(known)), errors.of(known.system));
+    const Diagnosis found = diagnose(case_of(known), errors.of(known.system));
     int inside = 0;
     for (const JudgedSize& size : found.sizes) inside += size.verdict == "as expected" ? 1 : 0;
     std::cout << fmt::format(
@@ -183,7 +175,7 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
     const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(names.size()));
     const std::optional<InjectedFault> fault = inject(names[at], healthy, random);
     if (!fault) continue;
-    const Diagnosis found = diagnose(hack(case_of(fault->table)), errors.of(fault->table.system));
+    const Diagnosis found = diagnose(case_of(fault->table), errors.of(fault->table.system));
     const std::string first = first_cause(found);
     bool named = false;
     for (const FoundCause& each : found.causes) named = named || fault->cause == each.cause->name;
@@ -194,11 +186,9 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
       tally->named += !found.healthy && named ? 1 : 0;
       ++tally->said[found.healthy ? "healthy" : first];
     }
-    if (first != fault->cause || found.healthy) {
-      std::cout << fmt::format("# {} ({}) of {}: {} {} {:.2f}\n", fault->cause, fault->words,
-                               fault->table.name, found.healthy ? "healthy" : "unhealthy", first,
-                               found.sure);
-    }
+    std::cout << fmt::format("# {} ({}) of {}: {} {} {:.2f}\n", fault->cause, fault->words,
+                             fault->table.name, found.healthy ? "healthy" : "unhealthy", first,
+                             found.sure);
   }
   tallies["all"] = sum;
   for (const auto& [name, tally] : tallies) {

@@ -126,6 +126,32 @@ TEST_F(DiagnoseTest, JudgesOtherLibrariesByTheirExpectedTimes) {
   EXPECT_EQ(json["causes"][0], "straggler");
 }
 
+TEST_F(DiagnoseTest, ThePageDrawsWhatIsExpectedWithoutScripts) {
+  const std::string file = tables + "h100_8gpu_nvls_off.txt";
+  EXPECT_EQ(invoke(folder_, {"diagnose", file, "--html", "p.html"}).code, 1);
+  EXPECT_EQ(invoke(folder_, {"report", file, "--html", "q.html"}).code, 0);
+  for (const char* page : {"p.html", "q.html"}) {
+    const std::string html = folder_.read(page);
+    for (const char* part : {"<section id=\"diagnosis\"", "<polygon class=\"band\"",
+                             "NVLS is off: the NVLink switches do not add (nvls_off, "}) {
+      EXPECT_THAT(html, HasSubstr(part)) << page;
+    }
+  }
+}
+
+// A table of a system at fault says nothing of the model, nor of the algorithms.
+TEST_F(DiagnoseTest, ValidateAndReportTellOfAnUnhealthyTable) {
+  const std::string bad = tables + "h100_8gpu_nvls_off.txt";
+  const std::string good = tables + "h100_8gpu_healthy_nvls.txt";
+  const std::string hint =
+      "nvls_off, NVLS is off: the NVLink switches do not add; collbench diagnose ";
+  EXPECT_THAT(invoke(folder_, {"validate", bad, "-m", "dgx-h100"}).err, HasSubstr(hint));
+  EXPECT_THAT(invoke(folder_, {"report", bad}).err, HasSubstr(hint));
+  EXPECT_THAT(invoke(folder_, {"validate", good, "-m", "dgx-h100"}).err,
+              Not(HasSubstr("diagnose")));
+  EXPECT_EQ(invoke(folder_, {"report", good}).err, "");
+}
+
 TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
   const Outcome unknown = invoke(folder_, {"diagnose", "t.csv"});

@@ -48,7 +48,32 @@ TEST(JudgeTest, AdvisesAgainstWhatDisturbsMeasurements) {
   EXPECT_EQ(finding(with("thp", "never"), "huge pages").health, Health::note);
   EXPECT_EQ(finding(with("build_flags", "Debug -g"), "build").health, Health::bad);
   EXPECT_EQ(finding(quiet, "SMT", "on").health, Health::note);
-  EXPECT_NE(finding(with("governor", "powersave"), "governor").advice, "");
+}
+
+// doctor, diagnose and logs say the same of the same thing.
+TEST(JudgeTest, NamesTheCauseOfWhatDisturbs) {
+  EXPECT_STREQ(finding(with("governor", "powersave"), "governor").cause->name, "cpu_governor");
+  EXPECT_STREQ(finding(with("cgroup_quota", "1.5 cores"), "CPU quota").cause->name, "cpu_quota");
+  EXPECT_STREQ(finding(with("load", "2.0 1 1"), "load").cause->name, "cpu_busy");
+  EXPECT_STREQ(finding(with("steal", "3.2 % since boot"), "steal").cause->name, "cpu_stolen");
+  EXPECT_STREQ(finding(with("build_flags", "Debug -g"), "build").cause->name, "debug_build");
+  EXPECT_EQ(finding(quiet, "SMT", "on").cause, nullptr);
+}
+
+TEST(JudgeGpusTest, FindsThrottlingAndMissingPeers) {
+  GpuReport report;
+  report.cuda.devices = {{"A", "9.0", Bytes{1}, "0000:1B:00.0", {1}},
+                         {"A", "9.0", Bytes{1}, "0000:1C:00.0", {0}}};
+  report.survey.gpus.resize(2);
+  EXPECT_TRUE(judge_gpus(report).empty());
+  report.survey.gpus[1].slowed_by = {"thermal"};
+  report.cuda.devices[1].peers.clear();
+  const std::vector<Finding> found = judge_gpus(report);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_STREQ(found[0].cause->name, "throttled");
+  EXPECT_EQ(found[0].health, Health::bad);
+  EXPECT_THAT(found[0].value, HasSubstr("thermal"));
+  EXPECT_STREQ(found[1].cause->name, "host_staging");
 }
 
 TEST(DescribeGpusTest, ShowsEachDeviceWithItsPeers) {

@@ -51,13 +51,14 @@ struct FormatRow {
   Machine (*read)(std::string_view text, const std::string& file);  // null: looks at the text first
 };
 // In the order of TopologyFormat.
-constexpr std::array<FormatRow, 7> formats{{{"auto", nullptr},
+constexpr std::array<FormatRow, 8> formats{{{"auto", nullptr},
                                             {"toml", from_toml},
                                             {"simgrid", from_simgrid_xml},
                                             {"nccl", from_nccl_xml},
                                             {"nvidia-smi", from_nvidia_smi},
                                             {"astra", from_astra_yaml},
-                                            {"hwloc", from_hwloc_xml}}};
+                                            {"hwloc", from_hwloc_xml},
+                                            {"edges", from_edge_list}}};
 
 }  // namespace
 
@@ -77,6 +78,7 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
                     "<platform> (SimGrid), <system> (NCCL), <topology> (hwloc)",
                     file, element));
   }
+  if (has_line_starting(text, "from,to,")) return TopologyFormat::edges;
   if (text.find("npus_count") != std::string_view::npos) return TopologyFormat::astra;
   if (text.find("GPU0") != std::string_view::npos && text.find(" X ") != std::string_view::npos) {
     return TopologyFormat::nvidia_smi;
@@ -86,7 +88,8 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
   throw InvalidArgument(
       fmt::format("{}: no topology format recognised: neither XML, nor a line "
                   "with GPU0 (nvidia-smi topo -m), nor npus_count (ASTRA-sim), "
-                  "nor a TOML table; name it with --from",
+                  "nor a list of links (from,to,bandwidth_GBps,kind), nor a TOML table; "
+                  "name it with --from",
                   file));
 }
 

@@ -14,10 +14,10 @@
 
 namespace collbench {
 
-enum class TopologyFormat { automatic, toml, simgrid, nccl, nvidia_smi, astra, hwloc };
+enum class TopologyFormat { automatic, toml, simgrid, nccl, nvidia_smi, astra, hwloc, edges };
 
 /// By its name on the command line: "auto", "toml", "simgrid", "nccl", "nvidia-smi", "astra",
-/// "hwloc". Throws InvalidArgument with the nearest name.
+/// "hwloc", "edges". Throws InvalidArgument with the nearest name.
 TopologyFormat topology_format(const std::string& name);
 
 /// The format that `text` is written in, by what it begins with and the keys it has, never by the
@@ -53,5 +53,11 @@ Machine from_astra_yaml(std::string_view text, const std::string& file);
 /// hwloc's XML (`lstopo --of xml`), versions 1 and 2: GPUs as hosts where there are any, otherwise
 /// cores, below caches, NUMA nodes and PCI bridges.
 Machine from_hwloc_xml(std::string_view text, const std::string& file);
+
+/// A list of directed links, `from,to,bandwidth_GBps,kind`, one a line: "g3" is rank 3, names that
+/// begin with s are switches, parallel links are added up, "# ..." before them says what it is.
+/// Links have no latency (Topology::with_latency()). Of several shortest and widest routes ranks
+/// take different ones in turn.
+Machine from_edge_list(std::string_view text, const std::string& file);
 
 }  // namespace collbench

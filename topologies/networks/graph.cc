@@ -15,8 +15,9 @@ namespace {
 class PathTrees {
  public:
   PathTrees(int hosts, int vertices, const std::vector<LinkClass>& classes,
-            const std::vector<Link>& links)
+            const std::vector<Link>& links, EqualPaths equal_paths)
       : links_(links),
+        equal_paths_(equal_paths),
         out_(static_cast<std::size_t>(vertices)),
         trees_(static_cast<std::size_t>(hosts)),
         made_(static_cast<std::size_t>(hosts)) {
@@ -48,6 +49,7 @@ class PathTrees {
     std::vector<LinkId> into(out_.size(), -1);
     std::vector<int> depth(out_.size(), -1);
     std::vector<double> narrowest(out_.size(), 0);
+    std::vector<int> ties(out_.size(), 0);
     std::vector<Vertex> front{source}, next;
     depth[static_cast<std::size_t>(source)] = 0;
     narrowest[static_cast<std::size_t>(source)] = std::numeric_limits<double>::infinity();
@@ -62,7 +64,11 @@ class PathTrees {
           }
           const double width = std::min(narrowest[static_cast<std::size_t>(u)],
                                         width_[static_cast<std::size_t>(link)]);
-          if (depth[v] == d && width > narrowest[v]) {
+          if (depth[v] != d || width < narrowest[v]) continue;
+          ties[v] = width > narrowest[v] ? 1 : ties[v] + 1;
+          // Of k equal ones source s takes number s mod k.
+          if (ties[v] == 1 ||
+              (equal_paths_ == EqualPaths::spread && source % ties[v] == ties[v] - 1)) {
             narrowest[v] = width;
             into[v] = link;
           }
@@ -74,6 +80,7 @@ class PathTrees {
   }
 
   std::vector<Link> links_;
+  EqualPaths equal_paths_;
   std::vector<double> width_;
   std::vector<std::vector<LinkId>> out_;
   std::vector<std::vector<LinkId>> trees_;
@@ -84,7 +91,7 @@ class PathTrees {
 
 Topology graph(std::string name, int hosts, int vertices, Layout layout,
                std::vector<LinkClass> classes, const std::vector<Cable>& cables,
-               Topology::NameFunction vertex_name) {
+               Topology::NameFunction vertex_name, EqualPaths equal_paths) {
   require_links(name, 2 * static_cast<std::int64_t>(cables.size()));
   constexpr std::int64_t most_entries = std::int64_t{1} << 28;  // 1 GB of kept searches
   require(static_cast<std::int64_t>(hosts) * vertices <= most_entries,
@@ -99,7 +106,7 @@ Topology graph(std::string name, int hosts, int vertices, Layout layout,
     if (!cable.one_way) links.push_back({cable.b, cable.a, cable.link_class, cable.lanes});
   }
   const Topology checked(name, hosts, vertices, layout, classes, links, {});
-  const auto trees = std::make_shared<PathTrees>(hosts, vertices, classes, links);
+  const auto trees = std::make_shared<PathTrees>(hosts, vertices, classes, links, equal_paths);
   return Topology(
       std::move(name), hosts, vertices, std::move(layout), std::move(classes), std::move(links),
       [trees](Host from, Host to, std::vector<LinkId>& out) { trees->route(from, to, out); },

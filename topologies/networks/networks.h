@@ -67,11 +67,14 @@ struct Cable {
   float lanes = 1;
   bool one_way = false;  // only a to b
 };
-/// Any graph. Shortest paths by number of links, then by the widest narrowest link, then by the
-/// smaller vertex; one breadth-first search per source, kept.
+/// Which of equally good routes of a graph is taken: the first by its vertices, or another one for
+/// every source, in turn.
+enum class EqualPaths : std::uint8_t { first, spread };
+/// Any graph. Shortest paths by number of links, then by the widest narrowest link, then as
+/// `equal_paths` says; one breadth-first search per source, kept.
 Topology graph(std::string name, int hosts, int vertices, Layout layout,
                std::vector<LinkClass> classes, const std::vector<Cable>& cables,
-               Topology::NameFunction vertex_name = {});
+               Topology::NameFunction vertex_name = {}, EqualPaths equal_paths = EqualPaths::first);
 
 /// `nodes` copies of `node` joined by a fabric. Each host reaches the fabric through
 /// `adapters_per_node` adapters of class `adapter`, hosts spread over them in order (several

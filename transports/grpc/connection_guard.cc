@@ -27,10 +27,10 @@ namespace collbench {
 
 namespace {
 
-constexpr int tick_ms = 100;
+constexpr int look_ms = 1;      // between looks at what unproved callers have sent
+constexpr int tick_ms = 100;    // by which they age
 constexpr int established = 1;  // the kernel's numbers of a connection's states
 constexpr int syn_received = 3;
-constexpr std::uint64_t most_bytes = 256 << 10;  // before the proof, TLS's handshake included
 
 struct Unproved {
   std::string name;
@@ -49,7 +49,7 @@ std::vector<Descriptor> listeners_on(const std::string& address) {
 }
 
 // Whether the connection has ended, or has sent more than a handshake needs.
-bool is_over(int connection) {
+bool is_over(int connection, std::uint64_t most_bytes) {
   tcp_info info{};
   socklen_t length = sizeof info;
   if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return true;
@@ -61,11 +61,12 @@ bool is_over(int connection) {
 }  // namespace
 
 struct ConnectionGuard::Room {
-  Room(const std::string& address, int most, Seconds longest)
+  Room(const std::string& address, GuardLimits limits)
       : listeners(listeners_on(address)),
         wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        most_unproved(static_cast<std::size_t>(most)),
-        patience_ms(static_cast<int>(longest.count() * 1000)) {
+        most_unproved(static_cast<std::size_t>(limits.unproved)),
+        most_bytes(static_cast<std::uint64_t>(limits.bytes.count)),
+        patience_ms(static_cast<int>(limits.patience.count() * 1000)) {
     if (wake.number() < 0) throw TransportError(std::string("eventfd: ") + std::strerror(errno));
   }
 
@@ -99,11 +100,11 @@ struct ConnectionGuard::Room {
     admit(listener, connection.release());
   }
 
-  void tick(bool polled) {
+  void look(int older_ms) {
     const std::scoped_lock lock(mutex);
     std::erase_if(unproved, [&](Unproved& each) {
-      if (polled) each.age_ms += tick_ms;
-      if (each.age_ms < patience_ms && !is_over(each.watched.number())) return false;
+      each.age_ms += older_ms;
+      if (each.age_ms < patience_ms && !is_over(each.watched.number(), most_bytes)) return false;
       shutdown(each.watched.number(), SHUT_RDWR);
       return true;
     });
@@ -122,22 +123,26 @@ struct ConnectionGuard::Room {
     while (!stopped.load()) {
       // Without free descriptors, the pending connection would wake this thread in a busy loop.
       const auto watched = starved ? 1 : waiting.size();
-      poll(waiting.data(), watched, starved || watches() ? tick_ms : -1);
+      poll(waiting.data(), watched, starved || watches() ? look_ms : -1);
       if (stopped.load()) return;
       for (std::size_t i = 1; i < waiting.size(); ++i) {
         if (starved || (waiting[i].revents & POLLIN) != 0) accept_from(waiting[i].fd);
       }
+      int older_ms = 0;
       const auto now = std::chrono::steady_clock::now();
-      if (now - ticked < std::chrono::milliseconds(tick_ms)) continue;
-      ticked = now;
-      const std::uint64_t before = std::exchange(seen, polls.load(relaxed));
-      tick(always_polled || seen != before);
+      if (now - ticked >= std::chrono::milliseconds(tick_ms)) {
+        ticked = now;
+        const std::uint64_t before = std::exchange(seen, polls.load(relaxed));
+        if (always_polled || seen != before) older_ms = tick_ms;
+      }
+      look(older_ms);
     }
   }
 
   std::vector<Descriptor> listeners;
   Descriptor wake;
   const std::size_t most_unproved;
+  const std::uint64_t most_bytes;
   const int patience_ms;
   std::mutex mutex;
   std::list<Unproved> unproved;  // oldest first
@@ -147,8 +152,8 @@ struct ConnectionGuard::Room {
   std::thread thread;
 };
 
-ConnectionGuard::ConnectionGuard(const std::string& address, int most_unproved, Seconds patience)
-    : room_(std::make_unique<Room>(address, most_unproved, patience)) {}
+ConnectionGuard::ConnectionGuard(const std::string& address, GuardLimits limits)
+    : room_(std::make_unique<Room>(address, limits)) {}
 
 ConnectionGuard::~ConnectionGuard() { close(); }
 

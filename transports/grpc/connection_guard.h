@@ -6,7 +6,8 @@
 // - The number of unproved connections is limited; a further one closes the oldest. Workers of the
 //   job prove themselves within milliseconds, so a flood rarely shuts them out.
 // - A connection is closed if it is unproved after 10 s in which this rank polled, or has sent more
-//   than 256 KiB by then.
+//   than a proof needs: every stream that a caller opens and resets costs gRPC some hundred bytes,
+//   and its caller twenty-two.
 // A worker whose connection is closed by mistake connects again; no element has been sent by then.
 #pragma once
 
@@ -20,12 +21,20 @@
 
 namespace collbench {
 
+/// On connections whose callers have not proved that they know the token.
+struct GuardLimits {
+  int unproved = 1;      // connections at once
+  Bytes bytes{8 << 10};  // that one may send; a proof takes one or two KiB
+  Seconds patience{10.0};
+};
+inline constexpr Bytes most_tls_bytes{64 << 10};  // with TLS's handshake and its certificates
+
 /// Thread safety: one owner; accepting has a thread of its own.
 class ConnectionGuard {
  public:
   /// Listens on HOST:PORT, on all addresses that the host has; port 0 lets the system choose.
   /// Throws TransportError with the system's reason.
-  ConnectionGuard(const std::string& address, int most_unproved, Seconds patience = Seconds{10.0});
+  ConnectionGuard(const std::string& address, GuardLimits limits);
   ~ConnectionGuard();
   ConnectionGuard(const ConnectionGuard&) = delete;
   ConnectionGuard& operator=(const ConnectionGuard&) = delete;

@@ -1,14 +1,19 @@
 // The server's side of calls over gRPC.
+//
+// Streams are served by gRPC's callbacks, so a stranger's stream costs no thread however many it
+// opens; a caller that has proved to know the token gets one, in which handlers may wait.
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
-#include <grpcpp/impl/method_handler_impl.h>
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/sync_stream.h>
+#include <grpcpp/support/server_callback.h>
 
 #include "transports/grpc/control.h"
 #include "transports/grpc/grpc_calls.h"
@@ -18,69 +23,113 @@
 namespace collbench {
 namespace {
 
+class CallStream;
+
 class CallStreams final : public GrpcCallService, private grpc::Service {
  public:
-  CallStreams(GrpcServer& server, CallHandlers handlers)
-      : server_(server), self_{-1, 1, server.token()}, handlers_(std::move(handlers)) {
-    using Handler =
-        grpc::internal::BidiStreamingHandler<CallStreams, grpc::ByteBuffer, grpc::ByteBuffer>;
-    const auto run = [](CallStreams* self, grpc::ServerContext* context, Stream* stream) {
-      return self->serve(*context, *stream);
-    };
-    AddMethod(new grpc::internal::RpcServiceMethod(
-        grpc_names::calls, grpc::internal::RpcMethod::BIDI_STREAMING, new Handler(run, this)));
+  CallStreams(GrpcServer& server, CallHandlers handlers);
+  ~CallStreams() override;
+  grpc::Service& service() override { return *this; }
+  void end() override;
+
+  GrpcSelf self() const { return {-1, 1, server_.token()}; }
+  bool ending() const { return ending_; }
+  CallerNumber admit(const std::string& connection) {
+    server_.guard().prove(connection);
+    return ++callers_;
+  }
+  const CallHandlers& handlers() const { return handlers_; }
+  /// Streams whose callers have proved themselves; end() wakes them.
+  void add(CallStream* stream);
+  void remove(CallStream* stream);
+
+ private:
+  GrpcServer& server_;
+  const CallHandlers handlers_;
+  std::atomic<CallerNumber> callers_{0};
+  std::atomic<bool> ending_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<CallStream*> proved_;
+};
+
+/// One stream of a caller. gRPC calls On...(), and last OnDone(), after which it is gone.
+class CallStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  CallStream(CallStreams& all, grpc::CallbackServerContext& context)
+      : all_(all),
+        context_(context),
+        handshake_(context, grpc_names::calls, grpc_names::calls, all.self()) {
+    if (grpc::Status verdict = handshake_.verdict(); !verdict.ok()) {
+      Finish(verdict);
+      return;
+    }
+    StartSendInitialMetadata();
+    StartRead(&message_);
   }
 
-  grpc::Service& service() override { return *this; }
+  void OnReadDone(bool ok) override {
+    if (proved_) return note(read_, ok);
+    const grpc::Status verdict = ok ? handshake_.verdict_on(message_) : grpc::Status::OK;
+    if (!ok || !verdict.ok()) {
+      Finish(verdict);
+      return;
+    }
+    proved_ = true;
+    all_.add(this);
+    std::thread([this, caller = all_.admit(context_.peer())] { serve(caller); }).detach();
+  }
+  void OnWriteDone(bool ok) override { note(written_, ok); }
+  void OnDone() override { delete this; }
 
-  void end() override {
+  /// Wakes its thread, which then ends.
+  void wake() {
     const std::lock_guard lock(mutex_);
-    ending_ = true;
-    for (grpc::ServerContext* context : waiting_) context->TryCancel();
+    changed_.notify_all();
   }
 
  private:
-  using Stream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+  enum class Step { open, done, failed };
 
-  grpc::Status serve(grpc::ServerContext& context, Stream& stream) {
-    const GrpcHandshake handshake(context, grpc_names::calls, grpc_names::calls, self_);
-    if (grpc::Status verdict = handshake.verdict(); !verdict.ok()) return verdict;
-    stream.SendInitialMetadata();
-    grpc::ByteBuffer message;
-    if (!next(context, stream, message)) return grpc::Status::OK;
-    if (grpc::Status verdict = handshake.verdict_on(message); !verdict.ok()) return verdict;
-    server_.guard().prove(context.peer());
-    const grpc::Slice welcome(write_control({GrpcControl::Kind::welcome, "", {}}));
-    stream.Write(grpc::ByteBuffer(&welcome, 1));
-    const CallerNumber caller = ++callers_;
-    const auto abandoned = [&] { return ending_ || context.IsCancelled(); };
-    while (next(context, stream, message)) {
-      const std::string request = text_of(message);
-      message.Clear();
-      stream.Write(answer_to({request, abandoned, caller}));
-    }
-    handlers_.gone(caller);
-    return grpc::Status::OK;
+  void note(Step& step, bool ok) {
+    const std::lock_guard lock(mutex_);
+    step = ok ? Step::done : Step::failed;
+    changed_.notify_all();
   }
 
-  /// Waits for a message of the caller; false if there will be none.
-  bool next(grpc::ServerContext& context, Stream& stream, grpc::ByteBuffer& message) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (ending_) return false;
-      waiting_.insert(&context);
+  /// Whether the step was done; false also if the server ends meanwhile.
+  bool wait_for(Step& step) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return step != Step::open || all_.ending(); });
+    return std::exchange(step, Step::open) == Step::done;
+  }
+
+  bool write(const grpc::ByteBuffer& answer) {
+    answer_ = answer;  // to be kept until it is sent
+    StartWrite(&answer_);
+    return wait_for(written_);
+  }
+
+  void serve(CallerNumber caller) {
+    const grpc::Slice welcome(write_control({GrpcControl::Kind::welcome, "", {}}));
+    const auto abandoned = [&] { return all_.ending() || context_.IsCancelled(); };
+    for (bool open = write({&welcome, 1}); open;) {
+      StartRead(&message_);
+      if (!wait_for(read_)) break;
+      const std::string request = text_of(message_);
+      message_.Clear();
+      open = write(answer_to({request, abandoned, caller}));
     }
-    const bool there = stream.Read(&message);
-    const std::lock_guard lock(mutex_);
-    waiting_.erase(&context);
-    return there;
+    all_.handlers().gone(caller);
+    all_.remove(this);
+    Finish(grpc::Status::OK);  // this is gone afterwards
   }
 
   grpc::ByteBuffer answer_to(const IncomingCall& call) {
     std::string text;
     const char* mark = grpc_names::answer;
     try {
-      text = handlers_.answer(call);
+      text = all_.handlers().answer(call);
     } catch (const std::exception& error) {
       text = error.what();
       mark = grpc_names::refusal;
@@ -89,14 +138,47 @@ class CallStreams final : public GrpcCallService, private grpc::Service {
     return {slices, 2};
   }
 
-  GrpcServer& server_;
-  const GrpcSelf self_;
-  const CallHandlers handlers_;
-  std::atomic<CallerNumber> callers_{0};
-  std::atomic<bool> ending_{false};
+  CallStreams& all_;
+  grpc::CallbackServerContext& context_;
+  const GrpcHandshake handshake_;
+  grpc::ByteBuffer message_;
+  grpc::ByteBuffer answer_;
+  std::atomic<bool> proved_{false};
   std::mutex mutex_;
-  std::set<grpc::ServerContext*> waiting_;  // for a message
+  std::condition_variable changed_;
+  Step read_ = Step::open;
+  Step written_ = Step::open;
 };
+
+CallStreams::CallStreams(GrpcServer& server, CallHandlers handlers)
+    : server_(server), handlers_(std::move(handlers)) {
+  using Handler = grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      grpc_names::calls, grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+  MarkMethodCallback(0, new Handler([this](grpc::CallbackServerContext* context) {
+                       return new CallStream(*this, *context);
+                     }));
+}
+
+CallStreams::~CallStreams() { end(); }
+
+void CallStreams::end() {
+  ending_ = true;
+  std::unique_lock lock(mutex_);
+  for (CallStream* stream : proved_) stream->wake();
+  changed_.wait(lock, [&] { return proved_.empty(); });
+}
+
+void CallStreams::add(CallStream* stream) {
+  const std::lock_guard lock(mutex_);
+  proved_.insert(stream);
+}
+
+void CallStreams::remove(CallStream* stream) {
+  const std::lock_guard lock(mutex_);
+  proved_.erase(stream);
+  changed_.notify_all();
+}
 
 }  // namespace
 

@@ -22,7 +22,7 @@ namespace collbench {
 namespace {
 
 constexpr Seconds farewell{0.2};        // for handlers that answer while we end
-constexpr int unproved_callers = 256;   // workers that begin included
+constexpr int unproved_callers = 64;    // workers that begin included
 constexpr int streams_of_a_caller = 2;  // one, and one that was given up
 constexpr Rank server_of_calls = -1;    // it is no rank
 constexpr Rank any_caller = 0;          // nor is a caller, but a greeting names one

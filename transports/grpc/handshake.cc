@@ -21,7 +21,7 @@ std::string text_of(const grpc::ByteBuffer& message, std::size_t most) {
   return text;
 }
 
-GrpcHandshake::GrpcHandshake(grpc::ServerContext& context, std::string_view called,
+GrpcHandshake::GrpcHandshake(grpc::ServerContextBase& context, std::string_view called,
                              std::string_view served, const GrpcSelf& self)
     : greeting_(read_greeting(called, served, [&](const char* name) -> std::string {
         const auto found = context.client_metadata().find(name);

@@ -11,7 +11,7 @@
 
 namespace grpc {
 class ByteBuffer;
-class ServerContext;
+class ServerContextBase;
 class Status;
 }  // namespace grpc
 
@@ -26,7 +26,7 @@ class GrpcHandshake {
   /// Reads the call of `called`, a method's name, where `served` is the one that is there. If it
   /// may belong to this run, the answer is put into the initial metadata, which are still to be
   /// sent: it shows that this end knows the token, and lets the caller show it.
-  GrpcHandshake(grpc::ServerContext& context, std::string_view called, std::string_view served,
+  GrpcHandshake(grpc::ServerContextBase& context, std::string_view called, std::string_view served,
                 const GrpcSelf& self);
 
   /// What the caller claims to be, proved only once verdict_on() is OK.

@@ -79,7 +79,10 @@ Admit admission_to(grpc::ServerBuilder& builder, const TlsTexts& tls) {
 }  // namespace
 
 GrpcServer::GrpcServer(GrpcServing serving)
-    : serving_(usable(std::move(serving))), guard_(serving_.listen, serving_.most_unproved) {
+    : serving_(usable(std::move(serving))),
+      guard_(serving_.listen,
+             {.unproved = serving_.most_unproved,
+              .bytes = serving_.security.tls.used() ? most_tls_bytes : GuardLimits().bytes}) {
   HostPort address = parse_host_port("grpc: the address to listen on", serving_.listen, 0);
   address.port = guard_.port();
   address_ = to_string(address);

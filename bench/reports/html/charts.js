@@ -144,8 +144,8 @@ function sizeOption(list, quantity) {
       symbol: 'none', color: cssColor('ink'), lineStyle: { width: 1.5, type: [2, 3] }, data: points });
   }
   const bounds = limits.flatMap(([, points]) => points);
-  // Whole decades around the bands, which ECharts does not count.
-  const edges = usable.flatMap((row) => q.band(row)).concat(bounds.map((point) => point[1]))
+  // Whole decades around the bands, which ECharts does not count; tables of others have none.
+  const edges = usable.flatMap((row) => [q.of(row), ...q.band(row)]).concat(bounds.map((point) => point[1]))
     .filter((value) => value > 0).map(Math.log10);
   const lowest = 10 ** Math.floor(edges.reduce((a, b) => Math.min(a, b)) - 0.01);
   const highest = 10 ** Math.ceil(edges.reduce((a, b) => Math.max(a, b)) + 0.01);

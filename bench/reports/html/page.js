@@ -198,6 +198,8 @@ function addNavigation() {
 }
 
 function start() {
+  // It is in the page as it was written.
+  if (document.getElementById('diagnosis')) sections.push({ id: 'diagnosis', title: 'Diagnosis' });
   if (report.comparison) addVerdicts(report.comparison);
   addCases();
   addCharts();

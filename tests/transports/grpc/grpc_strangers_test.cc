@@ -193,7 +193,8 @@ TEST(GrpcStrangersTest, AMessageLongerThanAPieceEndsTheRunOfWhoeverSendsIt) {
 
 /// A guard that admits into a list.
 struct OpenDoor {
-  OpenDoor(int most, Seconds patience) : guard("127.0.0.1:0", most, patience) {
+  OpenDoor(int most, Seconds patience)
+      : guard("127.0.0.1:0", {.unproved = most, .patience = patience}) {
     guard.open([this](int, int connection) { admitted.push_back(connection); });
   }
   ~OpenDoor() {
@@ -269,12 +270,12 @@ TEST(GrpcDoorTest, NamesOfConnectionsAreThoseOfGrpcWithoutItsSpelling) {
 }
 
 TEST(GrpcDoorTest, AStrangersDoorIsNotOpenedTwice) {
-  const ConnectionGuard guard("127.0.0.1:0", 3);
+  const ConnectionGuard guard("127.0.0.1:0", {.unproved = 3});
   const std::string address = "127.0.0.1:" + std::to_string(guard.port());
   EXPECT_THROW(
       {
         try {
-          ConnectionGuard(address, 3);
+          ConnectionGuard(address, {.unproved = 3});
         } catch (const std::exception& error) {
           EXPECT_THAT(error.what(), HasSubstr("cannot listen on " + address + ": Address already"));
           throw;

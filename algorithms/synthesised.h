@@ -1,0 +1,33 @@
+// `synth`: the schedule made for one network, as an algorithm among others.
+//
+// What makes it knows networks and so is above this folder; it is handed down once, at the start of
+// a program (heuristics/synthesis/synthesise.h).
+#pragma once
+
+#include <string>
+
+#include "algorithms/registry.h"
+
+namespace collbench {
+
+struct SynthesisRequest {
+  std::string network;  // as machine() of topologies/specification.h reads it
+  int ranks = 0;
+  Bytes bytes;  // of the vector: how finely it is cut
+  CollectiveKind kind = CollectiveKind::all_reduce;
+};
+
+/// Makes the schedule of a request. Throws InvalidArgument for networks that do not fit.
+using Synthesiser = Schedule (*)(const SynthesisRequest& request);
+/// Not to be called while schedules are made.
+void set_synthesiser(Synthesiser synthesiser);
+
+/// The row of `synth`, whose option `topo` names the network; simulations and choices set it to
+/// theirs. It is in no list of all algorithms, as it needs a network.
+const AlgorithmInfo& synthesised_row();
+
+/// Throws InvalidArgument if no network is named, or for a collective with a root; Unavailable in a
+/// program without a synthesiser.
+Schedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes, CollectiveKind kind);
+
+}  // namespace collbench

@@ -1,0 +1,204 @@
+#include "bench/reports/html_diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <pugixml.hpp>
+
+#include "bench/reports/diagnosis_report.h"
+#include "bench/reports/text.h"
+
+namespace collbench {
+namespace {
+
+/// HTML closes no element by "/>".
+constexpr unsigned section_format =
+    pugi::format_raw | pugi::format_no_empty_element_tags | pugi::format_skip_control_chars;
+
+pugi::xml_node add_element(pugi::xml_node parent, const char* name, const std::string& text,
+                           const char* style = nullptr) {
+  pugi::xml_node child = parent.append_child(name);
+  if (style != nullptr) child.append_attribute("class") = style;
+  child.text().set(text.c_str());
+  return child;
+}
+
+/// Where a size and a ratio of times lie in the drawing; both axes are logarithmic.
+class RatioPlane {
+ public:
+  static constexpr double width = 900;
+  static constexpr double height = 260;
+
+  explicit RatioPlane(const std::vector<JudgedSize>& sizes)
+      : from_(log_of(sizes.front())), to_(std::max(log_of(sizes.back()), from_ + 1)) {
+    for (const JudgedSize& size : sizes) {
+      most_ = std::max(most_, 1.1 * (size.measured / size.expected.time));
+      least_ = std::min(least_, size.measured / size.expected.time / 1.1);
+    }
+  }
+
+  double x(const JudgedSize& size) const {
+    return left + (width - left - 10) * (log_of(size) - from_) / (to_ - from_);
+  }
+  double y(double ratio) const {
+    const double share = std::log(ratio / least_) / std::log(most_ / least_);
+    return 10 + (height - bottom - 10) * (1 - std::clamp(share, 0.0, 1.0));
+  }
+  std::string point(const JudgedSize& size, double ratio) const {
+    return fmt::format("{:.1f},{:.1f} ", x(size), y(ratio));
+  }
+  double most() const { return most_; }
+  double least() const { return least_; }
+
+  static constexpr double left = 50;
+  static constexpr double bottom = 25;
+
+ private:
+  static double log_of(const JudgedSize& size) {
+    return std::log2(static_cast<double>(size.bytes.count));
+  }
+
+  double from_;
+  double to_;
+  double most_ = 2;
+  double least_ = 0.5;
+};
+
+void add_label(pugi::xml_node svg, double x, double y, const std::string& text,
+               const char* anchor) {
+  pugi::xml_node label = add_element(svg, "text", text);
+  label.append_attribute("x") = fmt::format("{:.1f}", x).c_str();
+  label.append_attribute("y") = fmt::format("{:.1f}", y).c_str();
+  label.append_attribute("text-anchor") = anchor;
+}
+
+void add_line(pugi::xml_node svg, const char* element, const char* style,
+              const std::string& points) {
+  pugi::xml_node line = svg.append_child(element);
+  line.append_attribute("class") = style;
+  line.append_attribute("points") = points.c_str();
+}
+
+void add_axes(pugi::xml_node svg, const RatioPlane& plane, const std::vector<JudgedSize>& sizes) {
+  for (double ratio = 0.125; ratio <= 1024; ratio *= 2) {
+    if (ratio < plane.least() || ratio > plane.most()) continue;
+    add_label(svg, RatioPlane::left - 6, plane.y(ratio) + 4, fmt::format("{:g}", ratio), "end");
+    add_line(svg, "polyline", ratio == 1 ? "expected" : "grid",
+             plane.point(sizes.front(), ratio) + plane.point(sizes.back(), ratio));
+  }
+  const std::size_t step = 1 + sizes.size() / 8;
+  for (std::size_t i = 0; i < sizes.size(); i += step) {
+    add_label(svg, plane.x(sizes[i]), RatioPlane::height - 6, to_string(sizes[i].bytes), "middle");
+  }
+}
+
+/// Times over the expected: the interval as a band, the measured as a line with points.
+void add_drawing(pugi::xml_node parent, const Diagnosis& diagnosis) {
+  const std::vector<JudgedSize>& sizes = diagnosis.sizes;
+  const RatioPlane plane(sizes);
+  pugi::xml_node figure = parent.append_child("figure");
+  add_element(figure, "figcaption",
+              "Measured over expected time by size; the band holds 80 % of healthy systems");
+  pugi::xml_node svg = figure.append_child("svg");
+  svg.append_attribute("viewBox") =
+      fmt::format("0 0 {} {}", RatioPlane::width, RatioPlane::height).c_str();
+  svg.append_attribute("class") = "ratios";
+  svg.append_attribute("role") = "img";
+  std::string band;
+  std::string measured;
+  for (const JudgedSize& size : sizes) {
+    band += plane.point(size, size.expected.high / size.expected.time);
+    measured += plane.point(size, size.measured / size.expected.time);
+  }
+  for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+    band += plane.point(*size, size->expected.low / size->expected.time);
+  }
+  add_line(svg, "polygon", "band", band);
+  add_axes(svg, plane, sizes);
+  add_line(svg, "polyline", "measured", measured);
+  for (const JudgedSize& size : sizes) {
+    pugi::xml_node dot = svg.append_child("circle");
+    dot.append_attribute("class") = size.verdict == "slow" ? "slow" : "usual";
+    dot.append_attribute("cx") = fmt::format("{:.1f}", plane.x(size)).c_str();
+    dot.append_attribute("cy") =
+        fmt::format("{:.1f}", plane.y(size.measured / size.expected.time)).c_str();
+    dot.append_attribute("r") = "3.5";
+    add_element(dot, "title",
+                fmt::format("{}: {}, expected {}", to_string(size.bytes), time_text(size.measured),
+                            time_text(size.expected.time)));
+  }
+}
+
+void add_causes(pugi::xml_node parent, const Diagnosis& diagnosis) {
+  if (!diagnosis.causes.empty()) {
+    pugi::xml_node list = parent.append_child("ol");
+    for (const FoundCause& found : diagnosis.causes) {
+      pugi::xml_node item = list.append_child("li");
+      add_element(
+          item, "b",
+          fmt::format("{} ({}, {})", found.cause->title, found.cause->name, how_sure(found)));
+      add_element(item, "p", "Seen: " + found.seen);
+      add_element(item, "p", fmt::format("It means: {}", found.cause->means));
+      add_element(item.append_child("p"), "code", found.cause->check);
+    }
+  }
+  if (!diagnosis.undecided.empty()) add_element(parent, "p", diagnosis.undecided, "warn");
+  for (const VendorFloor& floor : diagnosis.floors) {
+    add_element(parent, "p",
+                fmt::format("Threshold of {} ({}): {:g} GB/s, {}.", floor.vendor, floor.machine,
+                            floor.busbw_GBps, floor_text(floor, diagnosis)));
+  }
+  for (const std::string& note : diagnosis.notes) add_element(parent, "p", note, "dim");
+}
+
+void add_size_table(pugi::xml_node parent, const Diagnosis& diagnosis) {
+  pugi::xml_node details = parent.append_child("details");
+  add_element(details, "summary", "All sizes");
+  pugi::xml_node table = details.append_child("table");
+  pugi::xml_node heading = table.append_child("thead").append_child("tr");
+  for (const char* name :
+       {"size", "measured", "expected", "80 % interval", "verdict", "taken to be played"}) {
+    add_element(heading, "th", name);
+  }
+  pugi::xml_node body = table.append_child("tbody");
+  for (const JudgedSize& size : diagnosis.sizes) {
+    pugi::xml_node row = body.append_child("tr");
+    add_element(row, "td", to_string(size.bytes), "n");
+    add_element(row, "td", time_text(size.measured), "n");
+    add_element(row, "td", time_text(size.expected.time), "n");
+    add_element(
+        row, "td",
+        fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high)), "n");
+    add_element(row, "td", size.verdict, size.verdict == "slow" ? "bad" : nullptr);
+    add_element(row, "td", size.played);
+  }
+}
+
+}  // namespace
+
+void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
+  if (diagnoses.empty()) return;
+  pugi::xml_document document;
+  pugi::xml_node section = document.append_child("section");
+  section.append_attribute("id") = "diagnosis";
+  section.append_attribute("aria-labelledby") = "diagnosis-title";
+  pugi::xml_node title = add_element(section, "h2", "Diagnosis");
+  title.append_attribute("id") = "diagnosis-title";
+  title.append_attribute("tabindex") = "-1";
+  for (const Diagnosis& diagnosis : diagnoses) {
+    add_element(section, "h3",
+                fmt::format("{}: {}, {}, on {}", diagnosis.table, diagnosis.method,
+                            to_string(diagnosis.scale), diagnosis.machine));
+    add_element(section, "p", diagnosis_line(diagnosis), diagnosis.healthy ? "good" : "bad");
+    add_element(section, "p", diagnosis_figures(diagnosis));
+    add_drawing(section, diagnosis);
+    add_causes(section, diagnosis);
+    add_size_table(section, diagnosis);
+  }
+  section.print(out, "", section_format, pugi::encoding_utf8);
+  out << '\n';
+}
+
+}  // namespace collbench

@@ -1,0 +1,92 @@
+// `collbench synth`: the best schedule for one network, and what no schedule can beat there.
+#include <iostream>
+
+#include "algorithms/exchange/msccl_xml.h"
+#include "cli/declare.h"
+#include "cli/exit_code.h"
+#include "cli/output_file.h"
+#include "core/error.h"
+#include "heuristics/synthesis/degraded.h"
+#include "heuristics/synthesis/plan_text.h"
+#include "heuristics/synthesis/synthesise.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+constexpr OptionRow synth_rows[] = {
+    {options_group, "topo", "t", "SPEC", "",
+     "the network: a list of links (net.csv), any topology file, torus:4x4,50GBps,1us",
+     Presence::required},
+    {options_group, "latency", "", "TIME", "", "of every link of a file that says none"},
+    {options_group, "degrade", "", "LIST", "",
+     "'link g0>s_nv:0.5, link g1>g2:0, host 3:0.7': what links still reach"},
+    {options_group, "collective", "", "NAME", "all-reduce",
+     "all-reduce, reduce-scatter or all-gather"},
+    {options_group, "bytes", "b", "SIZE", "1G", "the vector that the schedule is cut for"},
+    {options_group, "bound", "", "", "", "only the bound and what proves it"},
+    {options_group, "trees-per-root", "", "K", "auto",
+     "bound of all-gather with K equal trees of each root"},
+    {options_group, "dead-links", "", "", "", "what the next dead cable would cost"},
+    {output_group, "json", "", "", "", "as JSON"},
+    {output_group, "msccl", "", "FILE", "", "write the schedule of an all-reduce as MSCCL XML"},
+    {output_group, "dot", "", "FILE", "", "write the trees on the network for Graphviz"},
+};
+
+Topology network_of(const Settings& settings) {
+  std::string spec = settings.text("topo");
+  if (settings.given("latency")) spec += ",latency=" + settings.text("latency");
+  const Topology whole = machine(spec).topology;
+  return settings.text("degrade").empty() ? whole : degraded(whole, settings.text("degrade"));
+}
+
+void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan) {
+  std::string text = settings.flag("json") ? to_json(certificate, plan) : to_text(certificate);
+  if (settings.flag("json")) {
+    std::cout << text;
+    return;
+  }
+  if (plan != nullptr) text += plan_text(*plan, settings.size("bytes"));
+  if (!settings.text("degrade").empty()) {
+    std::string spec = settings.text("topo");
+    text += loss_text(certificate, certify(machine(spec).topology, certificate.goal));
+  }
+  if (settings.flag("dead-links")) text += dead_link_text(certificate);
+  std::cout << text;
+}
+
+int synthesise_network(const Settings& settings) {
+  const Topology network = network_of(settings);
+  const CollectiveKind goal = parse_collective(settings.text("collective"));
+  const int trees =
+      settings.text("trees-per-root") == "auto" ? 0 : settings.count("trees-per-root", 1, 1024);
+  if (settings.flag("bound") || trees > 0) {
+    show(settings, certify(network, goal, trees), nullptr);
+    return exit_ok;
+  }
+  const SynthesisedPlan plan = synthesise(network, goal);
+  show(settings, plan.certificate, &plan);
+  require(settings.text("msccl").empty() || goal == CollectiveKind::all_reduce,
+          "--msccl writes all-reduces");
+  write_output(settings.text("msccl"), [&](std::ostream& out) {
+    out << to_msccl_xml(proved_schedule(plan, settings.size("bytes")));
+  });
+  write_output(settings.text("dot"), [&](std::ostream& out) { out << trees_to_dot(plan); });
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_synth(CLI::App& app, Action& action) {
+  CLI::App& synth = add_command(app, "synth", "make the best schedule for one network, with proof",
+                                synth_rows, action, synthesise_network);
+  set_footer(synth, R"(
+Examples:
+  collbench synth --topo net.csv                         bound, trees, and the share reached
+  collbench synth --topo net.csv --collective all-gather --bound --json
+  collbench synth --topo net.csv --degrade 'link g0>s_nv0:0.5' --msccl plan.xml
+  collbench simulate --topo net.csv --algo synth,ring -b 1G
+)");
+}
+
+}  // namespace collbench

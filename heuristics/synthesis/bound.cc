@@ -1,0 +1,285 @@
+#include "heuristics/synthesis/bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "heuristics/synthesis/max_flow.h"
+
+namespace collbench {
+namespace {
+
+constexpr WideInteger bytes_of_gigabyte = 1'000'000'000;
+
+struct CutSize {
+  std::int64_t ranks = 0;
+  std::int64_t leaving = 0;
+};
+
+CutSize measure(const CapacityGraph& graph, const std::vector<bool>& members) {
+  CutSize size;
+  for (int r = 0; r < graph.ranks; ++r) size.ranks += members[r] ? 1 : 0;
+  for (const CapacityArc& arc : graph.arcs) {
+    if (members[arc.from] && !members[arc.to]) size.leaving += arc.capacity;
+  }
+  return size;
+}
+
+void require_ranks(const CapacityGraph& graph) {
+  require(graph.ranks >= 2, "a bound needs at least 2 ranks: one has all its data already");
+}
+
+[[noreturn]] void refuse_apart(const std::vector<bool>& members, int ranks) {
+  std::vector<int> inside, outside;
+  for (int r = 0; r < ranks; ++r) (members[r] ? inside : outside).push_back(r);
+  const auto named = [](const std::vector<int>& list) {
+    return list.size() == 1 ? fmt::format("rank {}", list.front())
+                            : fmt::format("the {} ranks from {} on", list.size(), list.front());
+  };
+  throw InvalidArgument(fmt::format("the network is cut: no link leads from {} to {}",
+                                    named(inside), named(outside)));
+}
+
+/// The search for the worst ratio of ranks to capacity, lambda = ranks / leaving.
+template <class Amount>
+class RatioSearch {
+ public:
+  explicit RatioSearch(const CapacityGraph& graph)
+      : graph_(graph), flow_(graph.vertices + 1), members_(graph.vertices, false) {
+    for (const CapacityArc& arc : graph.arcs) flow_.add_arc(arc.from, arc.to);
+    for (int r = 0; r < graph.ranks; ++r) flow_.add_arc(source(), r);
+  }
+
+  void run() {
+    start();
+    load();
+    // What holds at one ratio holds at every higher one, so each sink is looked at once.
+    for (int sink = 0; sink < graph_.ranks; ++sink) {
+      for (;;) {
+        const Amount wanted = static_cast<Amount>(worst_.leaving) * graph_.ranks;
+        if (flow_.solve(source(), sink, wanted) == wanted) break;
+        std::vector<bool> reached = flow_.reached_from(source());
+        reached.resize(static_cast<std::size_t>(graph_.vertices));
+        raise(reached);
+        load();
+      }
+    }
+  }
+
+  /// Empty unless the smallest binding sets around the ranks are disjoint.
+  std::vector<std::vector<Vertex>> groups() {
+    std::vector<std::vector<Vertex>> found;
+    std::vector<int> group_of(graph_.vertices, -1);
+    for (int sink = 0; sink < graph_.ranks; ++sink) {
+      if (group_of[sink] >= 0) continue;
+      flow_.solve(source(), sink, static_cast<Amount>(worst_.leaving) * graph_.ranks);
+      const std::vector<bool> outside = flow_.not_leading_to(sink);
+      const int number = static_cast<int>(found.size());
+      found.emplace_back();
+      for (Vertex v = 0; v < graph_.vertices; ++v) {
+        if (outside[v]) continue;
+        if (group_of[v] >= 0) return {};
+        group_of[v] = number;
+        found.back().push_back(v);
+      }
+    }
+    return found.size() > 1 ? found : std::vector<std::vector<Vertex>>{};
+  }
+
+  const CutSize& worst() const { return worst_; }
+  const std::vector<bool>& members() const { return members_; }
+
+ private:
+  int source() const { return graph_.vertices; }
+
+  // From the worst cut around a single rank.
+  void start() {
+    std::vector<std::int64_t> out(graph_.vertices, 0), in(graph_.vertices, 0);
+    for (const CapacityArc& arc : graph_.arcs) {
+      out[arc.from] += arc.capacity;
+      in[arc.to] += arc.capacity;
+    }
+    const auto least = [&](const std::vector<std::int64_t>& sums) {
+      return std::min_element(sums.begin(), sums.begin() + graph_.ranks) - sums.begin();
+    };
+    std::vector<bool> alone(graph_.vertices, false);
+    alone[least(out)] = true;
+    raise(alone);
+    std::vector<bool> others(graph_.vertices, true);
+    others[least(in)] = false;
+    raise(others);
+  }
+
+  void raise(const std::vector<bool>& members) {
+    const CutSize size = measure(graph_, members);
+    if (size.leaving == 0) refuse_apart(members, graph_.ranks);
+    const bool is_worse = static_cast<WideInteger>(size.ranks) * worst_.leaving >
+                          static_cast<WideInteger>(worst_.ranks) * size.leaving;
+    if (!is_worse) return;
+    worst_ = size;
+    members_ = members;
+  }
+
+  void load() {
+    int arc = 0;
+    for (const CapacityArc& a : graph_.arcs) {
+      flow_.set_capacity(arc++, static_cast<Amount>(a.capacity) * worst_.ranks);
+    }
+    for (int r = 0; r < graph_.ranks; ++r) flow_.set_capacity(arc++, worst_.leaving);
+  }
+
+  const CapacityGraph& graph_;
+  MaxFlow<Amount> flow_;
+  CutSize worst_{0, 1};
+  std::vector<bool> members_;
+};
+
+std::int64_t sum_of_capacities(const CapacityGraph& graph) {
+  std::int64_t sum = 0;
+  for (const CapacityArc& arc : graph.arcs) sum += arc.capacity;
+  return sum;
+}
+
+template <class Amount>
+ThroughputBound search_ratio(const CapacityGraph& graph) {
+  RatioSearch<Amount> search(graph);
+  search.run();
+  const CutSize worst = search.worst();
+  const WideInteger rate = static_cast<WideInteger>(graph.ranks) * graph.unit * worst.leaving;
+  return {reduced(worst.ranks * bytes_of_gigabyte, rate), shorter_side(search.members(), false),
+          static_cast<std::int64_t>(reduced(worst.ranks, worst.leaving).denominator)};
+}
+
+bool fits_words(const CapacityGraph& graph) {
+  return static_cast<double>(sum_of_capacities(graph)) * graph.ranks < 4.6e18;
+}
+
+/// Whether whole numbers of trees, floor(capacity * numerator / denominator) of them on every link,
+/// bring `trees` from every rank to every other.
+bool carries(const CapacityGraph& graph, MaxFlow<std::int64_t>& flow, int trees,
+             std::int64_t numerator, std::int64_t denominator) {
+  int number = 0;
+  for (const CapacityArc& arc : graph.arcs) {
+    const WideInteger whole = static_cast<WideInteger>(arc.capacity) * numerator / denominator;
+    const WideInteger most = static_cast<WideInteger>(trees) * graph.ranks;
+    flow.set_capacity(number++, static_cast<std::int64_t>(std::min(whole, most)));
+  }
+  for (int r = 0; r < graph.ranks; ++r) flow.set_capacity(number++, trees);
+  const std::int64_t all = static_cast<std::int64_t>(trees) * graph.ranks;
+  for (int sink = 0; sink < graph.ranks; ++sink) {
+    if (flow.solve(graph.vertices, sink, all) < all) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+BindingCut shorter_side(const std::vector<bool>& members, bool entering) {
+  const auto inside = std::count(members.begin(), members.end(), true);
+  const bool keep = 2 * inside <= static_cast<std::ptrdiff_t>(members.size());
+  BindingCut cut{{}, keep ? entering : !entering};
+  for (std::size_t v = 0; v < members.size(); ++v) {
+    if (members[v] == keep) cut.members.push_back(static_cast<Vertex>(v));
+  }
+  return cut;
+}
+
+ThroughputBound all_gather_bound(const CapacityGraph& graph) {
+  require_ranks(graph);
+  return fits_words(graph) ? search_ratio<std::int64_t>(graph) : search_ratio<WideInteger>(graph);
+}
+
+std::vector<std::vector<Vertex>> binding_groups(const CapacityGraph& graph) {
+  require_ranks(graph);
+  const auto find = [](auto&& search) {
+    search.run();
+    return search.groups();
+  };
+  return fits_words(graph) ? find(RatioSearch<std::int64_t>(graph))
+                           : find(RatioSearch<WideInteger>(graph));
+}
+
+ThroughputBound reduce_scatter_bound(const CapacityGraph& graph) {
+  ThroughputBound bound = all_gather_bound(graph.reversed());
+  bound.cut.entering = !bound.cut.entering;
+  return bound;
+}
+
+ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees) {
+  require(trees >= 1 && trees <= 1024,
+          fmt::format("trees per root must be from 1 to 1024, not {}", trees));
+  ThroughputBound bound = all_gather_bound(graph);
+  MaxFlow<std::int64_t> flow(graph.vertices + 1);
+  for (const CapacityArc& arc : graph.arcs) flow.add_arc(arc.from, arc.to);
+  for (int r = 0; r < graph.ranks; ++r) flow.add_arc(graph.vertices, r);
+  // What a tree takes, numerator / denominator seconds, is a multiple of 1 / capacity of some link;
+  // for every capacity the least that carries them.
+  std::set<std::int64_t> capacities;
+  for (const CapacityArc& arc : graph.arcs) capacities.insert(arc.capacity);
+  Fraction best{0, 0};
+  for (const std::int64_t capacity : capacities) {
+    const auto works = [&](std::int64_t multiple) {
+      return carries(graph, flow, trees, multiple, capacity);
+    };
+    const auto not_better = [&](std::int64_t multiple) {
+      return best.denominator != 0 &&
+             multiple * best.denominator >= best.numerator * static_cast<WideInteger>(capacity);
+    };
+    std::int64_t most = 1;
+    while (!not_better(most) && !works(most)) most *= 2;
+    std::int64_t least = most / 2;  // does not work
+    while (most - least > 1) {
+      const std::int64_t middle = least + (most - least) / 2;
+      (not_better(middle) || works(middle) ? most : least) = middle;
+    }
+    if (!not_better(most)) best = {most, capacity};
+  }
+  const WideInteger parts = static_cast<WideInteger>(graph.ranks) * trees * graph.unit;
+  bound.seconds_per_gigabyte =
+      reduced(best.numerator * bytes_of_gigabyte, best.denominator * parts);
+  bound.trees_per_root = trees;
+  return bound;
+}
+
+ThroughputBound weakest_allreduce_bound(const CapacityGraph& graph) {
+  require_ranks(graph);
+  MaxFlow<std::int64_t> flow(graph.vertices);
+  for (const CapacityArc& arc : graph.arcs) {
+    flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
+  }
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::vector<bool> members;
+  for (int rank = 1; rank < graph.ranks; ++rank) {
+    for (const auto& [from, to] : {std::pair{0, rank}, std::pair{rank, 0}}) {
+      const std::int64_t through = flow.solve(from, to, least);
+      if (through >= least) continue;
+      least = through;
+      members = flow.reached_from(from);
+      if (least == 0) refuse_apart(members, graph.ranks);
+    }
+  }
+  return {reduced(bytes_of_gigabyte, static_cast<WideInteger>(graph.unit) * least),
+          shorter_side(members, false), 0};
+}
+
+std::string to_string(const std::vector<Vertex>& vertices, const Topology& topology) {
+  std::string text;
+  for (std::size_t i = 0; i < vertices.size();) {
+    std::size_t last = i;
+    while (last + 1 < vertices.size() && vertices[last + 1] == vertices[last] + 1 &&
+           vertices[last + 1] < topology.hosts()) {
+      ++last;
+    }
+    if (!text.empty()) text += ' ';
+    text += topology.vertex_name(vertices[i]);
+    if (last > i) text += (last == i + 1 ? " " : "-") + topology.vertex_name(vertices[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+}  // namespace collbench

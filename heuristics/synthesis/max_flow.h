@@ -1,0 +1,50 @@
+// Maximum flows of whole numbers, many on one graph: capacities change, arcs do not.
+//
+// Dinic 1970: blocking flows along shortest paths, O(V^2 E) at worst and far less on networks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "heuristics/synthesis/capacity_graph.h"
+
+namespace collbench {
+
+/// `Amount` is std::int64_t, or WideInteger where sums of capacities would not fit. Thread safety:
+/// none.
+template <class Amount>
+class MaxFlow {
+ public:
+  explicit MaxFlow(int vertices);
+
+  /// Returns the number of the arc, from 0 on.
+  int add_arc(int from, int to);
+  void set_capacity(int arc, Amount capacity);
+
+  /// The flow from `source` to `sink`, at most `enough`, with the capacities set last.
+  Amount solve(int source, int sink, Amount enough);
+
+  /// After solve() below `enough`, by vertex: whether it is on the source's side of the smallest
+  /// minimum cut, or not on the sink's side of the largest.
+  std::vector<bool> reached_from(int source) const;
+  std::vector<bool> not_leading_to(int sink) const;
+
+ private:
+  bool find_levels(int source, int sink);
+  Amount push(int vertex, int sink, Amount limit);
+
+  struct Half {  // arc i is half 2i, its reverse 2i + 1
+    int to;
+    int next;
+  };
+  std::vector<int> first_;  // half leaving a vertex
+  std::vector<int> cursor_;
+  std::vector<int> level_;
+  std::vector<int> queue_;
+  std::vector<Half> halves_;
+  std::vector<Amount> capacity_;  // by arc
+  std::vector<Amount> residual_;  // by half
+};
+
+}  // namespace collbench

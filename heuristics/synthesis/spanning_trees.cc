@@ -1,0 +1,155 @@
+#include "heuristics/synthesis/spanning_trees.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+namespace collbench {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double equal_within = 1e-9;  // relative: costs this near are ties
+
+/// Which vertices lie on a cycle of chosen parents, by number of the cycle; -1 elsewhere.
+std::vector<int> cycles_of(const std::vector<Rank>& parents, int& count) {
+  const int n = static_cast<int>(parents.size());
+  std::vector<int> seen(n, -1), cycle(n, -1);
+  count = 0;
+  for (int start = 0; start < n; ++start) {
+    int v = start;
+    while (v >= 0 && seen[v] < 0) {
+      seen[v] = start;
+      v = parents[v];
+    }
+    if (v < 0 || seen[v] != start) continue;
+    for (int w = v; cycle[w] < 0; w = parents[w]) cycle[w] = count;
+    ++count;
+  }
+  return cycle;
+}
+
+/// Edmonds' contraction: the cheapest edge into every vertex; cycles become vertices.
+std::vector<Rank> contract(const PairCosts& costs, Rank root) {
+  const int n = costs.ranks;
+  std::vector<Rank> parents(n, -1);
+  for (int v = 0; v < n; ++v) {
+    if (v == root) continue;
+    parents[v] = root;
+    for (int u = 0; u < n; ++u) {
+      if (u != v && costs.at(u, v) < costs.at(parents[v], v) * (1 - equal_within)) parents[v] = u;
+    }
+  }
+  int cycles = 0;
+  const std::vector<int> cycle = cycles_of(parents, cycles);
+  if (cycles == 0) return parents;
+  std::vector<int> number(n);
+  int next = cycles;
+  for (int v = 0; v < n; ++v) number[v] = cycle[v] >= 0 ? cycle[v] : next++;
+  PairCosts smaller{next, std::vector<double>(static_cast<std::size_t>(next) * next, infinite)};
+  std::vector<std::pair<int, int>> ends(smaller.cost.size());
+  for (int u = 0; u < n; ++u) {
+    for (int v = 0; v < n; ++v) {
+      if (u == v || number[u] == number[v] || costs.at(u, v) == infinite) continue;
+      const double saved = cycle[v] >= 0 ? costs.at(parents[v], v) : 0;
+      const std::size_t pair = static_cast<std::size_t>(number[u]) * next + number[v];
+      if (costs.at(u, v) - saved >= smaller.cost[pair]) continue;
+      smaller.cost[pair] = costs.at(u, v) - saved;
+      ends[pair] = {u, v};
+    }
+  }
+  const std::vector<Rank> inner = contract(smaller, number[root]);
+  for (int c = 0; c < next; ++c) {
+    if (inner[c] < 0) continue;
+    const auto [from, to] = ends[static_cast<std::size_t>(inner[c]) * next + c];
+    parents[to] = from;  // opens the cycle, if `to` is on one
+  }
+  return parents;
+}
+
+/// The middle of a longest path.
+Rank center_of(const std::vector<std::vector<Rank>>& neighbours) {
+  std::vector<Rank> from(neighbours.size());
+  const auto farthest = [&](Rank start) {
+    std::vector<Rank> order{start};
+    from[start] = -1;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (const Rank next : neighbours[order[i]]) {
+        if (next == from[order[i]]) continue;
+        from[next] = order[i];
+        order.push_back(next);
+      }
+    }
+    return order.back();
+  };
+  const Rank end = farthest(farthest(0));
+  std::vector<Rank> path;
+  for (Rank v = end; v >= 0; v = from[v]) path.push_back(v);
+  return path[path.size() / 2];
+}
+
+}  // namespace
+
+std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
+  return contract(costs, root);
+}
+
+std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs) {
+  const int n = costs.ranks;
+  std::vector<double> key(n, infinite);
+  std::vector<int> depth(n, 0);
+  std::vector<Rank> joined(n, -1);
+  std::vector<bool> inside(n, false);
+  std::vector<std::vector<Rank>> neighbours(n);
+  key[0] = 0;
+  for (int step = 0; step < n; ++step) {
+    int best = -1;
+    for (int v = 0; v < n; ++v) {
+      if (inside[v]) continue;
+      if (best < 0 || key[v] < key[best] * (1 - equal_within) ||
+          (key[v] <= key[best] * (1 + equal_within) && depth[v] < depth[best])) {
+        best = v;
+      }
+    }
+    assert(best >= 0 && key[best] < infinite);
+    inside[best] = true;
+    if (joined[best] >= 0) {
+      neighbours[best].push_back(joined[best]);
+      neighbours[joined[best]].push_back(best);
+    }
+    for (int v = 0; v < n; ++v) {
+      const double cost = costs.at(best, v) + costs.at(v, best);
+      if (inside[v] || cost >= key[v] * (1 - equal_within)) continue;
+      key[v] = cost;
+      joined[v] = best;
+      depth[v] = depth[best] + 1;
+    }
+  }
+  std::vector<Rank> parents(n, -1);
+  std::vector<Rank> order{center_of(neighbours)};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const Rank next : neighbours[order[i]]) {
+      if (next == parents[order[i]]) continue;
+      parents[next] = order[i];
+      order.push_back(next);
+    }
+  }
+  return parents;
+}
+
+std::vector<int> depths(const std::vector<Rank>& parents) {
+  std::vector<int> depth(parents.size(), -1);
+  for (std::size_t v = 0; v < parents.size(); ++v) {
+    std::vector<Rank> way;
+    Rank at = static_cast<Rank>(v);
+    while (at >= 0 && depth[at] < 0) {
+      way.push_back(at);
+      at = parents[at];
+    }
+    int next = at < 0 ? 0 : depth[at] + 1;
+    for (auto w = way.rbegin(); w != way.rend(); ++w) depth[*w] = next++;
+  }
+  return depth;
+}
+
+}  // namespace collbench

@@ -1,0 +1,30 @@
+// Cheapest spanning trees of complete graphs: what pricing asks when trees are packed.
+#pragma once
+
+#include <vector>
+
+#include "algorithms/schedule.h"
+
+namespace collbench {
+
+/// The cost of every ordered pair of ranks, row by row; infinity where there is no way.
+struct PairCosts {
+  int ranks = 0;
+  std::vector<double> cost;
+  double at(int from, int to) const { return cost[static_cast<std::size_t>(from) * ranks + to]; }
+  double& at(int from, int to) { return cost[static_cast<std::size_t>(from) * ranks + to]; }
+};
+
+/// The parent of each rank, -1 at the root, in the cheapest tree whose edges lead away from `root`.
+/// Of equally cheap ones a shallow one, but not always the shallowest. Requires that every rank can
+/// be reached. O(ranks^3) at worst. Source: Chu, Liu 1965; Edmonds 1967.
+std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root);
+
+/// The same for trees both of whose directions count, at(u, v) + at(v, u) each edge; rooted where
+/// the tree is then least deep. O(ranks^2). Source: Prim 1957.
+std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs);
+
+/// By rank, 0 at the root.
+std::vector<int> depths(const std::vector<Rank>& parents);
+
+}  // namespace collbench

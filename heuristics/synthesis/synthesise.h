@@ -1,0 +1,36 @@
+// Schedules made to measure: from a network to its certificate, trees and schedule.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "algorithms/schedule.h"
+#include "core/units.h"
+#include "heuristics/synthesis/certificate.h"
+#include "heuristics/synthesis/tree_packing.h"
+
+namespace collbench {
+
+/// What is made once for a network and serves every size.
+struct SynthesisedPlan {
+  Certificate certificate;
+  TreePacking packing;
+  /// Time of the bound over that of the trees, at most 1.
+  double share() const;
+};
+
+/// Throws InvalidArgument as certify() and pack_trees() do.
+SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal);
+
+/// The plan as a schedule for a vector of `bytes`, which is not proved here.
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes);
+
+/// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
+/// name of their network. Call it once, before threads make schedules.
+void offer_synthesis();
+
+/// Lets a topology be found by its name when `synth` asks for it; otherwise the name is read as a
+/// specification. Thread safety: any number of threads.
+void remember_network(const Topology& topology);
+
+}  // namespace collbench

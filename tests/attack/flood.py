@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""How much memory a stranger's flood of HTTP/2 resets takes from a waiting worker, and that the run
+still begins and ends well.
+
+    flood.py COLLBENCH [--connections 20] [--resets 50000] [--limit-mib 64] [--task run|ps]
+
+Without a token the stranger opens connections and sends HEADERS + RST_STREAM again and again, which
+costs it 22 bytes each and a server that keeps a record of every stream some kilobytes. A connection
+that is closed is opened again. Prints the worker's memory before and at worst; exit code 1 if it
+grew by more than the limit, or if the run then failed."""
+import argparse
+import json
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        ">I", stream) + payload
+
+
+def literal(name, value):
+    """A header that HPACK's table keeps, so that later ones are a byte each."""
+    return b"\x40" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+# POST, http, then four that become entries 65 to 62 of the table.
+FIRST = b"\x83\x86" + literal(b":path", b"/collbench/x") + literal(b":authority", b"a") + literal(
+    b"te", b"trailers") + literal(b"content-type", b"application/grpc")
+LATER = b"\x83\x86\xc1\xc0\xbf\xbe"
+
+
+def flood(port, resets, counts, stop):
+    """Sends `resets` pairs, over as many connections as it takes."""
+    sent = 0
+    while sent < resets and not stop.is_set():
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as stranger:
+                stranger.sendall(PREFACE + frame(4, 0, 0))
+                stream, block = 1, FIRST
+                while sent < resets and not stop.is_set():
+                    part = b""
+                    for _ in range(500):
+                        part += frame(1, 4, stream, block) + frame(3, 0, stream,
+                                                                   struct.pack(">I", 8))
+                        stream, block = stream + 2, LATER
+                    stranger.sendall(part)
+                    sent += 500
+                    counts["resets"] += 500
+        except OSError:
+            counts["closed"] += 1
+            time.sleep(0.001)
+
+
+def resident_kib(pid):
+    with open("/proc/%d/status" % pid) as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def free_ports(count):
+    held = [socket.socket() for _ in range(count)]
+    for each in held:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def commands(collbench, task, ports):
+    """The waiting one first, then those that make its run whole; each with its environment."""
+    addresses = ["127.0.0.1:%d" % port for port in ports]
+    if task == "run":
+        words = [collbench, "--hosts", ",".join(addresses[:2]), "--algo", "ring", "-b", "1K", "-e",
+                 "1K", "-n", "20", "--timeout", "120"]
+        return [(words + ["--rank", str(rank)], {}) for rank in (0, 1)]
+    cluster = {"ps": addresses[:1], "worker": addresses[1:2], "chief": addresses[2:3]}
+    words = [collbench, "train", "--strategy", "parameter-server", "--steps", "4", "--timeout",
+             "120"]
+    return [(words, {"TF_CONFIG": json.dumps({"cluster": cluster,
+                                              "task": {"type": kind, "index": 0}})})
+            for kind in ("ps", "worker", "chief")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("collbench")
+    parser.add_argument("--connections", type=int, default=20)
+    parser.add_argument("--resets", type=int, default=50_000, help="of all connections together")
+    parser.add_argument("--limit-mib", type=float, default=64)
+    parser.add_argument("--task", choices=["run", "ps"], default="run")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    ports = free_ports(3)
+    tasks = commands(os.path.abspath(options.collbench), options.task, ports)
+    with tempfile.TemporaryDirectory() as folder:
+        def start(task):
+            return subprocess.Popen(task[0], env={**os.environ, **task[1]}, cwd=folder,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        waiting = start(tasks[0])
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", ports[0]), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        time.sleep(1)
+        before = worst = resident_kib(waiting.pid)
+        counts, stop = {"resets": 0, "closed": 0}, threading.Event()
+        strangers = [threading.Thread(target=flood, args=(
+            ports[0], options.resets // options.connections, counts, stop))
+            for _ in range(options.connections)]
+        begin = time.monotonic()
+        for each in strangers:
+            each.start()
+        while any(each.is_alive() for each in strangers) and waiting.poll() is None:
+            worst = max(worst, resident_kib(waiting.pid))
+            time.sleep(0.005)
+        took = time.monotonic() - begin
+        time.sleep(0.5)
+        after = resident_kib(waiting.pid) if waiting.poll() is None else 0
+        others = [start(task) for task in tasks[1:]]
+        codes = []
+        for each in [waiting] + others:
+            try:
+                output = each.communicate(timeout=120)[0]
+            except subprocess.TimeoutExpired:
+                each.kill()
+                output = each.communicate()[0] + "\n(ended by force after 120 s)"
+            codes.append(each.returncode)
+            if each.returncode != 0:
+                print(output[-2000:])
+        stop.set()
+    grown = (worst - before) / 1024
+    print("%s: %d resets sent, %d connections closed, %.1f s; memory %.1f MiB before, %.1f at worst "
+          "(+%.1f), %.1f after; exit codes %s" % (options.task, counts["resets"], counts["closed"],
+                                                  took, before / 1024, worst / 1024, grown,
+                                                  after / 1024, codes))
+    return 1 if grown > options.limit_mib or any(codes) else 0
+
+
+sys.exit(main())

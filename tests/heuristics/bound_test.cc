@@ -1,0 +1,177 @@
+// Bounds of collectives against optima that others computed (tests/heuristics/networks).
+#include <cmath>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/input_file.h"
+#include "core/parse.h"
+#include "heuristics/synthesis/allreduce_bound.h"
+#include "heuristics/synthesis/certificate.h"
+#include "heuristics/synthesis/linear_program.h"
+#include "topologies/import/import_topology.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string folder = COLLBENCH_SOURCE_DIR "/tests/heuristics/networks/";
+
+Topology network(const std::string& name) {
+  return import_topology_file(folder + name + ".csv").topology;
+}
+
+Topology listed(const std::string& links) {
+  return from_edge_list("from,to,bandwidth_GBps,kind\n" + links, "net.csv").topology;
+}
+
+struct BoundRow {
+  std::string name;
+  std::string collective;
+  std::string seconds;
+  std::string trees;
+};
+
+std::vector<BoundRow> rows_of(const std::string& collective) {
+  std::vector<BoundRow> rows;
+  for (const std::string& line : split_at(read_file(folder + "bounds.csv"), '\n')) {
+    const std::vector<std::string> cells = split_at(line, ',');
+    if (cells.size() > 7 && cells[3] == collective) {
+      rows.push_back({cells[0], cells[3], cells[4], cells[7]});
+    }
+  }
+  return rows;
+}
+
+using Computed = ThroughputBound (*)(const CapacityGraph&);
+
+void expect_all_equal(const std::string& collective, std::size_t least, Computed bound) {
+  const std::vector<BoundRow> rows = rows_of(collective);
+  EXPECT_GE(rows.size(), least);
+  for (const BoundRow& row : rows) {
+    if (row.name == "dgx_a100_128_rail") continue;  // 1,024 ranks: tests/scripts would wait for it
+    EXPECT_EQ(to_string(bound(capacity_graph(network(row.name))).seconds_per_gigabyte), row.seconds)
+        << row.name << ' ' << collective;
+  }
+}
+
+/// Of the cut, recomputed from links: shards or sums that cross over capacity.
+double ratio_of(const Topology& topology, const BindingCut& cut, bool gathers) {
+  std::vector<bool> inside(topology.vertices(), false);
+  int ranks = 0;
+  for (const Vertex v : cut.members) {
+    inside[v] = true;
+    ranks += v < topology.hosts() ? 1 : 0;
+  }
+  double rate = 0;
+  for (std::size_t i = 0; i < topology.links().size(); ++i) {
+    const Link& link = topology.links()[i];
+    const bool crosses = inside[link.from] != inside[link.to] && inside[link.to] == cut.entering;
+    if (crosses) rate += topology.capacity(static_cast<LinkId>(i));
+  }
+  const bool of_members = gathers != cut.entering;
+  return (of_members ? ranks : topology.hosts() - ranks) * 1e9 / rate / topology.hosts();
+}
+
+TEST(Bound, OfAllGatherIsTheOptimumWithItsTreesAndCut) {
+  for (const BoundRow& row : rows_of("allgather")) {
+    const Topology topology = network(row.name);
+    const ThroughputBound bound = all_gather_bound(capacity_graph(topology));
+    EXPECT_EQ(to_string(bound.seconds_per_gigabyte), row.seconds) << row.name;
+    EXPECT_EQ(std::to_string(bound.trees_per_root), row.trees) << row.name;
+    EXPECT_NEAR(ratio_of(topology, bound.cut, true) / bound.seconds_per_gigabyte.value(), 1, 1e-12)
+        << row.name;
+  }
+}
+
+TEST(Bound, OfReduceScatterIsTheOptimumWithItsCut) {
+  for (const BoundRow& row : rows_of("reducescatter")) {
+    const Topology topology = network(row.name);
+    const ThroughputBound bound = reduce_scatter_bound(capacity_graph(topology));
+    EXPECT_EQ(to_string(bound.seconds_per_gigabyte), row.seconds) << row.name;
+    EXPECT_NEAR(ratio_of(topology, bound.cut, false) / bound.seconds_per_gigabyte.value(), 1, 1e-12)
+        << row.name;
+  }
+}
+
+TEST(Bound, OfFewTreesIsTheirOptimum) {
+  expect_all_equal("allgather_k1", 70, [](const auto& g) { return all_gather_bound(g, 1); });
+  expect_all_equal("allgather_k2", 70, [](const auto& g) { return all_gather_bound(g, 2); });
+  expect_all_equal("allgather_k4", 70, [](const auto& g) { return all_gather_bound(g, 4); });
+}
+
+TEST(Bound, OfAllReduceByOneCutAndByHalvesAreTheirOptima) {
+  expect_all_equal("allreduce_lower", 78, weakest_allreduce_bound);
+  expect_all_equal("allreduce_rsag", 84, [](const auto& g) {
+    return ThroughputBound{two_halves_bound(g), {}};
+  });
+}
+
+TEST(Bound, OfAllReduceIsTheOptimumOfTrees) {
+  expect_all_equal("allreduce_trees", 77, allreduce_bound);
+}
+
+TEST(Bound, SharesKeepToTheLinks) {
+  const CapacityGraph graph = capacity_graph(network("star_8_slow_0p5"));
+  const AllreduceShares shares = best_allreduce_shares(graph);
+  double roots = 0;
+  for (const double root : shares.root) roots += root;
+  EXPECT_NEAR(roots, shares.total, 1e-9 * roots);
+  for (std::size_t a = 0; a < graph.arcs.size(); ++a) {
+    EXPECT_LE(shares.broadcast[a] + shares.reduce[a],
+              static_cast<double>(graph.arcs[a].capacity) * (1 + 1e-9));
+  }
+}
+
+TEST(Bound, RatesThatDoNotFitProductsOf64BitsAreExactToo) {
+  // Two of three shards enter g0 through 999,999,999,500,000,000 + 1 bytes per second; products of
+  // that with ranks and capacities exceed 2^64.
+  const Topology fast = listed(
+      "g0,g1,1000000000,a\ng1,g2,1000000000,a\ng2,g0,999999999.5,a\n"
+      "g1,g0,0.000000001,a\n");
+  EXPECT_EQ(to_string(all_gather_bound(capacity_graph(fast)).seconds_per_gigabyte),
+            "2000000000/2999999998500000003");
+}
+
+TEST(Bound, OfPartsThatDoNotReachEachOtherIsRefusedWithTheParts) {
+  CapacityGraph graph{4, 4, 1, {{0, 1, 1}, {1, 0, 1}, {2, 3, 1}, {3, 2, 1}}};
+  try {
+    all_gather_bound(graph);
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no link leads from"));
+  }
+  EXPECT_THROW(weakest_allreduce_bound(graph), InvalidArgument);
+  EXPECT_THROW(all_gather_bound(CapacityGraph{1, 1, 1, {}}), InvalidArgument);
+}
+
+TEST(LinearProgram, GrowsByRowsToTheSameOptimum) {
+  LinearProgram program({3, 2}, 100);  // maximise 3 x + 2 y
+  program.add({{{0, 1}, {1, 1}}, 4}, true);
+  program.add({{{0, 1}, {1, 3}}, 6}, false);
+  program.solve();
+  EXPECT_NEAR(program.gain(), 12, 1e-9);
+  program.add({{{0, 1}}, 3}, false);
+  program.solve();
+  EXPECT_NEAR(program.gain(), 11, 1e-9);
+  EXPECT_NEAR(program.values()[1], 1, 1e-9);
+}
+
+TEST(Certificate, SaysTheCutInWordsAndAsJson) {
+  const Topology box = network("dgx_a100_1");
+  EXPECT_THAT(to_text(certify(box, CollectiveKind::all_gather)),
+              HasSubstr("7 of 8 shards have to enter g0 through 300 GB/s"));
+  const std::string json = to_json(certify(box, CollectiveKind::reduce_scatter));
+  EXPECT_THAT(json, HasSubstr("\"seconds_per_GB\": \"7/2400\""));
+  EXPECT_THAT(json, HasSubstr("\"entering\": false"));
+  EXPECT_THAT(to_text(certify(box, CollectiveKind::all_reduce)),
+              HasSubstr("8 groups, the first g0, have to pass each other 2 x 7 vectors"));
+  EXPECT_THAT(to_text(certify(network("star_8_slow_0p25"), CollectiveKind::all_reduce)),
+              HasSubstr("the whole vector has to"));
+}
+
+}  // namespace
+}  // namespace collbench

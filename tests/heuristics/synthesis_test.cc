@@ -1,0 +1,226 @@
+// Synthesised schedules: proven, as fast as their bound says, refused where they cannot be.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "algorithms/exchange/msccl_xml.h"
+#include "algorithms/registry.h"
+#include "algorithms/verify.h"
+#include "core/error.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/synthesis/degraded.h"
+#include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/plan_text.h"
+#include "heuristics/synthesis/spanning_trees.h"
+#include "heuristics/synthesis/synthesise.h"
+#include "simulator/simulate.h"
+#include "topologies/import/import_topology.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string path_of(const std::string& name) {
+  return COLLBENCH_SOURCE_DIR "/tests/heuristics/networks/" + name + ".csv";
+}
+
+Topology shipped_network(const std::string& name) {
+  return import_topology_file(path_of(name)).topology;
+}
+
+double simulated_over_bound(const SynthesisedPlan& plan, Bytes bytes) {
+  Scenario scenario{.schedule = to_schedule(plan, bytes),
+                    .machine = {plan.certificate.topology, {}, {}, {}}};
+  scenario.placement.resize(plan.packing.ranks);
+  std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
+  scenario.count = bytes.count / 4;
+  const double bound =
+      plan.certificate.bound.seconds_per_gigabyte.value() * static_cast<double>(bytes.count) / 1e9;
+  return simulate(scenario, Engine::fluid).time.count() / bound;
+}
+
+struct Reach {
+  const char* network;
+  double at_most;  // simulated time of 1 GiB over the bound
+};
+
+class SynthesisedAllReduce : public testing::TestWithParam<Reach> {};
+
+TEST_P(SynthesisedAllReduce, IsProvenConsistentAndNearItsBound) {
+  const SynthesisedPlan plan =
+      synthesise(shipped_network(GetParam().network), CollectiveKind::all_reduce);
+  EXPECT_GT(plan.share(), 0.999);
+  EXPECT_LE(plan.share(), 1 + 1e-9);
+  const Bytes large{std::int64_t{1} << 30};
+  const Verification proof = verify_allreduce(to_schedule(plan, large));
+  ASSERT_TRUE(proof.ok()) << proof.violations.front().what;
+  EXPECT_TRUE(proof.replica_consistent);
+  const double reached = simulated_over_bound(plan, large);
+  EXPECT_GE(reached, 1 - 1e-9);
+  EXPECT_LE(reached, GetParam().at_most);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, SynthesisedAllReduce,
+                         testing::Values(Reach{"ring_8", 1.01}, Reach{"ring_8_cut", 1.01},
+                                         Reach{"torus_4x4", 1.01}, Reach{"torus_4x4_cut", 1.01},
+                                         Reach{"mesh_4x4", 1.01}, Reach{"hypercube_4", 1.01},
+                                         Reach{"dgx1_v100_cut", 1.01}, Reach{"dgx_a100_1", 1.01},
+                                         Reach{"dgx_h100_1_halfnv", 1.01},
+                                         Reach{"star_8_slow_0p5", 1.01},
+                                         Reach{"star_hetero_6", 1.03},
+                                         Reach{"fattree_4x4_2to1", 1.03}, Reach{"rand_dir_1", 1.03},
+                                         Reach{"dgx_a100_2_rail_nic_half", 1.05}),
+                         [](const auto& info) { return std::string(info.param.network); });
+
+TEST(Synthesis, GathersAndScattersWithEqualRoots) {
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    for (const char* name : {"dgx_a100_1", "torus_4x4", "rand_dir_1", "star_hetero_6"}) {
+      const SynthesisedPlan plan = synthesise(shipped_network(name), kind);
+      EXPECT_GT(plan.share(), 0.999) << name;
+      const Verification proof = verify(to_schedule(plan, Bytes{1 << 26}), {kind, 0});
+      EXPECT_TRUE(proof.ok()) << name << ": " << proof.violations.front().what;
+      EXPECT_LE(simulated_over_bound(plan, Bytes{1 << 30}), 1.05) << name;
+    }
+  }
+}
+
+TEST(Synthesis, RoutesThatTheNetworkFixesCostWhatTheShareSays) {
+  const SynthesisedPlan plan =
+      synthesise(shipped_network("rand_euler_2"), CollectiveKind::all_reduce);
+  EXPECT_LT(plan.share(), 0.9);  // its optimum takes two ways between some ranks
+  EXPECT_NEAR(seconds_per_byte(plan.certificate.topology, plan.packing.trees),
+              plan.packing.seconds_per_byte, 1e-18);
+  EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
+}
+
+TEST(Synthesis, SmallVectorsAreCutLess) {
+  const SynthesisedPlan plan =
+      synthesise(shipped_network("ring_8").with_latency(Seconds{5e-6}), CollectiveKind::all_reduce);
+  const Schedule small = to_schedule(plan, Bytes{4096});
+  const Schedule large = to_schedule(plan, Bytes{1 << 28});
+  EXPECT_LT(small.rounds(), 16);
+  EXPECT_GT(large.rounds(), 10 * small.rounds());
+  EXPECT_TRUE(verify_allreduce(small).ok());
+}
+
+TEST(Synthesis, AnMscclProgramOfItIsTheSameAllReduce) {
+  const SynthesisedPlan plan = synthesise(shipped_network("dgx1_v100"), CollectiveKind::all_reduce);
+  const Schedule read = from_msccl_xml(to_msccl_xml(to_schedule(plan, Bytes{1 << 20})));
+  EXPECT_TRUE(verify_allreduce(read).ok());
+}
+
+TEST(Synthesis, IsAnAlgorithmOfTheNetworkItRunsOn) {
+  offer_synthesis();
+  const Topology torus = machine("torus:4x4,50GBps,0us").topology;
+  const AlgorithmSpec fitted = fit_to({"synth", {}}, torus, 16);
+  EXPECT_EQ(to_string(fitted), "synth:topo=torus:4x4,50GBps,0us");
+  EXPECT_EQ(parse_algorithm_spec(to_string(fitted)), fitted);
+  EXPECT_TRUE(verify_allreduce(make_schedule(fitted, 16, Bytes{1 << 20})).ok());
+  const Schedule gathers =
+      make_schedule(fitted, 16, Bytes{1 << 20}, {CollectiveKind::all_gather, 0});
+  EXPECT_TRUE(verify(gathers, {CollectiveKind::all_gather, 0}).ok());
+}
+
+std::string refusal_of(const AlgorithmSpec& spec, int ranks, CollectiveKind kind) {
+  try {
+    make_schedule(spec, ranks, Bytes{1 << 20}, {kind, 0});
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "made";
+}
+
+TEST(Synthesis, IsRefusedWithoutANetworkThatFits) {
+  offer_synthesis();
+  EXPECT_THAT(refusal_of({"synth", {}}, 4, CollectiveKind::all_reduce),
+              HasSubstr("name it, as in synth:topo=net.csv"));
+  const AlgorithmSpec ring = parse_algorithm_spec("synth:topo=" + path_of("ring_8"));
+  EXPECT_THAT(refusal_of(ring, 4, CollectiveKind::all_reduce),
+              HasSubstr("has 8 hosts, and all of them take part, not 4 ranks"));
+  EXPECT_THAT(refusal_of(ring, 8, CollectiveKind::broadcast), HasSubstr("synth has no broadcast"));
+}
+
+TEST(Degraded, SlowsAndRemovesLinksBothWays) {
+  const Topology ring = shipped_network("ring_8");
+  const CapacityGraph whole = capacity_graph(ring);
+  EXPECT_EQ(capacity_graph(degraded(ring, "link g0>g1:0")).arcs.size(), whole.arcs.size() - 2);
+  const Certificate slow =
+      certify(degraded(ring, "link g0>g1:0.5, host 3:0.5"), CollectiveKind::all_gather);
+  const Certificate fast = certify(ring, CollectiveKind::all_gather);
+  EXPECT_GT(slow.bound.seconds_per_gigabyte.value(), fast.bound.seconds_per_gigabyte.value());
+  EXPECT_THAT(dead_link_text(fast), HasSubstr("2 times the time"));
+}
+
+TEST(Degraded, RefusesWhatIsNotThere) {
+  const Topology ring = shipped_network("ring_8");
+  const auto refused = [&](const char* list) -> std::string {
+    try {
+      degraded(ring, list);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refused("link g0>g9:0.5"), HasSubstr("has no 'g9'"));
+  EXPECT_THAT(refused("link g0>g2:0.5"), HasSubstr("no link joins g0 and g2"));
+  EXPECT_THAT(refused("link g0>g1:2"), HasSubstr("needs a share from 0 to 1"));
+  EXPECT_THAT(refused("rank 3:0.5"), HasSubstr("should begin with 'link' or 'host'"));
+  EXPECT_THAT(refused("link g0>g1:0, link g4>g5:0"), HasSubstr("no path leads"));
+}
+
+/// The cost of the cheapest tree away from `root`, by trying all parents.
+double cheapest_by_trial(const PairCosts& costs, Rank root) {
+  const int n = costs.ranks;
+  double best = INFINITY;
+  int all = 1;
+  for (int i = 0; i < n; ++i) all *= n;
+  for (int code = 0; code < all; ++code) {
+    double cost = 0;
+    std::vector<Rank> parent(n);
+    int rest = code;
+    for (int v = 0; v < n; ++v, rest /= n) parent[v] = v == root ? -1 : rest % n;
+    bool is_tree = true;
+    for (int v = 0; v < n && is_tree; ++v) {
+      int at = v;
+      for (int steps = 0; at >= 0 && steps < n; ++steps) at = parent[at];
+      is_tree = at < 0;
+      if (v != root) cost += costs.at(parent[v], v);
+    }
+    if (is_tree) best = std::min(best, cost);
+  }
+  return best;
+}
+
+TEST(SpanningTrees, AreTheCheapest) {
+  std::uint64_t state = 7;
+  for (int trial = 0; trial < 40; ++trial) {
+    PairCosts costs{5, std::vector<double>(25)};
+    for (double& cost : costs.cost) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      cost = 1 + static_cast<double>(state >> 61);
+    }
+    for (Rank root = 0; root < 5; ++root) {
+      const std::vector<Rank> parents = cheapest_arborescence(costs, root);
+      double sum = 0;
+      for (Rank v = 0; v < 5; ++v) sum += v == root ? 0 : costs.at(parents[v], v);
+      EXPECT_EQ(parents[root], -1);
+      EXPECT_EQ(sum, cheapest_by_trial(costs, root));
+    }
+  }
+}
+
+TEST(Plan, IsToldWithItsProofAndDrawn) {
+  const SynthesisedPlan plan = synthesise(shipped_network("dgx1_v100"), CollectiveKind::all_reduce);
+  EXPECT_THAT(plan_text(plan, Bytes{1 << 20}), HasSubstr("% of the bound"));
+  EXPECT_THAT(plan_text(plan, Bytes{1 << 20}), HasSubstr("proven"));
+  EXPECT_THAT(to_json(plan.certificate, &plan), HasSubstr("\"share_of_bound\""));
+  EXPECT_THAT(trees_to_dot(plan), HasSubstr("label=\"g0\""));
+}
+
+}  // namespace
+}  // namespace collbench
