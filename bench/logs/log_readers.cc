@@ -122,7 +122,9 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
   if (reader == reader_rows.end()) {
     std::vector<std::string_view> names;
     for (const LogReader& one : reader_rows) names.push_back(one.name);
-    throw InvalidArgument(fmt::format("{}: the log of none of {}", file, fmt::join(names, ", ")));
+    throw InvalidArgument(
+        fmt::format("{}: the log of none of {}; tables of benchmarks are for diagnose", file,
+                    fmt::join(names, ", ")));
   }
   reader->read(text, file, job);
   job.formats.emplace(reader->name);

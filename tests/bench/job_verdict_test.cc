@@ -328,6 +328,30 @@ TEST(JobWorkloadTest, AStepIsTheShortestRunOfSizesAndItsTimesHoldNoWaiting) {
   EXPECT_THROW(workload_of_job(JobLog()), InvalidArgument);
 }
 
+TEST(ExposureTest, WhatRunsBesideComputingIsHidden) {
+  JobLog job;
+  const int process = job.process("p");
+  job.processes[0].rank = 1;
+  job.communicator("c", "c", 2);
+  const auto collective = [&](double start, double duration) {
+    LogRecord& record = job.records.emplace_back();
+    record.process = process;
+    record.rank = 1;
+    record.start_us = start;
+    record.duration_us = duration;
+  };
+  collective(0, 100);
+  collective(50, 100);   // overlaps the first: 150 in all
+  collective(500, 100);  // 50 of it hidden
+  job.computing = {{process, 20, 10}, {process, 25, 15}, {process, 400, 150}};
+  const std::vector<Exposure> found = exposures_of(job, 2);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_NE(found[0].exposed_us, found[0].exposed_us) << "not known";
+  EXPECT_DOUBLE_EQ(found[1].communication_us, 250);
+  EXPECT_DOUBLE_EQ(found[1].exposed_us, 250 - 20 - 50);
+  EXPECT_TRUE(exposures_of(JobLog(), 2).empty());
+}
+
 TEST(JobVerdictTest, WhatIsUsualButNotCertainCannotBeTold) {
   ScriptedJob job{.rate_gbs = 30};
   for (int i = 0; i < 20; ++i) job.operate(i, job.on_time());
