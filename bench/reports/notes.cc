@@ -66,11 +66,14 @@ std::vector<std::string> run_heading(const Environment& environment,
   const Case& first = cases.front();
   const std::string source = value_of(environment, "source", "");
   std::vector<std::string> lines;
-  lines.push_back(fmt::format(
-      "{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
-      source.empty() ? "collbench " + value_of(environment, "version") : source,
-      fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
-      fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
+  lines.push_back(
+      fmt::format("{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+                  source.empty() ? "collbench " + value_of(environment, "version") : source,
+                  fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","),
+                  backend, fmt::join(workers, ","),
+                  fmt::join(distinct(cases, [](const Case& c) { return to_string(c.type); }), ","),
+                  fmt::join(distinct(cases, [](const Case& c) { return to_string(c.op); }), ","),
+                  place_text(cases)));
   if (!first.statistic.empty()) {
     lines.push_back(fmt::format("time: the {} that the table states; it has no more of a case",
                                 first.statistic));
