@@ -135,6 +135,7 @@ void NotedTable::count(const Row& row) {
   const Measurement& measured = record.measurement;
   standings_.add(record, row.figures);
   if (measured.exact) ++exact_;
+  stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
@@ -152,7 +153,9 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
-  return unchecked_ == 0 ? "all results correct" : "all checked results correct";
+  const std::string right =
+      unchecked_ == 0 ? "all results correct" : "all checked results correct";
+  return stated_ ? right : right + " (checked before and after timing)";
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
