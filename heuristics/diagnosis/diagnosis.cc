@@ -77,16 +77,37 @@ struct Weighed {
 
 bool is_fault(const Cause* cause) { return cause != nullptr && cause->fault; }
 
+/// Whether at least half of what a fault would cost, in logarithms, is there at the sizes where it
+/// costs something: else it may fit the rest of the curve as it likes, nothing is lost by it.
+bool shows(const Suspicion& suspicion, const Suspicion& healthy,
+           std::span<const Seconds> measured) {
+  constexpr double notable = 0.15;
+  double foretold = 0;
+  double found = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const double cost = std::log(suspicion.times[i] / healthy.times[i]);
+    if (cost < notable) continue;
+    foretold += cost;
+    found += std::log(measured[i] / healthy.times[i]);
+  }
+  return found >= 0.5 * foretold;
+}
+
 /// Probabilities of all suspicions, largest first.
 std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<const Bytes> sizes,
                            std::span<const Seconds> measured, const ModelError& error) {
+  const ModelError of_faults = with_known_rate(error);
   std::vector<double> logs;
   for (const Suspicion& suspicion : suspicions) {
     std::vector<Deviation> curve;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
     }
-    logs.push_back(std::log(suspicion.weight) + error.trust * log_likelihood(error, curve));
+    const ModelError& own = is_fault(suspicion.cause) ? of_faults : error;
+    logs.push_back(std::log(suspicion.weight) + error.trust * log_likelihood(own, curve));
+    constexpr double never = 50;  // what does not show is no explanation
+    const bool seen = !is_fault(suspicion.cause) || shows(suspicion, suspicions.front(), measured);
+    if (!seen) logs.back() -= never;
   }
   const double largest = *std::max_element(logs.begin(), logs.end());
   std::vector<Weighed> weighed;

@@ -82,6 +82,11 @@ double robust_density(Eigen::MatrixXd k, const Eigen::VectorXd& r) {
 
 }  // namespace
 
+ModelError with_known_rate(ModelError error) {
+  error.rate_wide = error.rate;
+  return error;
+}
+
 double log_likelihood(const ModelError& error, std::span<const Deviation> curve) {
   Eigen::VectorXd r(static_cast<Eigen::Index>(curve.size()));
   for (std::size_t i = 0; i < curve.size(); ++i) {

@@ -35,6 +35,10 @@ struct Deviation {
   double log_ratio = 0;
 };
 
+/// Without its wide component of the rate: for predictions of a fault, whose strengths are a range
+/// already, and which no system unlike others would hide.
+ModelError with_known_rate(ModelError error);
+
 /// ln of the density of such a curve if the prediction is right but for the error. Sizes are
 /// ascending and distinct. O(rows^3).
 double log_likelihood(const ModelError& error, std::span<const Deviation> curve);

@@ -20,7 +20,7 @@ double frequency_of(std::string_view name, bool pair) {
   return found == unusual.end() ? 1 : found->second;
 }
 
-constexpr double healthy_frequency = 7;
+constexpr double healthy_frequency = 4.5;
 
 }  // namespace
 

@@ -5,7 +5,13 @@ collbench_test(foreign
 target_compile_definitions(collbench_foreign_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
-# How often diagnoses are wrong.
+# Diagnoses of tables with known health, and the experiment that says how often they are wrong.
+collbench_test(diagnosis
+  SOURCES diagnosis_test.cc diagnosis_tables.cc
+  USES bench heuristics core)
+target_compile_definitions(collbench_diagnosis_test PRIVATE
+  COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
 add_executable(collbench_diagnosis_experiment EXCLUDE_FROM_ALL diagnosis_experiment.cc
   diagnosis_tables.cc)
 collbench_warnings(collbench_diagnosis_experiment)

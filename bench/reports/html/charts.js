@@ -146,7 +146,7 @@ function sizeOption(list, quantity) {
   const bounds = limits.flatMap(([, points]) => points);
   // Whole decades around the bands, which ECharts does not count; tables of others have none.
   const edges = usable.flatMap((row) => [q.of(row), ...q.band(row)]).concat(bounds.map((point) => point[1]))
-    .filter((value) => value > 0).map(Math.log10);
+    .filter((value) => value > 0 && Number.isFinite(value)).map(Math.log10);
   const lowest = 10 ** Math.floor(edges.reduce((a, b) => Math.min(a, b)) - 0.01);
   const highest = 10 ** Math.ceil(edges.reduce((a, b) => Math.max(a, b)) + 0.01);
   return { grid: { left: 64, right: 20, top: 66, bottom: 44 }, legend: {}, dataZoom:
@@ -187,7 +187,9 @@ const sizeColumns = [
 
 /** Raw samples of one case in the order taken. */
 function samplesOption(row) {
-  if (!row || row.samples.length === 0) return 'Simulated cases have one exact time, no samples.';
+  if (!row || row.samples.length === 0) {
+    return 'Simulated cases have one exact time, and tables of others a mean: no samples.';
+  }
   const style = styleOf(row);
   const us = row.samples.map((ns) => ns / 1e3);
   const low = us.reduce((a, b) => Math.min(a, b)), high = us.reduce((a, b) => Math.max(a, b));

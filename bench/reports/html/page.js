@@ -86,7 +86,7 @@ const shown = { panel: panels.reduce((a, b, i) => (rank(b) > rank(panels[a]) ? i
   history: Math.max(report.history.findIndex((series) => series.changes.length > 0), 0) };
 const panel = () => (panels[shown.panel] ? panels[shown.panel].list : []);
 const map = () => (maps[shown.map] ? maps[shown.map].list : []);
-const sampled = () => panel().filter((row) => row.samples.length > 0)
+const sampled = () => panel().filter((row) => row.samples.length > 0 && row.n > 0)
   .sort((a, b) => a.bytes - b.bytes);
 
 /** A chooser that is only there when there is something to choose. */
@@ -175,7 +175,7 @@ function addSamples() {
       () => sortableTable([
         { name: 'iteration', text: (item) => String(item[0]), value: (item) => item[0] },
         { name: 'time', text: (item) => timeText(item[1] / 1e3), value: (item) => item[1] }],
-      [...sampled()[shown.sample].samples.entries()])));
+      [...(sampled()[shown.sample] || { samples: [] }).samples.entries()])));
 }
 
 function addNavigation() {

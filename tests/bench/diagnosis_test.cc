@@ -1,0 +1,155 @@
+// Diagnoses of tables with known health: the distribution of errors, and faults put into published
+// tables. results/studies/diagnosis has the rates over all tables known.
+#include "heuristics/diagnosis/diagnosis.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/bench/diagnosis_tables.h"
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+const std::vector<KnownTable>& published_tables() {
+  static const std::vector<KnownTable> tables =
+      read_known_tables(COLLBENCH_SOURCE_DIR "/tests/bench/diagnosis_tables.txt");
+  return tables;
+}
+
+std::vector<KnownTable> healthy_tables() {
+  std::vector<KnownTable> healthy;
+  for (const KnownTable& known : published_tables()) {
+    if (known.healthy) healthy.push_back(known);
+  }
+  return healthy;
+}
+
+std::vector<Deviation> flat_curve(double log_ratio) {
+  std::vector<Deviation> curve;
+  for (int x = 6; x <= 32; ++x) curve.push_back({1.0 * x, x < 16 ? 1.0 : 0.0, log_ratio});
+  return curve;
+}
+
+TEST(ModelErrorTest, HalfOfTheMeasurementsAreBelowTheMedianAndTheIntervalWidensBetweenProtocols) {
+  const ModelError error;
+  for (const Deviation& at : flat_curve(0)) {
+    EXPECT_NEAR(error_quantile(error, at, 0.5), 1, 1e-9);
+    EXPECT_GT(error_quantile(error, at, 0.9), 1.08);
+    EXPECT_NEAR(error_quantile(error, at, 0.1) * error_quantile(error, at, 0.9), 1, 1e-6);
+  }
+  EXPECT_GT(error_quantile(error, {20, 0.3, 0}, 0.9), error_quantile(error, {32, 0, 0}, 0.9) * 1.1);
+}
+
+// A factor that all sizes share is likelier than the same factor at one size in two.
+TEST(ModelErrorTest, SharedErrorsAreLikelierThanScatteredOnes) {
+  const ModelError error;
+  std::vector<Deviation> scattered = flat_curve(0.1);
+  for (std::size_t i = 0; i < scattered.size(); i += 2) scattered[i].log_ratio = -0.1;
+  const double shared = log_likelihood(error, flat_curve(0.1));
+  EXPECT_GT(log_likelihood(error, flat_curve(0)), shared);
+  EXPECT_GT(shared, log_likelihood(error, scattered) + 10);
+}
+
+// A cliff of a protocol costs as one deviation; of a square, the second step would cost three times
+// as much as the first.
+TEST(ModelErrorTest, OneRowFarOffDoesNotOutweighAllOthers) {
+  const ModelError error;
+  const auto with_row = [&](double log_ratio) {
+    std::vector<Deviation> curve = flat_curve(0);
+    curve[14].log_ratio = log_ratio;
+    return log_likelihood(error, curve);
+  };
+  EXPECT_LT(with_row(1), with_row(0) - 2);
+  EXPECT_LT(with_row(1) - with_row(2), with_row(0) - with_row(1));
+}
+
+TEST(DiagnosisRatesTest, AtMostOneOfThePublishedHealthyTablesIsCalledUnhealthy) {
+  int false_alarms = 0;
+  int within = 0;
+  int points = 0;
+  for (const KnownTable& known : healthy_tables()) {
+    const Diagnosis found = diagnose(case_of(known));
+    false_alarms += found.healthy ? 0 : 1;
+    for (const JudgedSize& size : found.sizes) {
+      within += size.verdict == "as expected" ? 1 : 0;
+      ++points;
+    }
+  }
+  EXPECT_LE(false_alarms, 1);
+  EXPECT_GE(points, 250);
+  EXPECT_GT(within, 0.7 * points);
+  EXPECT_LT(within, 0.92 * points);
+}
+
+// Drawn faults: four of each cause. What a table cannot show is in the counts too.
+TEST(DiagnosisRatesTest, FaultsPutIntoPublishedTablesAreFoundAndMostlyNamed) {
+  const std::vector<KnownTable> healthy = healthy_tables();
+  RandomEngine random = random_engine(42, "faults");
+  int all = 0;
+  int unhealthy = 0;
+  int named = 0;
+  for (const std::string& cause : injected_causes()) {
+    for (int i = 0; i < 4; ++i) {
+      const std::optional<InjectedFault> fault = inject(cause, healthy, random);
+      if (!fault) continue;  // no published table is of one node with NVLS
+      const Diagnosis found = diagnose(case_of(fault->table));
+      ++all;
+      unhealthy += found.healthy ? 0 : 1;
+      for (const FoundCause& each : found.causes) {
+        named += !found.healthy && cause == each.cause->name ? 1 : 0;
+      }
+    }
+  }
+  ASSERT_GE(all, 50);
+  EXPECT_GT(unhealthy, 0.8 * all);
+  EXPECT_GT(named, 0.7 * all);
+}
+
+TEST(DiagnosisTest, ALateRankThatOnlySomeIterationsShowIsReadFromTheSpread) {
+  KnownTable known = healthy_tables().front();
+  for (MeasuredTime& row : known.table.times) {
+    row.low = row.time;
+    row.time += Seconds{300e-6};
+    row.high = row.low + Seconds{3e-3};
+  }
+  const Diagnosis found = diagnose(case_of(known));
+  ASSERT_FALSE(found.healthy);
+  EXPECT_STREQ(found.causes.front().cause->name, "straggler");
+  EXPECT_NE(found.causes.front().seen.find("300 us above it"), std::string::npos)
+      << found.causes.front().seen;
+}
+
+TEST(DiagnosisTest, RefusesATableWithoutRightRows) {
+  DiagnosisCase given = case_of(healthy_tables().front());
+  for (MeasuredTime& row : given.rows) row.wrong = 1;
+  EXPECT_THROW(diagnose(given), InvalidArgument);
+}
+
+TEST(FloorsTest, BelongToTheGpusAndTheScaleTheyWerePublishedFor) {
+  const auto busbw = [](const char* hardware, Scale scale) {
+    std::vector<double> all;
+    for (const VendorFloor& floor : floors_of(hardware, scale)) all.push_back(floor.busbw_GBps);
+    return all;
+  };
+  EXPECT_EQ(busbw("cluster:2xdgx-h100", {16, 2}), (std::vector<double>{440, 365}));
+  EXPECT_EQ(busbw("hgx-h200", {8, 1}), (std::vector<double>{431}));
+  EXPECT_EQ(busbw("aws-p5", {8, 1}), (std::vector<double>{460, 370, 480}));
+  EXPECT_TRUE(busbw("alps-gh200", {4, 1}).empty());
+  EXPECT_TRUE(busbw("dgx-h100", {32, 4}).empty());
+}
+
+TEST(FloorsTest, DevicesNameTheirMachineWhereItIsKnown) {
+  EXPECT_EQ(machine_of_gpus("NVIDIA H100 80GB HBM3", 8), "dgx-h100");
+  EXPECT_EQ(machine_of_gpus("NVIDIA H200", 8), "hgx-h200");
+  EXPECT_EQ(machine_of_gpus("NVIDIA GH200 120GB", 4), "alps-gh200");
+  EXPECT_EQ(machine_of_gpus("Tesla V100-SXM2-16GB", 4), "abci-v100");
+  EXPECT_EQ(machine_of_gpus("NVIDIA H100 PCIe", 8), "");
+  EXPECT_EQ(machine_of_gpus("NVIDIA GeForce RTX 4090", 8), "");
+  EXPECT_EQ(machine_of_gpus("", 8), "");
+}
+
+}  // namespace
+}  // namespace collbench
