@@ -25,7 +25,7 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
     add_algos, add_synth, add_topo, add_logs, add_doctor, add_completion, add_help, add_version;
 
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
-std::string help_text(const CLI::App& app);
+std::string help_text(const CLI::App& app, bool brief);
 
 /// Refuses what no option or command took. Throws InvalidArgument with the nearest name.
 void refuse_leftovers(const CLI::App& app);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/declare.h"
+#include "cli/examples.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
 #include "core/suggest.h"
@@ -69,22 +70,54 @@ std::string path_of(const CLI::App& app) {
                                      : path_of(*app.get_parent()) + " " + app.get_name();
 }
 
-std::string help_of(const CLI::App& app) {
+/// What stands below the options.
+std::string closing_of(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return std::string(root_footer);
+  const std::string footer = app.get_footer();
+  const std::string path = path_of(app);
+  const std::string_view examples =
+      examples_of(std::string_view(path).substr(std::min(path.find(' ') + 1, path.size())));
+  return !footer.empty() || examples.empty() ? footer : fmt::format("\nExamples:{}", examples);
+}
+
+/// Names in lines of a terminal's width.
+std::string names_in_lines(const std::vector<const CLI::App*>& commands) {
+  constexpr std::size_t most = 96;
+  std::string lines = "\nCommands:";
+  std::size_t used = lines.size();
+  for (const CLI::App* command : commands) {
+    const std::string name = " " + command->get_name();
+    if (used + name.size() > most) {
+      lines += "\n ";
+      used = 1;
+    }
+    lines += name;
+    used += name.size();
+  }
+  return lines + "\n";
+}
+
+/// With `brief` the options that have a letter, which are the usual ones.
+std::string help_of(const CLI::App& app, bool brief) {
   const auto commands = visible_commands(app);
   const bool is_root = app.get_parent() == nullptr;
   std::string out = app.get_description() + "\n\nusage: " + path_of(app);
   if (!commands.empty()) out += is_root ? " [COMMAND]" : " COMMAND";
   out += positionals_usage(app) + " [OPTIONS]\n";
-  if (!commands.empty()) out += "\nCommands:\n";
+  if (brief && is_root) out += names_in_lines(commands);
+  if (!brief && !commands.empty()) out += "\nCommands:\n";
   for (const CLI::App* command : commands) {
+    if (brief && is_root) break;
     out += row(command->get_name() + positionals_usage(*command), command->get_description());
   }
   std::vector<std::string> groups = app.get_groups();
   std::stable_partition(groups.begin(), groups.end(),
                         [](const std::string& group) { return group == "Arguments"; });
   for (const std::string& group : groups) {
-    const auto options = app.get_options(
-        [&](const CLI::Option* option) { return !group.empty() && option->get_group() == group; });
+    const auto options = app.get_options([&](const CLI::Option* option) {
+      const bool usual = option->get_positional() || !option->get_snames().empty();
+      return !group.empty() && option->get_group() == group && (usual || !brief);
+    });
     if (!options.empty()) out += "\n" + group + ":\n";
     for (const CLI::Option* option : options) {
       const bool positional = option->get_positional();
@@ -92,8 +125,8 @@ std::string help_of(const CLI::App& app) {
                  option->get_description());
     }
   }
-  out += is_root ? std::string(root_footer) : app.get_footer();
-  return out;
+  if (brief) return out + fmt::format("\nAll options, and examples: {} --help\n", path_of(app));
+  return out + closing_of(app);
 }
 
 /// The deepest command that the parse chose; the root for `run`, whose options stand there.
@@ -124,13 +157,45 @@ int show_help(const CLI::App& root, const std::vector<std::string>& words) {
     index_of("command", word, command_names(*app));
     if (word != "run") app = app->get_subcommand(word);
   }
-  std::cout << help_of(*app);
+  std::cout << help_of(*app, false);
   return exit_ok;
+}
+
+/// What other benchmarks call something that has another name here.
+struct ForeignFlag {
+  std::string_view name;
+  std::string_view meaning;
+};
+constexpr ForeignFlag foreign_flags[] = {
+    {"-g", "GPUs of a thread in nccl-tests; here all workers together are --workers (-W)"},
+    {"--ngpus", "GPUs of a thread in nccl-tests; here all workers together are --workers (-W)"},
+    {"-t", "threads in nccl-tests; here all workers together are --workers (-W)"},
+    {"--nthreads", "threads in nccl-tests; here all workers together are --workers (-W)"},
+    {"-m",
+     "-m MIN:MAX of OSU is -b MIN -e MAX here; operations without a barrier between, -m of "
+     "nccl-tests, are in every record (back_to_back_ns)"},
+    {"--message-size", "of OSU, MIN:MAX; here -b MIN -e MAX"},
+    {"-x", "iterations before timing in OSU; here --warmup-iters (-w)"},
+    {"--warmup", "iterations before timing; here --warmup-iters (-w)"},
+    {"--iterations", "here --iters (-n)"},
+    {"-a", "what nccl-tests averages over ranks; here a time ends with the last rank"},
+    {"-p", "nccl-tests' parallel initialisation; workers always start together here"},
+    {"-z", "nccl-tests' blocking collectives; here every iteration is timed from a barrier"},
+    {"-G", "CUDA graphs in nccl-tests; here --executor graph, for cuda"},
+    {"-M", "OSU's limit of memory; here cases that do not fit are refused"},
+    {"-np", "of mpirun: before collbench on its line; without it --workers (-W)"},
+};
+
+std::string foreign_meaning(std::string_view name) {
+  const auto found = std::ranges::find(foreign_flags, name, &ForeignFlag::name);
+  return found == std::end(foreign_flags) ? "" : fmt::format(" {}", found->meaning);
 }
 
 }  // namespace
 
-std::string help_text(const CLI::App& app) { return help_of(chosen_command(app)); }
+std::string help_text(const CLI::App& app, bool brief) {
+  return help_of(chosen_command(app), brief);
+}
 
 void refuse_leftovers(const CLI::App& app) {
   std::vector<std::string> left = app.remaining(true);
@@ -140,8 +205,10 @@ void refuse_leftovers(const CLI::App& app) {
   for (const std::string& word : left) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
+    const std::string meaning = &where == &app ? foreign_meaning(name) : "";
     throw InvalidArgument(
-        fmt::format("unknown option '{}'.{}", name, did_you_mean(name, option_names(where))));
+        fmt::format("unknown option '{}'{}{}", name, meaning.empty() ? "." : ":",
+                    meaning.empty() ? did_you_mean(name, option_names(where)) : meaning));
   }
   const std::string& word = left.front();
   const auto names = command_names(where);

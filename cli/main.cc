@@ -1,4 +1,5 @@
 // The `collbench` command: its table of contents, and the one place where errors become exit codes.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,7 +67,8 @@ int main(int argc, char** argv) {
     if (!std::cout) throw Error("could not write to standard output");
     return code;
   } catch (const CLI::CallForHelp&) {
-    std::cout << help_text(app);
+    const auto is_letter = [](const char* word) { return std::strcmp(word, "-h") == 0; };
+    std::cout << help_text(app, std::any_of(argv + 1, argv + argc, is_letter));
     return exit_ok;
   } catch (const CLI::CallForVersion&) {
     std::cout << version_text() << '\n';

@@ -1,6 +1,8 @@
 #include "cli/reporters.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -100,10 +102,35 @@ void show_records(const std::vector<Reporter*>& reporters, const Environment& en
   }
 }
 
+namespace {
+
+/// A case may take so long where the stopping rule ends it: warm-up takes a quarter of the timed
+/// part, batches another, and checks and the trial of `auto` come on top.
+Seconds case_time(const Sampling& sampling) { return 1.5 * sampling.max_time + sampling.trial; }
+
+/// "14 s", "3 min 20 s".
+std::string whole_seconds(Seconds time) {
+  const auto seconds = static_cast<std::int64_t>(std::ceil(time.count()));
+  return seconds < 120 ? fmt::format("{} s", seconds)
+                       : fmt::format("{} min {} s", seconds / 60, seconds % 60);
+}
+
+}  // namespace
+
 void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&)) {
   plan.stop_requested = stop_signal_name;
-  plan.on_start = [&progress, words](const Case& point, int place, int total) {
-    progress.show(fmt::format("[{}/{}] {}", place + 1, total, words(point)));
+  using Clock = std::chrono::steady_clock;
+  const bool bounded = plan.sampling.iterations == 0 && !plan.cases.empty() &&
+                       plan.cases.front().simulated.topology.empty();
+  const Seconds longest = case_time(plan.sampling);
+  plan.on_start = [&progress, words, bounded, longest, begin = Clock::now()](const Case& point,
+                                                                             int place, int total) {
+    const Seconds left =
+        place > 0 ? (Clock::now() - begin) / place * (total - place) : longest * total;
+    const std::string time = place > 0 ? fmt::format(" about {} left", whole_seconds(left))
+                             : bounded ? fmt::format(" at most {}", whole_seconds(left))
+                                       : "";
+    progress.show(fmt::format("[{}/{}]{}  {}", place + 1, total, time, words(point)));
   };
   plan.on_measured = [&progress] { progress.clear(); };
 }

@@ -36,8 +36,8 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "checksum", "", "", "", "shm, grpc: compare every message with its CRC-32C"},
     {what_to_run, "inject", "", "FAULT[,..]", "",
      "faults to suffer, as in kill:rank=1:message=8 (docs/faults.md)"},
-    {what_to_run, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
-    {what_to_run, "op", "o", "OP", "sum", "sum, prod, min, max, avg"},
+    {what_to_run, "datatype", "d", "TYPE[,..]", "f32", "f16, bf16, f32, f64, i32, i64, u8; all"},
+    {what_to_run, "op", "o", "OP[,..]", "sum", "sum, prod, min, max, avg; all"},
     {what_to_run, "root", "r", "N", "", "taken for nccl-tests' sake; an all-reduce has no root"},
     {what_to_run, "in-place", "", "", "", "input and output are one buffer (the default)"},
     {what_to_run, "out-of-place", "", "", "", "they are two"},
@@ -118,8 +118,6 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   const bool both = place.empty() && settings.text("format") == "nccl";
   sweep.out_of_place = both || place == "out-of-place";
   sweep.in_place = both || place != "out-of-place";
-  sweep.common.type = parse_data_type(settings.text("datatype"));
-  sweep.common.op = parse_reduce_op(settings.text("op"));
   sweep.common.buffers = parse_buffers(settings.text("buffers"));
   sweep.common.private_buffers = settings.flag("private-buffers");
   sweep.common.isolate = settings.flag("isolate") || settings.flag("private-buffers");
@@ -202,9 +200,29 @@ std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases) {
   return cases;
 }
 
+/// The values of a list, where "all" stands for every one that there is.
+template <typename Value>
+std::vector<Value> all_named(const Settings& settings, const char* option,
+                             std::span<const Value> all, Value (*parse)(std::string_view)) {
+  std::vector<Value> values;
+  for (const std::string& name : settings.list(option)) {
+    if (name == "all") return {all.begin(), all.end()};
+    values.push_back(parse(name));
+  }
+  return values;
+}
+
 std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   if (settings.given("root")) settings.count("root", -1, 65'535);
-  std::vector<Case> cases = sweep_cases(sweep_of(settings, worker));
+  Sweep sweep = sweep_of(settings, worker);
+  std::vector<Case> cases;
+  for (const DataType type : all_named(settings, "datatype", all_data_types(), parse_data_type)) {
+    for (const ReduceOp op : all_named(settings, "op", all_reduce_ops(), parse_reduce_op)) {
+      sweep.common.type = type;
+      sweep.common.op = op;
+      std::ranges::move(sweep_cases(sweep), std::back_inserter(cases));
+    }
+  }
   if (worker) fit_to_workers(*worker, settings, cases);
   return filtered(settings, std::move(cases));
 }

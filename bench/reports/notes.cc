@@ -66,11 +66,14 @@ std::vector<std::string> run_heading(const Environment& environment,
   const Case& first = cases.front();
   const std::string source = value_of(environment, "source", "");
   std::vector<std::string> lines;
-  lines.push_back(fmt::format(
-      "{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
-      source.empty() ? "collbench " + value_of(environment, "version") : source,
-      fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","), backend,
-      fmt::join(workers, ","), to_string(first.type), to_string(first.op), place_text(cases)));
+  lines.push_back(
+      fmt::format("{}  allreduce  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+                  source.empty() ? "collbench " + value_of(environment, "version") : source,
+                  fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","),
+                  backend, fmt::join(workers, ","),
+                  fmt::join(distinct(cases, [](const Case& c) { return to_string(c.type); }), ","),
+                  fmt::join(distinct(cases, [](const Case& c) { return to_string(c.op); }), ","),
+                  place_text(cases)));
   if (!first.statistic.empty()) {
     lines.push_back(fmt::format("time: the {} that the table states; it has no more of a case",
                                 first.statistic));
@@ -132,6 +135,7 @@ void NotedTable::count(const Row& row) {
   const Measurement& measured = record.measurement;
   standings_.add(record, row.figures);
   if (measured.exact) ++exact_;
+  stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
@@ -149,7 +153,9 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
-  return unchecked_ == 0 ? "all results correct" : "all checked results correct";
+  const std::string right =
+      unchecked_ == 0 ? "all results correct" : "all checked results correct";
+  return stated_ ? right : right + " (checked before and after timing)";
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {

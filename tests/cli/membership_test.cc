@@ -333,7 +333,7 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
                 {},
                 "--rank says rank 0, torchrun says rank 1 of 2"},
         Mistake{torchrun(1, 2), {"-W", "3"}, "--workers is 3, but torchrun names 2 workers"},
-        Mistake{torchrun(1, 2), {"-B", "gloo"}, "'gloo' starts its workers itself"},
+        Mistake{torchrun(1, 2), {"-A", "gloo"}, "'gloo' starts its workers itself"},
         Mistake{torchrun(1, 2),
                 {"--bind", "::1", "--interface", "lo"},
                 "--bind and --interface both set the address to listen at"},

@@ -32,6 +32,13 @@ class RunTest : public testing::Test {
   ScratchFolder folder_;
 };
 
+TEST_F(RunTest, TheProgressSaysHowLongItMayTakeAndHowLongIsLeft) {
+  const Outcome outcome = invoke(folder_, {"--algo", "ring", "-b", "1K", "-e", "4K", "--max-time",
+                                           "0.2", "--trial", "off", "--progress", "on"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("[1/2] at most 1 s  ring"), HasSubstr("[2/2] about")));
+}
+
 TEST_F(RunTest, PrintsATableAndNothingElse) {
   const Outcome outcome = run({"--algo", "ring", "--workers", "2"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -1,4 +1,8 @@
 // What the command says to people: help, errors with their exit codes, suggestions.
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +11,7 @@
 namespace collbench {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -43,13 +48,48 @@ TEST_F(UsageTest, EveryWayToAskForHelpOfRunGivesTheSame) {
   EXPECT_EQ(run({"run", "--help"}).out, help);
   EXPECT_EQ(run({"help"}).out, help);
   EXPECT_EQ(run({"help", "run"}).out, help);
-  EXPECT_EQ(run({"-h"}).out, help);
+  const std::string brief = run({"-h"}).out;
+  EXPECT_LT(std::ranges::count(brief, '\n'), 60);
+  EXPECT_THAT(brief, AllOf(HasSubstr("-W, --workers N[,..]"), Not(HasSubstr("--tls-ca")),
+                           HasSubstr("All options, and examples: collbench --help")));
 }
 
 TEST_F(UsageTest, HelpOfASubcommandSpeaksOfIt) {
   const std::string help = run({"help", "algos", "show"}).out;
   EXPECT_THAT(help, HasSubstr("usage: collbench algos show NAME [OPTIONS]"));
   EXPECT_EQ(run({"algos", "show", "--help"}).out, help);
+}
+
+TEST_F(UsageTest, EveryCommandHasExamplesWhoseOptionsItKnows) {
+  const std::function<void(const std::string&)> check = [&](const std::string& path) {
+    std::istringstream words(path);
+    std::vector<std::string> arguments = {"help"};
+    for (std::string word; words >> word;) arguments.push_back(word);
+    const std::string help = run(arguments).out;
+    std::istringstream lines(help);
+    bool in_commands = false;
+    bool has_example = false;
+    bool is_group = false;
+    for (std::string line; std::getline(lines, line);) {
+      if (in_commands && line.starts_with("  ") && line[2] != ' ') {
+        const std::string name = line.substr(2, line.find(' ', 2) - 2);
+        if (name != "run") check(path + " " + name);  // whose help is the root's
+      }
+      in_commands = line == "Commands:" || (in_commands && !line.empty());
+      is_group = is_group || in_commands;
+      const std::size_t example = (line + " ").find("collbench" + path + " ");
+      if (example == std::string::npos || line.starts_with("usage:")) continue;
+      has_example = true;
+      std::istringstream parts(line.substr(example, line.find(" -- ") - example));
+      for (std::string part; parts >> part;) {
+        if (!part.starts_with("--")) continue;
+        EXPECT_THAT(help.substr(0, help.find("\nExamples:")), HasSubstr(" " + part + " ")) << line;
+      }
+    }
+    const bool takes_nothing = path == " version" || path == " help" || path == " doctor";
+    EXPECT_TRUE(has_example || is_group || takes_nothing) << path << "\n" << help;
+  };
+  check("");
 }
 
 TEST_F(UsageTest, NoLineOfHelpIsWiderThanATerminalOfAHundredColumns) {

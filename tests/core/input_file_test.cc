@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/core/refusal.h"
 
@@ -31,7 +32,7 @@ class InputFileTest : public testing::Test {
   }
 
  private:
-  std::string folder_ = testing::TempDir() + "collbench_input_file";
+  std::string folder_ = testing::TempDir() + "collbench_input_file" + std::to_string(getpid());
 };
 
 TEST_F(InputFileTest, IsEveryByteOfAFile) {

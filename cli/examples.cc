@@ -1,0 +1,123 @@
+#include "cli/examples.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace collbench {
+namespace {
+
+struct Example {
+  std::string_view command;  // words behind "collbench"
+  std::string_view text;
+};
+
+constexpr Example examples[] = {
+    {"simulate", R"(
+  collbench simulate --topo cluster:4xdgx-h100 --algo ring,double-tree -b 1M -e 1G
+  collbench simulate --topo torus:16x16x16,50GBps,1us --algo torus -b 64M -e 64M --explain
+  collbench simulate --topo star:64,100Gbps,5us --algo all -b 1M -e 1M --json out.json
+)"},
+    {"sweep", R"(
+  collbench sweep --topo star:8,10Gbps,50us --algo all -b 1K -e 64M -o sweep.jsonl
+  collbench sweep cases.toml --jobs 4 -o sweep.jsonl    goes on where it was stopped
+)"},
+    {"train", R"(
+  collbench train -W 4 --steps 100                      mirrored, threads of this process
+  collbench train --isolate -W 2 --strategy parameter-server --servers 1
+  collbench train --workload resnet50 --topo cluster:16xdgx-h100 --algo auto
+)"},
+    {"select", R"(
+  collbench select -b 64M -W 16 --topo cluster:2xdgx-h100 --explain
+  collbench select -W 8 --topo star:8,10Gbps,50us --table
+)"},
+    {"merge", R"(
+  collbench merge part1.jsonl part2.jsonl -o all.json
+)"},
+    {"ab", R"(
+  collbench ab --base old/collbench --head new/collbench --budget 2min -- --algo ring -W 4
+  collbench ab --base old --head new --fail-on slower,wrong --markdown comment.md
+)"},
+    {"compare", R"(
+  collbench compare before.json after.json
+  collbench compare base/ head/                         folders of nccl-tests' or OSU's tables
+)"},
+    {"history add", R"(
+  collbench history add pinned.json today.json --db history.sqlite
+)"},
+    {"history list", R"(
+  collbench history list --db history.sqlite
+)"},
+    {"history show", R"(
+  collbench history show ring/shm/workers:4/65536/f32/sum --db history.sqlite
+)"},
+    {"history changes", R"(
+  collbench history changes --db history.sqlite
+)"},
+    {"history prune", R"(
+  collbench history prune --keep 200 --db history.sqlite
+)"},
+    {"report", R"(
+  collbench report out.json                             the table again
+  collbench report out.json all_reduce_perf.txt --html page.html
+  collbench report out.json --plot busbw.svg
+)"},
+    {"calibrate", R"(
+  collbench calibrate measured/ -o mine.toml            a machine for simulate and select
+  collbench calibrate job.txt,ranks=16,nodes=2 -o mine.toml
+  collbench calibrate --local -o here.toml
+)"},
+    {"regret", R"(
+  collbench regret measured/ --policy default,model
+  collbench regret large/ --fit small/                  chosen at scales that were not fitted
+)"},
+    {"validate", R"(
+  collbench validate all_reduce_perf.txt --machine cluster:2xdgx-h100
+  collbench validate large.csv --fit small.csv
+)"},
+    {"algos list", R"(
+  collbench algos list
+)"},
+    {"algos show", R"(
+  collbench algos show double-tree -W 8
+)"},
+    {"algos verify", R"(
+  collbench algos verify ring:segments=4 -W 6
+)"},
+    {"topo list", R"(
+  collbench topo list
+)"},
+    {"topo show", R"(
+  collbench topo show cluster:2xdgx-h100
+)"},
+    {"topo validate", R"(
+  collbench topo validate mine.toml
+)"},
+    {"topo convert", R"(
+  collbench topo convert system.xml --to toml -o mine.toml
+)"},
+    {"topo from-machine", R"(
+  collbench topo from-machine -o here.toml
+)"},
+    {"topo draw", R"(
+  collbench topo draw dgx-a100 --svg dgx.svg
+)"},
+    {"logs", R"(
+  collbench logs nccl-inspector-4711/                   all files of one job
+  collbench logs nccl_trace_rank_* --json
+)"},
+    {"doctor", R"(
+  collbench doctor
+)"},
+    {"completion", R"(
+  collbench completion bash > ~/.local/share/bash-completion/completions/collbench
+)"},
+};
+
+}  // namespace
+
+std::string_view examples_of(std::string_view command) {
+  const auto found = std::ranges::find(examples, command, &Example::command);
+  return found == std::end(examples) ? std::string_view() : found->text;
+}
+
+}  // namespace collbench
