@@ -23,7 +23,7 @@ class SynthTest : public testing::Test {
     write("one-way.csv", one_way);
   }
   void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_.path() / name) << text;
+    std::ofstream(folder_.path() + "/" + name) << text;
   }
   Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
   std::string out(const std::vector<std::string>& arguments) {
