@@ -195,6 +195,7 @@ class Judge {
     if (found.floors.empty()) found.floors = floors_of(given_.hardware, row.scale);
     weigh_causes(by_cause(weighed), found);
     add_lateness(found);
+    add_scatter(found);
     add_limits(found);
     return found;
   }
@@ -273,6 +274,27 @@ class Judge {
       most = std::max(most, std::abs(std::log(a.times[i] / b.times[i])));
     }
     return std::exp(most) - 1;
+  }
+
+  /// Both places take the same time on a quiet system: a median apart by a third means that what is
+  /// measured changes from run to run.
+  void add_scatter(Diagnosis& found) const {
+    constexpr double notable = 0.3;
+    std::map<std::int64_t, Seconds> out_of_place;
+    std::vector<double> apart;
+    for (const MeasuredTime& row : given_.rows) {
+      if (!row.in_place && !row.is_wrong()) out_of_place[row.bytes.count] = row.time;
+    }
+    for (const MeasuredTime& row : given_.rows) {
+      const auto other = out_of_place.find(row.bytes.count);
+      if (!row.in_place || row.is_wrong() || other == out_of_place.end()) continue;
+      apart.push_back(std::abs(std::log(row.time / other->second)));
+    }
+    if (apart.size() < 3 || quantile(apart, 0.5) < notable) return;
+    found.notes.push_back(fmt::format(
+        "out-of-place and in-place times differ by a factor of {:.1f} in the median: the system is "
+        "not quiet, or messages take several ways; measure again, with -n 100",
+        std::exp(quantile(apart, 0.5))));
   }
 
   void add_limits(Diagnosis& found) const {
