@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/quantile.h"
@@ -311,17 +312,20 @@ class Judge {
           fmt::format("the table begins at {}: latency cannot be told from it (nccl-tests: -b 8)",
                       to_string(sizes_.front())));
     }
-    if (found.healthy || found.causes.size() < 2 || best_.size() < 2) return;
+    if (found.healthy || late_ || best_.size() < 2) return;
     constexpr double alike = 0.1;
     const double difference = apart(*best_[0], *best_[1]);
     const std::string because =
         difference < alike
-            ? fmt::format("their times are alike within {:.0f} % at its sizes", 100 * difference)
-            : std::string("both fit within the errors that the model has on healthy systems");
-    found.undecided = fmt::format(
-        "cannot be told from this table: {} ({}) or {} ({}), because {}; the checks tell",
-        found.causes[0].cause->name, how_sure(found.causes[0]), found.causes[1].cause->name,
-        how_sure(found.causes[1]), because);
+            ? fmt::format("the times of the first two are alike within {:.0f} % at its sizes",
+                          100 * difference)
+            : std::string("they fit within the errors that the model has on healthy systems");
+    std::vector<std::string> names;
+    for (const FoundCause& each : found.causes) {
+      names.push_back(fmt::format("{} ({})", each.cause->name, how_sure(each)));
+    }
+    found.undecided = fmt::format("cannot be told from this table: {}, because {}; the checks tell",
+                                  fmt::join(names, " or "), because);
   }
 
   const DiagnosisCase& given_;

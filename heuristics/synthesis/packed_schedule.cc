@@ -135,7 +135,7 @@ Chunking chunking_for(const Topology& topology, const TreePacking& packing, Byte
   const double per_chunk = packing.seconds_per_byte * slowest_well_used(topology, packing);
   const double most = std::max(1.0, std::min({most_chunks, most_hops / (2 * packing.ranks),
                                               static_cast<double>(bytes.count) / least_bytes}));
-  Chunking chunking{1, is_direct ? 8 : 16};
+  Chunking chunking{1, is_direct ? 8 : 32};
   while (chunking.room > (is_direct ? 4 : 8) && rounds * chunking.room / per_chunk > most)
     chunking.room /= 2;
   chunking.chunks =
