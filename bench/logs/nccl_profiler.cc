@@ -51,9 +51,7 @@ struct TracedCollective {
 
 class ProfilerReader {
  public:
-  ProfilerReader(const std::string& file, JobLog& job) : file_(file), job_(job) {
-    process_ = job.process(file);
-  }
+  ProfilerReader(const std::string& file, JobLog& job) : job_(job) { process_ = job.process(file); }
 
   void take(const json& event) {
     if (!event.is_object()) return;
@@ -121,7 +119,6 @@ class ProfilerReader {
         one.id, one.ranks));
   }
 
-  const std::string& file_;
   JobLog& job_;
   int process_ = -1;
   std::optional<TracedCollective> open_;
