@@ -24,8 +24,8 @@ struct PickledValue {
   Kind kind = Kind::none;
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view text;
-  std::vector<std::uint32_t> items;
+  std::string_view text{};
+  std::vector<std::uint32_t> items{};
 };
 
 struct PickleEnds {};  // thrown where the bytes end
