@@ -47,9 +47,9 @@ class ReporterSet {
 void show_records(const std::vector<Reporter*>& reporters, const Environment& environment,
                   const std::vector<Record>& records);
 
-/// Shows each case of the plan in `words` as it starts, with the time that is left (before the first
-/// the most that all may take, if the stopping rule bounds it), and ends the plan once a signal
-/// came.
+/// Shows each case of the plan in `words` as it starts, with the time that is left (before the
+/// first the most that all may take, if the stopping rule bounds it), and ends the plan once a
+/// signal came.
 void follow(RunPlan& plan, ProgressLine& progress, std::string (*words)(const Case&));
 
 /// 0, or 130 or 143 after a signal. Throws WrongResult if a sum was wrong, what ended the run

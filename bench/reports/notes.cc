@@ -153,8 +153,7 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
-  const std::string right =
-      unchecked_ == 0 ? "all results correct" : "all checked results correct";
+  const std::string right = unchecked_ == 0 ? "all results correct" : "all checked results correct";
   return stated_ ? right : right + " (checked before and after timing)";
 }
 
