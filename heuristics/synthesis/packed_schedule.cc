@@ -114,7 +114,7 @@ class TabledHops {
 Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes) {
   constexpr double most_hops = 4e6;
   constexpr double most_chunks = 32768;
-  constexpr double least_bytes = 256;  // of a chunk
+  constexpr double least_bytes = 4096;  // of a chunk: real messages cost time of their own
   const RankPaths paths(topology);
   Seconds latency{0};
   bool is_direct = true;
