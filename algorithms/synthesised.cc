@@ -19,6 +19,7 @@ Schedule make_synthesised(int ranks, const AlgorithmSpec& spec) {
 }  // namespace
 
 void set_synthesiser(Synthesiser synthesiser) { installed = synthesiser; }
+bool has_synthesiser() { return installed != nullptr; }
 
 const AlgorithmInfo& synthesised_row() {
   static const AlgorithmInfo row{.name = "synth",

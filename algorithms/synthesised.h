@@ -21,6 +21,7 @@ struct SynthesisRequest {
 using Synthesiser = Schedule (*)(const SynthesisRequest& request);
 /// Not to be called while schedules are made.
 void set_synthesiser(Synthesiser synthesiser);
+bool has_synthesiser();
 
 /// The row of `synth`, whose option `topo` names the network; simulations and choices set it to
 /// theirs. It is in no list of all algorithms, as it needs a network.

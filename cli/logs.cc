@@ -6,6 +6,8 @@
 #include "bench/logs/job_files.h"
 #include "bench/logs/job_report.h"
 #include "bench/logs/job_verdict.h"
+#include "bench/logs/job_workload.h"
+#include "bench/logs/job_writers.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
@@ -27,6 +29,15 @@ constexpr OptionRow logs_rows[] = {
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
     {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
+    {output_group, "workload", "o", "FILE", "",
+     "write a step of the job, for train --workload on other networks and scales"},
+    {output_group, "inspector", "", "FOLDER", "",
+     "write it as NCCL Inspector does, a file per rank"},
+    {output_group, "flight-recorder", "", "FOLDER", "",
+     "write it as PyTorch's Flight Recorder does, in JSON"},
+    {output_group, "export-tuner", "", "FILE", "",
+     "write rules for the job's sizes on --topo, for NCCL's tuner plugin"},
+    {output_group, "export-rules", "", "FILE", "", "the same for Open MPI"},
 };
 
 NetworkExpectation expectation_of(const Settings& settings) {
@@ -43,6 +54,26 @@ NetworkExpectation expectation_of(const Settings& settings) {
   require(expectation.bus->bytes_per_second > 0,
           fmt::format("{}: '{}' must be above 0", settings.label("expect-busbw"), text));
   return expectation;
+}
+
+void write_rules(const Settings& settings, const char* option, const char* format,
+                 const JobReport& report) {
+  if (settings.text(option).empty()) return;
+  require(
+      !settings.text("topo").empty(),
+      fmt::format("{} needs --topo: what is best depends on the machine", settings.label(option)));
+  const RuleFormat& rules = find_rule_format(format);
+  const SelectionTable table =
+      rules_for_job(settings.text("topo"), rules, report.job, report.verdict);
+  write_output(settings.text(option), [&](std::ostream& out) { out << rules.write(table); });
+}
+
+void write_workload(const Settings& settings, const JobLog& job) {
+  if (settings.text("workload").empty()) return;
+  const JobWorkload made = workload_of_job(job);
+  for (const std::string& remark : made.remarks) std::cerr << "note: " << remark << '\n';
+  write_output(settings.text("workload"),
+               [&](std::ostream& out) { out << to_table(made.workload); });
 }
 
 int logs(const Settings& settings) {
@@ -63,14 +94,29 @@ int logs(const Settings& settings) {
   write_output(settings.text("csv"), [&](std::ostream& out) { write_job_csv(out, report); });
   write_output(settings.text("markdown"),
                [&](std::ostream& out) { write_job_markdown(out, report); });
+  write_workload(settings, job);
+  if (settings.given("inspector")) write_inspector_files(job, settings.text("inspector"));
+  if (settings.given("flight-recorder")) {
+    write_flight_recorder_files(job, settings.text("flight-recorder"));
+  }
+  write_rules(settings, "export-tuner", "nccl-tuner", report);
+  write_rules(settings, "export-rules", "ompi", report);
   return settings.flag("check") && !verdict.is_healthy() ? exit_gate_failed : exit_ok;
 }
 
 }  // namespace
 
 void add_logs(CLI::App& app, Action& action) {
-  add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
-              logs_rows, action, logs);
+  CLI::App& command =
+      add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
+                  logs_rows, action, logs);
+  set_footer(
+      command,
+      "\nExamples:\n"
+      "  collbench logs nccl-inspector-4711/             a folder of one job\n"
+      "  collbench logs nccl_trace_rank_* --json         Flight Recorder's dumps\n"
+      "  collbench logs job/ -t cluster:2xdgx-h100 -o step.csv\n"
+      "                                                  its choices judged, its step kept\n");
 }
 
 }  // namespace collbench

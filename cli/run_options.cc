@@ -54,6 +54,8 @@ constexpr OptionRow measuring_rows[] = {
     {measuring, "max-time", "", "TIME", "1s", "or after so long per case"},
     {measuring, "trial", "", "TIME|off", "300ms", "auto: try close algorithms first, for so long"},
     {measuring, "run-cycles", "N", "N", "1", "run all so many times, with new workers each time"},
+    {measuring, "rank-times", "", "", "",
+     "keep every rank's time of each iteration, for 'collbench logs'"},
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
@@ -237,6 +239,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.max_time = settings.duration("max-time");
   sampling.trial = settings.text("trial") == "off" ? Seconds{0} : settings.duration("trial");
   sampling.timeout = settings.duration("timeout");
+  sampling.rank_times = settings.flag("rank-times");
   sampling.check = settings.count("check", 0, 1'000'000) > 0;
   sampling.seed = settings.seed();
   pin_as_asked(settings, sampling);

@@ -47,6 +47,7 @@ constexpr OptionRow network_rows[] = {
 
     {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
      "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},
+    {network, "latency", "", "TIME", "", "of every link of a file that says none (net.csv)"},
     {network, "mapping", "", "NAME[,..]", "row-major", "ranks to hosts: row-major, snake, rail"},
     {network, "posting", "", "NAME[,..]", "eager",
      "bytes start when the sender is there (eager) or both sides are (rendezvous)"},
@@ -80,7 +81,10 @@ std::vector<std::string> topologies_of(const Settings& settings) {
     const auto read_range = [&](const std::string& range) {
       return parse_worker_counts(label, range);
     };
-    for (std::string& one : expand_braces(word, read_range)) topologies.push_back(std::move(one));
+    const std::string& latency = settings.text("latency");
+    for (const std::string& one : expand_braces(word, read_range)) {
+      topologies.push_back(latency.empty() ? one : one + ",latency=" + latency);
+    }
   }
   return topologies;
 }

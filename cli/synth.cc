@@ -23,7 +23,8 @@ constexpr OptionRow synth_rows[] = {
      "'link g0>s_nv:0.5, link g1>g2:0, host 3:0.7': what links still reach"},
     {options_group, "collective", "", "NAME", "all-reduce",
      "all-reduce, reduce-scatter or all-gather"},
-    {options_group, "bytes", "b", "SIZE", "1G", "the vector that the schedule is cut for"},
+    {options_group, "objective", "", "NAME", "throughput",
+     "throughput (of 1 GiB), latency (fewest hops), or the size to be fastest at, as 64M"},
     {options_group, "bound", "", "", "", "only the bound and what proves it"},
     {options_group, "trees-per-root", "", "K", "auto",
      "bound of all-gather with K equal trees of each root"},
@@ -40,13 +41,21 @@ Topology network_of(const Settings& settings) {
   return settings.text("degrade").empty() ? whole : degraded(whole, settings.text("degrade"));
 }
 
+bool wants_latency(const Settings& settings) { return settings.text("objective") == "latency"; }
+
+/// The size that the schedule is cut for.
+Bytes size_of_objective(const Settings& settings) {
+  if (wants_latency(settings)) return Bytes{1};
+  return settings.text("objective") == "throughput" ? Bytes{1 << 30} : settings.size("objective");
+}
+
 void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan) {
   std::string text = settings.flag("json") ? to_json(certificate, plan) : to_text(certificate);
   if (settings.flag("json")) {
     std::cout << text;
     return;
   }
-  if (plan != nullptr) text += plan_text(*plan, settings.size("bytes"));
+  if (plan != nullptr) text += plan_text(*plan, size_of_objective(settings));
   if (!settings.text("degrade").empty()) {
     std::string spec = settings.text("topo");
     text += loss_text(certificate, certify(machine(spec).topology, certificate.goal));
@@ -64,12 +73,13 @@ int synthesise_network(const Settings& settings) {
     show(settings, certify(network, goal, trees), nullptr);
     return exit_ok;
   }
-  const SynthesisedPlan plan = synthesise(network, goal);
+  const SynthesisedPlan plan =
+      wants_latency(settings) ? synthesise_shallow(network, goal) : synthesise(network, goal);
   show(settings, plan.certificate, &plan);
   require(settings.text("msccl").empty() || goal == CollectiveKind::all_reduce,
           "--msccl writes all-reduces");
   write_output(settings.text("msccl"), [&](std::ostream& out) {
-    out << to_msccl_xml(proved_schedule(plan, settings.size("bytes")));
+    out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)));
   });
   write_output(settings.text("dot"), [&](std::ostream& out) { out << trees_to_dot(plan); });
   return exit_ok;

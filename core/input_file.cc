@@ -34,15 +34,16 @@ bool was_hung_up(int file) {
   return ::poll(&state, 1, 100) > 0 && state.revents == POLLHUP;
 }
 
-/// Reads at most `limit` + 1 bytes, which tells a file that is too large. `patience_s` is for a
-/// pipe, none otherwise.
-std::string read_all(int file, const std::string& path, std::size_t limit,
+/// Reads at most `limit` + 1 bytes, which tells a file that is too large. `likely` is how many
+/// there probably are; `patience_s` is for a pipe, none otherwise.
+std::string read_all(int file, const std::string& path, std::size_t limit, std::size_t likely,
                      std::optional<double> patience_s) {
   const Clock::time_point begin = Clock::now();
   bool writer_came = !patience_s;
   std::string text;
+  constexpr std::size_t piece = 1 << 16;
+  text.reserve(likely + piece);
   while (text.size() <= limit) {
-    constexpr std::size_t piece = 1 << 16;
     const std::size_t old = text.size();
     text.resize(old + std::min(piece, limit + 1 - old));
     const ssize_t count = ::read(file, text.data() + old, text.size() - old);
@@ -74,7 +75,7 @@ std::string read_file(const std::string& path, std::size_t limit, double pipe_pa
   std::string text;
   if (!too_large) {
     const bool is_pipe = S_ISFIFO(facts.st_mode);
-    text = read_all(file.number(), path, limit,
+    text = read_all(file.number(), path, limit, static_cast<std::size_t>(facts.st_size),
                     is_pipe ? std::optional(pipe_patience_s) : std::nullopt);
   }
   require(!too_large && text.size() <= limit,

@@ -138,7 +138,8 @@ class FlightReader {
     const json& group = config->at(name);
     found->second = ranks_in_text(text_at(group, "ranks"));
     if (group.is_object() && group.contains("ranks") && group["ranks"].is_array()) {
-      found->second = ranks_in_text(group["ranks"].dump());
+      found->second =
+          ranks_in_text(group["ranks"].dump(-1, ' ', false, json::error_handler_t::replace));
     }
     std::sort(found->second.begin(), found->second.end());
     return found->second;

@@ -1,119 +1,83 @@
-// NCCL Inspector: one JSON object per line. Lines are parsed by events, not into values: a million
-// of them take a few seconds.
+// NCCL Inspector: one JSON object per line, of which no values are made: a million of them take a
+// few seconds.
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "bench/logs/json_members.h"
 #include "bench/logs/log_readers.h"
 #include "core/plain_text.h"
 
 namespace collbench {
 namespace {
 
-/// The members of a line that count, by the object they stand in.
+/// The members of a line that count, by the object they stand in. Texts are views of the line.
 struct InspectorLine {
-  std::string id, comm_name, version, hostname, kind, timing, algorithm, protocol;
+  std::string_view id, comm_name, version, hostname, kind, timing, algorithm, protocol;
   double rank = -1, n_ranks = 0, nodes = 0, pid = 0, sequence = -1, bytes = -1, time_us = -1;
   // Earliest start and latest stop of its kernels, of verbose lines.
   double kernel_start = unknown_time, kernel_stop = unknown_time;
   bool is_collective = false, is_point_to_point = false, is_statistics = false;
 };
 
-class InspectorEvents final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  InspectorLine line;
-
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
-  bool binary(binary_t& /*value*/) override { return true; }
-  bool number_integer(number_integer_t value) override {
-    return number(static_cast<double>(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return number(static_cast<double>(value));
-  }
-  bool number_float(number_float_t value, const string_t& /*text*/) override {
-    return number(value);
-  }
-  bool string(string_t& value) override {
-    for (const auto& [name, member] : texts) {
-      if (key_ == name) (line.*member).swap(value);
-    }
-    return true;
-  }
-  bool key(string_t& value) override {
-    key_.swap(value);
-    return true;
-  }
-  bool start_object(std::size_t /*members*/) override {
-    if (key_ == "coll_perf") line.is_collective = true;
-    if (key_ == "p2p_perf") line.is_point_to_point = true;
-    if (key_ == "dump_stats") line.is_statistics = true;
-    return ++depth_ < 32;
-  }
-  bool end_object() override {
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t /*members*/) override { return ++depth_ < 32; }
-  bool end_array() override {
-    --depth_;
-    return true;
-  }
-  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    return false;
-  }
-
- private:
-  struct Text {
-    std::string_view name;
-    std::string InspectorLine::*member;
-  };
-  struct Number {
-    std::string_view name;
-    double InspectorLine::*member;
-  };
-  static constexpr std::array<Text, 8> texts = {
-      {{"id", &InspectorLine::id},
-       {"comm_name", &InspectorLine::comm_name},
-       {"inspector_output_format_version", &InspectorLine::version},
-       {"hostname", &InspectorLine::hostname},
-       {"coll", &InspectorLine::kind},
-       {"coll_timing_source", &InspectorLine::timing},
-       {"coll_algo", &InspectorLine::algorithm},
-       {"coll_proto", &InspectorLine::protocol}}};
-  static constexpr std::array<Number, 7> numbers = {
-      {{"rank", &InspectorLine::rank},
-       {"n_ranks", &InspectorLine::n_ranks},
-       {"nnodes", &InspectorLine::nodes},
-       {"pid", &InspectorLine::pid},
-       {"coll_sn", &InspectorLine::sequence},
-       {"coll_msg_size_bytes", &InspectorLine::bytes},
-       {"coll_exec_time_us", &InspectorLine::time_us}}};
-
-  bool number(double value) {
-    for (const auto& [name, member] : numbers) {
-      if (key_ == name) line.*member = value;
-    }
-    if (key_ == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, value);
-    if (key_ == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, value);
-    return true;
-  }
-
-  std::string key_;
-  int depth_ = 0;
+struct InspectorText {
+  std::string_view name;
+  std::string_view InspectorLine::*member;
 };
+constexpr std::array<InspectorText, 8> inspector_texts = {
+    {{"id", &InspectorLine::id},
+     {"comm_name", &InspectorLine::comm_name},
+     {"inspector_output_format_version", &InspectorLine::version},
+     {"hostname", &InspectorLine::hostname},
+     {"coll", &InspectorLine::kind},
+     {"coll_timing_source", &InspectorLine::timing},
+     {"coll_algo", &InspectorLine::algorithm},
+     {"coll_proto", &InspectorLine::protocol}}};
+struct InspectorNumber {
+  std::string_view name;
+  double InspectorLine::*member;
+};
+constexpr std::array<InspectorNumber, 7> inspector_numbers = {
+    {{"rank", &InspectorLine::rank},
+     {"n_ranks", &InspectorLine::n_ranks},
+     {"nnodes", &InspectorLine::nodes},
+     {"pid", &InspectorLine::pid},
+     {"coll_sn", &InspectorLine::sequence},
+     {"coll_msg_size_bytes", &InspectorLine::bytes},
+     {"coll_exec_time_us", &InspectorLine::time_us}}};
+
+double as_number(std::string_view text) {
+  double value = unknown_time;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : unknown_time;
+}
+
+void take_member(std::string_view key, std::string_view value, InspectorLine& line) {
+  if (value == "{") {
+    if (key == "coll_perf") line.is_collective = true;
+    if (key == "p2p_perf") line.is_point_to_point = true;
+    if (key == "dump_stats") line.is_statistics = true;
+    return;
+  }
+  for (const InspectorText& text : inspector_texts) {
+    if (key == text.name) line.*text.member = value;
+  }
+  for (const InspectorNumber& number : inspector_numbers) {
+    if (key == number.name) line.*number.member = as_number(value);
+  }
+  if (key == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, as_number(value));
+  if (key == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, as_number(value));
+}
 
 bool is_whole(double value, double least, double most) {
   return value >= least && value <= most && value == std::floor(value);
 }
 
-void note_version(const std::string& version, JobLog& job) {
+void note_version(std::string_view version, JobLog& job) {
   if (version.empty() || version.starts_with("v4.")) return;
-  job.note_once("Inspector's format " + version +
+  job.note_once("Inspector's format " + printable(version) +
                 " is not known (known is v4): its keys are used as far as they are the same");
 }
 
@@ -138,9 +102,9 @@ class InspectorReader {
   InspectorReader(const std::string& file, JobLog& job) : file_(file), job_(job) {}
 
   bool take(std::string_view text) {
-    InspectorEvents events;
-    const bool complete = nlohmann::json::sax_parse(text.begin(), text.end(), &events);
-    const InspectorLine& line = events.line;
+    InspectorLine line;
+    const bool complete = for_each_member(
+        text, [&](std::string_view key, std::string_view value) { take_member(key, value, line); });
     const std::string reason =
         complete ? unusable(line) : "lines of NCCL Inspector that are cut short or no JSON";
     if (!reason.empty()) {
@@ -170,16 +134,17 @@ class InspectorReader {
     if (process_ < 0 || line.pid != pid_ || line.hostname != host_) {
       pid_ = line.pid;
       host_ = line.hostname;
-      process_ =
-          line.hostname.empty()
-              ? job_.process(file_)
-              : job_.process(fmt::format("{} pid {:.0f}", line.hostname, line.pid), line.hostname);
+      process_ = line.hostname.empty()
+                     ? job_.process(file_)
+                     : job_.process(fmt::format("{} pid {:.0f}", host_, pid_), host_);
     }
-    const std::string id = line.id + ' ' + line.comm_name;
-    if (communicator_ < 0 || id != id_ || line.n_ranks != n_ranks_) {
-      id_ = id;
+    const bool is_same = line.id == id_ && line.comm_name == comm_name_ && line.n_ranks == n_ranks_;
+    if (communicator_ < 0 || !is_same) {
+      id_ = line.id;
+      comm_name_ = line.comm_name;
       n_ranks_ = line.n_ranks;
-      communicator_ = job_.communicator(id, line.comm_name, static_cast<int>(line.n_ranks));
+      communicator_ = job_.communicator(fmt::format("{} {}", id_, comm_name_), comm_name_,
+                                        static_cast<int>(line.n_ranks));
       JobCommunicator& named = job_.communicators[static_cast<std::size_t>(communicator_)];
       named.id = printable(line.id);
       if (is_whole(line.nodes, 1, line.n_ranks)) named.nodes = static_cast<int>(line.nodes);
@@ -194,7 +159,7 @@ class InspectorReader {
   JobLog& job_;
   int process_ = -1, communicator_ = -1;
   double pid_ = -1, n_ranks_ = -1;
-  std::string host_, id_, name_;
+  std::string host_, id_, comm_name_, name_;
   LoggedKind kind_ = LoggedKind::other;
 };
 

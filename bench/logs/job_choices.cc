@@ -1,9 +1,13 @@
 // What a job's all-reduces would take on a machine, and what its library could do better.
 #include <algorithm>
+#include <cctype>
+#include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "bench/logs/job_report.h"
+#include "core/error.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
@@ -49,7 +53,47 @@ const Candidate* chosen_one(const Answer& answer) {
   return nullptr;
 }
 
+Question question_of(const JobCommunicator& one, const Machine& machine, Bytes bytes) {
+  Question question;
+  question.bytes = bytes;
+  question.workers = one.ranks;
+  question.nodes = one.nodes > 0 && one.ranks % one.nodes == 0
+                       ? one.nodes
+                       : nodes_of(machine.topology.layout(), one.ranks);
+  question.machine = &machine;
+  if (machine.costs.gpus) question.devices = Devices::gpus;
+  return question;
+}
+
 }  // namespace
+
+SelectionTable rules_for_job(const std::string& topology, const RuleFormat& format,
+                             const JobLog& job, const JobVerdict& verdict) {
+  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> sizes;  // by ranks and nodes
+  for (const SizeFigures& row : verdict.sizes) {
+    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(row.communicator)];
+    if (row.kind != LoggedKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
+    auto& range =
+        sizes.try_emplace({one.ranks, one.nodes}, std::pair(row.bytes, row.bytes)).first->second;
+    range = {std::min(range.first, row.bytes), std::max(range.second, row.bytes)};
+  }
+  require(!sizes.empty(), "no all-reduce of known ranks and size in the logs, to make rules for");
+  SelectionTable table;
+  table.policy = "auto";
+  table.machine = topology;
+  table.first = Bytes{std::numeric_limits<std::int64_t>::max()};
+  for (const auto& [scale, range] : sizes) {
+    const Machine machine = collbench::machine(topology, scale.first);
+    Question question =
+        question_of({.ranks = scale.first, .nodes = scale.second}, machine, Bytes{range.second});
+    question.available = format.offered;
+    table.first = std::min(table.first, Bytes{range.first});
+    table.last = std::max(table.last, Bytes{range.second});
+    table.scales.push_back(
+        size_rules(find_policy("auto"), question, Bytes{range.first}, Bytes{range.second}));
+  }
+  return table;
+}
 
 std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLog& job,
                                         const JobVerdict& verdict) {
@@ -59,15 +103,8 @@ std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLo
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(row.communicator)];
     if (row.kind != LoggedKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
     const Machine machine = collbench::machine(topology, one.ranks);
-    Question question;
-    question.bytes = Bytes{row.bytes};
-    question.workers = one.ranks;
-    question.nodes = one.nodes > 0 && one.ranks % one.nodes == 0
-                         ? one.nodes
-                         : nodes_of(machine.topology.layout(), one.ranks);
-    question.machine = &machine;
+    const Question question = question_of(one, machine, Bytes{row.bytes});
     const bool has_library = inside_library(question).has_value();
-    if (has_library) question.devices = Devices::gpus;
     const Answer answer = ask(find_policy(has_library ? "nccl" : "model"), question);
     const Candidate& best = answer.candidates.front();
     const Candidate* played = played_one(answer, job.words[row.algorithm], job.words[row.protocol]);

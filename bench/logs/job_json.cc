@@ -89,6 +89,10 @@ void add_waiting(const JobVerdict& verdict, Json& out) {
   }
   if (is_known(verdict.transfer_us)) out["total_transfer_us"] = rounded(verdict.transfer_us, 1);
   if (!verdict.clock_offset_us.empty()) out["clock_offset_us"] = by_rank(verdict.clock_offset_us);
+  if (verdict.exposures.empty()) return;
+  std::vector<double> exposed;
+  for (const Exposure& one : verdict.exposures) exposed.push_back(one.exposed_us);
+  out["exposed_us_by_rank"] = by_rank(exposed);
 }
 
 void add_collectives(const JobReport& report, Json& out) {

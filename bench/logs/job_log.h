@@ -63,11 +63,11 @@ struct LogRecord {
 };
 
 struct JobCommunicator {
-  std::string id;
-  std::string name;
-  int ranks = 0;             // 0: not said
-  int nodes = 0;             // 0: not said
-  std::vector<int> members;  // rank in the job of each rank; empty: not said
+  std::string id{};
+  std::string name{};
+  int ranks = 0;               // 0: not said
+  int nodes = 0;               // 0: not said
+  std::vector<int> members{};  // rank in the job of each rank; empty: not said
 };
 
 struct JobProcess {

@@ -7,6 +7,7 @@
 
 #include "bench/logs/job_log.h"
 #include "bench/logs/job_verdict.h"
+#include "heuristics/exports/export_rules.h"
 
 namespace collbench {
 
@@ -22,6 +23,12 @@ struct ChoiceOnMachine {
 /// For each row of all-reduces of at least two ranks. Throws as machine() does.
 std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLog& job,
                                         const JobVerdict& verdict);
+
+/// The rules of the policy `auto` on a machine for the numbers of ranks and the sizes that the job
+/// reduces, among what the form of another library can name. Throws as machine() does, and
+/// InvalidArgument if there is no all-reduce of at least two ranks.
+SelectionTable rules_for_job(const std::string& topology, const RuleFormat& format,
+                             const JobLog& job, const JobVerdict& verdict);
 
 struct JobReport {
   const JobLog& job;

@@ -114,6 +114,18 @@ std::vector<std::string> answers(const JobReport& report) {
   return lines;
 }
 
+/// Hidden communication costs nothing, whatever it waited for.
+std::string exposure_line(const JobVerdict& verdict) {
+  for (std::size_t rank = 0; rank < verdict.exposures.size(); ++rank) {
+    const Exposure& one = verdict.exposures[rank];
+    if (!(one.communication_us > 0)) continue;
+    return fmt::format("rank {}: {} of {} of communication have no computing beside them", rank,
+                       time_text(Seconds{one.exposed_us * 1e-6}),
+                       time_text(Seconds{one.communication_us * 1e-6}));
+  }
+  return {};
+}
+
 using Cells = std::vector<std::string>;
 
 std::string number_cell(double value) { return std::isfinite(value) ? significant(value) : "-"; }
@@ -212,8 +224,9 @@ std::string wait_line(const JobVerdict& verdict) {
 void write_job_text(std::ostream& out, const JobReport& report) {
   out << "# " << source_line(report) << '\n';
   for (const std::string& line : answers(report)) out << line << '\n';
-  const std::string waits = wait_line(report.verdict);
-  if (!waits.empty()) out << waits << '\n';
+  for (const std::string& line : {exposure_line(report.verdict), wait_line(report.verdict)}) {
+    if (!line.empty()) out << line << '\n';
+  }
   for (std::size_t c = 0; c < report.job.communicators.size(); ++c) {
     const std::vector<std::size_t> rows = rows_of(report, c);
     if (rows.empty()) continue;

@@ -165,6 +165,7 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   verdict.sizes = figures_by_size(job, operations);
   sum_up(operations, ranks, verdict);
   verdict.clock_offset_us = clock_offsets(operations, ranks);
+  verdict.exposures = exposures_of(job, ranks.count());
   std::vector<NetworkVerdict> networks;
   for (std::size_t c = 0; c < job.communicators.size(); ++c) {
     networks.push_back(network_of(job, operations, ranks, static_cast<int>(c), expectation));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/logs/exposure.h"
 #include "bench/logs/job_log.h"
 #include "bench/logs/lateness.h"
 #include "bench/logs/network_rate.h"
@@ -44,6 +45,7 @@ struct JobVerdict {
   double transfer_us = unknown_time;  // sum
   std::vector<double> mean_wait_us;
   std::vector<double> duration_us;      // sum
+  std::vector<Exposure> exposures;      // empty: the logs hold no computing
   std::vector<double> clock_offset_us;  // against the first rank; empty: no clocks
 
   /// The late rank, where it is one.

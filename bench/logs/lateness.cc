@@ -12,6 +12,8 @@ namespace {
 constexpr double least_waiting_share = 0.1;
 constexpr double group_share = 0.8;  // of all waiting
 constexpr std::int64_t fewest_operations = 3;
+// A slow link alone makes half of it.
+constexpr double slow_link_share = 0.6;
 // Ends of one operation differ between ranks by a few microseconds, small ones by a tenth.
 constexpr double noticeable_us = 30;
 constexpr double noticeable_share = 0.15;
@@ -108,7 +110,7 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
 }  // namespace
 
 Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
-                     const JobRanks& ranks, bool network_at_rate) {
+                     const JobRanks& ranks, bool at_full_speed) {
   Tally tally;
   std::size_t most_ranks = 0;
   bool timed = false;
@@ -146,7 +148,14 @@ Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operati
     return found;
   }
   for (const int rank : group) found.blamed += tally.by_rank[rank].operations;
-  if (!all_heard && !network_at_rate) {
+  if (!at_full_speed && found.waiting_share < slow_link_share) {
+    found.unknown = fmt::format(
+        "rank {} is last, but by {:.0f} % of the transfer only, as one slow link would make it "
+        "seem",
+        fmt::join(group, ", "), 100 * found.waiting_share);
+    return found;
+  }
+  if (!all_heard && !at_full_speed) {
     found.unknown = fmt::format(
         "rank {} is last of those whose logs are here, but one that is missing may be later",
         fmt::join(group, ", "));

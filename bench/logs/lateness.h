@@ -5,6 +5,11 @@
 // the blame in at least three operations. Weighing by waiting finds a rank that is late now and
 // then, and passes over operations that follow each other without a gap, where each rank begins
 // when the one before ends and none can be late.
+//
+// Ends are common where the network is even. A ring of n ranks with one slow link, whose every step
+// takes d, ends between n d and (2n - 2) d: the others seem to wait for half of the transfer in the
+// mean, for a rank that is not late. Unless the transfers are at full speed, only more than that is
+// lateness.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +33,9 @@ struct Lateness {
   bool sporadic() const { return !late.empty() && 2 * blamed < operations; }
 };
 
-/// `network_at_rate`: the transfers are as fast as they should be, so that ranks whose logs are
-/// missing cannot have come last in them.
+/// `at_full_speed`: the transfers are as fast as they should be, so that ranks whose logs are
+/// missing cannot have come last in them, and no link is slow.
 Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
-                     const JobRanks& ranks, bool network_at_rate);
+                     const JobRanks& ranks, bool at_full_speed);
 
 }  // namespace collbench

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/input_file.h"
 #include "core/json.h"
 #include "core/parse.h"
 
@@ -42,6 +43,10 @@ std::string completed_json(std::string_view text, bool& cut) {
 }
 
 nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& job) {
+  // Only lines are read without values being made of all of them.
+  require(text.size() <= largest_input,
+          fmt::format("{}: {} MiB of JSON in one value; the most that is read is {}", file,
+                      text.size() >> 20, largest_input >> 20));
   bool cut = false;
   const std::string whole = completed_json(text, cut);
   const auto is_array_of_events = [&] {

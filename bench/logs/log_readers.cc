@@ -20,7 +20,13 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 16> reader_rows = {{
+constexpr std::array<LogReader, 17> reader_rows = {{
+    {"collbench",
+     [](std::string_view head) {
+       return begins_like_json(head) && has(head, "\"schema_version\"") &&
+              has(head, "\"environment\"");
+     },
+     read_own_records},
     {"NCCL Inspector",
      [](std::string_view head) {
        return has(head, "\"header\"") && has(head, "\"inspector_output_format_version\"");
@@ -116,7 +122,9 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
   if (reader == reader_rows.end()) {
     std::vector<std::string_view> names;
     for (const LogReader& one : reader_rows) names.push_back(one.name);
-    throw InvalidArgument(fmt::format("{}: the log of none of {}", file, fmt::join(names, ", ")));
+    throw InvalidArgument(
+        fmt::format("{}: the log of none of {}; tables of benchmarks are for diagnose", file,
+                    fmt::join(names, ", ")));
   }
   reader->read(text, file, job);
   job.formats.emplace(reader->name);

@@ -189,7 +189,11 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
   }
   // With all ranks the median is what the network does. Without them waiting for a missing rank is
   // in it: only the fastest quarter may be free of that.
-  const bool all_heard = heard >= one.ranks;
+  const bool any_complete =
+      std::any_of(operations.begin(), operations.end(), [&](const JobOperation& operation) {
+        return operation.any().communicator == communicator && operation.timed_by_all;
+      });
+  const bool all_heard = heard >= one.ranks && any_complete;
   const double factor = bus_factor(kind, one.ranks);
   verdict.measured_gbs = measured_rate(sizes, factor, all_heard ? 0.5 : 0.25);
   if (all_heard) count_disturbed(sizes, verdict);
@@ -215,12 +219,13 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
   judge(least, verdict);
   if (verdict.state != NetworkState::healthy && !all_heard) {
     verdict.state = NetworkState::unknown;
+    const std::string lacking = any_complete
+                                    ? fmt::format("only {} of {} ranks have logs", heard, one.ranks)
+                                    : "no operation has the durations of all ranks";
     verdict.unknown = fmt::format(
-        "{} GB/s where {} are expected ({}), but only {} of {} ranks have logs: the others may "
-        "wait "
-        "for one that is missing",
+        "{} GB/s where {} are expected ({}), but {}: the others may wait for one that is missing",
         significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
-        heard, one.ranks);
+        lacking);
   }
   return verdict;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/quantile.h"
+
 namespace collbench {
 namespace {
 
@@ -25,18 +27,18 @@ void drop_repeated(JobLog& job) {
   records.erase(end, records.end());
 }
 
-JobOperation operation_of(std::span<const LogRecord> records, std::size_t heard) {
+JobOperation operation_of(std::span<const LogRecord> records, const std::vector<int>& heard) {
   JobOperation operation;
   operation.records = records;
   std::size_t timed = 0;
   for (const LogRecord& record : records) {
     if (!(record.duration_us > 0)) continue;
-    ++timed;
+    timed += std::binary_search(heard.begin(), heard.end(), record.rank) ? 1 : 0;
     if (operation.last >= 0 && record.duration_us >= operation.transfer_us) continue;
     operation.transfer_us = record.duration_us;
     operation.last = record.rank;
   }
-  operation.timed_by_all = timed == heard;
+  operation.timed_by_all = timed == heard.size();
   return operation;
 }
 
@@ -84,24 +86,42 @@ std::vector<JobOperation> operations_of(JobLog& job) {
       ++job.left_out["operations whose ranks disagree about the size"];
       continue;
     }
-    operations.push_back(operation_of(records, ranks.heard(records.front().communicator).size()));
+    operations.push_back(operation_of(records, ranks.heard(records.front().communicator)));
   }
   keep_comparable(job, operations);
   return operations;
 }
+
+namespace {
+
+/// The ranks with at least half as many records as the middle one: another's log was cut or lost.
+std::vector<int> ranks_with_logs(const std::map<int, std::int64_t>& counts) {
+  std::vector<double> sorted;
+  for (const auto& [rank, count] : counts) sorted.push_back(static_cast<double>(count));
+  const double middle = sorted.empty() ? 0 : quantile(std::move(sorted), 0.5);
+  std::vector<int> ranks;
+  for (const auto& [rank, count] : counts) {
+    if (2 * static_cast<double>(count) >= middle) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace
 
 JobRanks::JobRanks(const JobLog& job)
     : job_(&job),
       by_process_(job.processes.size(), -1),
       heard_(job.communicators.size()),
       process_of_(job.communicators.size()) {
+  std::vector<std::map<int, std::int64_t>> counts(job.communicators.size());
   for (const LogRecord& record : job.records) {
-    process_of_[static_cast<std::size_t>(record.communicator)].try_emplace(record.rank,
-                                                                           record.process);
+    const auto c = static_cast<std::size_t>(record.communicator);
+    process_of_[c].try_emplace(record.rank, record.process);
+    ++counts[c][record.rank];
   }
   std::size_t world = 0;
   for (std::size_t c = 0; c < job.communicators.size(); ++c) {
-    for (const auto& [rank, process] : process_of_[c]) heard_[c].push_back(rank);
+    heard_[c] = ranks_with_logs(counts[c]);
     const JobCommunicator& one = job.communicators[c];
     count_ = std::max(count_, one.ranks);
     for (const int member : one.members) count_ = std::max(count_, member + 1);

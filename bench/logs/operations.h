@@ -22,7 +22,7 @@ struct JobOperation {
   std::span<const LogRecord> records;  // of the ranks that have one, ascending
   double transfer_us = unknown_time;   // least duration; NaN if there is none to compare
   int last = -1;                       // the rank in the communicator that has it
-  bool timed_by_all = false;           // every rank that has records at all has a duration here
+  bool timed_by_all = false;           // every rank whose log is there has a duration here
 
   const LogRecord& any() const { return records.front(); }
   /// Collectives that it stands for, at least 1.
@@ -42,7 +42,7 @@ class JobRanks {
   int in_job(const LogRecord& record) const;
   int in_job(int communicator, int rank) const;
   int count() const { return count_; }  // 0: not known
-  /// Ranks of a communicator that have records, in it.
+  /// Ranks of a communicator whose logs are there, in it: not those with a few records of many.
   const std::vector<int>& heard(int communicator) const {
     return heard_[static_cast<std::size_t>(communicator)];
   }

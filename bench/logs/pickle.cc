@@ -15,7 +15,8 @@ namespace collbench {
 namespace {
 
 constexpr int deepest_pickle = 100;
-constexpr std::size_t most_values = std::size_t{1} << 26;  // written out
+// A dump of 10,000 collectives has half a million.
+constexpr std::size_t most_values = std::size_t{1} << 22;
 
 /// A value; lists and tuples have items, dictionaries keys and values by turns.
 struct PickledValue {
@@ -23,8 +24,8 @@ struct PickledValue {
   Kind kind = Kind::none;
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view text;
-  std::vector<std::uint32_t> items;
+  std::string_view text{};
+  std::vector<std::uint32_t> items{};
 };
 
 struct PickleEnds {};  // thrown where the bytes end
@@ -130,6 +131,7 @@ class PickleInterpreter {
   }
   void remember(std::uint64_t at) {
     if (stack_.empty()) refuse("remembers a value that is not there");
+    if (memo_.size() >= most_values) refuse("remembers too many values");
     memo_[at] = stack_.back();
   }
   void recall(std::uint64_t at) {

@@ -16,9 +16,9 @@ struct GraphNode {
   bool is_collective = false;
   LoggedKind kind = LoggedKind::other;
   std::int64_t bytes = 0;  // of a collective, or sent
-  std::string group;
+  std::string group{};
   double duration_us = unknown_time;
-  std::vector<std::uint64_t> needs;  // ids
+  std::vector<std::uint64_t> needs{};  // ids
 };
 
 /// Adds the program of `rank` to the job, and a record for each of its collectives: the k-th of a

@@ -23,6 +23,7 @@ std::span<const JsonField<Sampling>> sampling_fields() {
       {"max_time_s", &Sampling::max_time},
       {"timeout_s", &Sampling::timeout},
       {"back_to_back", &Sampling::back_to_back},
+      {"rank_times", &Sampling::rank_times},
       {"check", &Sampling::check},
       {"seed", &Sampling::seed},
       {"pin", &Sampling::pin},

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "transports/exact_check.h"
+#include "transports/faults/injected_lateness.h"
 
 namespace collbench {
 namespace {
@@ -96,7 +97,8 @@ class Sampler {
         buffers_(buffers),
         clock_(clock),
         inputs_(point.type, point.op, rendezvous.ranks(), rendezvous.rank(), sampling.seed),
-        visible_(buffers.copies(), inputs_) {}
+        visible_(buffers.copies(), inputs_),
+        late_(point.inject, rendezvous.rank()) {}
 
   Measurement run() {
     require_same(agreed_values({&point_, 1}, sampling_), rendezvous_);
@@ -171,6 +173,7 @@ class Sampler {
     const std::int64_t set = next_set_++;
     prepare(set);
     rendezvous_.barrier();
+    late_.arrive();
     Stamp stamp;
     stamp.arrival_ns = clock_();
     reduce(set);
@@ -195,6 +198,7 @@ class Sampler {
     std::vector<Stamp> stamps;
     for (std::size_t i = 0; i < all.size(); i += 2) stamps.push_back({all[i], all[i + 1]});
     append_batch(stamps, rendezvous_.ranks(), rendezvous_.one_clock(), into);
+    if (sampling_.rank_times) append_rank_times(stamps, rendezvous_.ranks(), into);
     last_batch_ = iterations;
   }
 
@@ -269,6 +273,7 @@ class Sampler {
   const NanosecondClock& clock_;
   CheckInputs inputs_;
   VisibleBuffers visible_;
+  InjectedLateness late_;
   Measurement measured_;
   std::int64_t next_set_ = 0;
   std::int64_t begin_ns_ = monotonic_ns();
@@ -318,6 +323,18 @@ void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Meas
     }
     measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
     measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
+  }
+}
+
+void append_rank_times(std::span<const Stamp> stamps, int ranks, Measurement& measured) {
+  const auto n = static_cast<std::size_t>(ranks);
+  assert(stamps.size() % n == 0);
+  const std::size_t iterations = stamps.size() / n;
+  for (std::size_t i = 0; i < iterations; ++i) {
+    for (std::size_t r = 0; r < n; ++r) {
+      const Stamp& stamp = stamps[r * iterations + i];
+      measured.rank_time_ns.push_back(stamp.completion_ns - stamp.arrival_ns);
+    }
   }
 }
 

@@ -44,5 +44,7 @@ struct Stamp {
 /// other. With one clock, last arrival to last completion; without, the longest rank's own time,
 /// and no skew is known.
 void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured);
+/// Adds how long each rank was in each iteration of a batch, iteration by iteration.
+void append_rank_times(std::span<const Stamp> stamps, int ranks, Measurement& measured);
 
 }  // namespace collbench

@@ -65,6 +65,7 @@ struct Sampling {
   Seconds trial{0.3};  // of `auto`: so long per case, but not beyond max_time, for playing what
                        // may be as fast; 0: the policy's choice is taken at its word
   bool back_to_back = true;  // also time batches without a barrier between
+  bool rank_times = false;   // keep how long each rank was in each timed iteration
   bool check = true;         // compare with the exact result before and after timing
   std::uint64_t seed = 1;
   bool pin = true;        // rank r runs on the r-th of these processors, counted round and round

@@ -38,8 +38,11 @@ struct Exact {
 /// The timings of one case. Latency of an iteration: from the last rank's arrival to the last
 /// rank's completion. Samples are in the order taken and none is ever removed.
 struct Measurement {
-  std::vector<std::int64_t> latency_ns;       // one per timed iteration
-  std::vector<std::int64_t> skew_ns;          // first to last arrival of the same iterations
+  std::vector<std::int64_t> latency_ns;  // one per timed iteration
+  std::vector<std::int64_t> skew_ns;     // first to last arrival of the same iterations
+  /// Of the same iterations, one after the other, every rank's time from its own arrival to its own
+  /// completion, with the waiting for others; empty unless asked for.
+  std::vector<std::int64_t> rank_time_ns;
   std::vector<std::int64_t> back_to_back_ns;  // batches without a barrier between: per iteration,
                                               // of the slowest rank
   std::int64_t wrong = -1;  // elements unlike the exact result, over all ranks; -1: not checked

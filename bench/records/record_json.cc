@@ -142,6 +142,7 @@ Json record_value(const Record& record) {
     value["estimate"] = {{"time_ns", finite_or_null<Json>(measured.estimate->time.count() * 1e9)},
                          {"by", measured.estimate->by}};
   }
+  if (!measured.rank_time_ns.empty()) value["rank_time_ns"] = measured.rank_time_ns;
   if (measured.exact) value["exact"] = written_fields<Json>(*measured.exact, exact_fields());
   value[checksum_key] = checksum_of(value);
   return value;
@@ -149,7 +150,7 @@ Json record_value(const Record& record) {
 
 // Times are in nanoseconds: the same key in another unit, beside ours or instead, is refused.
 void check_units(const Json& record) {
-  for (const std::string ours : {"latency_ns", "skew_ns", "back_to_back_ns"}) {
+  for (const std::string ours : {"latency_ns", "skew_ns", "back_to_back_ns", "rank_time_ns"}) {
     const std::string stem = ours.substr(0, ours.rfind('_') + 1);
     for (const auto& [key, unused] : record.items()) {
       require(key == ours || key.rfind(stem, 0) != 0,
@@ -160,7 +161,8 @@ void check_units(const Json& record) {
 
 // A skew may be negative, a latency or an element count cannot.
 void check_times(const Measurement& measured) {
-  for (const auto* times : {&measured.latency_ns, &measured.back_to_back_ns}) {
+  for (const auto* times :
+       {&measured.latency_ns, &measured.back_to_back_ns, &measured.rank_time_ns}) {
     for (const auto time : *times) {
       require(time >= 0, fmt::format("a latency of {} ns; 0 or more", time));
     }
@@ -185,6 +187,15 @@ Record record_of(const Json& value) {
   read_whole(value.at("latency_ns"), measured.latency_ns);
   read_whole(value.at("skew_ns"), measured.skew_ns);
   read_whole(value.at("back_to_back_ns"), measured.back_to_back_ns);
+  if (value.contains("rank_time_ns")) {
+    read_whole(value.at("rank_time_ns"), measured.rank_time_ns);
+    const auto expected =
+        measured.latency_ns.size() * static_cast<std::size_t>(record.point.workers);
+    require(
+        measured.rank_time_ns.size() == expected,
+        fmt::format("{} times of ranks for {} iterations of {} ranks", measured.rank_time_ns.size(),
+                    measured.latency_ns.size(), record.point.workers));
+  }
   check_times(measured);
   if (value.contains("estimate") && !value["estimate"].at("time_ns").is_null()) {
     const Json& estimate = value["estimate"];

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/quantile.h"
@@ -195,6 +196,7 @@ class Judge {
     if (found.floors.empty()) found.floors = floors_of(given_.hardware, row.scale);
     weigh_causes(by_cause(weighed), found);
     add_lateness(found);
+    add_scatter(found);
     add_limits(found);
     return found;
   }
@@ -275,6 +277,27 @@ class Judge {
     return std::exp(most) - 1;
   }
 
+  /// Both places take the same time on a quiet system: a median apart by a third means that what is
+  /// measured changes from run to run.
+  void add_scatter(Diagnosis& found) const {
+    constexpr double notable = 0.3;
+    std::map<std::int64_t, Seconds> out_of_place;
+    std::vector<double> apart;
+    for (const MeasuredTime& row : given_.rows) {
+      if (!row.in_place && !row.is_wrong()) out_of_place[row.bytes.count] = row.time;
+    }
+    for (const MeasuredTime& row : given_.rows) {
+      const auto other = out_of_place.find(row.bytes.count);
+      if (!row.in_place || row.is_wrong() || other == out_of_place.end()) continue;
+      apart.push_back(std::abs(std::log(row.time / other->second)));
+    }
+    if (apart.size() < 3 || quantile(apart, 0.5) < notable) return;
+    found.notes.push_back(fmt::format(
+        "out-of-place and in-place times differ by a factor of {:.1f} in the median: the system is "
+        "not quiet, or messages take several ways; measure again, with -n 100",
+        std::exp(quantile(apart, 0.5))));
+  }
+
   void add_limits(Diagnosis& found) const {
     constexpr Bytes small{64 << 10};
     constexpr Bytes large{16 << 20};
@@ -289,17 +312,20 @@ class Judge {
           fmt::format("the table begins at {}: latency cannot be told from it (nccl-tests: -b 8)",
                       to_string(sizes_.front())));
     }
-    if (found.healthy || found.causes.size() < 2 || best_.size() < 2) return;
+    if (found.healthy || late_ || best_.size() < 2) return;
     constexpr double alike = 0.1;
     const double difference = apart(*best_[0], *best_[1]);
     const std::string because =
         difference < alike
-            ? fmt::format("their times are alike within {:.0f} % at its sizes", 100 * difference)
-            : std::string("both fit within the errors that the model has on healthy systems");
-    found.undecided = fmt::format(
-        "cannot be told from this table: {} ({}) or {} ({}), because {}; the checks tell",
-        found.causes[0].cause->name, how_sure(found.causes[0]), found.causes[1].cause->name,
-        how_sure(found.causes[1]), because);
+            ? fmt::format("the times of the first two are alike within {:.0f} % at its sizes",
+                          100 * difference)
+            : std::string("they fit within the errors that the model has on healthy systems");
+    std::vector<std::string> names;
+    for (const FoundCause& each : found.causes) {
+      names.push_back(fmt::format("{} ({})", each.cause->name, how_sure(each)));
+    }
+    found.undecided = fmt::format("cannot be told from this table: {}, because {}; the checks tell",
+                                  fmt::join(names, " or "), because);
   }
 
   const DiagnosisCase& given_;

@@ -50,8 +50,10 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
   std::erase_if(found.rows, [&](const MeasuredTime& row) {
     return of_size.find(row.bytes.count) == of_size.end();
   });
-  require(!found.rows.empty(), fmt::format("{}: nothing of {} can be predicted on {}", found.table,
-                                           library, found.machine));
+  require(!found.rows.empty(),
+          fmt::format("{}: nothing says what {} should take on {}; --topo takes a machine that was "
+                      "fitted to tables of it (collbench calibrate)",
+                      found.table, library, found.machine));
   const std::vector<Bytes> sizes = sizes_of(found.rows);
   std::vector<Seconds> expected;
   std::vector<std::string> played;

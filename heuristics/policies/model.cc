@@ -11,6 +11,7 @@
 
 #include "algorithms/registry.h"
 #include "algorithms/resolve.h"
+#include "algorithms/synthesised.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
@@ -21,6 +22,9 @@ namespace collbench {
 namespace {
 
 constexpr const char* rings_over_wires = "ring:orders=wires";
+
+// Making a schedule for more takes seconds; named explicitly it is made for any.
+constexpr int most_synthesised = 32;
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
@@ -64,6 +68,10 @@ std::vector<std::string> names_for(const Question& question) {
     if (!wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
     }
+    const int hosts = question.machine->topology.hosts();
+    if (has_synthesiser() && hosts == question.workers && hosts >= 2 && hosts <= most_synthesised) {
+      names.emplace_back(synthesised_row().name);
+    }
   }
   for (const std::string& name : question.available) {
     if (name.find(':') == std::string::npos) continue;
@@ -91,7 +99,8 @@ class ModelPolicy {
           fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
       const std::string known = known_as(name, question_.available).value_or(name);
       // The rings over wires are many words; the name asks for them again.
-      const bool as_asked = known != name || name == rings_over_wires;
+      const bool as_asked =
+          known != name || name == rings_over_wires || name == synthesised_row().name;
       found.algorithm = as_asked ? known : to_string(spec);
       const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes);
       const double messages = messages_to_look_at(schedule);

@@ -17,20 +17,20 @@
 namespace collbench {
 namespace {
 
-/// `chunks` as whole shares next to the weights, largest remainders first.
-std::vector<int> whole_shares(const std::vector<double>& weights, int chunks) {
+/// `chunks` as whole shares next to the weights: chunk i goes where (i + offset) / chunks falls.
+/// With other offsets others are rounded up.
+std::vector<int> whole_shares(const std::vector<double>& weights, int chunks, double offset) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<int> shares;
-  std::vector<std::pair<double, std::size_t>> rest;
+  double end = 0;
   int given = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double exact = weights[i] / total * chunks;
-    shares.push_back(static_cast<int>(exact + 1e-9));
-    given += shares.back();
-    rest.emplace_back(shares.back() - exact, i);
+  for (const double weight : weights) {
+    end += weight / total * chunks;
+    const int up_to = std::clamp(static_cast<int>(std::ceil(end - offset - 1e-6)), given, chunks);
+    shares.push_back(up_to - given);
+    given = up_to;
   }
-  std::sort(rest.begin(), rest.end());
-  for (std::size_t i = 0; given < chunks; ++i, ++given) ++shares[rest[i % rest.size()].second];
+  shares.back() += chunks - given;
   return shares;
 }
 
@@ -45,7 +45,8 @@ std::vector<int> shares_of(const TreePacking& packing, int chunks) {
     const auto last = std::find_if(first, packing.trees.end(), of_other);
     std::vector<double> weights;
     for (auto tree = first; tree != last; ++tree) weights.push_back(tree->weight);
-    const std::vector<int> part = whole_shares(weights, by_rank ? chunks / packing.ranks : chunks);
+    const std::vector<int> part = whole_shares(weights, by_rank ? chunks / packing.ranks : chunks,
+                                               (first->root + 0.5) / packing.ranks);
     shares.insert(shares.end(), part.begin(), part.end());
     first = last;
   }
@@ -113,7 +114,7 @@ class TabledHops {
 Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes) {
   constexpr double most_hops = 4e6;
   constexpr double most_chunks = 32768;
-  constexpr double least_bytes = 256;  // of a chunk
+  constexpr double least_bytes = 4096;  // of a chunk: real messages cost time of their own
   const RankPaths paths(topology);
   Seconds latency{0};
   bool is_direct = true;
@@ -134,8 +135,8 @@ Chunking chunking_for(const Topology& topology, const TreePacking& packing, Byte
   const double per_chunk = packing.seconds_per_byte * slowest_well_used(topology, packing);
   const double most = std::max(1.0, std::min({most_chunks, most_hops / (2 * packing.ranks),
                                               static_cast<double>(bytes.count) / least_bytes}));
-  Chunking chunking{1, is_direct ? 4 : 16};
-  while (chunking.room > (is_direct ? 1 : 8) && rounds * chunking.room / per_chunk > most)
+  Chunking chunking{1, is_direct ? 8 : 32};
+  while (chunking.room > (is_direct ? 4 : 8) && rounds * chunking.room / per_chunk > most)
     chunking.room /= 2;
   chunking.chunks =
       static_cast<int>(std::clamp(rounds * chunking.room / per_chunk,

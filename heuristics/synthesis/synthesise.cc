@@ -79,6 +79,11 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal) {
   return {std::move(certificate), pack_trees(topology, goal, target)};
 }
 
+SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {
+  SynthesisedPlan plan{certify(topology, goal), shallow_trees(topology, goal)};
+  return plan;
+}
+
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes) {
   const Topology& topology = plan.certificate.topology;
   return packed_schedule(topology, plan.packing, chunking_for(topology, plan.packing, bytes),

@@ -22,6 +22,10 @@ struct SynthesisedPlan {
 /// Throws InvalidArgument as certify() and pack_trees() do.
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal);
 
+/// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:
+/// for vectors so small that only latency counts.
+SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal);
+
 /// The plan as a schedule for a vector of `bytes`, which is not proved here.
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes);
 

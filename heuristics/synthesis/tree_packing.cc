@@ -19,6 +19,7 @@ namespace {
 
 constexpr double least_weight = 1e-7;  // of the vector: rounding of the program
 constexpr int most_iterations = 3000;
+constexpr int most_own_trees = 24;  // ranks, of all-gather and reduce-scatter
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
 // the best bound so far.
 constexpr double blends[] = {0.2, 0.5, 1.0};
@@ -43,6 +44,26 @@ TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
     loads.back().second += 1;
   }
   return loads;
+}
+
+/// The same tree with another root.
+std::vector<Rank> with_root(std::vector<Rank> parents, Rank root) {
+  Rank above = -1;
+  for (Rank at = root; at >= 0;) {
+    const Rank next = std::exchange(parents[at], above);
+    above = at;
+    at = next;
+  }
+  return parents;
+}
+
+/// How many ranks lie below each, itself included.
+std::vector<int> subtree_sizes(const std::vector<Rank>& parents) {
+  std::vector<int> size(parents.size(), 0);
+  for (std::size_t r = 0; r < parents.size(); ++r) {
+    for (Rank at = static_cast<Rank>(r); at >= 0; at = parents[at]) ++size[at];
+  }
+  return size;
 }
 
 class Packer {
@@ -78,6 +99,7 @@ class Packer {
           prices[l] =
               blend * *(first_price + static_cast<std::ptrdiff_t>(l)) + (1 - blend) * center[l];
         }
+        if (shares_trees()) make_even(prices);
         const double cost = price(prices);
         if (cost <= bound) continue;
         bound = cost;
@@ -92,7 +114,13 @@ class Packer {
   }
 
  private:
-  bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce; }
+  /// Equal roots may share their trees, which makes the program small: a tree then loads both
+  /// directions of an edge by the ranks on either side. It loses where links are not alike in both
+  /// directions, so few ranks have trees of their own.
+  bool shares_trees() const {
+    return goal_ != CollectiveKind::all_reduce && is_bidirectional_ && ranks_ > most_own_trees;
+  }
+  bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
   int roots() const { return has_equal_roots() ? ranks_ : 1; }
 
   PairCosts pair_costs(const std::vector<double>& prices) const {
@@ -128,12 +156,13 @@ class Packer {
   /// can beat.
   double price(const std::vector<double>& prices) {
     const PairCosts costs = pair_costs(prices);
-    if (goal_ == CollectiveKind::all_reduce && is_bidirectional_) {
+    if (is_bidirectional_ && !has_equal_roots()) {
       PackedTree tree;
       tree.broadcast = cheapest_spanning_tree(costs);
       tree.reduce = tree.broadcast;
       tree.root = root_of(tree.broadcast);
-      return keep(std::move(tree), costs);
+      // Of a shared tree the directions of an edge add up to one message.
+      return keep(std::move(tree), costs) * (shares_trees() ? 0.5 : 1);
     }
     PairCosts turned = costs;
     for (Rank a = 0; a < ranks_; ++a) {
@@ -162,12 +191,56 @@ class Packer {
   double keep(PackedTree tree, const PairCosts& costs) {
     const double cost = cost_of(tree, costs);
     std::vector<Rank> key{has_equal_roots() || !is_bidirectional_ ? tree.root : 0};
-    TreeLoads flat = loads_of(paths_, tree);
+    TreeLoads flat = shares_trees() ? shared_loads(tree.broadcast) : loads_of(paths_, tree);
     if (known_.emplace(std::pair{key.front(), flat}, columns_.size()).second) {
       columns_.push_back(std::move(tree));
       loads_.push_back(std::move(flat));
     }
     return cost;
+  }
+
+  /// The mean of both directions.
+  void make_even(std::vector<double>& prices) const {
+    std::map<std::pair<Vertex, Vertex>, std::pair<double, int>> sums;
+    const auto key = [](const Link& link) { return std::minmax(link.from, link.to); };
+    for (std::size_t l = 0; l < prices.size(); ++l) {
+      auto& [sum, count] = sums[key(topology_.links()[l])];
+      sum += prices[l];
+      ++count;
+    }
+    for (std::size_t l = 0; l < prices.size(); ++l) {
+      const auto& [sum, count] = sums[key(topology_.links()[l])];
+      prices[l] = sum / count;
+    }
+  }
+
+  TreeLoads shared_loads(const std::vector<Rank>& parents) const {
+    const std::vector<int> size = subtree_sizes(parents);
+    std::map<LinkId, double> loads;
+    for (Rank r = 0; r < ranks_; ++r) {
+      if (parents[r] < 0) continue;
+      const double from_below = static_cast<double>(size[r]) / ranks_;
+      const bool gathers = goal_ == CollectiveKind::all_gather;
+      const double up = gathers ? from_below : 1 - from_below;
+      for (const LinkId link : paths_.links(r, parents[r])) loads[link] += up;
+      for (const LinkId link : paths_.links(parents[r], r)) loads[link] += 1 - up;
+    }
+    return {loads.begin(), loads.end()};
+  }
+
+  /// Every shared tree once for each root.
+  std::vector<PackedTree> of_all_roots(const std::vector<PackedTree>& shared) const {
+    std::vector<PackedTree> trees;
+    for (Rank root = 0; root < ranks_; ++root) {
+      for (const PackedTree& tree : shared) {
+        PackedTree& own = trees.emplace_back();
+        own.root = root;
+        own.weight = tree.weight / ranks_;
+        const bool gathers = goal_ == CollectiveKind::all_gather;
+        (gathers ? own.broadcast : own.reduce) = with_root(tree.broadcast, root);
+      }
+    }
+    return trees;
   }
 
   LinearProgram first_program() const {
@@ -212,6 +285,7 @@ class Packer {
     for (PackedTree& tree : packed.trees) {
       tree.weight /= roots() * of_root[has_equal_roots() ? tree.root : 0];
     }
+    if (shares_trees()) packed.trees = of_all_roots(packed.trees);
     std::stable_sort(packed.trees.begin(), packed.trees.end(),
                      [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
     packed.seconds_per_byte = seconds_per_byte(topology_, packed.trees);
@@ -237,6 +311,50 @@ TreePacking pack_trees(const Topology& topology, CollectiveKind goal, double tar
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
   return Packer(topology, goal).pack(target, tolerance);
+}
+
+TreePacking shallow_trees(const Topology& topology, CollectiveKind goal) {
+  const RankPaths paths(topology);
+  const int ranks = paths.ranks();
+  TreePacking packing{goal, ranks, {}, 0};
+  int least = std::numeric_limits<int>::max();
+  for (Rank root = 0; root < ranks; ++root) {
+    // Fewest hops from the root, and to it.
+    const auto parents_of = [&](bool away) {
+      std::vector<Rank> parents(ranks, -1);
+      std::vector<Rank> order{root};
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        for (Rank r = 0; r < ranks; ++r) {
+          const auto links = away ? paths.links(order[i], r) : paths.links(r, order[i]);
+          if (r == root || parents[r] >= 0 || links.empty()) continue;
+          parents[r] = order[i];
+          order.push_back(r);
+        }
+      }
+      require(static_cast<int>(order.size()) == ranks,
+              fmt::format("{}: no tree of ranks: some reach each other only through others that "
+                          "cannot be reached",
+                          topology.name()));
+      return parents;
+    };
+    PackedTree tree{root, 1, {}, {}};
+    if (goal != CollectiveKind::all_gather) tree.reduce = parents_of(false);
+    if (goal != CollectiveKind::reduce_scatter) tree.broadcast = parents_of(true);
+    if (goal != CollectiveKind::all_reduce) {
+      tree.weight = 1.0 / ranks;
+      packing.trees.push_back(std::move(tree));
+      continue;
+    }
+    const std::vector<int> up = depths(tree.reduce);
+    const std::vector<int> down = depths(tree.broadcast);
+    const int way =
+        *std::max_element(up.begin(), up.end()) + *std::max_element(down.begin(), down.end());
+    if (way >= least) continue;
+    least = way;
+    packing.trees.assign(1, std::move(tree));
+  }
+  packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
+  return packing;
 }
 
 std::vector<double> link_loads(const Topology& topology, const std::vector<PackedTree>& trees) {

@@ -39,6 +39,10 @@ struct TreePacking {
 TreePacking pack_trees(const Topology& topology, CollectiveKind goal, double target,
                        double tolerance = 5e-4);
 
+/// Trees of the fewest hops: of all-reduce one, from the middle of the network; otherwise one of
+/// every root. Requires and throws as pack_trees().
+TreePacking shallow_trees(const Topology& topology, CollectiveKind goal);
+
 /// Bytes that cross each link per byte of the vector.
 std::vector<double> link_loads(const Topology& topology, const std::vector<PackedTree>& trees);
 /// The time of the fullest link, recomputed from the trees.

@@ -122,6 +122,18 @@ TEST(DiagnosisTest, ALateRankThatOnlySomeIterationsShowIsReadFromTheSpread) {
       << found.causes.front().seen;
 }
 
+TEST(DiagnosisTest, TellsOfTimesThatAreNotTheSameTwice) {
+  KnownTable known = healthy_tables().front();
+  EXPECT_TRUE(diagnose(case_of(known)).notes.empty());
+  for (MeasuredTime& row : known.table.times) {
+    if (row.in_place) row.time = 3 * row.time;
+  }
+  const Diagnosis found = diagnose(case_of(known));
+  ASSERT_EQ(found.notes.size(), 1U);
+  EXPECT_NE(found.notes.front().find("differ by a factor of 3.0 in the median"), std::string::npos)
+      << found.notes.front();
+}
+
 TEST(DiagnosisTest, RefusesATableWithoutRightRows) {
   DiagnosisCase given = case_of(healthy_tables().front());
   for (MeasuredTime& row : given.rows) row.wrong = 1;

@@ -54,7 +54,7 @@ void expect_like(const json& found, const json& expected, const std::string& pla
 
 TEST(JobLogsTest, EverySampleGetsItsAnswer) {
   const json expected = json::parse(read_file(samples + "expected.json"));
-  EXPECT_EQ(expected.size(), 23U);
+  EXPECT_EQ(expected.size(), 24U);
   for (const auto& [path, answer] : expected.items()) {
     if (path == "_") continue;
     expect_like(judged(read_job({samples + path})), answer, path);
@@ -145,6 +145,21 @@ TEST(JobLogsTest, GzipIsUnpackedAndBounded) {
   EXPECT_TRUE(cut);
   EXPECT_THROW(unpacked(one, "f", 2, cut), InvalidArgument);
   EXPECT_THROW(unpacked("\x1f\x8bnothing of gzip", "f", 100, cut), InvalidArgument);
+}
+
+TEST(JobLogsTest, OldProfilersLeaveWordsWithoutQuotes) {
+  std::string text = read_file(samples + "nccl_profiler/trace_6714208823001845762_0.json");
+  for (const std::string word : {"ncclFloat32", "0x55e1c0a8d2f0"}) {
+    const std::string quoted = '"' + word + '"';
+    for (std::size_t at = 0; (at = text.find(quoted, at)) != text.npos;) {
+      text.replace(at, quoted.size(), word);
+    }
+  }
+  EXPECT_FALSE(json::accept(text));
+  JobLog job;
+  read_log(text, "old", job);
+  ASSERT_EQ(job.records.size(), 4U);
+  EXPECT_EQ(job.records[0].bytes, 26214400);
 }
 
 TEST(JobLogsTest, PicklesThatCallSomethingAreRefused) {

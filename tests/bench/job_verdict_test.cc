@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/logs/job_workload.h"
 #include "bench/logs/log_readers.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -83,6 +85,22 @@ TEST(JobVerdictTest, ALateRankOnASlowNetworkIsBoth) {
   const JobVerdict verdict = job.verdict();
   EXPECT_EQ(verdict.network.state, NetworkState::slow);
   EXPECT_EQ(verdict.late(), 3);
+}
+
+TEST(JobVerdictTest, ASlowLinkOfARingIsNotALateRank) {
+  // Steps of 2000 us behind the link from rank 1: ranks end after 6, 5, 4 and again 6 of them.
+  ScriptedJob job;
+  for (int i = 0; i < 20; ++i) {
+    job.lines.resize(4);
+    for (const auto& [rank, steps] :
+         {std::pair{2, 6}, std::pair{3, 5}, std::pair{0, 4}, std::pair{1, 6}}) {
+      job.lines[static_cast<std::size_t>(rank)] += job.line(rank, i, 2000.0 * steps);
+    }
+  }
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.network.state, NetworkState::slow);
+  EXPECT_THAT(verdict.lateness.late, IsEmpty());
+  EXPECT_THAT(verdict.lateness.unknown, HasSubstr("as one slow link would make it seem"));
 }
 
 TEST(JobVerdictTest, WithoutTheLateRanksLogNetworkAndLatenessCannotBeTold) {
@@ -165,6 +183,39 @@ TEST(JobVerdictTest, WrappedRingBuffersAreComparedWhereTheyOverlap) {
   EXPECT_EQ(verdict.network.state, NetworkState::healthy);
 }
 
+TEST(JobVerdictTest, RingBuffersThatDoNotOverlapCannotTellALateRank) {
+  for (const double rate : {46.0, 16.0}) {
+    ScriptedJob job{.rate_gbs = rate};
+    for (int i = 0; i < 40; ++i) job.operate(i, job.late(2, 3000));
+    // Rank 2 has only the last twenty, the others only the first.
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      std::string& text = job.lines[rank];
+      std::size_t middle = 0;
+      for (int i = 0; i < 20; ++i) middle = text.find('\n', middle) + 1;
+      text = rank == 2 ? text.substr(middle) : text.substr(0, middle);
+    }
+    const JobVerdict verdict = job.verdict();
+    EXPECT_THAT(verdict.lateness.late, IsEmpty());
+    EXPECT_NE(verdict.lateness.unknown, "");
+    if (rate > 40) {
+      EXPECT_EQ(verdict.network.state, NetworkState::healthy) << "rank 2 was never in it for long";
+    } else {
+      EXPECT_EQ(verdict.network.state, NetworkState::unknown);
+      EXPECT_THAT(verdict.network.unknown,
+                  HasSubstr("no operation has the durations of all ranks"));
+    }
+  }
+}
+
+TEST(JobVerdictTest, ALogThatWasCutEarlyDoesNotHideTheOthers) {
+  ScriptedJob job;
+  for (int i = 0; i < 40; ++i) job.operate(i, job.late(2, 3000));
+  job.lines[3].resize(job.lines[3].find('\n', 700) + 30);
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.late(), 2) << "the transfers are at full speed";
+  EXPECT_EQ(verdict.lateness.operations, 40);
+}
+
 TEST(JobVerdictTest, CommunicatorsWithTheSameNumbersAreKeptApart) {
   ScriptedJob one;
   ScriptedJob other{.id = "0x2", .random = std::mt19937(2)};
@@ -243,6 +294,62 @@ TEST(JobVerdictTest, ClocksAreAlignedByEnds) {
     }
   }
   EXPECT_THAT(judge_job(job, {}).clock_offset_us, ElementsAre(0, 5000));
+}
+
+TEST(JobWorkloadTest, AStepIsTheShortestRunOfSizesAndItsTimesHoldNoWaiting) {
+  JobLog job;
+  job.communicator("c", "c", 2);
+  // Rank 1 needs 1000 us for each of two buckets and 3000 us from the last to the next step; rank 0
+  // always waits for it.
+  double end = 0;
+  for (int i = 0; i < 10; ++i) {
+    const double start = i % 2 == 0 ? end + 3000 : end - 200 + 1000;
+    for (int rank = 0; rank < 2; ++rank) {
+      LogRecord& record = job.records.emplace_back();
+      record.rank = rank;
+      record.kind = LoggedKind::all_reduce;
+      record.sequence = i;
+      record.bytes = i % 2 == 0 ? 4000 : 400;
+      record.start_us = rank == 1 ? start : std::max(end, start - 900);
+      record.duration_us = start + 200 - record.start_us;
+    }
+    end = start + 200;
+  }
+  judge_job(job, {});
+  const JobWorkload made = workload_of_job(job);
+  EXPECT_EQ(made.steps, 5);
+  ASSERT_EQ(made.workload.layers.size(), 2U);
+  EXPECT_THAT(made.workload.layers[0].tensors, ElementsAre(100)) << "the last bucket is in front";
+  EXPECT_THAT(made.workload.layers[1].tensors, ElementsAre(1000));
+  ASSERT_TRUE(made.workload.measured.has_value());
+  const std::vector<LayerTimes>& times = made.workload.measured->layers;
+  EXPECT_NEAR(times[0].forward.count(), 3000e-6, 1e-9);
+  EXPECT_NEAR(times[0].weight.count(), 1000e-6, 1e-9);
+  EXPECT_THROW(workload_of_job(JobLog()), InvalidArgument);
+}
+
+TEST(ExposureTest, WhatRunsBesideComputingIsHidden) {
+  JobLog job;
+  const int process = job.process("p");
+  job.processes[0].rank = 1;
+  job.communicator("c", "c", 2);
+  const auto collective = [&](double start, double duration) {
+    LogRecord& record = job.records.emplace_back();
+    record.process = process;
+    record.rank = 1;
+    record.start_us = start;
+    record.duration_us = duration;
+  };
+  collective(0, 100);
+  collective(50, 100);   // overlaps the first: 150 in all
+  collective(500, 100);  // 50 of it hidden
+  job.computing = {{process, 20, 10}, {process, 25, 15}, {process, 400, 150}};
+  const std::vector<Exposure> found = exposures_of(job, 2);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_NE(found[0].exposed_us, found[0].exposed_us) << "not known";
+  EXPECT_DOUBLE_EQ(found[1].communication_us, 250);
+  EXPECT_DOUBLE_EQ(found[1].exposed_us, 250 - 20 - 50);
+  EXPECT_TRUE(exposures_of(JobLog(), 2).empty());
 }
 
 TEST(JobVerdictTest, WhatIsUsualButNotCertainCannotBeTold) {

@@ -86,6 +86,20 @@ TEST(RecordJsonTest, ReadsBackEverythingItWrites) {
   }
 }
 
+TEST(RecordJsonTest, TimesOfRanksAreThereForEveryIterationAndRankOrNotAtAll) {
+  Record record = full_record();
+  EXPECT_EQ(to_json(record).find("rank_time_ns"), std::string::npos);
+  record.measurement.rank_time_ns.assign(3 * 4, 7);
+  EXPECT_EQ(record_from_json(to_json(record)).measurement.rank_time_ns.size(), 12U);
+  record.measurement.rank_time_ns.pop_back();
+  try {
+    record_from_json(to_json(record));
+    FAIL() << "was read";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("11 times of ranks for 3 iterations of 4 ranks"));
+  }
+}
+
 TEST(RecordJsonTest, UnknownValuesAreNullAndNeverNaN) {
   Record record = skipped_record();
   record.bound = Bound{Seconds{std::numeric_limits<double>::quiet_NaN()}, "unknown"};

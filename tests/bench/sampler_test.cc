@@ -54,6 +54,16 @@ TEST(AppendBatchTest, WithoutOneClockTheSlowestRanksOwnTimeCounts) {
   EXPECT_THAT(measured.skew_ns, ElementsAre(0));
 }
 
+TEST(AppendBatchTest, TimesOfRanksStandIterationByIteration) {
+  const std::vector<Stamp> stamps = {{100, 250},
+                                     {1000, 1100},  //
+                                     {130, 190},
+                                     {1010, 1500}};
+  Measurement measured;
+  append_rank_times(stamps, 2, measured);
+  EXPECT_THAT(measured.rank_time_ns, ElementsAre(150, 60, 100, 490));
+}
+
 TEST(SamplerTest, ScriptedClocksGiveExactlyTheirLatencies) {
   // Rank r's k-th reading: arrivals 1000 k + 10 r, completions 500 - r later than 1000 k.
   const auto clock_of = [](Rank rank) {

@@ -117,6 +117,13 @@ TEST_F(DiagnoseTest, SaysWhatATableCannotTell) {
   EXPECT_THAT(outcome.out, HasSubstr("the table ends at 64 KiB: faults of bandwidth show from"));
 }
 
+// In sample, as the machine was fitted to the table.
+TEST_F(DiagnoseTest, JudgesMpiByAMachineThatWasFitted) {
+  const auto json =
+      json_of({shipped + "abci-a100-mpi.csv", "-t", shipped + "abci-a100-mpi.toml"}, 0);
+  EXPECT_EQ(json["verdict"], "healthy");
+}
+
 TEST_F(DiagnoseTest, JudgesOtherLibrariesByTheirExpectedTimes) {
   folder_.write("t.csv",
                 "ranks,nodes,library,algorithm,bytes,avg_us\n"
@@ -157,6 +164,11 @@ TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   const Outcome unknown = invoke(folder_, {"diagnose", "t.csv"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("the table does not say its hardware; name it with --topo"));
+  folder_.write("osu.txt",
+                "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n4  6.01\n");
+  const Outcome mpi = invoke(folder_, {"diagnose", "osu.txt,ranks=16,nodes=2", "-t", "dgx-h100"});
+  EXPECT_EQ(mpi.code, 2);
+  EXPECT_THAT(mpi.err, HasSubstr("nothing says what mpi should take on dgx-h100; --topo takes a"));
   const Outcome absent = invoke(folder_, {"diagnose", "absent.txt", "-t", "dgx-h100"});
   EXPECT_EQ(absent.code, 4);
   const Outcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});

@@ -52,7 +52,6 @@ void expect_all_equal(const std::string& collective, std::size_t least, Computed
   const std::vector<BoundRow> rows = rows_of(collective);
   EXPECT_GE(rows.size(), least);
   for (const BoundRow& row : rows) {
-    if (row.name == "dgx_a100_128_rail") continue;  // 1,024 ranks: tests/scripts would wait for it
     EXPECT_EQ(to_string(bound(capacity_graph(network(row.name))).seconds_per_gigabyte), row.seconds)
         << row.name << ' ' << collective;
   }

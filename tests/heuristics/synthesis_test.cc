@@ -108,6 +108,19 @@ TEST(Synthesis, SmallVectorsAreCutLess) {
   EXPECT_TRUE(verify_allreduce(small).ok());
 }
 
+TEST(Synthesis, ForLatencyItTakesTheFewestHops) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const SynthesisedPlan plan = synthesise_shallow(shipped_network("line_6"), kind);
+    EXPECT_EQ(longest_way(plan.packing), kind == CollectiveKind::all_reduce ? 6 : 5);
+    EXPECT_TRUE(verify(to_schedule(plan, Bytes{1}), {kind, 0}).ok());
+  }
+  const SynthesisedPlan star =
+      synthesise_shallow(shipped_network("dgx_a100_1"), CollectiveKind::all_reduce);
+  EXPECT_EQ(to_schedule(star, Bytes{1}).chunks(), 1);
+  EXPECT_EQ(longest_way(star.packing), 2);
+}
+
 TEST(Synthesis, AnMscclProgramOfItIsTheSameAllReduce) {
   const SynthesisedPlan plan = synthesise(shipped_network("dgx1_v100"), CollectiveKind::all_reduce);
   const Schedule read = from_msccl_xml(to_msccl_xml(to_schedule(plan, Bytes{1 << 20})));

@@ -55,6 +55,23 @@ TEST(InjectedFaultTest, MistakesAreNamed) {
   EXPECT_THAT(refusal_of_fault("drop,"), HasSubstr("nothing follows the comma"));
 }
 
+TEST(InjectedFaultTest, ALateRankIsLateForItsAllReducesAndNoMessage) {
+  const InjectedFault late = parse_injected_faults("late:rank=1:message=2:every=3:time=5ms")[0];
+  EXPECT_EQ(befallen(late, 100), 0);
+  RandomEngine engine = random_engine(1, "test");
+  int own = 0;
+  int others = 0;
+  for (int i = 0; i < 11; ++i) {
+    own += late.delays_arrival(1, i, engine) ? 1 : 0;
+    others += late.delays_arrival(0, i, engine) ? 1 : 0;
+  }
+  EXPECT_EQ(own, 3) << "2, 5 and 8";
+  EXPECT_EQ(others, 0);
+  EXPECT_FALSE(parse_injected_faults("delay:time=5ms")[0].delays_arrival(1, 0, engine));
+  EXPECT_THAT(refusal_of_fault("late:rank=1"), HasSubstr("so does late"));
+  EXPECT_THAT(refusal_of_fault("late:to=1:time=1ms"), HasSubstr("late has no receiver"));
+}
+
 TEST(InjectedFaultTest, BefallsTheMessagesItNames) {
   EXPECT_EQ(befallen(parse_injected_faults("drop:message=7")[0], 100), 1);
   EXPECT_EQ(befallen(parse_injected_faults("drop:message=7:every=10")[0], 100), 10);

@@ -58,7 +58,7 @@ class EdgeListReader {
         machine_name(file_), ranks_, static_cast<int>(names_.size()),
         {Layout::Kind::flat, {ranks_}, {}}, std::move(classes), cables,
         [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; }, EqualPaths::spread);
-    check_reachable(made, 1, file_);
+    require_connected();
     return {std::move(made), Costs{}, note_.empty() ? "a list of links" : note_,
             fmt::format("list of links {}", file_)};
   }
@@ -119,6 +119,32 @@ class EdgeListReader {
     for (Edge& edge : edges_) {
       edge.from = place[edge.from];
       edge.to = place[edge.to];
+    }
+  }
+
+  // Whether the first rank reaches all others, and they it; routes of all would take long.
+  void require_connected() const {
+    for (const bool there : {true, false}) {
+      std::vector<std::vector<Vertex>> next(names_.size());
+      for (const Edge& edge : edges_) {
+        next[there ? edge.from : edge.to].push_back(there ? edge.to : edge.from);
+      }
+      std::vector<bool> reached(names_.size(), false);
+      std::vector<Vertex> stack{0};
+      reached[0] = true;
+      while (!stack.empty()) {
+        const Vertex at = stack.back();
+        stack.pop_back();
+        for (const Vertex to : next[at]) {
+          if (!reached[to]) stack.push_back(to);
+          reached[to] = true;
+        }
+      }
+      const auto apart = std::find(reached.begin(), reached.begin() + ranks_, false);
+      if (apart == reached.begin() + ranks_) continue;
+      const std::string& other = names_[apart - reached.begin()];
+      throw InvalidArgument(fmt::format("{}: no path leads from {} to {}", file_,
+                                        there ? "g0" : other, there ? other : "g0"));
     }
   }
 

@@ -132,7 +132,8 @@ class FaultyEndpoint final : public WrappedEndpoint {
       case Kind::stop:
         return send_and_raise(SIGSTOP, fault.early, to, from);
       case Kind::corrupt:
-        break;  // done by the receiver
+      case Kind::late:
+        break;  // done by the receiver, and before the all-reduce
     }
     return endpoint_->send(to, from);
   }

@@ -14,14 +14,15 @@ namespace {
 
 using Kind = InjectedFault::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 8> kinds = {{{"drop", Kind::drop},
+constexpr std::array<std::pair<std::string_view, Kind>, 9> kinds = {{{"drop", Kind::drop},
                                                                      {"delay", Kind::delay},
                                                                      {"duplicate", Kind::duplicate},
                                                                      {"truncate", Kind::truncate},
                                                                      {"reorder", Kind::reorder},
                                                                      {"corrupt", Kind::corrupt},
                                                                      {"kill", Kind::kill},
-                                                                     {"stop", Kind::stop}}};
+                                                                     {"stop", Kind::stop},
+                                                                     {"late", Kind::late}}};
 
 const std::vector<std::string> keys = {"rank",   "to",   "message", "every",
                                        "chance", "time", "early",   "seed"};
@@ -83,8 +84,11 @@ InjectedFault fault_of(std::string_view text) {
   for (const auto& [key, value] : spec.options) set(fault, key, value);
   const bool process = fault.kind == Kind::kill || fault.kind == Kind::stop;
   require(!fault.early || process, "fault: early is for kill and stop, not for " + spec.name);
-  require((fault.time.count() > 0) == (fault.kind == Kind::delay),
-          "fault: a delay needs time=, as in delay:time=10ms, and nothing else has one");
+  const bool lasts = fault.kind == Kind::delay || fault.kind == Kind::late;
+  require(
+      (fault.time.count() > 0) == lasts,
+      "fault: a delay needs time=, as in delay:time=10ms, so does late, and nothing else has one");
+  require(fault.kind != Kind::late || fault.to < 0, "fault: late has no receiver; leave to= out");
   require(!process || fault.rank >= 0, "fault: " + spec.name + " needs rank=");
   return fault;
 }
@@ -93,7 +97,18 @@ InjectedFault fault_of(std::string_view text) {
 
 bool InjectedFault::befalls(Rank from, Rank receiver, std::int64_t number,
                             std::mt19937_64& engine) const {
-  if ((rank >= 0 && rank != from) || (to >= 0 && to != receiver) || number < message) return false;
+  if (kind == Kind::late || (rank >= 0 && rank != from) || (to >= 0 && to != receiver))
+    return false;
+  return strikes(number, engine);
+}
+
+bool InjectedFault::delays_arrival(Rank late_rank, std::int64_t number,
+                                   std::mt19937_64& engine) const {
+  return kind == Kind::late && (rank < 0 || rank == late_rank) && strikes(number, engine);
+}
+
+bool InjectedFault::strikes(std::int64_t number, std::mt19937_64& engine) const {
+  if (number < message) return false;
   const std::int64_t period = every == 0 && chance < 1 ? 1 : every;
   if (number != message && (period == 0 || (number - message) % period != 0)) return false;
   constexpr double range = 18446744073709551616.0;  // 2^64

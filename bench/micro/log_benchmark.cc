@@ -1,0 +1,82 @@
+// Logs of jobs: lines of NCCL Inspector per second, by the scanner that is used and by the events
+// of the JSON library, which is the reason for the scanner.
+#include <string>
+#include <string_view>
+
+#include <benchmark/benchmark.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/logs/json_members.h"
+#include "bench/logs/log_readers.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::string_view inspector_line =
+    R"({"header":{"id":"0x5d31c7a90be442","comm_name":"DP Group 0","rank":0,"n_ranks":4,)"
+    R"("nnodes":2},"metadata":{"inspector_output_format_version":"v4.0","git_rev":"",)"
+    R"("rec_mechanism":"nccl_profiler_interface","dump_timestamp_us":1780000000005604,)"
+    R"("hostname":"synth-a","pid":4101},"coll_perf":{"coll":"AllReduce","coll_sn":0,)"
+    R"("coll_msg_size_bytes":26214400,"coll_exec_time_us":2135,)"
+    R"("coll_timing_source":"kernel_gpu","coll_algobw_gbs":12.278407,)"
+    R"("coll_busbw_gbs":18.417611}})";
+
+/// Counts scalars, as the scanner does.
+struct CountingEvents final : nlohmann::json_sax<nlohmann::json> {
+  std::int64_t count = 0;
+  bool scalar() { return ++count > 0; }
+  bool null() override { return scalar(); }
+  bool boolean(bool /*value*/) override { return scalar(); }
+  bool number_integer(number_integer_t /*value*/) override { return scalar(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return scalar(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override {
+    return scalar();
+  }
+  bool string(string_t& /*value*/) override { return scalar(); }
+  bool binary(binary_t& /*value*/) override { return scalar(); }
+  bool start_object(std::size_t /*members*/) override { return true; }
+  bool key(string_t& /*value*/) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t /*members*/) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+};
+
+void line_by_scanner(benchmark::State& state) {
+  std::int64_t count = 0;
+  for (auto _ : state) {
+    for_each_member(inspector_line, [&](std::string_view, std::string_view) { ++count; });
+    benchmark::DoNotOptimize(count);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(line_by_scanner);
+
+void line_by_library_events(benchmark::State& state) {
+  CountingEvents events;
+  for (auto _ : state) {
+    nlohmann::json::sax_parse(inspector_line.begin(), inspector_line.end(), &events);
+    benchmark::DoNotOptimize(events.count);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(line_by_library_events);
+
+/// The whole reader, a thousand lines at a time.
+void inspector_records(benchmark::State& state) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += std::string(inspector_line) + '\n';
+  for (auto _ : state) {
+    JobLog job;
+    read_log(text, "log", job);
+    benchmark::DoNotOptimize(job.records.data());
+  }
+  state.SetItemsProcessed(1000 * state.iterations());
+}
+BENCHMARK(inspector_records);
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,111 @@
+// `collbench logs`: a job's log in full, its forms, its exit codes, and what goes on with it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string samples = COLLBENCH_SOURCE_DIR "/tests/bench/job_logs/";
+
+class LogsTest : public testing::Test {
+ protected:
+  std::string out(const std::vector<std::string>& arguments, int code = 0) {
+    const Outcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    return outcome.out;
+  }
+  std::string refused(const std::vector<std::string>& arguments, int code = 2) {
+    const Outcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, code) << outcome.out;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(LogsTest, AFolderOfOneJobIsAnsweredFirst) {
+  EXPECT_THAT(out({"logs", samples + "inspector/late_rank"}),
+              AllOf(StartsWith("# NCCL Inspector: 4 files, 48 records of 1 communicator\n"
+                               "network: healthy: "),
+                    HasSubstr("\nlate rank: 2: last in 12 of 12 operations\n"),
+                    HasSubstr("(straggler, 99 %)")));
+  const json late = json::parse(out({"logs", samples + "inspector/late_rank", "--json"}));
+  EXPECT_EQ(late["late"], 2);
+  EXPECT_EQ(late["network"], "healthy");
+}
+
+TEST_F(LogsTest, CheckEndsWithOneForWhatHoldsTheJobUp) {
+  out({"logs", samples + "inspector/healthy", "--check"}, 0);
+  out({"logs", samples + "inspector/slow_network", "--check"}, 1);
+  out({"logs", samples + "flight_recorder/hang_pickle", "--check"}, 1);
+  out({"logs", samples + "inspector/healthy", "--check", "--expect-busbw", "200"}, 1);
+}
+
+TEST_F(LogsTest, WhatIsWrongIsNamed) {
+  EXPECT_THAT(refused({"logs", "missing.log"}, 4), HasSubstr("cannot read 'missing.log'"));
+  folder_.write("table.csv", "a,b\n1,2\n");
+  EXPECT_THAT(refused({"logs", "table.csv"}), HasSubstr("table.csv: the log of none of"));
+  EXPECT_THAT(refused({"logs", "."}), HasSubstr("table.csv: the log of none of"));
+  const std::string job = samples + "inspector/healthy";
+  EXPECT_THAT(refused({"logs", job, "--expect-busbw", "fast"}), HasSubstr("--expect-busbw: "));
+  EXPECT_THAT(refused({"logs", job, "--expect-busbw", "0"}), HasSubstr("must be above 0"));
+  EXPECT_THAT(refused({"logs", job, "--topo", "no-such-machine"}), HasSubstr("no-such-machine"));
+}
+
+TEST_F(LogsTest, OnAMachineTheChoiceHasAPredictedTimeAndARegret) {
+  const json found = json::parse(
+      out({"logs", samples + "inspector/slow_network", "--topo", "cluster:2xdgx-a100", "--json"}));
+  EXPECT_EQ(found["network"], "slow");
+  const json& row = found["communicators"][0]["sizes"][1];
+  EXPECT_EQ(row["algorithm"], "ring");
+  EXPECT_GT(row["predicted_us"].get<double>(), 0);
+  EXPECT_LE(row["best_us"], row["predicted_us"]);
+  EXPECT_NEAR(row["regret"].get<double>(),
+              row["predicted_us"].get<double>() / row["best_us"].get<double>() - 1, 1e-2);
+  const std::string rules =
+      out({"logs", samples + "inspector/slow_network", "--topo", "cluster:2xdgx-a100", "--markdown",
+           "ticket.md", "--export-tuner", "tuner.csv"});
+  EXPECT_THAT(folder_.read("tuner.csv"), HasSubstr("allreduce,"));
+  EXPECT_THAT(folder_.read("ticket.md"), HasSubstr("**the network is slower"));
+  EXPECT_EQ(invoke(folder_, {"logs", samples + "inspector/healthy", "--export-tuner", "-"}).code, 2)
+      << "rules are of a machine";
+}
+
+TEST_F(LogsTest, AStepOfTheJobIsReplayedAtAnotherScale) {
+  out({"logs", samples + "inspector/late_rank", "-o", "step.csv"});
+  EXPECT_THAT(folder_.read("step.csv"),
+              AllOf(HasSubstr("# parameters: 21757952"), HasSubstr("bucket0,bucket,6553600,0,0,"),
+                    HasSubstr("bucket3,bucket,2097152,0,0,")));
+  const std::string step =
+      out({"train", "--workload", "./step.csv", "--topo", "star:16,100Gbps,5us", "--workers", "16",
+           "--batch", "16", "--algo", "ring"});
+  EXPECT_THAT(step, HasSubstr("exposed communication"));
+}
+
+TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
+  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "6", "-w", "0",
+       "--rank-times", "--inject", "late:rank=1:every=1:time=30ms", "--json", "run.json"});
+  EXPECT_EQ(json::parse(out({"logs", "run.json", "--json", "--inspector", "i", "--flight-recorder",
+                             "f"}))["late"],
+            1);
+  for (const char* folder : {"i", "f"}) {
+    const json found = json::parse(out({"logs", folder, "--json"}));
+    EXPECT_EQ(found["late"], 1) << folder;
+    EXPECT_EQ(found["ops"], 6) << folder;
+    EXPECT_EQ(found["bytes"], 6 * 65536) << folder;
+  }
+  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "3", "--json",
+       "b.json"});
+  EXPECT_THAT(refused({"logs", "b.json"}), HasSubstr("measure with --rank-times"));
+}
+
+}  // namespace
+}  // namespace collbench
