@@ -59,7 +59,7 @@ constexpr OptionRow measuring_rows[] = {
     {measuring, "trial", "", "TIME|off", "300ms", "auto: try close algorithms first, for so long"},
     {measuring, "run-cycles", "N", "N", "1", "run all so many times, with new workers each time"},
     {measuring, "rank-times", "", "", "",
-     "keep each rank's time of each iteration, which 'collbench logs' reads"},
+     "keep every rank's time of each iteration, for 'collbench logs'"},
     {measuring, "check", "c", "0|1", "1", "compare results with the exact ones"},
     {measuring, "timeout", "T", "SEC", "60", "a worker silent for so long is lost"},
     {measuring, "seed", "", "N", "1", "of all random choices"},
