@@ -51,6 +51,10 @@ BASES = {
     "calibrate": ["{tmp}/table.csv"],
     "regret": ["{tmp}/table.csv"],
     "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
+    "diagnose": ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"],
+    "logs": ["{tmp}/inspector.log"],
+    "synth": ["--topo", "{tmp}/net.csv", "--bytes", "64K"],
+    "algos order": ["ring", "-W", "4"],
     "algos list": [],
     "algos show": ["ring"],
     "algos verify": ["ring"],
@@ -106,13 +110,18 @@ def words_of(binary, command):
 # Options whose FILE is written; each must notice a full disk.
 WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
            "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
-           "--plot", "--curve", "--events", "--profile"}
+           "--plot", "--curve", "--events", "--profile", "--observe", "--msccl", "--export-tuner",
+           "--export-rules", "--inspector", "--flight-recorder"}
 # Options that take any text.
 FREE = {"--title", "--label", "--note", "--revision"}
 
 
-def values_for(option, placeholder):
+def values_for(command, option, placeholder):
     head = re.split(r"[\[|,;:=]", placeholder)[0]
+    if head == "FOLDER" and option in WRITTEN:  # which may be there
+        return [value for value in OUTPUTS if value not in ("/", "{tmp}")]
+    if (command, option) == ("logs", "--workload"):
+        return OUTPUTS
     if option in FREE:
         return ["", "\x1b]0;x\x07"]
     if option in WRITTEN and head in ("FILE", "PATH", "FOLDER", "DIR"):
@@ -166,7 +175,7 @@ def inputs_of_options(binary, tmp):
             continue
         filled = [word.format(tmp=tmp, binary=binary) for word in base]
         for option, placeholder in words_of(binary, command):
-            for value in values_for(option, placeholder):
+            for value in values_for(command, option, placeholder):
                 given = value.replace("{tmp}", tmp)
                 if "--" in filled:  # what follows is another command's
                     at = filled.index("--")
@@ -182,7 +191,9 @@ READERS = {  # file kind: commands that read it
     "good.json": [["report"], ["compare", "{good}"], ["merge"], ["validate"], ["regret"]],
     "table.csv": [["report"], ["calibrate"], ["regret"],
                   ["validate", "--machine", "star:8,1Gbps,1us"]],
-    "nccl.txt": [["report"], ["regret"]],
+    "nccl.txt": [["report"], ["regret"], ["diagnose", "--topo", "star:2,100Gbps,2us"]],
+    "net.csv": [["synth", "--bound", "--topo"], ["topo", "show"]],
+    "inspector.log": [["logs"]],
     "osu.txt": [["report"]],
     "machine.toml": [["topo", "validate"], ["topo", "show"], ["simulate", "--algo", "ring", "-b",
                                                               "1K", "-e", "1K", "--topo"]],
@@ -236,6 +247,14 @@ def prepare(binary, tmp):
                    cwd=tmp, check=True, stdout=subprocess.DEVNULL, timeout=TIME_LIMIT_S)
     write("osu.txt", "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n"
           "4                       1.51\n1024                    3.20\n")
+    write("net.csv", "from,to,bandwidth_GBps,kind\n" + "".join(
+        "g%d,g%d,%d,link\n" % (a, b, 10 + a + b) for a in range(3) for b in range(3) if a != b))
+    write("inspector.log", "".join(
+        '{"header":{"id":"0x1","rank":0,"n_ranks":2,"nnodes":1},"metadata":'
+        '{"inspector_output_format_version":"v4.0","hostname":"a","pid":1,"dump_timestamp_us":1},'
+        '"coll_perf":{"coll":"AllReduce","coll_sn":%d,"coll_msg_size_bytes":1048576,'
+        '"coll_exec_time_us":%d,"coll_timing_source":"kernel_gpu"}}\n' % (i, 100 + i)
+        for i in range(8)))
     write("deep.json", "[" * 50000 + "]" * 50000)
     write("deep.toml", "a" + ".a" * 50000 + " = 1\nb = " + "[" * 50000 + "]" * 50000 + "\n")
     write("deep.xml", "<a>" * 50000 + "</a>" * 50000)
