@@ -66,7 +66,7 @@ class MetricsReader {
     if (record.rank >= *ranks) return;
     record.kind = logged_kind(label(labels, "collective"));
     record.bytes = bytes;
-    record.duration_us = *value;
+    record.duration_us = value.value_or(0);
     record.count = 0;
     const std::string choice = label(labels, "algo_proto");
     const std::size_t split = choice.find('_');

@@ -162,7 +162,9 @@ TEST(Pat, TakesTheRoundsAndMessagesOfItsPaper) {
         const int most =
             std::countr_zero(static_cast<unsigned>(aggregation)) + size / aggregation - 1;
         EXPECT_LE(cost.rounds, most) << n << " ranks, " << aggregation;
-        if (n == size) EXPECT_EQ(cost.rounds, most) << n << " ranks, " << aggregation;
+        if (n == size) {
+          EXPECT_EQ(cost.rounds, most) << n << " ranks, " << aggregation;
+        }
         EXPECT_EQ(cost.max_sent_chunks, n - 1);
         EXPECT_EQ(cost.total_sent_chunks, static_cast<std::int64_t>(n) * (n - 1));
       }
