@@ -107,10 +107,6 @@ constexpr Example examples[] = {
     {"topo draw", R"(
   collbench topo draw dgx-a100 --svg dgx.svg
 )"},
-    {"logs", R"(
-  collbench logs nccl-inspector-4711/                   all files of one job
-  collbench logs nccl_trace_rank_* --json
-)"},
     {"doctor", R"(
   collbench doctor
 )"},

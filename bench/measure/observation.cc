@@ -28,6 +28,7 @@ double rounded(double value, DataType type) {
   return type == DataType::f32 ? static_cast<float>(value) : value;
 }
 
+// Not parse_number(): C and Python print exact values as hexadecimal, 0x1.8p+1.
 double value_of_line(const std::string& line, int number) {
   char* end = nullptr;
   const double value = std::strtod(line.c_str(), &end);

@@ -17,7 +17,7 @@ struct Cause {
   const char* title;   // "NVLS is off"
   const char* means;   // why that costs what was seen; one sentence
   const char* check;   // one command to run next, or what to ask of it
-  const char* source;  // who described the fault
+  const char* source;  // where the fault is described
   bool fault = true;   // false: it explains what was seen, and nothing is to be repaired
 };
 
