@@ -87,11 +87,6 @@ std::span<const OptionRow> train_option_rows() {
   return all;
 }
 
-std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
-                      std::int64_t most) {
-  return parse_count(settings.label(name), settings.text(name), least, most);
-}
-
 namespace {
 
 DataType wire_of(const Settings& settings) {
