@@ -69,6 +69,12 @@ std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
 /// Throws InvalidArgument for another ending and if no record has figures.
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
+/// The same for a map of the fastest contender over sizes and workers, of the setting that has most
+/// cells; `auto` is left out where two others compete. Throws InvalidArgument for another ending
+/// and if no two contenders have figures in the same case.
+void write_winner_map(std::ostream& out, const std::vector<Record>& records,
+                      const std::string& path);
+
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.
 std::vector<std::string> report_format_names();
 std::vector<std::string> record_format_names();
