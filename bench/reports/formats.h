@@ -15,6 +15,8 @@
 
 namespace collbench {
 
+class LastRun;  // bench/reports/last_run.h
+
 struct TableStyle {
   bool colour = false;                    // wrong results and missed bounds in red, notes dim
   bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
@@ -29,6 +31,8 @@ struct FormatOptions {
   TableStyle style;
   Sampling sampling;         // nccl-tests' heading shows it
   bool raw_samples = false;  // CSV has a row per sample
+  /// The run before this one, told of beneath a table; null for none.
+  std::shared_ptr<LastRun> last_run = nullptr;
 };
 
 struct ReportFormat {
