@@ -124,7 +124,7 @@ NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Sampl
   run.strategy = settings.text("strategy");
   require_known(settings.label("strategy"), run.strategy, {"mirrored", "parameter-server"},
                 "strategy on a simulated network");
-  for (const char* name : {"wire", "accumulate", "worker-batch", "step-time"}) {
+  for (const char* name : {"sharding", "wire", "accumulate", "worker-batch", "step-time"}) {
     require(!settings.given(name),
             fmt::format("{} is for --workload: workers that really train on a simulated network "
                         "have --batch, --compute-time and --datatype",

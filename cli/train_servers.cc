@@ -43,6 +43,10 @@ void refuse_other_options(const Settings& settings) {
     require(!settings.given(name),
             fmt::format("{} is not for parameter-server", settings.label(name)));
   }
+  require(!settings.given("sharding"),
+          fmt::format("{}: the servers of parameter-server hold parameters and optimizer already, "
+                      "each a part",
+                      settings.label("sharding")));
 }
 
 TrainingPlan server_plan_of(const Settings& settings) {

@@ -307,6 +307,8 @@ int train_workload(const Settings& settings) {
     return exit_ok;
   }
   if (settings.given("profile")) return write_profile(settings);
+  require(!settings.given("sharding"),
+          fmt::format("{} is for training with --model", settings.label("sharding")));
   if (!settings.given("topo")) return train_replay(settings);
   const PlayedStep played = play(settings);
   if (settings.text("json") != "-") print(settings, played);
