@@ -162,7 +162,8 @@ TEST(PickleTest, PythonsOwnAreReadAsTheirJson) {
   const std::string script = R"(
 import json, os, pickle, sys
 shared = ['x', 1]
-value = {'none': None, 'yes': True, 'no': False, 'text': 'a' * 300, 'utf': '\u00b5\u00df', 'empty': '',
+value = {'none': None, 'yes': True, 'no': False, 'text': 'a' * 300, 'utf': '\u00b5\u00df',
+         'empty': '',
          'reals': [0.0, -1.5, 1e300], 'tuples': [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)],
          'integers': [0, 255, 256, 65535, 65536, 2**31 - 1, 2**31, -1, -2**31 - 1, 2**62, -2**63],
          'deep': [[[[{'a': {'b': []}}]]]], 'again': [shared, shared, {'s': shared}],
