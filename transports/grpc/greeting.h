@@ -65,6 +65,9 @@ struct GrpcGreeting {
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                            const GrpcMetadata& metadata);
 
+/// Whether it is 128 bits in hexadecimal digits, as random_digits() gives.
+bool is_greeting_number(std::string_view text);
+
 /// The proofs of a call from `caller`, whose listener is `to` and chose `listener_number`.
 std::string caller_proof(const std::string& token, const GrpcIdentity& caller, Rank to,
                          const std::string& listener_number);
