@@ -58,10 +58,10 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   require(point.root < group_size(point),
           fmt::format("the root of a {} must be one of {} workers, not {}",
                       to_string(point.collective), group_size(point), point.root));
-  point.transport = !transport.empty()                       ? transport
+  point.transport = !transport.empty()                        ? transport
                     : backend.transport_option == "transport" ? sweep.common.transport
-                    : backend.transport_option == "executor" ? sweep.executor
-                                                             : "";
+                    : backend.transport_option == "executor"  ? sweep.executor
+                                                              : "";
   if (!backend.takes_devices) point.devices.clear();
   // Black boxes beside isolated workers decide for themselves, and so do back ends whose workers
   // are processes anyway.

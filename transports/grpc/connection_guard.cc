@@ -32,9 +32,9 @@ namespace collbench {
 
 namespace {
 
-constexpr int look_ms = 1;      // between looks at what unproved callers have sent
-constexpr int tick_ms = 100;    // by which they age
-constexpr int at_once = 16;     // connections taken between two looks, so that a flood has its limit
+constexpr int look_ms = 1;    // between looks at what unproved callers have sent
+constexpr int tick_ms = 100;  // by which they age
+constexpr int at_once = 16;   // connections taken between two looks, so that a flood has its limit
 constexpr int established = 1;  // the kernel's numbers of a connection's states
 constexpr int syn_received = 3;
 
@@ -121,13 +121,12 @@ struct ConnectionGuard::Room {
   bool hear(Unproved& each) {
     char bytes[longest_preamble];
     const std::size_t most = (each.expected.empty() ? longest_preamble : proof_digits);
-    const ssize_t n =
-        recv(each.socket.number(), bytes, most - each.heard.size(), MSG_DONTWAIT);
+    const ssize_t n = recv(each.socket.number(), bytes, most - each.heard.size(), MSG_DONTWAIT);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;
     each.heard.append(bytes, static_cast<std::size_t>(n));
     if (!each.expected.empty()) return each.heard.size() < proof_digits || take_proof(each);
-    if (each.heard.ends_with(preamble_names::end)) return take_preamble(each);
+    if (each.heard.find(preamble_names::end) != std::string::npos) return take_preamble(each);
     const std::string_view start = preamble_names::start;
     return start.starts_with(std::string_view(each.heard).substr(0, start.size())) &&
            each.heard.size() < longest_preamble;

@@ -33,7 +33,7 @@ constexpr const char* proof = "collbench-proof";
 constexpr const char* answer = "=";
 constexpr const char* refusal = "!";
 /// Version of the wire format; ranks with different versions refuse each other.
-constexpr const char* protocol = "2";
+constexpr const char* protocol = "3";
 }  // namespace grpc_names
 
 constexpr const char* of_another_run = "it belongs to another run: its job differs";

@@ -45,8 +45,8 @@ std::optional<Preamble> read_preamble(std::string_view text) {
   const bool for_elements = words[0] == uses[static_cast<std::size_t>(ConnectionUse::elements)];
   if (!for_elements && words[0] != uses[0]) return std::nullopt;
   preamble.use = for_elements ? ConnectionUse::elements : ConnectionUse::grpc;
-  const bool is_whole = preamble.who.rank >= 0 && preamble.who.ranks >= 1 &&
-                        is_greeting_number(preamble.who.number);
+  const bool is_whole =
+      preamble.who.rank >= 0 && preamble.who.ranks >= 1 && is_greeting_number(preamble.who.number);
   return is_whole ? std::optional(preamble) : std::nullopt;
 }
 

@@ -55,7 +55,8 @@ class TcpEndpoint final : public PolledEndpoint {
   }
   void expect(Rank from, Bytes /*size*/, bool /*fold*/) override { link_to(from); }
   bool has_ended(Rank peer) const override {
-    return wire_->sent_all(peer) && !links_[static_cast<std::size_t>(peer)].tcp.broken().empty();
+    const TcpLink& link = links_[static_cast<std::size_t>(peer)].tcp;
+    return wire_->sent_all(peer) && (!link.is_open() || !link.broken().empty());
   }
   bool poll(Seconds longest) override;
 
@@ -95,9 +96,8 @@ Endpoint::Ticket TcpEndpoint::send(Rank to, Region from) {
   check_peer(to);
   wire_->to(to);
   Ticket ticket = 0;
-  link_to(to).tcp.send(bytes, [&]() -> SliceCount& {
-    return *start_sending(to, from.size(), ticket).slices;
-  });
+  link_to(to).tcp.send(
+      bytes, [&]() -> SliceCount& { return *start_sending(to, from.size(), ticket).slices; });
   return ticket;
 }
 

@@ -20,7 +20,8 @@ namespace collbench {
 namespace {
 
 constexpr std::size_t parts_at_once = 16;
-// More in one call keeps this rank from reading what its peers send meanwhile, and leaves the cache.
+// More in one call keeps this rank from reading what its peers send meanwhile, and leaves the
+// cache.
 constexpr std::size_t bytes_at_once = 256 << 10;
 constexpr Seconds between_calls{0.05};
 
@@ -56,8 +57,8 @@ void TcpLink::call_next() {
   }
   const addrinfo& one = *std::exchange(next_, next_->ai_next);
   if (next_ == nullptr) pause_until_ = clock_now() + between_calls;
-  socket_ = Descriptor(
-      ::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  socket_ =
+      Descriptor(::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   const int on = 1;
   setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (connect(socket_.number(), one.ai_addr, one.ai_addrlen) != 0 && errno != EINPROGRESS) {
