@@ -12,7 +12,6 @@ namespace collbench {
 namespace {
 
 constexpr Rank own_term = -1;
-constexpr std::int64_t widest_element = 8;
 
 bool overlap(const Region& a, const Region& b) {
   return a.data < b.data + b.size().count && b.data < a.data + a.size().count;

@@ -18,6 +18,8 @@
 
 namespace collbench {
 
+constexpr std::int64_t widest_element = 8;  // bytes
+
 /// Bytes of one peer in order, in the pieces in which they came. Pieces are not copied: `keeper`
 /// holds their memory until the last of them is consumed.
 /// Thread safety: none.

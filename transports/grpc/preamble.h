@@ -13,6 +13,7 @@
 // parsing of untrusted input can be fuzzed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -24,7 +24,6 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t buffer_bytes = 256 << 10;  // of one peer
-constexpr std::int64_t widest_element = 8;
 constexpr Seconds between_controls{0.001};  // the wire is polled so often while elements move
 constexpr Seconds while_opening{0.001};     // the longest sleep
 
