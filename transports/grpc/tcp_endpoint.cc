@@ -24,8 +24,9 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t buffer_bytes = 256 << 10;  // of one peer
-constexpr Seconds between_controls{0.001};  // the wire is polled so often while elements move
-constexpr Seconds while_opening{0.001};     // the longest sleep
+constexpr Seconds between_controls{0.001};        // the wire is polled so often while elements move
+constexpr Seconds while_opening{0.001};           // the longest sleep
+constexpr Seconds for_streams_to_tell{2.0};
 
 class TcpEndpoint final : public PolledEndpoint {
  public:
@@ -45,7 +46,8 @@ class TcpEndpoint final : public PolledEndpoint {
   struct Link {
     TcpLink tcp;
     std::vector<std::byte> buffer;
-    bool is_used = false;  // in used_
+    bool is_used = false;    // in used_
+    Seconds whole_until{0};  // the last time that the connection was seen whole, once it broke
   };
 
   void received(Rank /*from*/, std::span<const std::span<const std::byte>> /*pieces*/,
@@ -63,6 +65,7 @@ class TcpEndpoint final : public PolledEndpoint {
   void take_connections();
   bool move();
   bool receive(Rank from, Link& link);
+  void mourn(Rank peer, Link& link);
   void sleep(Seconds longest);
   // Whole elements that are held wait for those of other peers.
   bool takes_more(Rank peer) {
@@ -139,11 +142,16 @@ bool TcpEndpoint::move() {
     if (!link.tcp.is_open()) continue;
     moved |= link.tcp.flush();
     if (takes_more(peer)) moved |= receive(peer, link);
-    if (!link.tcp.broken().empty()) {
-      wire_->suspect("rank " + std::to_string(peer) + " was lost: " + link.tcp.broken(), false);
-    }
+    if (!link.tcp.broken().empty()) mourn(peer, link);
   }
   return moved;
+}
+
+// Whoever has given up because of a third rank, or was killed, is told better by its streams.
+void TcpEndpoint::mourn(Rank peer, Link& link) {
+  if (link.whole_until == Seconds{0}) link.whole_until = now();
+  if (now() - link.whole_until < for_streams_to_tell) return;
+  wire_->suspect("rank " + std::to_string(peer) + " was lost: " + link.tcp.broken(), false);
 }
 
 bool TcpEndpoint::receive(Rank from, Link& link) {
