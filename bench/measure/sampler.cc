@@ -59,6 +59,8 @@ class Sampler {
         seed_(sampling.seed + static_cast<std::uint64_t>(first_of_group(rendezvous.rank()))),
         inputs_(point.type, point.op, tested.ranks(), tested.rank(), seed_),
         visible_(buffers.copies(), inputs_),
+        checks_each_(sampling.check && point.buffers == Buffers::produced &&
+                     adds(point.collective) && buffers.copies().download == nullptr),
         late_(point.inject, rendezvous.rank()) {}
 
   Measurement run() {
@@ -73,6 +75,7 @@ class Sampler {
       measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     }
     time_latency();
+    check_each();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
     if (!sampling_.observe.empty() && !stopped_) observe();
@@ -191,10 +194,28 @@ class Sampler {
     }
   }
 
+  // A training step reads a result before it writes the next inputs. The pass that does so here
+  // compares with the exact result, a tile in the cache: it takes no longer than adding up would.
+  void read_result(std::int64_t set) {
+    const bool is_played = set >= buffers_.sets();
+    if (!checks_each_ || !is_played) return visible_.consume(out(set));
+    wrong_while_timed_ += inputs_.count_wrong_results(buffers_.out(set), after_);
+  }
+
+  // Adds up what iterations left wrong, those of the warm-up among them.
+  void check_each() {
+    if (!checks_each_) return;
+    for (int i = 0; i < buffers_.sets(); ++i) read_result(next_set_ + i);
+    for (const std::int64_t wrong : rendezvous_.gather(std::span(&wrong_while_timed_, 1))) {
+      measured_.wrong += wrong;
+    }
+    measured_.each_checked = true;
+  }
+
   // Between timed iterations: nothing, or what a training step does to the buffers.
   void prepare(std::int64_t set) {
     if (point_.buffers != Buffers::produced) return;
-    visible_.consume(out(set));
+    read_result(set);
     visible_.fill(buffers_.in(set), InputKind::exact, before_);
   }
 
@@ -307,8 +328,10 @@ class Sampler {
   std::uint64_t seed_;  // of the group: what leaks from another one shows
   CheckInputs inputs_;
   VisibleBuffers visible_;
+  bool checks_each_;  // of the timed iterations
   InjectedLateness late_;
   Measurement measured_;
+  std::int64_t wrong_while_timed_ = 0;  // elements of this rank's results
   std::int64_t next_set_ = 0;
   std::int64_t begin_ns_ = monotonic_ns();
   Seconds elapsed_{0};    // since then, when ranks last agreed on it

@@ -3,7 +3,8 @@
 // A timed iteration: the neutral barrier, then each rank notes the time, reduces, notes the time
 // again. Its latency is from the last arrival to the last completion over all ranks. Time stamps
 // are gathered after every batch, not within it. A second loop runs batches of iterations without a
-// barrier between and takes the slowest rank's time. The exact check comes before and after.
+// barrier between and takes the slowest rank's time. The exact check comes before and after; of
+// buffers that are produced anew for every iteration, every result is checked.
 #pragma once
 
 #include <cstdint>

@@ -127,6 +127,25 @@ TEST(SamplerTest, AFaultThatOnlyShowsLaterIsCaughtAfterTheTiming) {
   EXPECT_GT(sample_naively(small_case(), few(), fault)[1].wrong, 0);
 }
 
+TEST(SamplerTest, WhereBuffersAreProducedEveryIterationIsChecked) {
+  // Two checks, two warm-up iterations, twelve timed ones: one wrong element in any of them.
+  for (const bool in_place : {true, false}) {
+    Case point = small_case();
+    point.buffers = Buffers::produced;
+    point.in_place = in_place;
+    for (int wrong_call = 2; wrong_call < 16; ++wrong_call) {
+      const auto fault = [wrong_call, calls = std::array<int, 3>{}](
+                             Rank rank, std::vector<float>& sum) mutable {
+        if (calls[static_cast<std::size_t>(rank)]++ == wrong_call && rank == 1) sum[77] += 1;
+      };
+      const Measurement measured = sample_naively(point, few(), fault)[0];
+      EXPECT_EQ(measured.wrong, 1) << wrong_call << in_place;
+      EXPECT_TRUE(measured.each_checked);
+    }
+  }
+  EXPECT_FALSE(sample_naively(small_case(), few())[0].each_checked);  // buffers stay as they are
+}
+
 TEST(SamplerTest, ResultsThatDifferOnlyInRoundingAreNotIdenticalReplicasButNotWrong) {
   const auto fault = [](Rank rank, std::vector<float>& sum) {
     for (float& value : sum) {
