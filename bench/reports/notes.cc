@@ -6,6 +6,7 @@
 
 #include "bench/reports/last_run.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -176,8 +177,8 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
-  std::string line = fmt::format("{} case{}, {:.1f} s", summary.measured,
-                                 summary.measured == 1 ? "" : "s", summary.elapsed.count());
+  std::string line =
+      fmt::format("{}, {:.1f} s", counted(summary.measured, "case"), summary.elapsed.count());
   if (summary.skipped > 0) line += fmt::format(", {} skipped", summary.skipped);
   line += ", " + verdict(summary);
   if (best_busbw_ > 0) {
