@@ -8,6 +8,7 @@
 
 #include "tests/bench/scripted_world.h"
 
+#include "bench/measure/stamps.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -112,7 +113,9 @@ TEST(SamplerTest, OneWrongElementOnOneRankIsCaught) {
   const auto fault = [](Rank rank, std::vector<float>& sum) {
     if (rank == 2) sum[7777] += 1;
   };
-  const std::vector<Measurement> measured = sample_naively(small_case(), few(), fault);
+  Case point = small_case();
+  point.buffers = Buffers::hot;
+  const std::vector<Measurement> measured = sample_naively(point, few(), fault);
   for (const Measurement& of_rank : measured) {
     EXPECT_EQ(of_rank.wrong, 2);  // one element, before and after the timing
     EXPECT_FALSE(of_rank.replicas_identical);
@@ -143,7 +146,9 @@ TEST(SamplerTest, WhereBuffersAreProducedEveryIterationIsChecked) {
       EXPECT_TRUE(measured.each_checked);
     }
   }
-  EXPECT_FALSE(sample_naively(small_case(), few())[0].each_checked);  // buffers stay as they are
+  Case unchanged = small_case();
+  unchanged.buffers = Buffers::hot;
+  EXPECT_FALSE(sample_naively(unchanged, few())[0].each_checked);
 }
 
 TEST(SamplerTest, ResultsThatDifferOnlyInRoundingAreNotIdenticalReplicasButNotWrong) {
