@@ -65,8 +65,9 @@ std::vector<OfflineRace> race_offline(const std::vector<MeasuredTime>& rows, dou
   }
   std::vector<OfflineRace> races;
   for (const auto& [system, times] : systems) {
+    const std::string& first = times.front().algorithm;
     const bool has_choice = std::any_of(times.begin(), times.end(), [&](const MeasuredTime& time) {
-      return time.algorithm != times.front().algorithm;
+      return time.algorithm != first;
     });
     if (has_choice) races.push_back(race_one(system, times, share));
   }
