@@ -13,6 +13,7 @@
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
@@ -111,8 +112,8 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   const int servers = settings.count("servers", 1, 4096);
   const Machine network_of = machine(settings.text("topo"), step.workers + servers);
   const ServerLink link = server_link(network_of, 0, step.workers, size);
-  run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,
-                            servers == 1 ? "" : "s", to_string(link.rate), to_string(link.latency));
+  run.network = fmt::format("{}, each with {} and {}", counted(servers, "parameter server"),
+                            to_string(link.rate), to_string(link.latency));
   const SimulatedWorkers workers{step.workers, run.compute(), step.compute.optimizer,
                                  step.costs.jitter, step.costs.slow_workers};
   run.points =

@@ -60,7 +60,8 @@ constexpr OptionRow training_rows[] = {
      "of each worker, as threads: each takes its share of --batch"},
     {worker_processes, "communication", "", "NAME", "",
      "auto, ring, nccl: TensorFlow's names for --algo"},
-    {worker_processes, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
+    {worker_processes, "transport", "", "NAME", "raw",
+     "raw, tcp (fast short messages) or tf-recvbuf (TensorFlow's)"},
     {worker_processes, "timeout", "T", "TIME", "60",
      "how long to wait for a worker, in seconds or 5m"},
 
@@ -87,11 +88,6 @@ std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = concatenated(
       {training_rows, worker_option_rows(), workload_option_rows(), network_option_rows()});
   return all;
-}
-
-std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
-                      std::int64_t most) {
-  return parse_count(settings.label(name), settings.text(name), least, most);
 }
 
 namespace {

@@ -40,7 +40,7 @@ std::vector<Backend> all_rows() {
        .other_collectives = true,
        .keeps_communicator = true,
        .transport_option = "transport",
-       .usual_transport = "raw",
+       .transports = {"raw", "tcp", "tf-recvbuf"},
        .spans_machines = true},
       complete_grpc);
   add({.name = "gloo",
@@ -66,6 +66,7 @@ std::vector<Backend> all_rows() {
        .has_library = true,
        .other_collectives = true,
        .keeps_communicator = true,
+       .world_per_algorithm = true,
        .on_gpus = true,
        .spans_machines = true},
       complete_nccl);
