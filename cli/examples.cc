@@ -38,6 +38,7 @@ constexpr Example examples[] = {
     {"ab", R"(
   collbench ab --base old/collbench --head new/collbench --budget 2min -- --algo ring -W 4
   collbench ab --base old --head new --fail-on slower,wrong --markdown comment.md
+  collbench ab --base ./old --head ./new --read gbench  any two commands, by what they print
 )"},
     {"compare", R"(
   collbench compare before.json after.json
