@@ -108,6 +108,11 @@ constexpr Example examples[] = {
     {"topo draw", R"(
   collbench topo draw dgx-a100 --svg dgx.svg
 )"},
+    {"profile", R"(
+  collbench profile -- mpirun -n 8 ./app                what it all-reduces, and what it waits for
+  collbench profile --keep job -t star:8,100Gbps,2us -- srun ./app
+                                                        with what the best algorithm would gain
+)"},
     {"doctor", R"(
   collbench doctor
 )"},
