@@ -74,11 +74,8 @@ std::string path_of(const CLI::App& app) {
 /// What stands below the options.
 std::string closing_of(const CLI::App& app) {
   if (app.get_parent() == nullptr) return std::string(root_footer);
-  const std::string footer = app.get_footer();
   const std::string path = path_of(app);
-  const std::string_view examples =
-      examples_of(std::string_view(path).substr(std::min(path.find(' ') + 1, path.size())));
-  return !footer.empty() || examples.empty() ? footer : fmt::format("\nExamples:{}", examples);
+  return examples_of(std::string_view(path).substr(std::min(path.find(' ') + 1, path.size())));
 }
 
 /// Names in lines of a terminal's width.

@@ -24,16 +24,8 @@ int logs(const Settings& settings) {
 }  // namespace
 
 void add_logs(CLI::App& app, Action& action) {
-  CLI::App& command =
-      add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
-                  logs_option_rows(), action, logs);
-  set_footer(
-      command,
-      "\nExamples:\n"
-      "  collbench logs nccl-inspector-4711/             a folder of one job\n"
-      "  collbench logs nccl_trace_rank_* --json         Flight Recorder's dumps\n"
-      "  collbench logs job/ -t cluster:2xdgx-h100 -o step.csv\n"
-      "                                                  its choices judged, its step kept\n");
+  add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
+              logs_option_rows(), action, logs);
 }
 
 }  // namespace collbench

@@ -47,6 +47,8 @@ constexpr OptionRow training_rows[] = {
     {how, "buckets", "", "RULE", "ddp",
      "ddp (1, then 25 MiB), ddp-initial, tf[:SIZE], one, tensor, a size; auto: the best"},
     {how, "wire", "", "TYPE", "", "f16 or bf16: gradients travel in it; in --datatype by default"},
+    {how, "sharding", "", "NAME", "none",
+     "optimizer: ranks share its memory (ZeRO-1); full: and parameters and gradients (FSDP)"},
     {how, "loss-scaling", "", "NAME", "exact",
      "exact: 1/global batch; tf: mean of the replicas' means, as Keras"},
     {how, "devices", "", "cpu:N[,..]", "", "mirrored: the cores of the replicas, one for each"},
@@ -85,11 +87,6 @@ std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = concatenated(
       {training_rows, worker_option_rows(), workload_option_rows(), network_option_rows()});
   return all;
-}
-
-std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
-                      std::int64_t most) {
-  return parse_count(settings.label(name), settings.text(name), least, most);
 }
 
 namespace {
@@ -131,6 +128,7 @@ TrainingPlan plan_of(const Settings& settings) {
   if (settings.given("wire")) plan.wire = wire_of(settings);
   const bool exact = settings.one_of("loss-scaling", {"exact", "tf"}) == "exact";
   plan.loss_scaling = exact ? LossScaling::exact : LossScaling::tensorflow;
+  plan.state_sharding = parse_state_sharding(settings.text("sharding"));
   plan.sharding = parse_auto_shard(settings.text("autoshard"));
   plan.drop_remainder = settings.one_of("drop-remainder", {"on", "off"}) == "on";
   if (settings.text("save-every") != "epoch") plan.save_every = settings.count("save-every", 1);
@@ -178,6 +176,7 @@ std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& 
                                {"algorithm", gradient_algorithm(settings)},
                                {"data", samples.train.description},
                                {"digest of the data", digest_of(samples.train)}});
+  values.emplace_back("sharding of the state", settings.text("sharding"));
   for (const char* name : {"replicas", "wire", "buckets", "checkpoint", "save-every"}) {
     values.emplace_back(name, settings.text(name));
   }

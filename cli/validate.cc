@@ -11,6 +11,7 @@
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
@@ -82,8 +83,8 @@ void print_groups(const HeldOutGroups& groups, const std::vector<HeldOut>& all) 
   for (const auto& [name, points] : groups) {
     std::string plays;
     for (const auto& [assumed, count] : assumed_in(points)) {
-      plays += fmt::format("{}{} ({} point{})", plays.empty() ? "" : "; ", assumed, count,
-                           count == 1 ? "" : "s");
+      plays +=
+          fmt::format("{}{} ({})", plays.empty() ? "" : "; ", assumed, counted(count, "point"));
     }
     if (!plays.empty()) std::cout << fmt::format("# {} assumed as {}\n", name, plays);
   }

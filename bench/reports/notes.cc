@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "bench/reports/last_run.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -108,6 +110,7 @@ std::vector<std::string> run_heading(const Environment& environment,
 }  // namespace
 
 void NotedTable::begin(const Environment& environment, const std::vector<Case>& cases) {
+  if (last_run_) last_run_->begin(environment);
   columns_ = table_columns(style_.columns, cases, style_.unicode);
   print_heading(style_.quiet ? std::vector<std::string>() : run_heading(environment, cases));
 }
@@ -147,6 +150,7 @@ void NotedTable::count(const Row& row) {
   const Record& record = row.record;
   const Measurement& measured = record.measurement;
   standings_.add(record, row.figures);
+  if (last_run_) last_run_->add(record, row.figures);
   if (measured.exact) ++exact_;
   stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
@@ -171,8 +175,8 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
-  std::string line = fmt::format("{} case{}, {:.1f} s", summary.measured,
-                                 summary.measured == 1 ? "" : "s", summary.elapsed.count());
+  std::string line =
+      fmt::format("{}, {:.1f} s", counted(summary.measured, "case"), summary.elapsed.count());
   if (summary.skipped > 0) line += fmt::format(", {} skipped", summary.skipped);
   line += ", " + verdict(summary);
   if (best_busbw_ > 0) {
@@ -185,6 +189,9 @@ std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
                                 summary.stopped_by.empty() ? summary.failure : summary.stopped_by));
   }
   for (std::string& answer : standings_.lines(style_.unicode)) lines.push_back(std::move(answer));
+  if (last_run_) {
+    for (std::string& change : last_run_->lines()) lines.push_back(std::move(change));
+  }
   return lines;
 }
 

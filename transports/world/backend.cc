@@ -65,6 +65,7 @@ std::vector<Backend> all_rows() {
        .choice = ChoiceKind::own,
        .has_library = true,
        .keeps_communicator = true,
+       .world_per_algorithm = true,
        .on_gpus = true,
        .spans_machines = true},
       complete_nccl);

@@ -70,9 +70,8 @@ struct Backend {
   Bytes (*arena_bytes)(const WorldSpec&) = nullptr;
   void (*lay_out_arena)(const WorldSpec&, std::byte* arena, Seconds timeout) = nullptr;
   void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
-  /// Where ranks are bound to an algorithm when they start: what they are started for, alike for
-  /// algorithms that one world serves.
-  std::string (*started_for)(const std::string& algorithm) = nullptr;
+  /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
+  bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
   MemoryCopies copies = {};  // to and from that memory

@@ -16,7 +16,8 @@ struct WorldSpec {
   /// What back ends that play schedules play for a vector of each size; empty: `algorithm` for all.
   /// It does not travel to ranks that are other processes.
   ScheduleChoice schedules;
-  Collective collective;         // beside which the schedules may have others
+  CollectiveChoice other_schedules;  // likewise, for other collectives than all-reduces
+  Collective collective;             // beside which the schedules may have others
   std::string groups;            // "2x4": ranks that do it side by side; empty: one group of all
   Bytes bytes{0};                // the largest vector of one rank
   Bytes user_bytes{0};           // memory for the buffers of one rank, 0 where it brings its own
