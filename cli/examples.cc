@@ -144,6 +144,10 @@ code is that of the first that failed.
   collbench profile -- mpirun -n 8 ./app                what it all-reduces, and what it waits for
   collbench profile --keep job -t star:8,100Gbps,2us -- srun ./app
                                                         with what the best algorithm would gain
+)",
+     R"(
+The exit code is the program's; with --check 1 if it ended well and something held it up.
+With --json, --csv - or --markdown - its standard output goes to standard error.
 )"},
     {"doctor", R"(
   collbench doctor

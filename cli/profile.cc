@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,7 @@
 #include "cli/interrupt.h"
 #include "cli/report_job.h"
 #include "cli/terminal.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/plain_text.h"
@@ -195,14 +197,8 @@ int profile(const Settings& settings) {
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
-  CLI::App& command =
-      add_command(app, "profile",
-                  "run an MPI program and say what its collectives wait for: nothing to rebuild",
-                  profile_option_rows(), action, profile);
-  set_footer(command,
-             "\nThe exit code is the program's; with --check 1 if it ended well and something held "
-             "it up.\nWith --json, --csv - or --markdown - its standard output goes to standard "
-             "error.\n");
+  add_command(app, "profile", "run an MPI program and say what its collectives wait for",
+              profile_option_rows(), action, profile);
 }
 
 }  // namespace collbench

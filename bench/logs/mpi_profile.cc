@@ -41,7 +41,7 @@ ProfileHeader header_of(std::string_view text, const std::string& file) {
   const auto header = value_at<ProfileHeader>(text, 0);
   require(header.byte_order == profile_byte_order && header.header_bytes == sizeof header &&
               header.communicator_bytes == sizeof(ProfiledCommunicator) &&
-              header.call_bytes == sizeof(ProfiledCall),
+              header.call_bytes == sizeof(MpiCallRecord),
           file + ": the profile of another version, or of a machine of another byte order");
   require(header.ranks >= 1 && header.rank >= 0 && header.rank < header.ranks &&
               header.communicators <= most_profiled_communicators && header.capacity >= 1,
@@ -76,9 +76,9 @@ class ProfileReader {
     job_.processes[static_cast<std::size_t>(process_)].rank = header_.rank;
     for (std::uint32_t i = 0; i < header_.communicators; ++i) add_communicator(i);
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
-    const std::uint64_t there = (text_.size() - calls_at) / sizeof(ProfiledCall);
+    const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
     for (std::uint64_t i = 0; i < std::min(kept, there); ++i) {
-      take(value_at<ProfiledCall>(text_, calls_at + i * sizeof(ProfiledCall)));
+      take(value_at<MpiCallRecord>(text_, calls_at + i * sizeof(MpiCallRecord)));
     }
     count_losses(kept, there);
   }
@@ -96,7 +96,7 @@ class ProfileReader {
         job_.communicator(fmt::format("{:016x}", one.id), text_of(one.name), one.ranks);
   }
 
-  void take(const ProfiledCall& call) {
+  void take(const MpiCallRecord& call) {
     const bool is_sound = call.communicator < communicators_.size() &&
                           communicators_[call.communicator] >= 0 &&
                           call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
@@ -127,7 +127,7 @@ class ProfileReader {
     count("earlier calls of MPI programs, for which a profile had no room (--calls)",
           header_.calls - std::min(header_.calls, header_.capacity));
     count("calls of MPI profiles that were cut short", kept - std::min(kept, there));
-    count("communicators of MPI programs beyond 1024", header_.left_out);
+    count("communicators of MPI programs beyond 256", header_.left_out);
     count("MPI processes that did not reach MPI_Finalize (their calls count)",
           header_.finished == 0 ? 1 : 0);
   }

@@ -21,7 +21,7 @@ void fill_in(ProfileHeader& header, std::uint64_t capacity, int rank, int ranks)
   header.byte_order = profile_byte_order;
   header.header_bytes = sizeof(ProfileHeader);
   header.communicator_bytes = sizeof(ProfiledCommunicator);
-  header.call_bytes = sizeof(ProfiledCall);
+  header.call_bytes = sizeof(MpiCallRecord);
   header.rank = rank;
   header.ranks = ranks;
   header.pid = getpid();
@@ -56,7 +56,7 @@ bool ProfileFile::open(const char* folder, std::uint64_t capacity, int rank, int
     write_profile_problem(folder, std::strerror(errno));
     return false;
   }
-  bytes_ = calls_offset + capacity * sizeof(ProfiledCall);
+  bytes_ = calls_offset + capacity * sizeof(MpiCallRecord);
   // All of it now: a disk that fills up later would kill the program.
   const int failure = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_));
   void* const memory =
@@ -72,7 +72,7 @@ bool ProfileFile::open(const char* folder, std::uint64_t capacity, int rank, int
   auto* const start = static_cast<char*>(memory);
   header_ = static_cast<ProfileHeader*>(memory);
   communicators_ = reinterpret_cast<ProfiledCommunicator*>(start + sizeof(ProfileHeader));
-  calls_ = reinterpret_cast<ProfiledCall*>(start + calls_offset);
+  calls_ = reinterpret_cast<MpiCallRecord*>(start + calls_offset);
   capacity_ = capacity;
   fill_in(*header_, capacity, rank, ranks);
   return true;
@@ -86,7 +86,7 @@ void ProfileFile::close(bool finished) {
   munmap(header, bytes_);
   // Of no use to the program if it fails: the file is only longer.
   [[maybe_unused]] const int ignored =
-      ftruncate(descriptor_, static_cast<off_t>(calls_offset + used * sizeof(ProfiledCall)));
+      ftruncate(descriptor_, static_cast<off_t>(calls_offset + used * sizeof(MpiCallRecord)));
   ::close(descriptor_);
 }
 

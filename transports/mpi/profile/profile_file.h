@@ -26,7 +26,7 @@ class ProfileFile {
   /// Room for `most_profiled_communicators`.
   ProfiledCommunicator* communicators() { return communicators_; }
   /// The slot of a call that begins.
-  ProfiledCall& next() {
+  MpiCallRecord& next() {
     const std::uint64_t number =
         std::atomic_ref(header_->calls).fetch_add(1, std::memory_order_relaxed);
     return calls_[number % capacity_];
@@ -35,7 +35,7 @@ class ProfileFile {
  private:
   ProfileHeader* header_ = nullptr;
   ProfiledCommunicator* communicators_ = nullptr;
-  ProfiledCall* calls_ = nullptr;
+  MpiCallRecord* calls_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::size_t bytes_ = 0;
   int descriptor_ = -1;

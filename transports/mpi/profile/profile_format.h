@@ -14,7 +14,7 @@ namespace collbench {
 
 inline constexpr std::string_view profile_magic = "collbench MPI 1\n";
 inline constexpr std::uint32_t profile_byte_order = 0x01020304;
-inline constexpr std::uint32_t most_profiled_communicators = 1024;
+inline constexpr std::uint32_t most_profiled_communicators = 256;
 inline constexpr std::uint32_t most_profiled_types = 32;
 inline constexpr const char* profile_suffix = ".mpi-profile";
 inline constexpr const char* profile_problem_suffix = ".mpi-profile-problem";
@@ -69,7 +69,7 @@ struct ProfiledCommunicator {
   std::array<char, 32> name;
 };
 
-struct ProfiledCall {
+struct MpiCallRecord {
   std::int64_t start_ns;     // CLOCK_MONOTONIC
   std::int64_t duration_ns;  // -1: has not ended, or ends elsewhere
   std::int64_t bytes;        // of an all-gather or reduce-scatter the mean part of a rank
@@ -82,7 +82,7 @@ struct ProfiledCall {
   std::uint32_t unused;
 };
 
-static_assert(sizeof(ProfiledCall) == 40);
+static_assert(sizeof(MpiCallRecord) == 40);
 static_assert(sizeof(ProfiledCommunicator) == 48);
 
 }  // namespace collbench

@@ -5,12 +5,10 @@
 
 #include "transports/mpi/profile/profiler.h"
 
+// Open MPI's handles of C are looked up by those of Fortran, in others both are one number.
 #ifdef OPEN_MPI
-#define COLLBENCH_FROM_FORTRAN(Kind, number)                                                       \
-  ([] {                                                                                            \
-    static const auto function = mpi_function<decltype(&PMPI_##Kind##_f2c)>("PMPI_" #Kind "_f2c"); \
-    return function;                                                                               \
-  }()(number))
+#define COLLBENCH_FROM_FORTRAN(Kind, number) \
+  looked_up<decltype(&PMPI_##Kind##_f2c)>("PMPI_" #Kind "_f2c", number)
 #else
 #define COLLBENCH_FROM_FORTRAN(Kind, number) MPI_##Kind##_f2c(number)
 #endif
@@ -21,6 +19,12 @@ namespace {
 using Int = const MPI_Fint*;
 using Buffer = void*;
 using Out = MPI_Fint*;
+
+template <typename Function>
+[[maybe_unused]] auto looked_up(const char* name, MPI_Fint number) {
+  static const auto function = mpi_function<Function>(name);
+  return function(number);
+}
 
 MpiHandle comm_of(Int comm) { return (MpiHandle)COLLBENCH_FROM_FORTRAN(Comm, *comm); }
 ProfiledOp op_of(Int op) { return Profiler::op_of((MpiHandle)COLLBENCH_FROM_FORTRAN(Op, *op)); }

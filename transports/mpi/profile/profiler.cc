@@ -113,9 +113,10 @@ void Profiler::begin() {
   const char* const folder = std::getenv(profile_folder_variable);
   if (folder == nullptr || runs_) return;
   if (made_for_open_mpi != (mpi_symbol("ompi_mpi_comm_world") != nullptr)) {
-    std::fprintf(stderr,
-                 "collbench profile: it is made for %s, and this program uses another MPI\n",
-                 made_for_open_mpi ? "Open MPI" : "MPICH");
+    write_profile_problem(folder, made_for_open_mpi ? "the profiler is made for Open MPI, but the "
+                                                      "program uses another MPI"
+                                                    : "the profiler is made for MPICH, but the "
+                                                      "program uses another MPI");
     return;
   }
   const auto everyone = COLLBENCH_HANDLE(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
@@ -306,14 +307,14 @@ ProfiledOp Profiler::op_of(MpiHandle op) {
   return static_cast<ProfiledOp>(found - known.begin() + 1);
 }
 
-ProfiledCall* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-                             ProfiledOp op, bool non_blocking) {
+MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
+                              ProfiledOp op, bool non_blocking) {
   if (!file_.is_open()) return nullptr;
   ProfiledGroup* const group = group_of(comm);
   if (group == nullptr) return nullptr;
   std::uint8_t type = 0;
   const std::int64_t bytes = bytes_of(vector, group->ranks, type);
-  ProfiledCall& call = file_.next();
+  MpiCallRecord& call = file_.next();
   call.duration_ns = -1;
   call.bytes = bytes;
   call.communicator = group->index;

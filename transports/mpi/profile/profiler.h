@@ -53,8 +53,8 @@ class Profiler {
 
   /// The slot of a call that begins, already filled in; null if it is not recorded: no file,
   /// one rank alone, groups on both sides.
-  ProfiledCall* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, ProfiledOp op,
-                     bool non_blocking);
+  MpiCallRecord* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
+                      ProfiledOp op, bool non_blocking);
   static ProfiledOp op_of(MpiHandle op);
 
  private:
@@ -92,7 +92,7 @@ class CallInScope {
   CallInScope& operator=(const CallInScope&) = delete;
 
  private:
-  ProfiledCall* call_ = nullptr;
+  MpiCallRecord* call_ = nullptr;
 };
 
 }  // namespace collbench
