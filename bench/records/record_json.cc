@@ -132,6 +132,7 @@ Json record_value(const Record& record) {
                 {"started", record.started},
                 {"skipped", record.skipped.empty() ? Json(nullptr) : Json(record.skipped)},
                 {"wrong_elements", measured.wrong < 0 ? Json(nullptr) : Json(measured.wrong)},
+                {"each_iteration_checked", measured.each_checked},
                 {"replicas_identical", measured.replicas_identical},
                 {"warnings", measured.warnings},
                 {"bound", nullptr},
@@ -187,6 +188,7 @@ Record record_of(const Json& value) {
   value.at("played").get_to(measured.played);
   const Json& wrong = value.at("wrong_elements");
   if (!wrong.is_null()) read_whole(wrong, measured.wrong);
+  measured.each_checked = value.value("each_iteration_checked", false);
   value.at("replicas_identical").get_to(measured.replicas_identical);
   value.at("warnings").get_to(measured.warnings);
   read_whole(value.at("latency_ns"), measured.latency_ns);

@@ -154,6 +154,7 @@ void NotedTable::count(const Row& row) {
   if (measured.exact) ++exact_;
   stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
+  if (row.figures.valid && measured.each_checked) ++each_checked_;
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
     if (warnings_.size() == most_warnings) continue;
@@ -171,7 +172,8 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
   const std::string right = unchecked_ == 0 ? "all results correct" : "all checked results correct";
-  return stated_ ? right : right + " (checked before and after timing)";
+  if (stated_) return right;
+  return right + (each_checked_ == checked_ ? " (every iteration)" : " (before and after timing)");
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {

@@ -41,7 +41,8 @@ std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string
                                        const std::function<bool(std::size_t column)>& is_left) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], characters(row[c]));
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], characters(row[c]));
   }
   std::vector<std::string> lines;
   for (const auto& row : rows) {

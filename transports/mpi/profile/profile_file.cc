@@ -26,9 +26,6 @@ void fill_in(ProfileHeader& header, std::uint64_t capacity, int rank, int ranks)
   header.ranks = ranks;
   header.pid = getpid();
   gethostname(header.host.data(), header.host.size() - 1);
-  const ssize_t length =
-      readlink("/proc/self/exe", header.program.data(), header.program.size() - 1);
-  if (length < 0) header.program[0] = '\0';
   header.capacity = capacity;
   for (ProfiledClock& clock : header.clocks) clock.error_ns = -1;
 }

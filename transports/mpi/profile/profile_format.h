@@ -52,7 +52,6 @@ struct ProfileHeader {
   std::int32_t ranks;
   std::int64_t pid;
   std::array<char, 64> host;
-  std::array<char, 64> program;
   std::uint32_t communicators;  // that have been seen
   std::uint32_t finished;       // 1: MPI_Finalize was reached
   std::uint64_t capacity;       // calls
