@@ -112,12 +112,24 @@ class ProfileReader {
     record.kind = logged_kind_of(call.kind);
     record.sequence = call.sequence;
     record.bytes = call.bytes;
+    record.elements = elements_of(call);
     record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
     if (call.duration_ns > 0) {
       record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
     } else if (call.non_blocking == 0) {
       record.state = RecordState::started;
     }
+  }
+
+  /// "float sum" of MPI_FLOAT and MPI_SUM.
+  std::uint8_t elements_of(const MpiCallRecord& call) {
+    constexpr std::array<std::string_view, 6> ops = {"", " sum", " prod", " min", " max", " other"};
+    constexpr std::string_view prefix = "MPI_";
+    if (call.type == 0 || call.type >= header_.types.size()) return 0;
+    std::string type = text_of(header_.types[call.type]);
+    if (type.starts_with(prefix)) type.erase(0, prefix.size());
+    const auto op = static_cast<std::size_t>(call.op);
+    return job_.word(type + std::string(op < ops.size() ? ops[op] : ops.back()));
   }
 
   void count_losses(std::uint64_t kept, std::uint64_t there) {

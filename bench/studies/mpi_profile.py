@@ -21,7 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = HERE.parent / "peers"
 RANKS = 4
-STEPS, BYTES, COMPUTE_US = 12, 4 << 20, 3000
+STEPS, BYTES, COMPUTE_US = 20, 1 << 20, 3000
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 TCP = ["--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"]
 

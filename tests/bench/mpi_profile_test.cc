@@ -120,10 +120,14 @@ TEST(MpiProfileTest, NonBlockingCallsHaveSizesButNoTimes) {
   profile.add(0, 0, 1024);
   profile.calls[0].duration_ns = -1;
   profile.calls[0].non_blocking = 1;
+  profile.header.types[3] = {"MPI_DOUBLE"};
+  profile.calls[0].type = 3;
+  profile.calls[0].op = MpiOp::max;
   const JobLog job = job_of({profile});
   EXPECT_EQ(job.records[0].state, RecordState::completed);
   EXPECT_TRUE(std::isnan(job.records[0].duration_us));
   EXPECT_EQ(job.records[0].bytes, 1024);
+  EXPECT_EQ(job.words[job.records[0].elements], "double max");
 }
 
 TEST(MpiProfileTest, WhatIsLostIsCounted) {

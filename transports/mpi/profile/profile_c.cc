@@ -77,7 +77,7 @@ COLLBENCH_COLLECTIVE(Iallgather,
                       MPI_Datatype type, MPI_Comm comm, MPI_Request* request),
                      (send, sent, sent_type, receive, count, type, comm, request),
                      (ProfiledKind::all_gather, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      collbench::ProfiledOp::none, true))
+                      collbench::MpiOp::none, true))
 COLLBENCH_COLLECTIVE(Allgatherv,
                      (const void* send, int sent, MPI_Datatype sent_type, void* receive,
                       const int* counts, const int* places, MPI_Datatype type, MPI_Comm comm),
@@ -89,7 +89,7 @@ COLLBENCH_COLLECTIVE(Iallgatherv,
                       MPI_Request* request),
                      (send, sent, sent_type, receive, counts, places, type, comm, request),
                      (ProfiledKind::all_gather, (MpiHandle)comm, {0, counts, (MpiHandle)type},
-                      collbench::ProfiledOp::none, true))
+                      collbench::MpiOp::none, true))
 COLLBENCH_COLLECTIVE(Bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
                      (buffer, count, type, root, comm),
                      (ProfiledKind::broadcast, (MpiHandle)comm, {count, nullptr, (MpiHandle)type}))
@@ -98,7 +98,7 @@ COLLBENCH_COLLECTIVE(Ibcast,
                       MPI_Request* request),
                      (buffer, count, type, root, comm, request),
                      (ProfiledKind::broadcast, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      collbench::ProfiledOp::none, true))
+                      collbench::MpiOp::none, true))
 COLLBENCH_COLLECTIVE(Barrier, (MPI_Comm comm), (comm), (ProfiledKind::barrier, (MpiHandle)comm, {}))
 
 extern "C" int MPI_Init(int* count, char*** words) {

@@ -33,7 +33,7 @@ enum class ProfiledKind : std::uint8_t {
   barrier
 };
 
-enum class ProfiledOp : std::uint8_t { none, sum, prod, min, max, other };
+enum class MpiOp : std::uint8_t { none, sum, prod, min, max, other };
 
 /// The clock of the process behind that of rank 0, and how far that may be off; at two moments.
 struct ProfiledClock {
@@ -75,7 +75,7 @@ struct MpiCallRecord {
   std::uint32_t communicator;
   std::uint32_t sequence;  // on the communicator, from 0
   ProfiledKind kind;
-  ProfiledOp op;
+  MpiOp op;
   std::uint8_t type;
   std::uint8_t non_blocking;
   std::uint32_t unused;

@@ -27,7 +27,7 @@ template <typename Function>
 }
 
 MpiHandle comm_of(Int comm) { return (MpiHandle)COLLBENCH_FROM_FORTRAN(Comm, *comm); }
-ProfiledOp op_of(Int op) { return Profiler::op_of((MpiHandle)COLLBENCH_FROM_FORTRAN(Op, *op)); }
+MpiOp op_of(Int op) { return Profiler::op_of((MpiHandle)COLLBENCH_FROM_FORTRAN(Op, *op)); }
 ProfiledVector one(Int count, Int type) {
   return {*count, nullptr, (MpiHandle)COLLBENCH_FROM_FORTRAN(Type, *type)};
 }
@@ -121,7 +121,7 @@ COLLBENCH_BINDINGS(mpi_iallgather, MPI_IALLGATHER,
                     Int comm, Out request, Out error),
                    (send, sent, sent_type, receive, count, type, comm, request, error),
                    COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm), one(count, type),
-                                      ProfiledOp::none, true), )
+                                      MpiOp::none, true), )
 COLLBENCH_BINDINGS(mpi_allgatherv, MPI_ALLGATHERV,
                    (Buffer send, Int sent, Int sent_type, Buffer receive, Int counts, Int places,
                     Int type, Int comm, Out error),
@@ -133,7 +133,7 @@ COLLBENCH_BINDINGS(mpi_iallgatherv, MPI_IALLGATHERV,
                     Int type, Int comm, Out request, Out error),
                    (send, sent, sent_type, receive, counts, places, type, comm, request, error),
                    COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm), each(counts, type),
-                                      ProfiledOp::none, true), )
+                                      MpiOp::none, true), )
 COLLBENCH_BINDINGS(mpi_bcast, MPI_BCAST,
                    (Buffer buffer, Int count, Int type, Int root, Int comm, Out error),
                    (buffer, count, type, root, comm, error),
@@ -142,7 +142,7 @@ COLLBENCH_BINDINGS(mpi_ibcast, MPI_IBCAST,
                    (Buffer buffer, Int count, Int type, Int root, Int comm, Out request, Out error),
                    (buffer, count, type, root, comm, request, error),
                    COLLBENCH_RECORDED(ProfiledKind::broadcast, comm_of(comm), one(count, type),
-                                      ProfiledOp::none, true), )
+                                      MpiOp::none, true), )
 COLLBENCH_BINDINGS(mpi_barrier, MPI_BARRIER, (Int comm, Out error), (comm, error),
                    COLLBENCH_RECORDED(ProfiledKind::barrier, comm_of(comm), {}), )
 COLLBENCH_BINDINGS(mpi_init, MPI_INIT, (Out error), (error), , Profiler::instance().begin())

@@ -297,18 +297,18 @@ std::int64_t Profiler::bytes_of(const ProfiledVector& vector, int ranks, std::ui
   return count * named_type(vector.type, name);
 }
 
-ProfiledOp Profiler::op_of(MpiHandle op) {
+MpiOp Profiler::op_of(MpiHandle op) {
   static const std::array<MPI_Op, 4> known = {
       COLLBENCH_HANDLE(MPI_Op, MPI_SUM, "ompi_mpi_op_sum"),
       COLLBENCH_HANDLE(MPI_Op, MPI_PROD, "ompi_mpi_op_prod"),
       COLLBENCH_HANDLE(MPI_Op, MPI_MIN, "ompi_mpi_op_min"),
       COLLBENCH_HANDLE(MPI_Op, MPI_MAX, "ompi_mpi_op_max")};
   const auto found = std::find(known.begin(), known.end(), (MPI_Op)op);
-  return static_cast<ProfiledOp>(found - known.begin() + 1);
+  return static_cast<MpiOp>(found - known.begin() + 1);
 }
 
 MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-                              ProfiledOp op, bool non_blocking) {
+                              MpiOp op, bool non_blocking) {
   if (!file_.is_open()) return nullptr;
   ProfiledGroup* const group = group_of(comm);
   if (group == nullptr) return nullptr;
@@ -327,8 +327,8 @@ MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledV
   return &call;
 }
 
-CallInScope::CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-                         ProfiledOp op, bool non_blocking) {
+CallInScope::CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
+                         bool non_blocking) {
   if (calls_open++ == 0) {
     call_ = Profiler::instance().call(kind, comm, vector, op, non_blocking);
   }

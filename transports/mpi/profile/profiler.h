@@ -53,9 +53,9 @@ class Profiler {
 
   /// The slot of a call that begins, already filled in; null if it is not recorded: no file,
   /// one rank alone, groups on both sides.
-  MpiCallRecord* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-                      ProfiledOp op, bool non_blocking);
-  static ProfiledOp op_of(MpiHandle op);
+  MpiCallRecord* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
+                      bool non_blocking);
+  static MpiOp op_of(MpiHandle op);
 
  private:
   struct NamedType {
@@ -86,7 +86,7 @@ class Profiler {
 class CallInScope {
  public:
   CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-              ProfiledOp op = ProfiledOp::none, bool non_blocking = false);
+              MpiOp op = MpiOp::none, bool non_blocking = false);
   ~CallInScope();
   CallInScope(const CallInScope&) = delete;
   CallInScope& operator=(const CallInScope&) = delete;
