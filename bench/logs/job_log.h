@@ -75,6 +75,9 @@ struct JobProcess {
   std::string name;  // "synth-a pid 4101", or the file
   std::string host;  // empty: not said
   int rank = -1;     // in the job; -1: not said
+  /// How far `start_us` may be off the clock of all processes; NaN: the process has a clock of its
+  /// own.
+  double clock_error_us = unknown_time;
 };
 
 /// How many collectives a rank has issued, where a log has only that.

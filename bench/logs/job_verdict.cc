@@ -97,7 +97,7 @@ void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
       if (!(record.duration_us > 0) || rank >= count) continue;
       add(verdict.duration_us[rank], weight * record.duration_us);
       if (!operation.timed_by_all) continue;
-      waits[rank] += weight * (record.duration_us - operation.transfer_us);
+      waits[rank] += weight * (operation.waiting_us(record));
       waited[rank] += operation.weight();
     }
   }

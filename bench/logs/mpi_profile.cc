@@ -73,7 +73,13 @@ class ProfileReader {
     require(text_.size() >= calls_at, file_ + ": ends before its calls");
     const std::string host = printable(text_of(header_.host));
     process_ = job_.process(fmt::format("{} pid {}", host, header_.pid), host);
-    job_.processes[static_cast<std::size_t>(process_)].rank = header_.rank;
+    JobProcess& process = job_.processes[static_cast<std::size_t>(process_)];
+    process.rank = header_.rank;
+    if (header_.clocks[0].error_ns >= 0) {
+      process.clock_error_us =
+          static_cast<double>(std::max(header_.clocks[0].error_ns, header_.clocks[1].error_ns)) *
+          1e-3;
+    }
     for (std::uint32_t i = 0; i < header_.communicators; ++i) add_communicator(i);
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
     const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);

@@ -91,6 +91,24 @@ TEST(MpiProfileTest, ARankThatIsLateIsNamedAndTheNetworkIsJudgedWithoutTheWaitin
   EXPECT_NEAR(verdict.network.measured_gbs, 1.5 * (8 << 20) / 1e-3 * 1e-9, 1e-6);
 }
 
+/// Rank 2 arrives last and has its processor at once; rank 1 is there in time, but its processor is
+/// busy with others when it could go on, and it leaves late.
+TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) {
+    one.header.clocks = {{{0, 0, 0}, {1'000'000'000, 0, 0}}};
+    for (std::size_t step = 0; step < one.calls.size(); ++step) {
+      if (one.header.rank == 2) one.calls[step].duration_ns = 13'000'000;
+      if (one.header.rank == 1) one.calls[step].duration_ns = 12'000'000;
+      if (one.header.rank == 3) one.calls[step].duration_ns = 10'500'000;
+    }
+  }
+  JobLog job = job_of(profiles);
+  const JobVerdict verdict = judge_job(job, {.bus = Bandwidth{1e9}});
+  EXPECT_EQ(verdict.late(), 2);
+  EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
+}
+
 TEST(MpiProfileTest, ClocksOfOtherHostsAreMovedAlongTheLineOfBothMeasurements) {
   Profile profile(1);
   profile.header.clocks = {{{0, 5'000'000, 1000}, {1'000'000'000, 6'000'000, 1000}}};

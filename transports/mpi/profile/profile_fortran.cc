@@ -36,6 +36,9 @@ ProfiledVector each(Int counts, Int type) {
 }
 
 }  // namespace
+}  // namespace collbench
+
+namespace collbench {
 
 // Compilers write the name of a binding in several ways, and mpi_f08 has its own. `before` and
 // `after` stand round the call of the program's MPI.
