@@ -27,7 +27,7 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "isolate", "", "", "", "shm, cuda: each worker is a process"},
     {what_to_run, "private-buffers", "", "", "", "shm: processes whose buffers no other can read"},
     {what_to_run, "transport", "", "NAME", "raw",
-     "grpc: raw or tf-recvbuf (TensorFlow's encoding)"},
+     "grpc: raw, tcp (fast short messages) or tf-recvbuf"},
     {what_to_run, "devices", "", "GPU[,..]", "",
      "cuda: gpu:0,gpu:2, ...; all that there are by default"},
     {what_to_run, "logical-devices", "", "N", "", "cuda: N workers on each, in place of --workers"},

@@ -60,7 +60,8 @@ constexpr OptionRow training_rows[] = {
      "of each worker, as threads: each takes its share of --batch"},
     {worker_processes, "communication", "", "NAME", "",
      "auto, ring, nccl: TensorFlow's names for --algo"},
-    {worker_processes, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
+    {worker_processes, "transport", "", "NAME", "raw",
+     "raw, tcp (fast short messages) or tf-recvbuf (TensorFlow's)"},
     {worker_processes, "timeout", "T", "TIME", "60",
      "how long to wait for a worker, in seconds or 5m"},
 

@@ -40,7 +40,7 @@ std::vector<Backend> all_rows() {
        .other_collectives = true,
        .keeps_communicator = true,
        .transport_option = "transport",
-       .usual_transport = "raw",
+       .transports = {"raw", "tcp", "tf-recvbuf"},
        .spans_machines = true},
       complete_grpc);
   add({.name = "gloo",

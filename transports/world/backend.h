@@ -81,8 +81,9 @@ struct Backend {
   /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
   /// none.
   std::string transport_option = {};
-  /// The transport that goes without saying in tables; others are told there. Empty: none is.
-  std::string usual_transport = {};
+  /// Its transports. The first goes without saying; others are told in tables, and may be named
+  /// with the back end: "grpc-tcp".
+  std::vector<std::string> transports = {};
   /// Whether its ranks may be started by anyone on any machine (join_remote), also to talk about
   /// other things than all-reduces (call_network).
   bool spans_machines = false;

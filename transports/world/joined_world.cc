@@ -198,6 +198,9 @@ void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
   broken_ = true;
   context_.timeout = timeout;
   const Backend& backend = find_backend(spec.backend);
+  require(!backend.spans_machines || spec.transport.empty() || spec.transport == job_.transport,
+          fmt::format("the ranks have joined over the transport {}, not {}: use --transport {}",
+                      job_.transport, spec.transport, spec.transport));
   if (last_ != &backend) context_.communicator.reset();
   last_ = &backend;
   std::unique_ptr<JoinedMemory> memory;

@@ -24,7 +24,7 @@ struct WorldSpec {
   int communicators = 1;         // of a rank at the same time; more than one: shm with threads only
   bool isolate = false;          // ranks are processes where the back end can have threads as well
   bool private_buffers = false;  // shm with isolate: buffers lie in each process's private memory
-  std::string transport;         // grpc: "raw" or "tf-recvbuf"; cuda: the executor; else empty
+  std::string transport;         // one of Backend::transports; cuda: the executor; else empty
   std::string devices;           // cuda: "gpu:0,gpu:1"; empty: all that there are
   bool checksum = false;         // every message is compared with its CRC-32C
   std::string inject;            // faults, as transports/faults/injected_fault.h writes them
