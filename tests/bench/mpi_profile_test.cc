@@ -104,7 +104,7 @@ TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
     }
   }
   JobLog job = job_of(profiles);
-  const JobVerdict verdict = judge_job(job, {.bus = Bandwidth{1e9}});
+  const JobVerdict verdict = judge_job(job, {Bandwidth{1e9}, ""});
   EXPECT_EQ(verdict.late(), 2);
   EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
 }

@@ -114,6 +114,11 @@ COLLBENCH_BINDINGS(mpi_ireduce_scatter_block, MPI_IREDUCE_SCATTER_BLOCK,
                    (send, receive, count, type, op, comm, request, error),
                    COLLBENCH_RECORDED(ProfiledKind::reduce_scatter, comm_of(comm), one(count, type),
                                       op_of(op), true), )
+}  // namespace collbench
+
+// The receiving side says what there is: the sending one may be MPI_IN_PLACE.
+namespace collbench {
+
 COLLBENCH_BINDINGS(mpi_allgather, MPI_ALLGATHER,
                    (Buffer send, Int sent, Int sent_type, Buffer receive, Int count, Int type,
                     Int comm, Out error),
