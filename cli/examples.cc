@@ -35,6 +35,10 @@ constexpr Example examples[] = {
   collbench select -W 8 --topo star:8,10Gbps,50us --table
   collbench select -W 8 --topo star:8,10Gbps,50us --collective reduce-scatter
 )"},
+    {"tune", R"(
+  collbench tune --library openmpi -W 2,4,8 --budget 60s -o rules
+  collbench tune --offline measured.csv --share 15%     how much such a race would lose
+)"},
     {"merge", R"(
   collbench merge part1.jsonl part2.jsonl -o all.json
 )"},

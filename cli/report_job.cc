@@ -26,7 +26,7 @@ constexpr OptionRow job_rows[] = {
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
     {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
-    {output_group, "workload", "o", "FILE", "",
+    {output_group, "output", "o", "FILE", "",
      "write a step of the job, for train --workload on other networks and scales"},
     {output_group, "inspector", "", "FOLDER", "",
      "write it as NCCL Inspector does, a file per rank"},
@@ -63,11 +63,10 @@ void write_rules(const Settings& settings, const char* option, const char* forma
 }
 
 void write_workload(const Settings& settings, const JobLog& job) {
-  if (settings.text("workload").empty()) return;
+  if (settings.text("output").empty()) return;
   const JobWorkload made = workload_of_job(job);
   for (const std::string& remark : made.remarks) std::cerr << "note: " << remark << '\n';
-  write_output(settings.text("workload"),
-               [&](std::ostream& out) { out << to_table(made.workload); });
+  write_output(settings.text("output"), [&](std::ostream& out) { out << to_table(made.workload); });
 }
 
 }  // namespace
