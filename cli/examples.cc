@@ -27,6 +27,7 @@ constexpr Example examples[] = {
 )"},
     {"train", R"(
   collbench train -W 4 --steps 100                      mirrored, threads of this process
+  collbench train -W 4 --sharding full --buckets tensor       FSDP: a rank keeps its share
   collbench train --isolate -W 2 --strategy parameter-server --servers 1
   collbench train --workload resnet50 --topo cluster:16xdgx-h100 --algo auto
 )"},
