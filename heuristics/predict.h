@@ -42,10 +42,10 @@ struct Prediction {
   Seconds latency{0};
   Seconds bandwidth{0};
   Seconds reduction{0};
-  Seconds overhead{0};          // of the collective
-  LinkId bottleneck = -1;       // bounds more of the bandwidth term than others; -1: none does
-  Seconds at_bottleneck{0};     // that much of it
-  std::int64_t messages = 0;    // of all ranks
+  Seconds overhead{0};        // of the collective
+  LinkId bottleneck = -1;     // bounds more of the bandwidth term than others; -1: none does
+  Seconds at_bottleneck{0};   // that much of it
+  std::int64_t messages = 0;  // of all ranks
   Seconds time() const { return latency + bandwidth + reduction + overhead; }
 };
 
