@@ -51,7 +51,8 @@ std::vector<MeasuredTime> times_at_largest_scale(std::span<const MeasuredTime> r
                                                  Bytes bytes) {
   const auto fits = [&](const MeasuredTime& row) {
     return (system.empty() || row.system == system) && !row.is_wrong() &&
-           row.scale.ranks_per_node() == scale.ranks_per_node();
+           row.scale.cores == scale.cores &&
+           (scale.is_host() || row.scale.ranks_per_node() == scale.ranks_per_node());
   };
   Scale largest;
   for (const MeasuredTime& row : rows) {

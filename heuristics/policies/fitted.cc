@@ -91,7 +91,8 @@ void explain_ties(const std::vector<FittedCandidate>& ranked, Answer& answer) {
 
 std::optional<Answer> ask_fitted(const Question& question) {
   if (question.fitted == nullptr) return {};
-  const Scale scale{question.workers, question.nodes, question.shape};
+  Scale scale{question.workers, question.nodes, question.shape};
+  if (scale.nodes == 1) scale.cores = question.fitted->cores();
   Answer noted;
   const auto ranked =
       rank_methods(*question.fitted, methods_asked(question, noted), scale, question.bytes);
