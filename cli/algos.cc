@@ -46,7 +46,7 @@ int list_algorithms(const Settings& /*settings*/) {
                            "auto", width);
   std::vector<std::string> libraries;
   for (const Backend& backend : backends()) {
-    if (backend.is_black_box()) libraries.push_back(backend.name);
+    if (backend.has_library) libraries.push_back(backend.name);
   }
   std::cout << fmt::format("{:<{}}  black boxes, measured beside ours where they are installed\n",
                            fmt::format("{}", fmt::join(libraries, ", ")), width);

@@ -22,6 +22,8 @@ constexpr std::size_t most_failures_told = 20;  // worst first; the table has al
 
 constexpr OptionRow gate_rows[] = {
     {verdicts_group, "threshold", "", "PERCENT", "5%", "changes within it are none"},
+    {verdicts_group, "threshold-for", "", "FILTER=PERCENT[,..]", "",
+     "another one for some cases: 'bytes<=4K=20%'"},
     {verdicts_group, "alpha", "", "PERCENT", "1%", "chance of any false alarm in the comparison"},
     {verdicts_group, "fail-on", "", "OUTCOME[,..]", "wrong,slower,missing,changed,exact",
      "exit 1 on these; none"},
@@ -47,6 +49,20 @@ void write_comparison(const Comparison& comparison, const Settings& settings) {
   if (!out) throw Error(fmt::format("could not write '{}'", summary));
 }
 
+/// "bytes<=4K=20%": the last sign of equality separates cases from threshold.
+CaseThreshold case_threshold(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  require(
+      equals != std::string::npos && equals > 0 &&
+          std::string("<>").find(text[equals - 1]) == std::string::npos,
+      fmt::format("--threshold-for: '{}' is not FILTER=PERCENT, such as 'bytes<=4K=20%'", text));
+  CaseThreshold one;
+  one.filter = text.substr(0, equals);
+  one.terms = parse_filter(one.filter);
+  one.threshold = parse_fraction("--threshold-for", text.substr(equals + 1));
+  return one;
+}
+
 }  // namespace
 
 std::span<const OptionRow> gate_option_rows() {
@@ -62,6 +78,9 @@ GateRule gate_rule_of(const Settings& settings) {
   rule.threshold = settings.fraction("threshold");
   rule.alpha = settings.fraction("alpha");
   require(rule.threshold < 10, "--threshold must be below 1000%");
+  for (const std::string& text : settings.list("threshold-for")) {
+    rule.exceptions.push_back(case_threshold(text));
+  }
   require(rule.alpha < 0.5, "--alpha must be below 50%");
   rule.fail_on.clear();
   rule.fail_on_exact = false;

@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;
 Words algorithm_words() {
   Words words{"auto", "all"};
   for (const Backend& backend : backends()) {
-    if (backend.is_black_box()) words.push_back(backend.name);
+    if (backend.has_library) words.push_back(backend.name);
   }
   for (const AlgorithmInfo& info : algorithms()) words.emplace_back(info.name);
   return words;

@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/measure/case_filter.h"
@@ -23,6 +25,7 @@
 #include "cli/gate_options.h"
 #include "cli/output_file.h"
 #include "cli/reporters.h"
+#include "cli/settings.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "heuristics/diagnosis/table_cases.h"
@@ -32,6 +35,7 @@ namespace {
 
 constexpr const char* files_group = "Files";
 constexpr const char* shape_group = "What";
+constexpr const char* pictures[] = {"plot", "winners"};
 
 constexpr OptionRow input_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "",
@@ -40,11 +44,16 @@ constexpr OptionRow input_rows[] = {
 
 constexpr OptionRow shape_rows[] = {
     {files_group, "plot", "", "FILE", "", "drawn by gnuplot: .svg, .png, .pdf; - for text"},
+    {files_group, "winners", "", "FILE", "", "the fastest by size and workers, drawn likewise"},
 
     {shape_group, "format", "", "NAME", "", "a format on standard output [table]"},
     {shape_group, "filter", "F", "EXPR", "",
      "only such cases, as 'algo:ring bytes>=1M workers:(4|8)'"},
     {shape_group, "history", "", "FILE", "", "for the page: what `collbench history` keeps"},
+    {shape_group, "topo", "t", "SPEC", "",
+     "for the page: simulated cases of this network stand beside measured ones"},
+    {shape_group, "repository", "", "URL", "",
+     "for the page: revisions link to URL/commit/REVISION; CI's own if it says it"},
     {shape_group, "columns", "", "NAME[,..]", "", "columns of the table"},
     {shape_group, "sort", "", "NAME[,..]", "", "rows of the table; -busbw: largest first"},
     {shape_group, "title", "", "TEXT", "", "heading of the page"},
@@ -63,6 +72,8 @@ std::span<const OptionRow> report_rows() {
 /// left beside their records (traces, tables of links).
 struct ReportInputs {
   std::string title = "collbench report";
+  std::string repository;
+  std::string network;
   std::vector<ReportSource> sources;
   std::optional<Comparison> comparison;
   std::vector<StoredSeries> history;
@@ -178,6 +189,8 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
   constexpr std::size_t most_replays = 6;
   HtmlReport report;
   report.title = inputs.title;
+  report.repository = inputs.repository;
+  report.network = inputs.network;
   report.replays = inputs.replays;
   const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
   report.replays.insert(report.replays.end(), again.begin(), again.end());
@@ -238,32 +251,72 @@ void annotate(const ReportInputs& inputs) {
   write_annotations(std::cerr, inputs.records());
 }
 
-/// Draws the records with gnuplot; "-" is a picture of characters on standard output, and a name
-/// that ends in ".gp" is gnuplot's input. Throws Unavailable if gnuplot is not installed.
-void write_plot(const std::string& path, const std::vector<Record>& records) {
+/// Draws the records with gnuplot, for `option`; "-" is a picture of characters on standard output,
+/// and a name that ends in ".gp" is gnuplot's input. Throws Unavailable if gnuplot is not
+/// installed.
+void write_plot(const char* option, const std::string& path, const std::vector<Record>& records) {
+  const auto draw = std::string_view(option) == "plot" ? write_gnuplot : write_winner_map;
   if (path.ends_with(".gp")) {
     const std::string picture = path.substr(0, path.size() - 3) + ".svg";
-    write_output(path, [&](std::ostream& out) { write_gnuplot(out, records, picture); });
+    write_output(path, [&](std::ostream& out) { draw(out, records, picture); });
     return;
   }
   std::ostringstream script;
-  write_gnuplot(script, records, path);
-  std::cout << run_external({"gnuplot", "gnuplot-nox", "--plot FILE.gp writes what it would read"},
-                            script.str());
+  draw(script, records, path);
+  const std::string instead = fmt::format("--{} FILE.gp writes what it would read", option);
+  std::cout << run_external({"gnuplot", "gnuplot-nox", instead}, script.str());
+}
+
+/// The repository that revisions are of: as given, else as GitHub's or GitLab's CI says it.
+std::string repository_of(const Settings& settings) {
+  std::string url = settings.text("repository");
+  if (!settings.given("repository")) {
+    const std::string server = environment_variable("GITHUB_SERVER_URL");
+    const std::string name = environment_variable("GITHUB_REPOSITORY");
+    url = server.empty() || name.empty() ? environment_variable("CI_PROJECT_URL")
+                                         : server + "/" + name;
+    // What another program says wrongly costs the links and no more.
+    if (!url.starts_with("https://") && !url.starts_with("http://")) return "";
+  }
+  require(url.empty() || url.starts_with("https://") || url.starts_with("http://"),
+          fmt::format("--repository: '{}' is no http or https URL, such as "
+                      "https://github.com/user/project",
+                      url));
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+/// Throws InvalidArgument, naming those there are, if no simulated case is of the network.
+void require_network(const std::string& network, const std::vector<Record>& records) {
+  if (network.empty()) return;
+  std::set<std::string> known;
+  for (const Record& record : records) known.insert(record.point.simulated.topology);
+  known.erase("");
+  require(known.contains(network),
+          fmt::format("--topo: no simulated case is of '{}'; there are: {}", network,
+                      known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 int report_command(const Settings& settings) {
   Outputs outputs = outputs_of(settings, report_format_names());
-  const std::string& plot = settings.text("plot");
-  require(plot != "-" || outputs.console.empty(),
-          "--plot: standard output already carries another format");
-  if (outputs.console.empty() && outputs.files.empty() && plot.empty()) outputs.console = "table";
+  bool draws = false;
+  for (const char* option : pictures) {
+    draws |= settings.given(option);
+    require(settings.text(option) != "-" || outputs.console.empty(),
+            fmt::format("--{}: standard output already carries another format", option));
+  }
+  if (outputs.console.empty() && outputs.files.empty() && !draws) outputs.console = "table";
   ReportInputs inputs = read_report_inputs(settings.words("FILE"));
   keep_matching(inputs, settings.text("filter"));
   if (settings.given("title")) inputs.title = settings.text("title");
+  inputs.repository = repository_of(settings);
+  inputs.network = settings.text("topo");
+  require_network(inputs.network, inputs.records());
   if (settings.given("history")) inputs.history = read_history(settings.text("history"));
   write_reports(outputs, inputs);
-  if (!plot.empty()) write_plot(plot, inputs.records());
+  for (const char* option : pictures) {
+    if (settings.given(option)) write_plot(option, settings.text(option), inputs.records());
+  }
   if (!settings.flag("quiet")) {
     tell_of_faults(inputs);
     annotate(inputs);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "bench/records/record_file.h"
 #include "bench/reports/columns.h"
+#include "bench/reports/last_run.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
@@ -58,8 +61,26 @@ Outputs outputs_of(const Settings& settings, const std::vector<std::string>& for
   return outputs;
 }
 
+namespace {
+
+/// The records that a file holds before a run replaces them; null if it holds none. What is not
+/// ours is no earlier run, whatever it is.
+std::shared_ptr<LastRun> last_run_in(const std::map<std::string, std::string>& files) {
+  const auto json = files.find("json");
+  if (json == files.end() || !std::filesystem::is_regular_file(json->second)) return nullptr;
+  try {
+    return std::make_shared<LastRun>(read_records(json->second),
+                                     std::filesystem::path(json->second).filename().string());
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
 ReporterSet::ReporterSet(Outputs outputs, const Sampling& sampling) {
   FormatOptions& options = outputs.options;
+  options.last_run = last_run_in(outputs.files);
   options.sampling = sampling;
   const std::string console = outputs.console.empty() ? "table" : outputs.console;
   add(report_format("--format", console).records(std::cout, options));

@@ -36,12 +36,11 @@ WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, i
   spec.backend = backend.name;
   spec.ranks = ranks;
   spec.algorithm = algorithm;
-  if (backend.is_black_box()) {
-    if (algorithm == "auto") spec.algorithm = backend.name;
-    require(black_box(spec.algorithm) == &backend,
+  if (backend.is_black_box() && algorithm == "auto") spec.algorithm = backend.name;
+  if (black_box(spec.algorithm) != &backend) {
+    require(!backend.is_black_box(),
             fmt::format("{} plays no schedules of ours such as {}; use auto or {}", backend.name,
                         algorithm, backend.name));
-  } else {
     spec.schedules = gradient_schedule(algorithm, backend, ranks, cores);
   }
   return spec;

@@ -52,7 +52,8 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   if (!backend.takes_devices) point.devices.clear();
   // Black boxes beside isolated workers decide for themselves, and so do back ends whose workers
   // are processes anyway.
-  if (backend.is_black_box() || (apart && !backend.isolates)) {
+  const bool is_library = black_box(algorithm) != nullptr;
+  if (backend.is_black_box() || is_library || (apart && !backend.isolates)) {
     point.isolate = point.private_buffers = false;
   }
   if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;

@@ -15,6 +15,8 @@
 
 namespace collbench {
 
+class LastRun;  // bench/reports/last_run.h
+
 struct TableStyle {
   bool colour = false;                    // wrong results and missed bounds in red, notes dim
   bool unicode = false;                   // "±95 %" and "µs" instead of "+-95 %" and "us"
@@ -29,6 +31,8 @@ struct FormatOptions {
   TableStyle style;
   Sampling sampling;         // nccl-tests' heading shows it
   bool raw_samples = false;  // CSV has a row per sample
+  /// The run before this one, told of beneath a table; null for none.
+  std::shared_ptr<LastRun> last_run = nullptr;
 };
 
 struct ReportFormat {
@@ -68,6 +72,12 @@ std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
 /// file that gnuplot shall write: ".svg", ".png", ".pdf"; "-" is text on its standard output.
 /// Throws InvalidArgument for another ending and if no record has figures.
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
+
+/// The same for a map of the fastest contender over sizes and workers, of the setting that has most
+/// cells; `auto` is left out where two others compete. Throws InvalidArgument for another ending
+/// and if no two contenders have figures in the same case.
+void write_winner_map(std::ostream& out, const std::vector<Record>& records,
+                      const std::string& path);
 
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.
 std::vector<std::string> report_format_names();

@@ -231,6 +231,8 @@ std::string page_data(const HtmlReport& report) {
   for (const StoredSeries& series : report.history) history.push_back(history_value(series));
   const Json data = {
       {"title", report.title},
+      {"repository", report.repository},
+      {"network", report.network},
       {"sources", std::move(sources)},
       {"words", words.all()},
       {"rows", std::move(rows)},

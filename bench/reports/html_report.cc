@@ -1,7 +1,9 @@
 #include "bench/reports/html_report.h"
 
+#include <map>
 #include <ostream>
 
+#include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "bench/records/report.h"
@@ -25,6 +27,88 @@ pugi::xml_node add_text(pugi::xml_node parent, const char* element, const std::s
 void write_element(std::ostream& out, const char* element, const std::string& text) {
   pugi::xml_document document;
   add_text(document, element, text).print(out, "", html_format, pugi::encoding_utf8);
+}
+
+/// "2026-11-20 11:02 to 11:19 UTC": when the cases of some files began. Empty where no file says.
+std::string measured_when(const std::vector<const ReportSource*>& sources) {
+  std::string first;
+  std::string last;
+  for (const ReportSource* source : sources) {
+    for (const Record& record : source->file.records) {
+      if (record.started.size() < 16) continue;  // "2026-11-20T11:02:05Z"
+      const std::string minute = record.started.substr(0, 10) + " " + record.started.substr(11, 5);
+      if (first.empty() || minute < first) first = minute;
+      last = std::max(last, minute);
+    }
+  }
+  if (first.empty() || first == last) return first.empty() ? "" : first + " UTC";
+  const bool one_day = first.substr(0, 10) == last.substr(0, 10);
+  return first + " to " + (one_day ? last.substr(11) : last) + " UTC";
+}
+
+/// "vm: 2 x AMD EPYC, Linux 6.1"; empty of tables that do not say where they were made.
+std::string machine_of(const Environment& environment) {
+  if (!environment.contains("host") && !environment.contains("cpu")) return "";
+  std::string text = fmt::format("{}: {} x {}", value_of(environment, "host"),
+                                 value_of(environment, "cores", "?"), value_of(environment, "cpu"));
+  for (const char* key : {"gpus", "kernel"}) {
+    const std::string value = value_of(environment, key, "");
+    if (!value.empty()) text += ", " + value;
+  }
+  return text;
+}
+
+/// A revision as the link to it, where the repository is known and the revision can be one.
+void add_revision(pugi::xml_node parent, const std::string& revision,
+                  const std::string& repository) {
+  const bool is_name =
+      !revision.empty() && revision.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (repository.empty() || !is_name) {
+    parent.append_child(pugi::node_pcdata).set_value(revision.c_str());
+    return;
+  }
+  pugi::xml_node link = add_text(parent, "a", revision);
+  link.append_attribute("href") = (repository + "/commit/" + revision).c_str();
+}
+
+void add_fact(pugi::xml_node list, const char* name, const std::string& text) {
+  if (text.empty()) return;
+  add_text(list, "dt", name);
+  add_text(list, "dd", text);
+}
+
+/// Where, when and with what: the first thing that a reader of figures asks. Files that agree on
+/// machine and revision share an entry.
+void write_origins(std::ostream& out, const HtmlReport& report) {
+  std::map<std::string, std::vector<const ReportSource*>> alike;
+  for (const ReportSource& source : report.sources) {
+    const Environment& from = source.file.environment;
+    alike[machine_of(from) + '\n' + value_of(from, "git_revision", "")].push_back(&source);
+  }
+  pugi::xml_document document;
+  for (const auto& [key, sources] : alike) {
+    const Environment& environment = sources.front()->file.environment;
+    pugi::xml_node list = document.append_child("dl");
+    list.append_attribute("class") = "origin";
+    if (alike.size() > 1) {
+      std::string names;
+      for (const ReportSource* one : sources) names += (names.empty() ? "" : ", ") + one->name;
+      add_fact(list, "files", names);
+    }
+    add_fact(list, "machine", machine_of(environment));
+    add_fact(list, "measured", measured_when(sources));
+    const std::string revision = value_of(environment, "git_revision", "");
+    if (environment.contains("version")) {
+      add_text(list, "dt", "with");
+      pugi::xml_node with = add_text(
+          list, "dd",
+          "collbench " + value_of(environment, "version") + (revision.empty() ? "" : " at "));
+      add_revision(with, revision, report.repository);
+    }
+    if (sources.size() == 1) add_fact(list, "command", value_of(environment, "command", ""));
+    if (!list.first_child()) document.remove_child(list);
+  }
+  document.print(out, "", html_format, pugi::encoding_utf8);
 }
 
 /// What is shown where scripts do not run: every case, as the terminal's table has it.
@@ -71,6 +155,7 @@ void write_html(std::ostream& out, const HtmlReport& report) {
   write_element(out, "title", report.title);
   out << "\n<style>\n" << page_style() << "</style>\n</head>\n<body>\n<main id=\"page\">";
   write_element(out, "h1", report.title);
+  write_origins(out, report);
   write_diagnosis_section(out, report.diagnoses);
   out << "</main>\n";
   write_plain_table(out, report);

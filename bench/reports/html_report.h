@@ -27,6 +27,8 @@ struct ReportSource {
 
 struct HtmlReport {
   std::string title;
+  std::string repository;  // URL to whose /commit/REVISION revisions are linked; "" for no links
+  std::string network;     // that the measured cases ran on, as `--topo` names it; "" if not said
   std::vector<ReportSource> sources;
   std::vector<Replay> replays;
   std::vector<std::string> notes;          // what could not be shown, and why

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/reports/last_run.h"
 #include "core/parse.h"
 #include "transports/world/backend.h"
 
@@ -108,6 +109,7 @@ std::vector<std::string> run_heading(const Environment& environment,
 }  // namespace
 
 void NotedTable::begin(const Environment& environment, const std::vector<Case>& cases) {
+  if (last_run_) last_run_->begin(environment);
   columns_ = table_columns(style_.columns, cases, style_.unicode);
   print_heading(style_.quiet ? std::vector<std::string>() : run_heading(environment, cases));
 }
@@ -147,6 +149,7 @@ void NotedTable::count(const Row& row) {
   const Record& record = row.record;
   const Measurement& measured = record.measurement;
   standings_.add(record, row.figures);
+  if (last_run_) last_run_->add(record, row.figures);
   if (measured.exact) ++exact_;
   stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
@@ -185,6 +188,9 @@ std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
                                 summary.stopped_by.empty() ? summary.failure : summary.stopped_by));
   }
   for (std::string& answer : standings_.lines(style_.unicode)) lines.push_back(std::move(answer));
+  if (last_run_) {
+    for (std::string& change : last_run_->lines()) lines.push_back(std::move(change));
+  }
   return lines;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ namespace collbench {
 /// lines are plain text without an end of line. Thread safety: none.
 class NotedTable : public Reporter {
  public:
-  NotedTable(std::ostream& out, const FormatOptions& options) : out_(out), style_(options.style) {}
+  NotedTable(std::ostream& out, const FormatOptions& options)
+      : out_(out), style_(options.style), last_run_(options.last_run) {}
   void begin(const Environment& environment, const std::vector<Case>& cases) final;
   void record(const Record& record) final;
   void end(const RunSummary& summary) final;
@@ -32,7 +34,7 @@ class NotedTable : public Reporter {
   virtual void print_row(const Row& row, const std::string& choice) = 0;
   /// What disturbed rows, "1 KiB ring on shm: foreign load", at most a few and how many more;
   /// "9 cases, 1.9 s, all results correct. best busbw 4.61 GB/s at ...", what ended it early,
-  /// and the lines of Standings.
+  /// and the lines of Standings and LastRun.
   virtual void print_closing(const std::vector<std::string>& warnings,
                              const std::vector<std::string>& lines, bool wrong) = 0;
 
@@ -47,6 +49,7 @@ class NotedTable : public Reporter {
   std::vector<std::string> closing(const RunSummary& summary) const;
   std::string verdict(const RunSummary& summary) const;
 
+  std::shared_ptr<LastRun> last_run_;
   std::vector<Record> records_;  // kept only to be sorted
   std::set<std::string> choices_;
   Standings standings_;

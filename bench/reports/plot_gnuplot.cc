@@ -11,6 +11,7 @@
 #include "bench/reports/columns.h"
 #include "bench/reports/contenders.h"
 #include "bench/reports/formats.h"
+#include "bench/reports/gnuplot.h"
 #include "bench/reports/text.h"
 #include "core/error.h"
 
@@ -34,16 +35,6 @@ struct PlotRow {
   std::vector<Series> series;
   std::size_t points = 0;
 };
-
-/// A string of gnuplot in single quotes, where only the quote is special.
-std::string gnuplot_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') out += '\'';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out + "'";
-}
 
 std::string row_title(const Case& point) {
   std::string title =
@@ -187,33 +178,9 @@ void write_plot(std::ostream& out, std::size_t number, const PlotRow& row, bool 
   write_bounds(out, number, row, bandwidth);
 }
 
-struct PlotTerminal {
-  std::string_view ending;    // of the file's name; "-" is the whole
-  std::string_view settings;  // around the height of all rows
-  double row_height;
-  std::string_view after = "";
-};
-
-constexpr PlotTerminal plot_terminals[] = {
-    {".svg", "svg size 1000,", 360, " dynamic background 'white'"},
-    {".png", "pngcairo size 1400,", 500, " fontscale 1.1"},
-    {".pdf", "pdfcairo size 10in,", 3.6, "in"},
-    {"-", "dumb size 100,", 26},
-};
-
-const PlotTerminal& plot_terminal(const std::string& path) {
-  const auto found = std::ranges::find_if(plot_terminals, [&](const PlotTerminal& terminal) {
-    return terminal.ending == "-" ? path == "-" : path.ends_with(terminal.ending);
-  });
-  require(found != std::end(plot_terminals),
-          fmt::format("a plot is a .svg, .png or .pdf, or - for the terminal, not '{}'", path));
-  return *found;
-}
-
 }  // namespace
 
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path) {
-  const PlotTerminal& terminal = plot_terminal(path);
   const std::vector<PlotRow> rows = rows_of(records);
   require(!rows.empty(), "nothing to plot: no record has figures");
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -221,9 +188,7 @@ void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const 
       write_data(out, row, i, rows[row].series[i]);
     }
   }
-  out << fmt::format("set terminal {}{:g}{}\n", terminal.settings,
-                     terminal.row_height * static_cast<double>(rows.size()), terminal.after);
-  if (path != "-") out << "set output " << gnuplot_quoted(path) << '\n';
+  set_terminal(out, path, static_cast<double>(rows.size()));
   out << "set datafile missing 'NaN'\nset logscale x 2\nset logscale y 10\n"
          "set format x '%.0b%B'\nset xlabel 'bytes per worker'\nset grid\n"
          "set key outside bottom center horizontal\n"

@@ -89,7 +89,7 @@ class TraceReader {
   std::map<std::int64_t, ReplayedMessage> messages_;
 };
 
-double number_of(const std::string& field, int line) {
+double link_number(const std::string& field, int line) {
   const auto value = number_in(field, 0, 1e30);
   require(value.has_value(), fmt::format("line {} of a table of links: '{}' is no number of zero "
                                          "or more",
@@ -194,10 +194,10 @@ Replay links_from_csv(const std::string& text, const std::string& name) {
         fmt::format("line {} of a table of links has {} fields of 8 or more", line, fields.size()));
     ReplayedLink link;
     link.link_class = fields[3];
-    link.capacity_GBps = number_of(fields[4], line);
-    link.bytes = number_of(fields[5], line);
-    link.busy_us = number_of(fields[6], line);
-    link.utilisation = number_of(fields[7], line);
+    link.capacity_GBps = link_number(fields[4], line);
+    link.bytes = link_number(fields[5], line);
+    link.busy_us = link_number(fields[6], line);
+    link.utilisation = link_number(fields[7], line);
     network.add(fields[1], fields[2], std::move(link));
   }
   network.give_to(replay);

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t most_lines = 4;
 
-using Contest = std::vector<const ContenderTime*>;  // the fastest first
-
 /// What a comparison holds constant beside the size.
 std::string setting_of(Case point) {
   point.algorithm = point.backend = point.transport = point.devices = "";
@@ -44,10 +42,6 @@ std::string setting_text(const Case& point, const std::vector<ContenderTime>& al
     text += point.simulated.topology.empty() ? ", real" : ", " + point.simulated.topology;
   }
   return text;
-}
-
-bool overlap(const ContenderTime& a, const ContenderTime& b) {
-  return a.low_ns <= b.high_ns && b.low_ns <= a.high_ns;
 }
 
 /// A stretch of sizes in which the same contender is the fastest or not to be told from it.
@@ -101,29 +95,6 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
                      to_string(fastest.point.bytes), text);
 }
 
-/// The record with the middle median of each contender, by setting and size.
-std::map<std::string, std::map<std::int64_t, Contest>> contests_of(
-    const std::vector<ContenderTime>& times, bool with_backend) {
-  std::map<std::string, std::map<std::int64_t, std::map<std::string, Contest>>> all;
-  for (const ContenderTime& time : times) {
-    all[setting_of(time.point)][time.point.bytes.count][contender_name(time.point, with_backend)]
-        .push_back(&time);
-  }
-  std::map<std::string, std::map<std::int64_t, Contest>> contests;
-  for (auto& [setting, sizes] : all) {
-    for (auto& [bytes, contenders] : sizes) {
-      if (contenders.size() < 2) continue;
-      Contest& contest = contests[setting][bytes];
-      for (auto& [name, same] : contenders) {
-        std::ranges::sort(same, {}, &ContenderTime::median_ns);
-        contest.push_back(same[(same.size() - 1) / 2]);
-      }
-      std::ranges::stable_sort(contest, {}, &ContenderTime::median_ns);
-    }
-  }
-  return contests;
-}
-
 /// Appends the stretches of one setting.
 void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::string& setting,
                    bool with_backend, std::vector<Stretch>& stretches) {
@@ -149,6 +120,10 @@ void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::stri
 
 }  // namespace
 
+bool overlap(const ContenderTime& a, const ContenderTime& b) {
+  return a.low_ns <= b.high_ns && b.low_ns <= a.high_ns;
+}
+
 void Standings::add(const Record& record, const Figures& shown) {
   if (!shown.valid || !is_right(record)) return;
   const Summary& latency = shown.latency;
@@ -158,15 +133,42 @@ void Standings::add(const Record& record, const Figures& shown) {
   if (time.median_ns > 0) times_.push_back(std::move(time));
 }
 
-std::vector<std::string> Standings::lines(bool unicode) const {
+bool Standings::with_backend() const {
   std::vector<Case> cases;
   for (const ContenderTime& time : times_) cases.push_back(time.point);
-  const bool with_backend = backends_differ(cases);
-  const auto contests = contests_of(times_, with_backend);
+  return backends_differ(cases);
+}
+
+std::map<std::string, std::map<std::int64_t, Contest>> Standings::contests() const {
+  const bool named_by_backend = with_backend();
+  std::map<std::string, std::map<std::int64_t, std::map<std::string, Contest>>> all;
+  for (const ContenderTime& time : times_) {
+    all[setting_of(time.point)][time.point.bytes.count]
+       [contender_name(time.point, named_by_backend)]
+           .push_back(&time);
+  }
+  std::map<std::string, std::map<std::int64_t, Contest>> contests;
+  for (auto& [setting, sizes] : all) {
+    for (auto& [bytes, contenders] : sizes) {
+      if (contenders.size() < 2) continue;
+      Contest& contest = contests[setting][bytes];
+      for (auto& [name, same] : contenders) {
+        std::ranges::sort(same, {}, &ContenderTime::median_ns);
+        contest.push_back(same[(same.size() - 1) / 2]);
+      }
+      std::ranges::stable_sort(contest, {}, &ContenderTime::median_ns);
+    }
+  }
+  return contests;
+}
+
+std::vector<std::string> Standings::lines(bool unicode) const {
+  const bool named_by_backend = with_backend();
+  const auto all = contests();
   std::vector<Stretch> stretches;
-  for (const auto& [setting, sizes] : contests) {
+  for (const auto& [setting, sizes] : all) {
     const Case& point = sizes.begin()->second.front()->point;
-    add_stretches(sizes, setting_text(point, times_), with_backend, stretches);
+    add_stretches(sizes, setting_text(point, times_), named_by_backend, stretches);
   }
   // Of many, the clearest: small leads change hands from run to run.
   std::vector<const Stretch*> shown;
@@ -179,7 +181,7 @@ std::vector<std::string> Standings::lines(bool unicode) const {
   }
   std::vector<std::string> lines;
   for (const Stretch* stretch : shown) {
-    lines.push_back(sentence(*stretch, with_backend, unicode));
+    lines.push_back(sentence(*stretch, named_by_backend, unicode));
   }
   if (shown.size() < stretches.size()) {
     lines.push_back(fmt::format("elsewhere the fastest changes by smaller leads, {} times",

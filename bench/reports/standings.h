@@ -1,6 +1,8 @@
 // The answer that a comparison is made for: which contender is fastest where, and by how much.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,13 @@ struct ContenderTime {
   double high_ns = 0;
 };
 
+/// The contenders of one size in one setting: the record with the middle median of each, the
+/// fastest first. At least two.
+using Contest = std::vector<const ContenderTime*>;
+
+/// Whether the 95 % intervals of two medians overlap, so that neither is known to be the faster.
+bool overlap(const ContenderTime& a, const ContenderTime& b);
+
 /// Collects what was measured and says it in a few sentences. Thread safety: none.
 class Standings {
  public:
@@ -28,6 +37,12 @@ class Standings {
   /// of both medians; simulated times are exact and have none. Empty where no case has two
   /// contenders.
   std::vector<std::string> lines(bool unicode) const;
+
+  /// All contests, by setting (everything but size and contender, in words) and bytes. They point
+  /// into this object.
+  std::map<std::string, std::map<std::int64_t, Contest>> contests() const;
+  /// Whether the contenders' names need their back ends.
+  bool with_backend() const;
 
  private:
   std::vector<ContenderTime> times_;

@@ -75,10 +75,11 @@ class AbRun {
       const std::vector<double> head = lower_quartiles(arms_.head.of(key));
       base.insert(base.end(), again.begin(), again.end());
       if (base.empty() || head.empty() || arms_.base.of(key).front().measurement.exact) continue;
-      if (!is_suspect(base, head, plan_.rule.threshold, Order::in_turn)) continue;
       Suspect suspect;
       suspect.key = key;
       suspect.point = arms_.base.of(key).front().point;
+      const double threshold = threshold_of(plan_.rule, suspect.point);
+      if (!is_suspect(base, head, threshold, Order::in_turn)) continue;
       suspects_.push_back(std::move(suspect));
     }
   }
@@ -123,7 +124,8 @@ class AbRun {
       const std::vector<double> base = lower_quartiles(arms_.fresh_base.of(suspect.key));
       const std::vector<double> head = lower_quartiles(arms_.fresh_head.of(suspect.key));
       if (!base.empty() && !head.empty() && !suspect.over) {
-        suspect.fresh = estimate_ratio(base, head, plan_.rule.threshold, Order::in_turn);
+        suspect.fresh =
+            estimate_ratio(base, head, threshold_of(plan_.rule, suspect.point), Order::in_turn);
       }
       fresh.push_back(suspect.fresh);
     }
@@ -133,7 +135,8 @@ class AbRun {
       if (suspect.over) continue;
       suspect.outcome = outcomes[i];
       suspect.over = outcomes[i] != VerdictOutcome::inconclusive ||
-                     (suspect.rounds > 0 && is_cleared(suspect.fresh, plan_.rule.threshold));
+                     (suspect.rounds > 0 &&
+                      is_cleared(suspect.fresh, threshold_of(plan_.rule, suspect.point)));
     }
   }
 

@@ -115,7 +115,7 @@ class SequentialRun {
       odd.push_back(base[i]);
       even.push_back(base[i + 1]);
     }
-    return estimate_ratio(odd, even, plan_.rule.threshold, Order::in_turn);
+    return estimate_ratio(odd, even, threshold_of(plan_.rule, one.point), Order::in_turn);
   }
 
   /// Decides what the rounds so far show, at `moment` of the budget.
@@ -127,8 +127,9 @@ class SequentialRun {
     for (TimedCase& one : cases_) {
       if (!one.over) {
         const std::vector<double> base = lower_quartiles(arms_.base.of(one.key));
-        one.estimate = estimate_ratio(base, lower_quartiles(arms_.head.of(one.key)),
-                                      plan_.rule.threshold, Order::in_turn, confidence);
+        one.estimate =
+            estimate_ratio(base, lower_quartiles(arms_.head.of(one.key)),
+                           threshold_of(plan_.rule, one.point), Order::in_turn, confidence);
       }
       estimates.push_back(one.estimate);
     }
@@ -138,8 +139,8 @@ class SequentialRun {
       if (one.over) continue;
       one.outcome = outcomes[i];
       const bool shown = outcomes[i] != VerdictOutcome::inconclusive;
-      one.over =
-          is_within(one.estimate, plan_.rule.threshold) || (shown && !noise_differs(noise_of(one)));
+      one.over = is_within(one.estimate, threshold_of(plan_.rule, one.point)) ||
+                 (shown && !noise_differs(noise_of(one)));
     }
   }
 

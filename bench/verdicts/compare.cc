@@ -120,22 +120,24 @@ void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
 
 /// Estimates from `rounds` where both sides have some.
 std::optional<RatioEstimate> estimate(const std::vector<Record>& base,
-                                      const std::vector<Record>& head, const GateRule& rule,
+                                      const std::vector<Record>& head, double threshold,
                                       Order order) {
   const std::vector<double> base_ns = lower_quartiles(base);
   const std::vector<double> head_ns = lower_quartiles(head);
   if (base_ns.empty() || head_ns.empty()) return std::nullopt;
-  return estimate_ratio(base_ns, head_ns, rule.threshold, order);
+  return estimate_ratio(base_ns, head_ns, threshold, order);
 }
 
 void estimate_timed(Verdict& verdict, const Arms& arms, const std::string& key,
                     const GateRule& rule, Order order) {
   std::vector<Record> base = arms.base.of(key);
   const std::vector<Record>& again = arms.again.of(key);
-  verdict.noise = estimate(base, again, rule, order);
+  const double threshold = threshold_of(rule, verdict.point);
+  verdict.noise = estimate(base, again, threshold, order);
   base.insert(base.end(), again.begin(), again.end());
-  verdict.ratio = estimate(base, arms.head.of(key), rule, order);
-  verdict.confirmation = estimate(arms.fresh_base.of(key), arms.fresh_head.of(key), rule, order);
+  verdict.ratio = estimate(base, arms.head.of(key), threshold, order);
+  verdict.confirmation =
+      estimate(arms.fresh_base.of(key), arms.fresh_head.of(key), threshold, order);
   set_levels(verdict);
 }
 
@@ -172,19 +174,6 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   return verdict;
 }
 
-/// How two machines differ, one "key: 'A' is not 'B'" each; keys that only one has count.
-std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
-  std::vector<std::string> mismatches;
-  for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
-    const std::string before = value_of(base, key, "");
-    const std::string after = value_of(head, key, "");
-    if (before != after) {
-      mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
-    }
-  }
-  return mismatches;
-}
-
 /// Whether the rounds of two files were measured in turn: neither ends before the other begins.
 bool interleaved(const RecordFile& base, const RecordFile& head) {
   if (base.records.empty() || head.records.empty()) return false;
@@ -215,6 +204,18 @@ void warn(Comparison& comparison, bool in_turn) {
 }
 
 }  // namespace
+
+std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
+  std::vector<std::string> mismatches;
+  for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
+    const std::string before = value_of(base, key, "");
+    const std::string after = value_of(head, key, "");
+    if (before != after) {
+      mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
+    }
+  }
+  return mismatches;
+}
 
 std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
   std::vector<double> quartiles;

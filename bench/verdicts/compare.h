@@ -53,6 +53,10 @@ void set_levels(Verdict& verdict);
 /// decides.
 std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order);
 
+/// What differs between the machines of two environments, so that their times may not be compared:
+/// "cpu: 'A' is not 'B'". Empty if nothing does.
+std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head);
+
 /// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless
 /// `any_machine`.
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,

@@ -114,6 +114,14 @@ const RatioEstimate* worst_noise(const Comparison& comparison) {
   return worst;
 }
 
+double threshold_of(const GateRule& rule, const Case& point) {
+  double threshold = rule.threshold;
+  for (const CaseThreshold& one : rule.exceptions) {
+    if (matches(one.terms, point)) threshold = one.threshold;
+  }
+  return threshold;
+}
+
 std::string method_line(const Comparison& comparison) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return !verdict.exact; });
@@ -121,6 +129,9 @@ std::string method_line(const Comparison& comparison) {
   std::string line = fmt::format("threshold {:g} %, family alpha {:g} (Holm), {} rounds",
                                  comparison.rule.threshold * 100, comparison.rule.alpha,
                                  comparison_rounds_text(comparison));
+  for (const CaseThreshold& one : comparison.rule.exceptions) {
+    line += fmt::format(", {:g} % for {}", one.threshold * 100, one.filter);
+  }
   if (comparison.confirm_rounds > 0) {
     line += fmt::format(", {} more for suspects", comparison.confirm_rounds);
   }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/measure/case_filter.h"
 #include "bench/records/record.h"
 
 namespace collbench {
@@ -86,10 +87,18 @@ struct Verdict {
   int rounds_needed = 0;  // inconclusive: rounds per arm it would take in all; 0 if not known
 };
 
+/// Cases that have a threshold of their own.
+struct CaseThreshold {
+  std::string filter;             // "algo:gloo bytes<=4K", as it was given
+  std::vector<FilterTerm> terms;  // of it
+  double threshold = 0;
+};
+
 /// What decides.
 struct GateRule {
-  double threshold = 0.05;  // ratios within 1/(1+t) .. 1+t are the same
-  double alpha = 0.01;      // chance of any false alarm in a comparison (Holm over its cases)
+  double threshold = 0.05;                // ratios within 1/(1+t) .. 1+t are the same
+  std::vector<CaseThreshold> exceptions;  // of those that match a case, the last one holds
+  double alpha = 0.01;  // chance of any false alarm in a comparison (Holm over its cases)
   std::vector<VerdictOutcome> fail_on = {VerdictOutcome::wrong, VerdictOutcome::slower,
                                          VerdictOutcome::missing, VerdictOutcome::changed};
   bool fail_on_exact = true;  // any exact difference fails, also a faster one
@@ -109,6 +118,9 @@ struct Comparison {
   Seconds elapsed{0};
   std::string stopped_by;  // "SIGINT", "budget"; empty if it ran to its end
 };
+
+/// The threshold that holds for a case.
+double threshold_of(const GateRule& rule, const Case& point);
 
 /// All verdicts, the worst outcome first and the largest ratio first among equals.
 std::vector<const Verdict*> worst_first(const Comparison& comparison);

@@ -104,7 +104,12 @@ Verdict verdict_of(const Json& value) {
 Json rule_value(const GateRule& rule) {
   Json fail_on = Json::array();
   for (const VerdictOutcome outcome : rule.fail_on) fail_on.push_back(to_string(outcome));
+  Json exceptions = Json::array();
+  for (const CaseThreshold& one : rule.exceptions) {
+    exceptions.push_back({{"cases", one.filter}, {"threshold", one.threshold}});
+  }
   return {{"threshold", rule.threshold},
+          {"exceptions", std::move(exceptions)},
           {"alpha", rule.alpha},
           {"fail_on", std::move(fail_on)},
           {"fail_on_exact", rule.fail_on_exact}};
@@ -113,6 +118,10 @@ Json rule_value(const GateRule& rule) {
 GateRule rule_of(const Json& value) {
   GateRule rule;
   value.at("threshold").get_to(rule.threshold);
+  for (const Json& one : value.value("exceptions", Json::array())) {
+    const auto filter = one.at("cases").get<std::string>();
+    rule.exceptions.push_back({filter, parse_filter(filter), one.at("threshold").get<double>()});
+  }
   value.at("alpha").get_to(rule.alpha);
   rule.fail_on.clear();
   for (const Json& name : value.at("fail_on")) {

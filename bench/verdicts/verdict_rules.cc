@@ -104,13 +104,17 @@ int rounds_needed(const RatioEstimate& estimate, double threshold) {
 
 void settle(Verdict& verdict, const GateRule& rule) {
   const RatioEstimate& estimate = *deciding(verdict);
-  if (is_within(estimate, rule.threshold)) {
+  const double threshold = threshold_of(rule, verdict.point);
+  if (is_within(estimate, threshold)) {
     verdict.outcome = VerdictOutcome::same;
-    verdict.reason = "within the threshold: " + interval_text(estimate);
+    verdict.reason = threshold == rule.threshold
+                         ? "within the threshold: "
+                         : fmt::format("within its threshold of {:g} %: ", threshold * 100);
+    verdict.reason += interval_text(estimate);
     return;
   }
   verdict.outcome = VerdictOutcome::inconclusive;
-  verdict.rounds_needed = rounds_needed(estimate, rule.threshold);
+  verdict.rounds_needed = rounds_needed(estimate, threshold);
   verdict.reason = interval_text(estimate);
   verdict.reason += verdict.rounds_needed > 0
                         ? fmt::format(": would take about {} rounds", verdict.rounds_needed)
@@ -129,7 +133,7 @@ void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
   if (verdict.confirmation) {
     verdict.reason = "confirmed by fresh rounds: " + verdict.reason;
   }
-  verdict.reason += fmt::format(", threshold {:g} %", rule.threshold * 100);
+  verdict.reason += fmt::format(", threshold {:g} %", threshold_of(rule, verdict.point) * 100);
 }
 
 void decide_at_once(std::vector<Verdict>& verdicts, const GateRule& rule) {

@@ -143,6 +143,23 @@ TEST(CompareTimed, InterleavedRoundsShowASlowdownAndItsAbsence) {
   EXPECT_EQ(same.outcome, VerdictOutcome::same);
 }
 
+TEST(CompareTimed, ACaseMayHaveAThresholdOfItsOwn) {
+  GateRule rule;
+  rule.exceptions = {{"algo:ring", parse_filter("algo:ring"), 0.4},
+                     {"workers:9", parse_filter("workers:9"), 0.01}};
+  const RecordFile base = cycles(10, 10'000);
+  const Verdict wide = only(compare_files(base, cycles(10, 12'000, 1), rule, false));
+  EXPECT_EQ(wide.outcome, VerdictOutcome::same);
+  EXPECT_THAT(wide.reason, HasSubstr("its threshold of 40 %"));
+  // The last exception that matches holds.
+  rule.exceptions.push_back({"bytes>=1", parse_filter("bytes>=1"), 0.1});
+  const Comparison comparison = compare_files(base, cycles(10, 12'000, 1), rule, false);
+  EXPECT_EQ(only(comparison).outcome, VerdictOutcome::slower);
+  EXPECT_THAT(only(comparison).reason, HasSubstr("threshold 10 %"));
+  EXPECT_THAT(method_line(comparison), HasSubstr("threshold 5 %"));
+  EXPECT_THAT(method_line(comparison), HasSubstr("40 % for algo:ring, 1 % for workers:9"));
+}
+
 TEST(CompareTimed, OneProcessEachShowsNothing) {
   const Comparison comparison = compare_files(cycles(1, 1000), cycles(1, 9000), {}, false);
   EXPECT_EQ(only(comparison).outcome, VerdictOutcome::inconclusive);

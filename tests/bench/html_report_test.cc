@@ -81,6 +81,45 @@ TEST(PageDataTest, NoTextCanEndTheScriptElement) {
   EXPECT_NE(page.find("&lt;/title&gt;"), std::string::npos);
 }
 
+TEST(PageHeadTest, SaysWhereWhenAndWithWhat) {
+  Record later = scripted_record("ring", 4, {1024}, 1000);
+  later.started = "2026-01-02T04:05:06Z";
+  HtmlReport report = report_of({scripted_record("ring", 2, {1024}, 1000), later});
+  report.sources[0].file.environment["git_revision"] = "0123abc";
+  EXPECT_THAT(page_of(report), HasSubstr("<dd>box: 4 x Test \"CPU\", 1 GHz</dd>"));
+  EXPECT_THAT(page_of(report), HasSubstr("<dd>2026-01-02 03:04 to 04:05 UTC</dd>"));
+  EXPECT_THAT(page_of(report), HasSubstr("<dd>collbench 0.1.0 at 0123abc</dd>"));
+  report.repository = "https://example.org/me/it";
+  EXPECT_THAT(page_of(report),
+              HasSubstr("at <a href=\"https://example.org/me/it/commit/0123abc\">0123abc</a>"));
+  // What cannot be a revision becomes no part of a URL.
+  report.sources[0].file.environment["git_revision"] = "../../evil";
+  EXPECT_THAT(page_of(report), Not(HasSubstr("commit/../")));
+}
+
+TEST(PageHeadTest, FilesOfOneMachineAndRevisionShareAnEntryAndTablesOfOthersSayNothing) {
+  HtmlReport report = report_of({scripted_record("ring", 2, {1024}, 1000)});
+  report.sources.push_back(report.sources[0]);
+  report.sources[1].name = "b.json";
+  const auto entries = [&] {
+    const std::string page = page_of(report);
+    std::size_t count = 0;
+    for (std::size_t at = page.find("<dl"); at != std::string::npos;
+         at = page.find("<dl", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(entries(), 1U);
+  report.sources[1].file.environment["host"] = "other";
+  EXPECT_EQ(entries(), 2U);
+  EXPECT_THAT(page_of(report), HasSubstr("<dd>b.json</dd>"));
+  report.sources.resize(1);
+  report.sources[0].file.environment = {{"source", "nccl-tests"}};
+  report.sources[0].file.records[0].started = "";
+  EXPECT_EQ(entries(), 0U);
+}
+
 TEST(PageDataTest, TextThatIsNotUtf8DoesNotSpoilThePage) {
   HtmlReport report = report_of({scripted_record("ring", 2, {1024}, 1000)});
   report.sources[0].file.environment["host"] = "caf\xe9";

@@ -8,6 +8,7 @@
 #include "tests/bench/report_records.h"
 
 #include "bench/reports/formats.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -43,6 +44,41 @@ std::string look(const std::string& script, const std::string& title) {
 }
 
 std::string colour(const std::string& look) { return look.substr(0, look.find(' ')); }
+
+std::string winners(const std::vector<Record>& records, const std::string& path = "out.svg") {
+  std::ostringstream out;
+  write_winner_map(out, records, path);
+  return out.str();
+}
+
+TEST(WinnerMapTest, ACellHasTheFastestItsColourAndTheLead) {
+  const std::string script =
+      winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("tree", 2, {1024}, 1500),
+               scripted_record("auto", 2, {1024}, 900), scripted_record("ring", 4, {2048}, 3000),
+               scripted_record("tree", 4, {2048}, 1000)});
+  EXPECT_THAT(script, HasSubstr("set label 'ring' at 0,0.12"));
+  EXPECT_THAT(script, HasSubstr("set label '+50 %' at 0,-0.18"));
+  EXPECT_THAT(script, HasSubstr("set label 'tree' at 1,1.12"));
+  EXPECT_THAT(script, HasSubstr("set label '3.0x'"));
+  EXPECT_THAT(script, HasSubstr("set xtics ('1 KiB' 0, '2 KiB' 1)"));
+  EXPECT_THAT(script, HasSubstr("set ytics ('2' 0, '4' 1)"));
+  EXPECT_THAT(script, Not(HasSubstr("auto")));  // what it chose is one of the others
+}
+
+TEST(WinnerMapTest, EqualTimesAreATieAndOneContenderIsNoMap) {
+  EXPECT_THAT(
+      winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("tree", 2, {1024}, 1000)}),
+      HasSubstr("'tie'"));
+  // Beside auto alone, it is a contender.
+  EXPECT_THAT(
+      winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("auto", 2, {1024}, 900)}),
+      HasSubstr("'auto'"));
+  EXPECT_THROW(winners({scripted_record("ring", 2, {1024}, 1000)}), InvalidArgument);
+  EXPECT_THROW(
+      winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("tree", 2, {1024}, 900)},
+              "out.gif"),
+      InvalidArgument);
+}
 
 TEST(PlotTest, BackEndsShareAPlotAndAnAlgorithmHasOneColour) {
   // Were colours counted in each plot anew, ring would have another in the second one.

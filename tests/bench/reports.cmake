@@ -2,6 +2,7 @@
 collbench_test(reports
   SOURCES
     html_report_test.cc
+    last_run_test.cc
     plot_test.cc
     report_columns_test.cc
     report_data_test.cc

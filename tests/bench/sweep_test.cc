@@ -100,11 +100,13 @@ std::vector<std::string> columns_of(const Sweep& sweep) {
 
 TEST(SweepCasesTest, MixBackEndsOfWhichEachCaseHasItsOwn) {
   Sweep sweep;
-  sweep.algorithms = {"ring@shm", "ring@grpc", "gloo", "mpi", "direct@shm", "auto@mpi"};
+  sweep.algorithms = {"ring@shm", "ring@grpc", "gloo", "mpi", "direct@shm", "auto@gloo"};
   sweep.last = sweep.first;
   sweep.common.transport = "raw";
   EXPECT_THAT(columns_of(sweep), ElementsAre("ring on shm", "ring on grpc, raw", "gloo on gloo",
-                                             "mpi on mpi", "direct on shm", "mpi on mpi"));
+                                             "mpi on mpi", "direct on shm", "gloo on gloo"));
+  sweep.algorithms = {"ring@mpi", "auto@mpi", "mpi"};  // ours and the library's own
+  EXPECT_THAT(columns_of(sweep), ElementsAre("ring on mpi", "auto on mpi", "mpi on mpi"));
   sweep.algorithms = {"ring:segments=4@grpc", "ring"};
   sweep.backends = {"shm"};  // of those that name none
   EXPECT_THAT(columns_of(sweep), ElementsAre("ring:segments=4 on grpc, raw", "ring on shm"));

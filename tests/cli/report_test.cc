@@ -204,7 +204,8 @@ TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
 TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
   if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
   const Outcome outcome =
-      report({"comparison.json", "real.json", "sim.json", "--html", "page.html"});
+      report({"comparison.json", "real.json", "sim.json", "--topo", "star:4,10GBps,5us", "--html",
+              "page.html"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* mode : {"LIGHT", "DARK"}) {
     const Outcome read = program("bash", {scripts + "read_page.sh", "page.html", mode});

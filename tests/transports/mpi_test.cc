@@ -3,6 +3,7 @@
 #include "transports/mpi/mpi.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +20,10 @@
 
 #include "tests/transports/small_values.h"
 
+#include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/mpi/mpi_endpoint.h"
+#include "transports/play/schedule_communicator.h"
 
 namespace collbench {
 namespace {
@@ -54,8 +58,98 @@ std::string collect_errors(Communicator& communicator) {
   return errors;
 }
 
+std::string collect_errors(const Schedule& schedule) {
+  const auto communicator =
+      make_schedule_communicator(schedule, make_mpi_endpoint(Seconds{20}), "ours");
+  std::string errors;
+  const auto note = [&](DataType type, ReduceOp op, std::int64_t count, bool in_place) {
+    const std::string error = all_reduce_error(*communicator, type, op, count, in_place);
+    if (!error.empty()) errors += schedule.name() + ": " + error + "\n";
+  };
+  for (const DataType type : {DataType::f32, DataType::bf16, DataType::i64, DataType::u8})
+    for (const bool in_place : {true, false}) note(type, ReduceOp::sum, 1001, in_place);
+  for (const std::int64_t count : {0, 1, 3}) note(DataType::f64, ReduceOp::max, count, true);
+  for (int repeat = 0; repeat < 2; ++repeat) note(DataType::f64, ReduceOp::sum, 40001, true);
+  return errors;
+}
+
+// Every schedule that there is for so many ranks.
+int play_schedules(int ranks) {
+  std::string errors;
+  for (const AlgorithmInfo& info : algorithms()) {
+    std::optional<Schedule> schedule;
+    try {
+      schedule = make_schedule(std::string(info.name), ranks);
+    } catch (const InvalidArgument&) {
+      continue;
+    }
+    errors += collect_errors(*schedule);
+  }
+  std::fprintf(stderr, "%s", errors.c_str());
+  return errors.empty() ? 0 : 1;
+}
+
+// Messages of many pieces, to be reduced and not, whose ends are awaited in another order than
+// that in which they come.
+int play_out_of_order() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  constexpr std::int64_t count = 300'007;
+  std::vector<std::vector<std::int32_t>> vectors;
+  std::vector<Region> regions;
+  for (int i = 0; i < 4; ++i) {
+    vectors.emplace_back(count, endpoint->rank() == 0 ? i + 1 : 10);
+    regions.push_back({reinterpret_cast<std::byte*>(vectors.back().data()), count, DataType::i32});
+  }
+  std::vector<Endpoint::Ticket> tickets;
+  const Rank source = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Region& region = regions[static_cast<std::size_t>(i)];
+    if (endpoint->rank() == 0) {
+      tickets.push_back(endpoint->send(1, region));
+    } else if (i == 1) {
+      tickets.push_back(endpoint->recv(0, region));
+    } else {
+      tickets.push_back(endpoint->recv_reduce({&source, 1}, region, region, {}));
+    }
+  }
+  while (!endpoint->try_wait(tickets[3])) continue;
+  for (const std::size_t i : {1, 0, 2}) endpoint->wait(tickets[i]);
+  if (endpoint->rank() == 0) return 0;
+  const std::vector<std::int32_t> right{11, 2, 13, 14};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (vectors[i] != std::vector<std::int32_t>(count, right[i])) return 1;
+  }
+  return 0;
+}
+
+constexpr int ended_rightly = 7;
+
+// One rank stands still, or gives up; the others must say which, or why.
+int lose_rank(const std::string& part) {
+  auto owned = make_mpi_endpoint(Seconds{part == "silent" ? 1.0 : 20.0});
+  Endpoint& endpoint = *owned;
+  const auto communicator =
+      make_schedule_communicator(make_schedule("ring", endpoint.ranks()), std::move(owned), "ours");
+  communicator->barrier();
+  if (endpoint.rank() == 1) {
+    if (part == "told") endpoint.give_up("rank 1 is out of luck");
+    for (;;) pause();
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    for (;;) communicator->barrier();
+  } catch (const TransportError& error) {
+    const Seconds waited = std::chrono::steady_clock::now() - begin;
+    const bool is_named = std::string(error.what()).find("rank 1") != std::string::npos;
+    return is_named && waited < Seconds{5} ? ended_rightly : 1;
+  }
+}
+
 // Exit status 0 if all is well on this rank.
 int play_rank(const std::string& algorithm, const std::string& part) {
+  if (algorithm == "schedules") return play_schedules(std::stoi(part));
+  if (algorithm == "order") return play_out_of_order();
+  if (algorithm == "lose") return lose_rank(part);
   const auto communicator = make_mpi_communicator(algorithm);
   if (part == "die" && communicator->rank() == 0) raise(SIGKILL);
   const std::string errors = collect_errors(*communicator);
@@ -102,6 +196,25 @@ INSTANTIATE_TEST_SUITE_P(ByName, MpiAlgorithms,
                          name_of);
 
 TEST(Mpi, AKilledRankEndsAll) { EXPECT_NE(run_ranks(3, "mpi", "mpi", "die"), 0); }
+
+TEST(MpiMachine, PlaysEveryScheduleExactly) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    EXPECT_EQ(run_ranks(ranks, "mpi", "schedules", std::to_string(ranks)), 0) << ranks;
+  }
+}
+
+TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) {
+  EXPECT_EQ(run_ranks(2, "mpi", "order", ""), 0);
+}
+
+// By the neighbours that wait for it; mpirun then ends it.
+TEST(MpiMachine, ARankThatStandsStillIsNamedWithinTheTimeout) {
+  EXPECT_EQ(run_ranks(2, "mpi", "lose", "silent"), ended_rightly);
+}
+
+TEST(MpiMachine, ARankThatGivesUpTellsAll) {
+  EXPECT_EQ(run_ranks(3, "mpi", "lose", "told"), ended_rightly);
+}
 
 TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   try {

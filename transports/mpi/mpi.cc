@@ -18,43 +18,12 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/kernels/kernels.h"
+#include "transports/mpi/mpi_session.h"
 #include "transports/waiting.h"
 
 namespace collbench {
 
 namespace {
-
-// MPI is initialized and finalized once per process. Failures come back as codes, for check().
-// One thread makes all calls. Asking for MPI_THREAD_FUNNELED, which says just that, makes Open MPI
-// 4.1 lock: a 4-byte sum of 4 ranks on 2 cores then takes 2.6 us instead of 2.15. Threads that make
-// no calls do not disturb it.
-class Session {
- public:
-  Session() {
-    int provided = MPI_THREAD_SINGLE;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-      throw TransportError(fmt::format("{} cannot start here", mpi_library()));
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  }
-  ~Session() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized == 0) MPI_Finalize();
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-};
-
-void start_session() { static const Session session; }
-
-void check(int code, std::string_view call, Rank rank) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw TransportError(fmt::format("MPI: rank {}: {} failed: {}", rank, call,
-                                   std::string_view(text, static_cast<std::size_t>(length))));
-}
 
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {
@@ -108,8 +77,8 @@ class MpiCommunicator : public Communicator {
     const MPI_Op operation = mpi_op(op);
     in_pieces(out, [&](Region to, std::int64_t first, int count) {
       const void* from = in.data == out.data ? MPI_IN_PLACE : in.part(first, count).data;
-      check(MPI_Allreduce(from, to.data, count, type, operation, MPI_COMM_WORLD), "MPI_Allreduce",
-            rank_);
+      check_mpi(MPI_Allreduce(from, to.data, count, type, operation, MPI_COMM_WORLD),
+                "MPI_Allreduce", rank_);
     });
     if (op == ReduceOp::avg) divide(out);
   }
@@ -139,11 +108,11 @@ class MpiCommunicator : public Communicator {
     require_root(root);
     const Region bytes{region.data, region.size().count, DataType::u8};
     in_pieces(bytes, [&](Region piece, std::int64_t, int count) {
-      check(MPI_Bcast(piece.data, count, MPI_BYTE, root, MPI_COMM_WORLD), "MPI_Bcast", rank_);
+      check_mpi(MPI_Bcast(piece.data, count, MPI_BYTE, root, MPI_COMM_WORLD), "MPI_Bcast", rank_);
     });
   }
 
-  void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier", rank_); }
+  void barrier() override { check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier", rank_); }
 
   std::string description() const override {
     return algorithm_ == "mpi" ? mpi_library()
@@ -185,13 +154,13 @@ class MpiCommunicator : public Communicator {
     void* const to = in_place ? whole.vector : out.data;
     const void* const from = in_place ? MPI_IN_PLACE : in.data;
     if (whole.count % ranks_ == 0) {
-      check(MPI_Reduce_scatter_block(from, to, static_cast<int>(whole.count / ranks_), type,
-                                     operation, MPI_COMM_WORLD),
-            "MPI_Reduce_scatter_block", rank_);
+      check_mpi(MPI_Reduce_scatter_block(from, to, static_cast<int>(whole.count / ranks_), type,
+                                         operation, MPI_COMM_WORLD),
+                "MPI_Reduce_scatter_block", rank_);
     } else {
       cut(whole.count, 1);
-      check(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, MPI_COMM_WORLD),
-            "MPI_Reduce_scatter", rank_);
+      check_mpi(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, MPI_COMM_WORLD),
+                "MPI_Reduce_scatter", rank_);
     }
     if (in_place) std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
     if (op == ReduceOp::avg) divide(out);
@@ -203,21 +172,21 @@ class MpiCommunicator : public Communicator {
     require_count(out.size().count);
     const auto own = static_cast<int>(in.size().count);
     if (whole.count % ranks_ == 0) {
-      check(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, MPI_COMM_WORLD),
-            "MPI_Allgather", rank_);
+      check_mpi(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, MPI_COMM_WORLD),
+                "MPI_Allgather", rank_);
     } else {
       cut(whole.count, size_of(in.type));
-      check(MPI_Allgatherv(from, own, MPI_BYTE, out.data, counts_.data(), places_.data(), MPI_BYTE,
-                           MPI_COMM_WORLD),
-            "MPI_Allgatherv", rank_);
+      check_mpi(MPI_Allgatherv(from, own, MPI_BYTE, out.data, counts_.data(), places_.data(),
+                               MPI_BYTE, MPI_COMM_WORLD),
+                "MPI_Allgatherv", rank_);
     }
   }
 
   void reduce_to(Rank root, const Whole& whole, Region in, Region out, ReduceOp op) {
     const bool in_place = whole.vector != nullptr && rank_ == root;
-    check(MPI_Reduce(in_place ? MPI_IN_PLACE : in.data, out.data, static_cast<int>(whole.count),
-                     mpi_type(in.type), mpi_op(op), root, MPI_COMM_WORLD),
-          "MPI_Reduce", rank_);
+    check_mpi(MPI_Reduce(in_place ? MPI_IN_PLACE : in.data, out.data, static_cast<int>(whole.count),
+                         mpi_type(in.type), mpi_op(op), root, MPI_COMM_WORLD),
+              "MPI_Reduce", rank_);
     if (op == ReduceOp::avg && rank_ == root) divide(out);
   }
 
@@ -306,7 +275,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm
       fmt::format("mpi: '{}' needs processes that Open MPI started for it ({} is '{}', not "
                   "'{}'); start them with mpirun_command()",
                   algorithm, tuned_algorithm_parameter, started == nullptr ? "" : started, wanted));
-  start_session();
+  start_mpi_session();
   return std::make_unique<MpiCommunicator>(algorithm);
 }
 

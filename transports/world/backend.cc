@@ -46,22 +46,25 @@ std::vector<Backend> all_rows() {
   add({.name = "gloo",
        .summary = "Gloo's own algorithms over TCP, by threads",
        .absence = "this build has no Gloo (Debian: libgloo-dev)",
-       .choice = ChoiceKind::own},
+       .choice = ChoiceKind::own,
+       .has_library = true},
       complete_gloo);
   add({.name = "mpi",
-       .summary = "MPI_Allreduce, one process per worker",
+       .summary = "our schedules over MPI's messages, and its own, one process per worker",
        .absence = "this build has no MPI (Debian: libopenmpi-dev, openmpi-bin)",
-       .choice = ChoiceKind::own,
+       .choice = ChoiceKind::messages,
+       .has_library = true,
        .ranks = RankKind::launched,
+       .ranks_in_words = "one process per worker",
+       .plays_schedules = true,
        .other_collectives = true,
-       .keeps_communicator = true,
-       .world_per_algorithm = true},  // fixed when the library's processes start
+       .keeps_communicator = true},
       complete_mpi);
   add({.name = "nccl",
        .summary = "NCCL's own algorithms on GPUs, found at run time",
        .choice = ChoiceKind::own,
+       .has_library = true,
        .keeps_communicator = true,
-       .world_per_algorithm = true,
        .on_gpus = true,
        .spans_machines = true},
       complete_nccl);
@@ -134,7 +137,7 @@ RankKind rank_kind(const Backend& backend, const WorldSpec& spec) {
 
 const Backend* black_box(const std::string& algorithm) {
   const Backend* const backend = backend_named(algorithm.substr(0, algorithm.find(':')));
-  return backend != nullptr && backend->is_black_box() ? backend : nullptr;
+  return backend != nullptr && backend->has_library ? backend : nullptr;
 }
 
 std::string why_unavailable(const Backend& backend) {
@@ -165,19 +168,20 @@ void require_possible(const WorldSpec& spec) {
   require(backend.other_collectives || spec.collective.kind == CollectiveKind::all_reduce,
           fmt::format("back end '{}' has no {}; those that have it: {}", spec.backend,
                       to_string(spec.collective.kind), names_with(&Backend::other_collectives)));
-  require(backend.plays_schedules || spec.groups.empty(),
-          "groups are played by schedules of our own, of " + names_with(&Backend::plays_schedules) +
-              "; '" + spec.backend + "' has none");
-  require(backend.plays_schedules || (!spec.checksum && spec.inject.empty()),
+  const bool plays = backend.plays_schedules && black_box(spec.algorithm) == nullptr;
+  require(plays || spec.groups.empty(), "groups are played by schedules of our own, of " +
+                                            names_with(&Backend::plays_schedules) + "; '" +
+                                            spec.backend + "' has none");
+  require(plays || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of " +
               names_with(&Backend::plays_schedules) + "; '" + spec.backend + "' hides its own");
 }
 
 Communicator& communicator_for(const Backend& backend, const WorldSpec& spec,
                                RankContext& context) {
-  const std::string key = (backend.is_black_box() ? spec.algorithm : name_of(spec)) + " " +
-                          spec.groups + " " + spec.transport + (spec.checksum ? " checked " : " ") +
-                          spec.inject;
+  const bool is_library = black_box(spec.algorithm) != nullptr;
+  const std::string key = (is_library ? spec.algorithm : name_of(spec)) + " " + spec.groups + " " +
+                          spec.transport + (spec.checksum ? " checked " : " ") + spec.inject;
   if (!context.communicator || !backend.keeps_communicator || context.communicator_key != key) {
     context.communicator.reset();
     context.remarks.clear();

@@ -42,8 +42,10 @@ struct Backend {
   std::string (*find_unavailable)() = nullptr;
   /// What `auto` goes by.
   ChoiceKind choice = ChoiceKind::messages;
-  /// Whether the library behind it has all-reduces of its own, under the name of the back end.
+  /// Whether it has nothing but the all-reduces of the library behind it.
   bool is_black_box() const { return choice == ChoiceKind::own; }
+  /// Whether that library's all-reduces are there, under the name of the back end.
+  bool has_library = false;
   RankKind ranks = RankKind::threads;  // where nobody asks for processes; see rank_kind()
   /// Whether threads will not do for a spec.
   bool (*needs_processes)(const WorldSpec&) = nullptr;
@@ -68,8 +70,9 @@ struct Backend {
   Bytes (*arena_bytes)(const WorldSpec&) = nullptr;
   void (*lay_out_arena)(const WorldSpec&, std::byte* arena, Seconds timeout) = nullptr;
   void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
-  /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
-  bool world_per_algorithm = false;
+  /// Where ranks are bound to an algorithm when they start: what they are started for, alike for
+  /// algorithms that one world serves.
+  std::string (*started_for)(const std::string& algorithm) = nullptr;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
   MemoryCopies copies = {};  // to and from that memory

@@ -1,36 +1,56 @@
-// MPI as a black box: ranks as processes that the library's launcher starts.
+// Ranks as processes that MPI's launcher starts: the library's own all-reduces, and our schedules
+// over its messages.
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "transports/mpi/mpi.h"
+#include "transports/mpi/mpi_endpoint.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
 
+bool is_library(const std::string& algorithm) { return black_box(algorithm) != nullptr; }
+
 // Started by anything but its own launcher, every process is a world of its own.
-std::unique_ptr<Communicator> make_mpi_rank(const WorldSpec& spec, RankContext& context) {
-  auto communicator = make_mpi_communicator(spec.algorithm);
-  if (communicator->ranks() == context.ranks && communicator->rank() == context.rank) {
-    return communicator;
-  }
+void require_launched(Rank rank, int ranks, const RankContext& context) {
+  if (rank == context.rank && ranks == context.ranks) return;
   throw Unavailable(fmt::format(
       "this process is rank {} of {} for MPI and rank {} of {} for its launcher; start it with the "
       "launcher of the MPI that this build has, {}",
-      communicator->rank(), communicator->ranks(), context.rank, context.ranks, mpi_library()));
+      rank, ranks, context.rank, context.ranks, mpi_library()));
+}
+
+std::unique_ptr<Communicator> make_mpi_rank(const WorldSpec& spec, RankContext& context) {
+  if (is_library(spec.algorithm)) {
+    auto communicator = make_mpi_communicator(spec.algorithm);
+    require_launched(communicator->rank(), communicator->ranks(), context);
+    return communicator;
+  }
+  auto endpoint = make_mpi_endpoint(context.timeout);
+  require_launched(endpoint->rank(), endpoint->ranks(), context);
+  return play_on(std::move(endpoint), spec, "messages of " + mpi_library());
+}
+
+// Processes in which the library chooses serve schedules as well.
+std::string started_for(const std::string& algorithm) {
+  return is_library(algorithm) ? algorithm : "mpi";
 }
 
 std::vector<std::string> launcher(const WorldSpec& spec) {
-  require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "mpi",
-          spec.algorithm + " is an algorithm of MPI_Allreduce; for " +
-              std::string(to_string(spec.collective.kind)) + " name mpi, which chooses itself");
-  return mpirun_command(spec.ranks, spec.algorithm);
+  require(
+      spec.collective.kind == CollectiveKind::all_reduce || started_for(spec.algorithm) == "mpi",
+      spec.algorithm + " is an algorithm of MPI_Allreduce; for " +
+          std::string(to_string(spec.collective.kind)) + " name mpi, which chooses itself");
+  return mpirun_command(spec.ranks, started_for(spec.algorithm));
 }
 
 }  // namespace
 
 void complete_mpi(Backend& row) {
-  row.summary = "MPI_Allreduce and the like of " + mpi_library() + ", one process per worker";
+  row.summary = "our schedules over the messages of " + mpi_library() +
+                ", and its own all-reduce, one process per worker";
+  row.started_for = started_for;
   row.make_communicator = make_mpi_rank;
   row.launcher = launcher;
 }

@@ -132,6 +132,7 @@ void complete_nccl(Backend& row) {
   row.find_unavailable = why_no_nccl;
   row.needs_processes = needs_processes;
   row.make_communicator = make_nccl_rank;
+  row.started_for = [](const std::string& algorithm) { return algorithm; };
   row.arena_bytes = nccl_arena_bytes;
   row.lay_out_arena = lay_out_nccl_arena;
   row.abort = abort_nccl;

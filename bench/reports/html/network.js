@@ -166,8 +166,14 @@ function historyTip(point) {
   return tip(label, when, `${percentText(ratio)} [${percentText(low)}, ${percentText(high)}]`);
 }
 
+/** Only what can be a revision becomes part of a URL. */
+function commitLink(revision) {
+  return report.repository && /^[0-9a-f]{7,64}$/.test(revision)
+    ? `${report.repository}/commit/${revision}` : '';
+}
+
 const historyColumns = [
-  { name: 'revision', text: (point) => point[0] },
+  { name: 'revision', text: (point) => point[0], link: (point) => commitLink(point[0]) },
   { name: 'when', text: (point) => point[1] },
   { name: 'against the reference', text: (point) => percentText(point[2]), value: (point) => point[2] },
   { name: 'low', text: (point) => percentText(point[3]), value: (point) => point[3] },

@@ -128,28 +128,31 @@ function addCharts() {
         () => sortableTable(sizeColumns, panel(), { page: 30 })),
       chartFigure('time', 'Time', () => sizeOption(panel(), 'time'),
         () => sortableTable(sizeColumns, panel(), { page: 30 }))));
+  if (maps.some(({ list }) => hasWinners(list))) addWinners();
+  if (pairs().length > 0) {
+    section('simulated', 'Simulated against real', remark(errorText),
+      chartFigure('scatter', `Time, simulated against real, on ${report.network}`, scatterOption,
+        () => sortableTable(pairColumns, pairs(), { page: 30 })));
+  }
+}
+
+function addWinners() {
   section('winners', 'Fastest algorithm', choice('Show', maps.map((one) => one.name), 'map', 'winners'),
     remark(() => regretText(map())),
     chartFigure('winners', 'The fastest by size and workers, and how far the next is behind',
       () => winnerOption(map()), () => sortableTable(winnerColumns, winnerCells(map()), { page: 30 })));
-  section('simulated', 'Simulated against real', remark(errorText),
-    chartFigure('scatter', 'Time, simulated against real', scatterOption,
-      () => sortableTable(pairColumns, pairs(), { page: 30 })));
 }
 
 function addReplays() {
   const replay = () => report.replays[shown.replay];
-  const none = 'No simulated case of at most 64 ranks is among these records. collbench simulate ' +
-    'and collbench sweep make them, and files of simulate --trace and --links are shown as well.';
   // A file of one kind has no picture of the other.
-  const part = (what, option) => !replay() ? none : replay()[what].length > 0 ? option(replay())
+  const part = (what, option) => replay()[what].length > 0 ? option(replay())
     : `'${replay().name}' has no ${what}. collbench simulate --trace writes messages, --links links.`;
   section('network', 'One iteration and its network',
     choice('Show', report.replays.map((one) => one.name), 'replay', 'gantt', 'topology'),
-    remark(() => replay() ? (replay().topology ? `${timeText(replay().time_us)} on ` +
-      `${replay().topology}. ` : '') +
+    remark(() => (replay().topology ? `${timeText(replay().time_us)} on ${replay().topology}. ` : '') +
       replay().bottleneck + (replay().left_out > 0
-      ? ` The last ${replay().left_out} messages are not shown.` : '') : ''),
+      ? ` The last ${replay().left_out} messages are not shown.` : '')),
     chartFigure('gantt', 'Messages of every rank', () => part('messages', ganttOption),
       () => sortableTable(messageColumns, replay().messages)),
     chartFigure('topology', 'Links, by the share of their capacity used over the whole time',
@@ -162,8 +165,7 @@ function addHistory() {
   section('history', 'History',
     choice('Show', report.history.map((one) => one.name), 'history', 'history'),
     chartFigure('history', 'Time over that of the pinned reference, measured in the same job',
-      () => (series() ? historyOption(series())
-        : 'No history was given (collbench report --history FILE).'),
+      () => historyOption(series()),
       () => sortableTable(historyColumns, series().points)));
 }
 
@@ -201,11 +203,12 @@ function start() {
   // It is in the page as it was written.
   if (document.getElementById('diagnosis')) sections.push({ id: 'diagnosis', title: 'Diagnosis' });
   if (report.comparison) addVerdicts(report.comparison);
-  addCases();
-  addCharts();
-  addReplays();
-  addHistory();
-  addSamples();
+  // A section that has nothing to show is not there.
+  if (rows.length > 0) addCases();
+  if (rows.some((row) => row.median > 0)) addCharts();
+  if (report.replays.length > 0) addReplays();
+  if (report.history.length > 0) addHistory();
+  if (rows.some((row) => row.samples.length > 0 && row.n > 0)) addSamples();
   page.append(element('p', { class: 'dim' }, 'Keys: 1 to ' + sections.length + ' go to a section, ' +
     '/ filters the first table. Drawn with Apache ECharts ' + echarts.version +
     ', Apache License 2.0.'));

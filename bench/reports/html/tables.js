@@ -17,7 +17,8 @@ function element(tag, attributes, ...children) {
 
 /**
  * A table that sorts by its headings, filters by words and shows a page of rows at a time.
- * columns: {name, text(row), value(row) for numbers, mark(row) for a class, wide}.
+ * columns: {name, text(row), value(row) for numbers, mark(row) for a class, link(row) for a URL
+ * or '', wide}.
  */
 function sortableTable(columns, list, { page = 50, filter = true, caption = '' } = {}) {
   const state = { order: list, column: null, descending: false, words: '', first: 0 };
@@ -74,7 +75,8 @@ function sortableTable(columns, list, { page = 50, filter = true, caption = '' }
     body.replaceChildren(...part.map((row) => element('tr', {}, ...columns.map((column) =>
       element('td', { class: [column.value ? 'n' : '', column.wide ? 'wide' : '',
         column.mark ? column.mark(row) : ''].filter(Boolean).join(' ') || null },
-        column.text(row))))));
+        column.link && column.link(row) ? element('a', { href: column.link(row) }, column.text(row))
+          : column.text(row))))));
     const last = Math.min(state.first + page, found.length);
     status.textContent = found.length === 0 ? 'no row has these words'
       : `${state.first + 1} to ${last} of ${found.length}`;

@@ -35,15 +35,27 @@ function sameAlgorithm(a, b) {
   return a === b || a.split(':')[0] === b.split(':')[0];
 }
 
-function shortName(name) {
-  return name.length > 11 ? name.slice(0, 10) + '…' : name;
+/** A name broken where names join words; nothing if a word is wider, since the legend has it whole. */
+function brokenName(name, width) {
+  const most = Math.floor((width - 4) / 6.2);
+  const lines = [''];
+  for (const word of name.split(/(?<=[-:=,@])/)) {
+    const joined = lines[lines.length - 1] + word;
+    if (joined.length <= most) lines[lines.length - 1] = joined;
+    else if (word.length <= most) lines.push(word);
+    else return '';
+  }
+  return lines.filter(Boolean).length <= 3 ? lines.filter(Boolean).join('\n') + '\n' : '';
+}
+
+/** A map needs at least two algorithms in the same cases. */
+function hasWinners(list) {
+  return distinct(winnerCells(list).flatMap((cell) => cell.candidates), seriesName).length >= 2;
 }
 
 function winnerOption(list) {
   const cells = winnerCells(list);
-  if (cells.length === 0 || distinct(cells.flatMap((cell) => cell.candidates), seriesName).length < 2) {
-    return 'A map of winners needs at least two algorithms in the same cases.';
-  }
+  if (!hasWinners(list)) return 'Only one algorithm is among these cases.';
   const sizes = distinct(cells, (cell) => cell.bytes).sort((a, b) => a - b);
   const workers = distinct(cells, (cell) => cell.workers).sort((a, b) => a - b);
   const back = cssColor('back'), ink = cssColor('ink');
@@ -68,8 +80,8 @@ function winnerCell(cell, api, back, ink) {
   const box = { x: x - width / 2 + 1, y: y - height / 2 + 1, width: width - 2, height: height - 2 };
   const margin = cell.second ? percentText(cell.second.median / cell.best.median, 0) : '';
   const { algorithm, backend, contender } = cell.best;
-  const text = width < 38 ? '' : shortName(algorithm) + '\n' +
-    (contender === algorithm ? '' : shortName('@' + backend) + '\n') + (cell.tie ? 'tie' : margin);
+  const text = width < 38 ? '' : brokenName(algorithm, width) +
+    (contender === algorithm ? '' : brokenName('@' + backend, width)) + (cell.tie ? 'tie' : margin);
   const children = [
     { type: 'rect', shape: box, style: { fill: color, opacity: cell.tie ? 0.35 : 0.85 } },
     { type: 'text', style: { text, x, y, align: 'center', verticalAlign: 'middle', fontSize: 11,
@@ -127,13 +139,17 @@ function regretText(list) {
     'Framed cells: auto chose another algorithm than the fastest on its back end.';
 }
 
-/** A simulated and a real record of the same algorithm, workers, size, type and operator. */
+/**
+ * A simulated and a real record of the same algorithm, workers, size, type and operator, where the
+ * report was told on which network the real ones ran: other networks' times say nothing of it.
+ */
 function pairs() {
+  if (report.network === '') return [];
   const key = (row) => [row.chosen.split(':')[0], row.workers, row.bytes, row.type, row.op].join('/');
   const real = grouped(rows.filter((row) => !row.simulated && row.median > 0), key);
   const found = [];
   for (const simulated of rows) {
-    if (!simulated.simulated || !(simulated.median > 0)) continue;
+    if (simulated.topology !== report.network || !(simulated.median > 0)) continue;
     for (const same of grouped(real.get(key(simulated)) || [], (row) => row.backend).values()) {
       const measured = middleOf(same);
       found.push({ simulated, real: measured, ratio: simulated.median / measured.median });
@@ -144,10 +160,6 @@ function pairs() {
 
 function scatterOption() {
   const found = pairs();
-  if (found.length === 0) {
-    return 'No simulated case has a real one of the same algorithm, workers, size, type and ' +
-      'operator beside it. Give both files: collbench report real.json simulated.json --html ...';
-  }
   const all = found.flatMap((pair) => [pair.real.median, pair.simulated.median]);
   const low = all.reduce((a, b) => Math.min(a, b)) / 1.5;
   const high = all.reduce((a, b) => Math.max(a, b)) * 1.5;

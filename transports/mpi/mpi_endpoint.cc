@@ -1,0 +1,354 @@
+#include "transports/mpi/mpi_endpoint.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sched.h>
+
+#include "core/error.h"
+#include "transports/kernels/kernels.h"
+#include "transports/memory.h"
+#include "transports/mpi/mpi_session.h"
+
+namespace collbench {
+namespace {
+
+constexpr int only_tag = 0;
+constexpr std::int64_t piece_bytes = std::int64_t{128} << 10;  // a multiple of every element
+constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is staging memory
+constexpr int tests_before_yields = 100;
+constexpr int tests_between_looks = 64;
+
+// Of a message, as both sides cut it.
+struct Piece {
+  Piece(std::int64_t bytes, std::int64_t number)
+      : first(number * piece_bytes),
+        count(static_cast<int>(std::min(piece_bytes, bytes - first))) {}
+  std::int64_t first;
+  int count;
+};
+std::int64_t pieces_of(std::int64_t bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
+
+// One message on its way to this rank. Those of one source are posted in their order, since MPI
+// matches in that order; so what is not posted yet holds up what comes behind it.
+struct Arrival {
+  Rank from = -1;
+  std::size_t transfer = 0;  // that it is for
+  std::byte* into = nullptr;
+  std::int64_t bytes = 0;
+  std::int64_t posted = 0;         // pieces
+  std::int64_t arrived = 0;        // pieces
+  std::int64_t released = 0;       // pieces whose staging memory may be used again
+  std::vector<std::byte*> stages;  // none: each piece goes to its place
+  std::vector<MPI_Request> requests;
+
+  std::byte* place(std::int64_t piece) const {
+    return stages.empty() ? into + Piece(bytes, piece).first
+                          : stages[static_cast<std::size_t>(piece % pieces_ahead)];
+  }
+  bool is_posted() const { return posted == pieces_of(bytes); }
+};
+
+struct MessageTransfer {
+  std::span<const Rank> sources;  // of what is reduced
+  Region own;
+  Region into;
+  Reduction reduction;
+  Rank receiver = -1;     // of a send
+  std::size_t first = 0;  // its arrivals or, of a send, its requests
+  std::size_t count = 0;
+  std::int64_t done = 0;  // pieces
+};
+
+class MpiEndpoint final : public Endpoint {
+ public:
+  explicit MpiEndpoint(Seconds timeout) : timeout_(timeout) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    unposted_.resize(static_cast<std::size_t>(ranks_));
+  }
+  MpiEndpoint(const MpiEndpoint&) = delete;
+  MpiEndpoint& operator=(const MpiEndpoint&) = delete;
+
+  // Something is open only after a failure. MPI must not write into memory that is then gone.
+  ~MpiEndpoint() override {
+    for (Arrival& arrival : arrivals_) {
+      for (MPI_Request& request : arrival.requests) {
+        if (request == MPI_REQUEST_NULL) continue;
+        MPI_Cancel(&request);
+        MPI_Request_free(&request);
+      }
+    }
+  }
+
+  Rank rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  Seconds now() const override { return Seconds{MPI_Wtime()}; }
+  void reserve(const Traffic&) override {}
+
+  Ticket send(Rank to, Region from) override {
+    const std::int64_t bytes = from.size().count;
+    MessageTransfer& transfer = begin();
+    transfer.receiver = to;
+    transfer.first = sends_.size();
+    transfer.count = static_cast<std::size_t>(pieces_of(bytes));
+    for (std::int64_t number = 0; number < pieces_of(bytes); ++number) {
+      const Piece piece(bytes, number);
+      MPI_Request& request = sends_.emplace_back(MPI_REQUEST_NULL);
+      check(MPI_Isend(from.data + piece.first, piece.count, MPI_BYTE, to, only_tag, MPI_COMM_WORLD,
+                      &request),
+            "MPI_Isend");
+    }
+    return transfers_.size() - 1;
+  }
+
+  Ticket recv(Rank from, Region into) override {
+    MessageTransfer& transfer = begin();
+    transfer.into = into;
+    transfer.first = arrivals_in_use_;
+    transfer.count = 1;
+    expect(from, into);
+    return transfers_.size() - 1;
+  }
+
+  Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
+                     Reduction reduction) override {
+    MessageTransfer& transfer = begin();
+    transfer.sources = sources;
+    transfer.own = own;
+    transfer.into = into;
+    transfer.reduction = reduction;
+    transfer.first = arrivals_in_use_;
+    for (const Rank source : sources) {
+      if (source != rank_) expect(source, {nullptr, into.count, into.type});
+    }
+    transfer.count = arrivals_in_use_ - transfer.first;
+    return transfers_.size() - 1;
+  }
+
+  void wait(Ticket ticket) override {
+    advance(ticket, true);
+    end();
+  }
+  bool try_wait(Ticket ticket) override {
+    if (!advance(ticket, false)) return false;
+    end();
+    return true;
+  }
+
+  std::string give_up(const std::string& reason) override {
+    const std::string earlier = hears() ? heard_mpi_failure() : "";
+    if (!earlier.empty()) return earlier;
+    fail_mpi_session(reason);
+    return reason;
+  }
+
+ private:
+  bool hears() const { return !std::isinf(timeout_.count()); }
+
+  void check(int code, const char* call) const {
+    if (code == MPI_SUCCESS) return;
+    fail_mpi_session(fmt::format("{} failed at rank {}", call, rank_));
+    check_mpi(code, call, rank_);
+  }
+  [[noreturn]] void fail(const std::string& what) { throw TransportError(give_up("MPI: " + what)); }
+
+  MessageTransfer& begin() {
+    ++open_;
+    return transfers_.emplace_back();
+  }
+
+  void end() {
+    if (--open_ > 0) return;
+    transfers_.clear();
+    sends_.clear();
+    arrivals_in_use_ = 0;
+  }
+
+  // Into a region or, if that has no place, into staging memory.
+  void expect(Rank from, Region into) {
+    if (arrivals_in_use_ == arrivals_.size()) arrivals_.emplace_back();
+    Arrival& arrival = arrivals_[arrivals_in_use_];
+    arrival.from = from;
+    arrival.transfer = transfers_.size() - 1;
+    arrival.into = into.data;
+    arrival.bytes = into.size().count;
+    arrival.posted = arrival.arrived = arrival.released = 0;
+    const std::int64_t pieces = pieces_of(arrival.bytes);
+    arrival.requests.assign(static_cast<std::size_t>(pieces), MPI_REQUEST_NULL);
+    for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
+      arrival.stages.push_back(take_stage());
+    }
+    unposted_[static_cast<std::size_t>(from)].push_back(arrivals_in_use_++);
+    post_from(from);
+  }
+
+  std::byte* take_stage() {
+    if (free_stages_.empty()) {
+      stage_memory_.push_back(allocate_pages({piece_bytes}));
+      free_stages_.push_back(stage_memory_.back().get());
+    }
+    std::byte* const stage = free_stages_.back();
+    free_stages_.pop_back();
+    return stage;
+  }
+
+  void post_from(Rank source) {
+    std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(source)];
+    while (!waiting.empty()) {
+      Arrival& arrival = arrivals_[waiting.front()];
+      while (!arrival.is_posted() &&
+             (arrival.stages.empty() || arrival.posted < arrival.released + pieces_ahead)) {
+        post(arrival);
+      }
+      if (!arrival.is_posted()) return;
+      waiting.erase(waiting.begin());
+    }
+  }
+
+  void post(Arrival& arrival) {
+    const std::int64_t number = arrival.posted++;
+    check(
+        MPI_Irecv(arrival.place(number), Piece(arrival.bytes, number).count, MPI_BYTE, arrival.from,
+                  only_tag, MPI_COMM_WORLD, &arrival.requests[static_cast<std::size_t>(number)]),
+        "MPI_Irecv");
+  }
+
+  // Goes on with a transfer, to its end if it may block. Whether it is complete.
+  bool advance(Ticket ticket, bool may_block) {
+    MessageTransfer& transfer = transfers_[ticket];
+    if (transfer.receiver >= 0) return finish_send(transfer, may_block);
+    if (transfer.sources.empty()) return arrive(transfer.first, last_piece(transfer), may_block);
+    for (const std::int64_t last = last_piece(transfer); transfer.done <= last; ++transfer.done) {
+      for (std::size_t i = 0; i < transfer.count; ++i) {
+        if (!arrive(transfer.first + i, transfer.done, may_block)) return false;
+      }
+      reduce_piece(transfer);
+      for (std::size_t i = 0; i < transfer.count; ++i) release(arrivals_[transfer.first + i]);
+    }
+    return true;
+  }
+
+  static std::int64_t last_piece(const MessageTransfer& transfer) {
+    return pieces_of(transfer.into.size().count) - 1;
+  }
+
+  bool finish_send(MessageTransfer& transfer, bool may_block) {
+    for (; transfer.done < static_cast<std::int64_t>(transfer.count); ++transfer.done) {
+      MPI_Request& request = sends_[transfer.first + static_cast<std::size_t>(transfer.done)];
+      const auto late = [&] {
+        return fmt::format("rank {} did not take a message from rank {} within {}",
+                           transfer.receiver, rank_, to_string(timeout_));
+      };
+      if (!complete(request, may_block, MPI_STATUS_IGNORE, "MPI_Isend", late)) return false;
+    }
+    return true;
+  }
+
+  // The pieces of an arrival up to one of them.
+  bool arrive(std::size_t index, std::int64_t last, bool may_block) {
+    Arrival& arrival = arrivals_[index];
+    for (; arrival.arrived <= last; ++arrival.arrived) {
+      while (arrival.arrived >= arrival.posted) {
+        const Arrival& ahead = arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
+        assert(&ahead != &arrival);
+        if (!advance(ahead.transfer, may_block)) return false;
+      }
+      MPI_Status status;
+      const auto late = [&] {
+        return fmt::format("rank {} sent nothing to rank {} within {}", arrival.from, rank_,
+                           to_string(timeout_));
+      };
+      MPI_Request& request = arrival.requests[static_cast<std::size_t>(arrival.arrived)];
+      if (!complete(request, may_block, &status, "MPI_Irecv", late)) return false;
+      int count = 0;
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      if (count != Piece(arrival.bytes, arrival.arrived).count) {
+        fail(
+            fmt::format("rank {} sent rank {} a message of another size than the {} bytes it "
+                        "expects",
+                        arrival.from, rank_, arrival.bytes));
+      }
+    }
+    return true;
+  }
+
+  // Ranks that share a core must give it away, which not every MPI does.
+  template <typename Late>
+  bool complete(MPI_Request& request, bool may_block, MPI_Status* status, const char* call,
+                Late late) {
+    if (may_block && !hears()) {
+      check(MPI_Wait(&request, status), call);
+      return true;
+    }
+    int is_complete = 0;
+    check(MPI_Test(&request, &is_complete, status), call);
+    if (is_complete != 0 || !may_block) return is_complete != 0;
+    const Seconds begin = now();
+    for (int tests = 1;; ++tests) {
+      check(MPI_Test(&request, &is_complete, status), call);
+      if (is_complete != 0) return true;
+      if (tests % tests_between_looks == 0) {
+        if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
+        if (now() - begin > timeout_) fail(late());
+      }
+      if (tests > tests_before_yields) sched_yield();
+    }
+  }
+
+  void reduce_piece(const MessageTransfer& transfer) {
+    const Piece piece(transfer.into.size().count, transfer.done);
+    const bool marked = std::find(transfer.sources.begin(), transfer.sources.end(), rank_) !=
+                        transfer.sources.end();
+    terms_.clear();
+    if (!marked) terms_.push_back(transfer.own.data + piece.first);
+    const Arrival* arrival = &arrivals_[transfer.first];
+    for (const Rank source : transfer.sources) {
+      terms_.push_back(source == rank_ ? transfer.own.data + piece.first
+                                       : (arrival++)->place(transfer.done));
+    }
+    std::byte* const into = transfer.into.data + piece.first;
+    collbench::reduce(transfer.into.type, transfer.reduction, terms_, {&into, 1},
+                      piece.count / size_of(transfer.into.type));
+  }
+
+  // The memory of a reduced piece serves the next one, or another message.
+  void release(Arrival& arrival) {
+    ++arrival.released;
+    if (arrival.released == pieces_of(arrival.bytes)) {
+      free_stages_.insert(free_stages_.end(), arrival.stages.begin(), arrival.stages.end());
+      arrival.stages.clear();
+    } else if (!arrival.is_posted()) {
+      post_from(arrival.from);
+    }
+  }
+
+  Seconds timeout_;
+  Rank rank_ = 0;
+  int ranks_ = 1;
+  std::size_t open_ = 0;  // transfers that have not been waited for
+  std::vector<MessageTransfer> transfers_;
+  std::vector<MPI_Request> sends_;
+  std::vector<Arrival> arrivals_;  // those in use come first
+  std::size_t arrivals_in_use_ = 0;
+  std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
+  std::vector<std::byte*> free_stages_;
+  std::vector<std::shared_ptr<std::byte>> stage_memory_;
+  std::vector<const std::byte*> terms_;  // of one reduction
+};
+
+}  // namespace
+
+std::unique_ptr<Endpoint> make_mpi_endpoint(Seconds timeout) {
+  start_mpi_session();
+  if (!std::isinf(timeout.count())) hear_mpi_failures();
+  return std::make_unique<MpiEndpoint>(timeout);
+}
+
+}  // namespace collbench
