@@ -66,7 +66,7 @@ MeasuredTable measure_here(const std::string& backend) {
   RunPlan plan;
   plan.cases = local_cases(backend);
   plan.sampling.max_time = Seconds{0.05};
-  plan.sampling.check = true;
+  plan.sampling.back_to_back = false;
   plan.stop_requested = stop_signal_name;
   const Environment environment = collect_environment();
   RunResult result = run_cases(plan, environment, {});

@@ -110,11 +110,9 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
-    if (row.scale.nodes == 1 && shares_cores(record.point)) {
-      const std::string cores = stated("cores");
-      if (!cores.empty()) {
-        row.scale.cores = static_cast<int>(parse_count("cores", cores, 1, 1 << 20));
-      }
+    const std::string cores = stated("cores");
+    if (row.scale.nodes == 1 && !cores.empty() && shares_cores(record.point)) {
+      row.scale.cores = static_cast<int>(parse_count("cores", cores, 1, 1 << 20));
     }
     row.wrong = measured.wrong;
     row.mean = record.point.statistic == "mean";

@@ -202,7 +202,7 @@ bool StructuralModel::may_change(const MethodKey& method, const Scale& scale, By
   if (own != data_->by_algorithm.end() && own->second.extents().count(scale.extent()) > 0)
     return false;
   const PlayedMethod named = data_->named(method, scale);
-  return named.falls_back || named.form == PlayedForm::library_choice ||
+  return named.falls_back || family_of(named) == PlayedFamily::choice ||
          is_replaced(named, scale.ranks, bytes_of(bytes), element_bytes);
 }
 

@@ -51,7 +51,7 @@ class StructuralModel {
   /// Requires can_predict().
   Estimate estimate(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   /// Whether the name may stand for another schedule there than where it was measured: requests
-  /// that the library answers with another one, and its own choice by rules that are not known.
+  /// that the library answers with another one, and its own choice, whose rules differ by version.
   /// Never at scales where it was measured.
   bool may_change(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   /// By how much a choice should count its time as longer: what may change, and methods that were
