@@ -64,6 +64,8 @@ constexpr std::array<NetworkConstant, 9> message_constants{{
     {"cache", "B", 16e6, 0.7, "that all ranks share"},
 }};
 
+constexpr double refill = 0.1;
+
 struct HostCosts {
   double copy;  // us/B, as the vectors are
   double reduce;
@@ -76,6 +78,12 @@ HostCosts costs_at(double touched, std::span<const double> c) {
   const bool streams = c.size() > h_stream_large;
   return {c[h_copy] + c[h_copy_large] * large, c[h_reduce] + c[h_reduce_large] * large,
           streams ? c[h_stream] + c[h_stream_large] * large : 0};
+}
+
+/// A rank that runs again finds the caches filled by the others on its core.
+double switch_time(const Scale& scale, std::span<const double> c) {
+  const double per_core = std::max(1.0, 1.0 * scale.ranks / scale.cores);
+  return c[h_switch] * (1 + refill * (per_core - 1));
 }
 
 template <class Work>
@@ -94,7 +102,7 @@ double memory_time(const PlayedMethod& played, const Scale& scale, double bytes,
   const auto work = known_host_work(played.spec, scale.ranks, scale.cores,
                                     Bytes{static_cast<std::int64_t>(bytes)}, true);
   const bool crowded = scale.ranks > scale.cores;
-  const double per_rank = crowded ? c[h_switch] / scale.cores : 0;
+  const double per_rank = crowded ? switch_time(scale, c) / scale.cores : 0;
   const double turn = per_rank * scale.ranks;
   const double turns = crowded ? 1.0 * scale.ranks / scale.cores : 1;
   const double hop = crowded ? 0 : c[h_hop];
@@ -115,7 +123,7 @@ double message_time(const PlayedMethod& played, const Scale& scale, double bytes
                     std::span<const double> c) {
   const auto work = known_host_work(played.spec, scale.ranks, scale.cores,
                                     Bytes{static_cast<std::int64_t>(bytes)}, false);
-  const double per_rank = scale.ranks > scale.cores ? c[h_switch] / scale.cores : 0;
+  const double per_rank = scale.ranks > scale.cores ? switch_time(scale, c) / scale.cores : 0;
   const HostCosts cost = costs_at(scale.ranks * bytes * work->footprint, c);
   return c[h_start] + per_rank * scale.ranks +
          rounds_time(*work, per_rank, c[h_hop], [&](const CoreWork& core) {
@@ -133,7 +141,7 @@ NetworkModel host_memory() {
           memory_constants,
           memory_time,
           0.2,
-          3,
+          1.5,
           {"start", "hop", "copy", "reduce"},
           0.1};
 }
@@ -144,7 +152,7 @@ NetworkModel host_messages() {
           message_constants,
           message_time,
           0.2,
-          3,
+          1.5,
           {"start", "hop", "copy", "reduce"},
           0.1};
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/quantile.h"
+#include "heuristics/calibration/time_curve.h"
 #include "heuristics/measured_range.h"
 #include "heuristics/structure/library_choice.h"
 #include "heuristics/structure/residual_place.h"
@@ -24,6 +25,7 @@ constexpr double most_per_doubling = 0.6;
 constexpr double prior_scales = 2;    // that the network's own uncertainty counts as
 constexpr double of_normal = 0.6745;  // median of the absolute value of a standard normal variable
 constexpr double eighty_percent = 1.2816;
+constexpr double curve_share = 0.5;
 constexpr double change_penalty = 1.05;
 constexpr double unseen_penalty = 1.02;
 
@@ -40,6 +42,7 @@ struct StructuralModel::Data {
   CarriedResiduals residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
+  std::map<std::pair<MethodKey, Scale>, TimeCurve> curves;
 
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
     return *played_method(method, scale);
@@ -55,6 +58,19 @@ struct StructuralModel::Data {
   ResidualPlace place(const MethodKey& method, const Scale& scale, Bytes bytes) const {
     return residual_place(named(method, scale), played(method, scale, bytes), method, scale,
                           bytes_of(bytes));
+  }
+
+  /// By the rounds and what they miss; between two sizes measured at the very scale, the middle of
+  /// that and the curve through the measured times, which knows of no round but of every bend.
+  double log_time(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    const double by_rounds =
+        log_us(method, scale, bytes) + residuals.at(place(method, scale, bytes));
+    const auto curve = curves.find({method, scale});
+    if (curve == curves.end() || doublings_outside(curve->second, bytes_of(bytes)) > 0) {
+      return by_rounds;
+    }
+    return by_rounds +
+           curve_share * (std::log(time_at(curve->second, bytes_of(bytes)) * 1e6) - by_rounds);
   }
 
   std::vector<PlayedRow> rows_to_fit() const;
@@ -135,6 +151,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);
+    data->curves[{method_of(point), point.scale}][point.bytes.count] = point.time.count();
   }
   data->choices = LibraryChoices(data->points);
   if (fit) {
@@ -180,8 +197,6 @@ bool StructuralModel::can_predict(const MethodKey& method, const Scale& scale) c
 Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, Bytes bytes) const {
   assert(can_predict(method, scale));
   const Data& data = *data_;
-  const double log_us =
-      data.log_us(method, scale, bytes) + data.residuals.at(data.place(method, scale, bytes));
   const auto own = data.by_algorithm.find(method.algorithm);
   const MeasuredRange& range = own == data.by_algorithm.end() ? data.range : own->second;
   const double sizes = range.doublings_to_size(bytes);
@@ -190,7 +205,7 @@ Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, 
       std::hypot(data.model->noise, data.fit.per_doubling * range.doublings_to(scale.extent())),
       unseen, per_size_doubling * sizes);
   Estimate estimate;
-  estimate.time = Seconds{std::exp(log_us) * 1e-6};
+  estimate.time = Seconds{std::exp(data.log_time(method, scale, bytes)) * 1e-6};
   estimate.low = estimate.time * std::exp(-eighty_percent * deviation);
   estimate.high = estimate.time * std::exp(eighty_percent * deviation);
   estimate.extrapolates = range.beyond(scale, bytes);
