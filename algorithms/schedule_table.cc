@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/plain_text.h"
+
 namespace collbench {
 namespace {
 
@@ -22,10 +24,6 @@ std::string cell_text(Rank rank, const Round& round) {
   return text.empty() ? "." : text;
 }
 
-std::string plural(int count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // Pads to `width`, with two spaces to the next column.
 std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width + 2 - std::min(text.size(), width), ' ');
@@ -34,9 +32,9 @@ std::string padded(const std::string& text, std::size_t width) {
 }  // namespace
 
 std::string to_table(const Schedule& schedule, int width) {
-  std::string text = schedule.name() + ": " + plural(schedule.ranks(), "rank") + ", " +
-                     plural(schedule.chunks(), "chunk") + ", " +
-                     plural(schedule.rounds(), "round") +
+  std::string text = schedule.name() + ": " + counted(schedule.ranks(), "rank") + ", " +
+                     counted(schedule.chunks(), "chunk") + ", " +
+                     counted(schedule.rounds(), "round") +
                      "; c>r sends chunk c to rank r, c<r stores it from r, c+r adds it\n";
   const std::string last_rank = std::to_string(schedule.ranks() - 1);
   const std::size_t rank_width = std::max<std::size_t>(4, last_rank.size());

@@ -45,6 +45,4 @@ void add_default_command(CLI::App& app, const std::string& name, const std::stri
   action = std::move(run);
 }
 
-void set_footer(CLI::App& command, const std::string& text) { command.footer(text); }
-
 }  // namespace collbench

@@ -48,7 +48,4 @@ CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
                          std::span<const OptionRow> rows, Action& action, Action run);
 
-/// Shown below the help of the command.
-void set_footer(CLI::App& command, const std::string& text);
-
 }  // namespace collbench

@@ -61,14 +61,8 @@ int diagnose_tables(const Settings& settings) {
 }  // namespace
 
 void add_diagnose(CLI::App& app, Action& action) {
-  CLI::App& command =
-      add_command(app, "diagnose", "judge measured tables by their hardware, and say what is wrong",
-                  diagnose_rows, action, diagnose_tables);
-  set_footer(command,
-             "\nExit code 0: healthy, 1: unhealthy.\n"
-             "  collbench diagnose all_reduce.txt --topo cluster:2xdgx-h100\n"
-             "  collbench diagnose all_reduce.txt --json     for a health check before a job\n"
-             "  collbench diagnose all_reduce.txt --format markdown -o ticket.md\n");
+  add_command(app, "diagnose", "judge measured tables by their hardware, and say what is wrong",
+              diagnose_rows, action, diagnose_tables);
 }
 
 }  // namespace collbench

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/doctor.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/cuda/shared_library.h"
 
@@ -20,7 +21,7 @@ FoundLibrary find_cudnn() {
   FoundLibrary found;
   for (const char* name : {"libcudnn.so.9", "libcudnn.so.8"}) {
     try {
-      const SharedLibrary library(environment_value("COLLBENCH_CUDNN_LIBRARY", name));
+      const SharedLibrary library(environment_variable("COLLBENCH_CUDNN_LIBRARY", name));
       std::size_t (*get_version)() = nullptr;
       library.bind(get_version, "cudnnGetVersion");
       return {version_of_cudnn(get_version()), library.path(), ""};

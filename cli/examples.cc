@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
 namespace collbench {
 namespace {
 
 struct Example {
   std::string_view command;  // words behind "collbench"
   std::string_view text;
+  std::string_view remark{};  // above the examples
 };
 
 constexpr Example examples[] = {
@@ -107,6 +110,35 @@ constexpr Example examples[] = {
     {"topo draw", R"(
   collbench topo draw dgx-a100 --svg dgx.svg
 )"},
+    {"synth", R"(
+  collbench synth --topo net.csv                         bound, trees, and the share reached
+  collbench synth --topo net.csv --collective all-gather --bound --json
+  collbench synth --topo net.csv --degrade 'link g0>s_nv0:0.5' --msccl plan.xml
+  collbench simulate --topo net.csv --algo synth,ring -b 1G
+)"},
+    {"logs", R"(
+  collbench logs nccl-inspector-4711/             a folder of one job
+  collbench logs nccl_trace_rank_* --json         Flight Recorder's dumps
+  collbench logs job/ -t cluster:2xdgx-h100 -o step.csv
+                                                  its choices judged, its step kept
+)"},
+    {"diagnose", R"(
+  collbench diagnose all_reduce.txt --topo cluster:2xdgx-h100
+  collbench diagnose all_reduce.txt --json     for a health check before a job
+  collbench diagnose all_reduce.txt --format markdown -o ticket.md
+)",
+     R"(
+Exit code 0: healthy, 1: unhealthy.
+)"},
+    {"launch", R"(
+  collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M
+)",
+     R"(
+The first host has rank 0: its table and messages come as they are, the others' lines are
+led by their rank, and files (--json) are written there, in the home directory. Ctrl-C stops
+all after the case being measured. When a worker fails, the others are ended, and the exit
+code is that of the first that failed.
+)"},
     {"doctor", R"(
   collbench doctor
 )"},
@@ -117,9 +149,10 @@ constexpr Example examples[] = {
 
 }  // namespace
 
-std::string_view examples_of(std::string_view command) {
+std::string examples_of(std::string_view command) {
   const auto found = std::ranges::find(examples, command, &Example::command);
-  return found == std::end(examples) ? std::string_view() : found->text;
+  if (found == std::end(examples)) return "";
+  return fmt::format("{}\nExamples:{}", found->remark, found->text);
 }
 
 }  // namespace collbench

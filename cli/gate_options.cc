@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/stop_request.h"
 

@@ -74,11 +74,8 @@ std::string path_of(const CLI::App& app) {
 /// What stands below the options.
 std::string closing_of(const CLI::App& app) {
   if (app.get_parent() == nullptr) return std::string(root_footer);
-  const std::string footer = app.get_footer();
   const std::string path = path_of(app);
-  const std::string_view examples =
-      examples_of(std::string_view(path).substr(std::min(path.find(' ') + 1, path.size())));
-  return !footer.empty() || examples.empty() ? footer : fmt::format("\nExamples:{}", examples);
+  return examples_of(std::string_view(path).substr(std::min(path.find(' ') + 1, path.size())));
 }
 
 /// Names in lines of a terminal's width.
@@ -172,6 +169,7 @@ constexpr ForeignFlag foreign_flags[] = {
     {"--ngpus", "GPUs of a thread in nccl-tests; here all workers together are --workers (-W)"},
     {"-t", "threads in nccl-tests; here all workers together are --workers (-W)"},
     {"--nthreads", "threads in nccl-tests; here all workers together are --workers (-W)"},
+    {"-o", "the operator in nccl-tests; here --op, and -o is the output file of other commands"},
     {"-m",
      "-m MIN:MAX of OSU is -b MIN -e MAX here; operations without a barrier between, -m of "
      "nccl-tests, are in every record (back_to_back_ns)"},

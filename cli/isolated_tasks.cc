@@ -60,7 +60,7 @@ TrainingWorkers isolated_workers(const Settings& settings) {
   require(!launched_here(settings),
           "--isolate starts the workers itself; --hosts, TF_CONFIG or a "
           "launcher has already named them");
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
+  const auto workers = settings.count("workers", 1, 512);
   const int port = free_ports(1)[0];
   share_new_token();
   TrainingWorkers all{{"--isolate", 0, workers, {}, fmt::format("127.0.0.1:{}", port), false}, {}};
@@ -78,8 +78,7 @@ int join_workers(const Settings& settings, TrainingWorkers workers,
   // --isolate tells its processes by torchrun's variables, and overrides itself for them.
   const int code = work(world, settings.given("isolate") ? "--isolate" : workers.self.source);
   for (ChildProcess& child : workers.children) {
-    child.ended_within(
-        parse_positive_duration(settings.label("timeout"), settings.text("timeout")));
+    child.ended_within(settings.duration("timeout"));
   }
   return code;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/declare.h"
 #include "cli/terminal.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
@@ -71,18 +72,8 @@ int launch_workers(const Settings& settings) {
 }  // namespace
 
 void add_launch(CLI::App& app, Action& action) {
-  CLI::App& command =
-      add_command(app, "launch", "start the workers of a run on several machines, through ssh",
-                  launch_rows, action, launch_workers);
-  set_footer(
-      command,
-      "\nThe first host has rank 0: its table and messages come as they are, the others' lines "
-      "are\n"
-      "led by their rank, and files (--json) are written there, in the home directory. Ctrl-C "
-      "stops\n"
-      "all after the case being measured. When a worker fails, the others are ended, and the exit\n"
-      "code is that of the first that failed.\n"
-      "Example: collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M\n");
+  add_command(app, "launch", "start the workers of a run on several machines, through ssh",
+              launch_rows, action, launch_workers);
 }
 
 }  // namespace collbench

@@ -29,7 +29,7 @@ constexpr OptionRow logs_rows[] = {
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
     {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
-    {output_group, "workload", "o", "FILE", "",
+    {output_group, "output", "o", "FILE", "",
      "write a step of the job, for train --workload on other networks and scales"},
     {output_group, "inspector", "", "FOLDER", "",
      "write it as NCCL Inspector does, a file per rank"},
@@ -69,11 +69,10 @@ void write_rules(const Settings& settings, const char* option, const char* forma
 }
 
 void write_workload(const Settings& settings, const JobLog& job) {
-  if (settings.text("workload").empty()) return;
+  if (settings.text("output").empty()) return;
   const JobWorkload made = workload_of_job(job);
   for (const std::string& remark : made.remarks) std::cerr << "note: " << remark << '\n';
-  write_output(settings.text("workload"),
-               [&](std::ostream& out) { out << to_table(made.workload); });
+  write_output(settings.text("output"), [&](std::ostream& out) { out << to_table(made.workload); });
 }
 
 int logs(const Settings& settings) {
@@ -107,16 +106,8 @@ int logs(const Settings& settings) {
 }  // namespace
 
 void add_logs(CLI::App& app, Action& action) {
-  CLI::App& command =
-      add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
-                  logs_rows, action, logs);
-  set_footer(
-      command,
-      "\nExamples:\n"
-      "  collbench logs nccl-inspector-4711/             a folder of one job\n"
-      "  collbench logs nccl_trace_rank_* --json         Flight Recorder's dumps\n"
-      "  collbench logs job/ -t cluster:2xdgx-h100 -o step.csv\n"
-      "                                                  its choices judged, its step kept\n");
+  add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
+              logs_rows, action, logs);
 }
 
 }  // namespace collbench

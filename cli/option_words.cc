@@ -50,7 +50,7 @@ std::vector<std::string> option_words(std::string_view option) {
       {"pin", {"compact", "scatter", "none"}},
       {"progress", {"auto", "on", "off"}},
       {"sort", column_names()},
-      {"transport", {"raw", "tf-recvbuf"}},
+      {"transport", remote_backend().transports},
   };
   const auto found = all.find(option);
   return found == all.end() ? Words() : found->second;

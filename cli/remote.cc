@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/terminal.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/input_file.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/option_words.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/input_file.h"
@@ -151,11 +152,6 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
     }
     option->group(std::string(row.group))->required(row.presence == Presence::required);
   }
-}
-
-std::string environment_variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before threads
-  return value == nullptr ? "" : value;
 }
 
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {

@@ -58,9 +58,6 @@ struct Setting {
 /// Declares the rows on `app` in their groups.
 void declare_options(CLI::App& app, std::span<const OptionRow> rows);
 
-/// The value of an environment variable, or "" if it is not set.
-std::string environment_variable(const std::string& name);
-
 /// A file of settings with its text.
 struct ConfigLayer {
   std::string file;

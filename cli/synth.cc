@@ -88,15 +88,8 @@ int synthesise_network(const Settings& settings) {
 }  // namespace
 
 void add_synth(CLI::App& app, Action& action) {
-  CLI::App& synth = add_command(app, "synth", "make the best schedule for one network, with proof",
-                                synth_rows, action, synthesise_network);
-  set_footer(synth, R"(
-Examples:
-  collbench synth --topo net.csv                         bound, trees, and the share reached
-  collbench synth --topo net.csv --collective all-gather --bound --json
-  collbench synth --topo net.csv --degrade 'link g0>s_nv0:0.5' --msccl plan.xml
-  collbench simulate --topo net.csv --algo synth,ring -b 1G
-)");
+  add_command(app, "synth", "make the best schedule for one network, with proof", synth_rows,
+              action, synthesise_network);
 }
 
 }  // namespace collbench

@@ -8,6 +8,7 @@
 
 #include "cli/option_words.h"
 #include "cli/settings.h"
+#include "core/environment_variable.h"
 #include "core/suggest.h"
 
 namespace collbench {

@@ -68,8 +68,7 @@ class Evaluator {
 int evaluate_checkpoints(const Settings& settings) {
   const std::string& folder = settings.text("checkpoint");
   require(!folder.empty(), "the evaluator follows checkpoints: it needs --checkpoint FOLDER");
-  const Seconds patience =
-      parse_positive_duration(settings.label("timeout"), settings.text("timeout"));
+  const Seconds patience = settings.duration("timeout");
   Evaluator evaluator(settings);
   watch_stop_signals();
   std::cout << fmt::format("{:>8}{:>12}{:>12}\n", "step", "loss", "accuracy") << std::flush;

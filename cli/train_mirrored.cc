@@ -50,8 +50,11 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
     check(plan, samples.train, world->ranks());
+    require(plan.state_sharding == StateSharding::none || world->ranks() == workers.ranks(),
+            fmt::format("{} divides among workers of one replica each: leave out {}",
+                        settings.label("sharding"), settings.label("replicas")));
     spec = gradient_world(algorithm, workers.backend(), workers.ranks(),
-                          workers.processors_of_rank_0());
+                          workers.processors_of_rank_0(), plan.state_sharding);
   });
   require_same(values_of(settings, plan, samples), workers.rendezvous());
   together(workers.rendezvous(), [&] {

@@ -13,6 +13,7 @@
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
@@ -110,8 +111,8 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   const int servers = settings.count("servers", 1, 4096);
   const Machine network_of = machine(settings.text("topo"), step.workers + servers);
   const ServerLink link = server_link(network_of, 0, step.workers, size);
-  run.network = fmt::format("{} parameter server{}, each with {} and {}", servers,
-                            servers == 1 ? "" : "s", to_string(link.rate), to_string(link.latency));
+  run.network = fmt::format("{}, each with {} and {}", counted(servers, "parameter server"),
+                            to_string(link.rate), to_string(link.latency));
   const SimulatedWorkers workers{step.workers, run.compute(), step.compute.optimizer,
                                  step.costs.jitter, step.costs.slow_workers};
   run.points =
@@ -123,7 +124,7 @@ NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Sampl
   run.strategy = settings.text("strategy");
   require_known(settings.label("strategy"), run.strategy, {"mirrored", "parameter-server"},
                 "strategy on a simulated network");
-  for (const char* name : {"wire", "accumulate", "worker-batch", "step-time"}) {
+  for (const char* name : {"sharding", "wire", "accumulate", "worker-batch", "step-time"}) {
     require(!settings.given(name),
             fmt::format("{} is for --workload: workers that really train on a simulated network "
                         "have --batch, --compute-time and --datatype",

@@ -22,13 +22,13 @@ constexpr const char* input = "Data";
 constexpr const char* state = "State";
 
 constexpr OptionRow training_rows[] = {
-    {what_to_train, "model", "m", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
+    {what_to_train, "model", "", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
     {what_to_train, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
     {what_to_train, "optimizer", "", "NAME", "",
      "sgd or adam; the one of the model's tutorial by default"},
     {what_to_train, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
     {what_to_train, "momentum", "", "X", "0", "of sgd"},
-    {what_to_train, "batch", "B", "N", "64", "global batch; a multiple of the workers"},
+    {what_to_train, "batch", "", "N", "64", "global batch; a multiple of the workers"},
     {what_to_train, "epochs", "", "N", "3", "rounds of steps, each with a line of results"},
     {what_to_train, "steps", "", "N", "", "per epoch; one pass over the data by default"},
     {what_to_train, "seed", "", "N", "1", "of weights, order and synthetic data"},
@@ -39,7 +39,7 @@ constexpr OptionRow training_rows[] = {
     {how, "servers", "", "N", "1",
      "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
-    {how, "backend", "", "NAME", "auto",
+    {how, "backend", "B", "NAME", "auto",
      "how gradients move: shm, gloo (threads), grpc (processes); auto: shm, or grpc on hosts"},
     {how, "engine", "E", "NAME", "auto",
      "onednn or plain (CPU), cudnn (GPUs); auto: one of the CPU's"},
@@ -47,6 +47,8 @@ constexpr OptionRow training_rows[] = {
     {how, "buckets", "", "RULE", "ddp",
      "ddp (1, then 25 MiB), ddp-initial, tf[:SIZE], one, tensor, a size; auto: the best"},
     {how, "wire", "", "TYPE", "", "f16 or bf16: gradients travel in it; in --datatype by default"},
+    {how, "sharding", "", "NAME", "none",
+     "optimizer: ranks share its memory (ZeRO-1); full: and parameters and gradients (FSDP)"},
     {how, "loss-scaling", "", "NAME", "exact",
      "exact: 1/global batch; tf: mean of the replicas' means, as Keras"},
     {how, "devices", "", "cpu:N[,..]", "", "mirrored: the cores of the replicas, one for each"},
@@ -58,7 +60,8 @@ constexpr OptionRow training_rows[] = {
      "of each worker, as threads: each takes its share of --batch"},
     {worker_processes, "communication", "", "NAME", "",
      "auto, ring, nccl: TensorFlow's names for --algo"},
-    {worker_processes, "transport", "", "NAME", "raw", "raw or tf-recvbuf (TensorFlow's encoding)"},
+    {worker_processes, "transport", "", "NAME", "raw",
+     "raw, tcp (fast short messages) or tf-recvbuf (TensorFlow's)"},
     {worker_processes, "timeout", "T", "TIME", "60",
      "how long to wait for a worker, in seconds or 5m"},
 
@@ -85,11 +88,6 @@ std::span<const OptionRow> train_option_rows() {
   static const std::vector<OptionRow> all = concatenated(
       {training_rows, worker_option_rows(), workload_option_rows(), network_option_rows()});
   return all;
-}
-
-std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
-                      std::int64_t most) {
-  return parse_count(settings.label(name), settings.text(name), least, most);
 }
 
 namespace {
@@ -131,6 +129,7 @@ TrainingPlan plan_of(const Settings& settings) {
   if (settings.given("wire")) plan.wire = wire_of(settings);
   const bool exact = settings.one_of("loss-scaling", {"exact", "tf"}) == "exact";
   plan.loss_scaling = exact ? LossScaling::exact : LossScaling::tensorflow;
+  plan.state_sharding = parse_state_sharding(settings.text("sharding"));
   plan.sharding = parse_auto_shard(settings.text("autoshard"));
   plan.drop_remainder = settings.one_of("drop-remainder", {"on", "off"}) == "on";
   if (settings.text("save-every") != "epoch") plan.save_every = settings.count("save-every", 1);
@@ -178,6 +177,7 @@ std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& 
                                {"algorithm", gradient_algorithm(settings)},
                                {"data", samples.train.description},
                                {"digest of the data", digest_of(samples.train)}});
+  values.emplace_back("sharding of the state", settings.text("sharding"));
   for (const char* name : {"replicas", "wire", "buckets", "checkpoint", "save-every"}) {
     values.emplace_back(name, settings.text(name));
   }

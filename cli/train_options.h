@@ -16,10 +16,6 @@ namespace collbench {
 
 std::span<const OptionRow> train_option_rows();
 
-/// The value of an option as a whole number. Throws InvalidArgument naming the option.
-std::int64_t count_of(const Settings& settings, const char* name, std::int64_t least,
-                      std::int64_t most = std::numeric_limits<int>::max());
-
 /// Throws InvalidArgument naming the option that is wrong.
 TrainingPlan plan_of(const Settings& settings);
 

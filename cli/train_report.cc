@@ -40,6 +40,15 @@ double images_per_second(const Progress& epoch) {
   return static_cast<double>(epoch.samples) / epoch.elapsed.count();
 }
 
+/// The vectors of a rank, in words.
+std::string memory_line(std::string_view what, const TrainingMemory& memory) {
+  const auto mib = [](Bytes size) { return static_cast<double>(size.count) / (1 << 20); };
+  return fmt::format(
+      "# {} {:.2f} MiB: parameters {:.2f}, gradients {:.2f}, optimizer {:.2f}, buffers {:.2f}\n",
+      what, mib(memory.all()), mib(memory.parameters), mib(memory.gradients), mib(memory.optimizer),
+      mib(memory.buffers));
+}
+
 void print_results(const TrainingPlan& plan, const Samples& samples,
                    const std::vector<ReplicaReport>& reports) {
   std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
@@ -63,6 +72,10 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
   for (const ReplicaReport& report : reports) ranks.push_back(steady(report));
   std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{}",
                            ranks[0].size(), step_table("rank", parts, ranks));
+  const ReplicaReport& first = reports[0];
+  if (plan.state_sharding == StateSharding::none || first.memory.all() == Bytes{}) return;
+  std::cout << memory_line("vectors of rank 0 take", first.memory)
+            << memory_line("by the sizes of shares at most", first.expected_memory);
 }
 
 /// Equal for equal bits of all parameters.
@@ -73,6 +86,13 @@ std::string digest_of(const std::vector<double>& parameters) {
     hash ^= hash >> 32;
   }
   return fmt::format("{:016x}", hash);
+}
+
+nlohmann::json document_of(const TrainingMemory& memory) {
+  return {{"parameters_bytes", memory.parameters.count},
+          {"gradients_bytes", memory.gradients.count},
+          {"optimizer_bytes", memory.optimizer.count},
+          {"buffers_bytes", memory.buffers.count}};
 }
 
 nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
@@ -90,6 +110,10 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                           {"learning_rate", plan.optimizer.learning_rate},
                           {"momentum", plan.optimizer.momentum},
                           {"overlap", plan.overlap},
+                          {"sharding", to_string(plan.state_sharding)},
+                          {"memory",
+                           {{"expected", document_of(reports[0].expected_memory)},
+                            {"measured", document_of(reports[0].memory)}}},
                           {"bucket_rule", settings.text("buckets")},
                           {"seed", plan.seed},
                           {"data", samples.train.description},

@@ -19,6 +19,7 @@
 #include "cli/train_options.h"
 #include "cli/train_report.h"
 #include "cli/train_session.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "training/asynchronous/parameter_server.h"
@@ -42,11 +43,15 @@ void refuse_other_options(const Settings& settings) {
     require(!settings.given(name),
             fmt::format("{} is not for parameter-server", settings.label(name)));
   }
+  require(!settings.given("sharding"),
+          fmt::format("{}: the servers of parameter-server hold parameters and optimizer already, "
+                      "each a part",
+                      settings.label("sharding")));
 }
 
 TrainingPlan server_plan_of(const Settings& settings) {
   TrainingPlan plan = plan_of(settings);
-  plan.replicas = static_cast<int>(count_of(settings, "replicas", 1, 512));
+  plan.replicas = settings.count("replicas", 1, 512);
   return plan;
 }
 
@@ -91,8 +96,8 @@ int report_servers(const Settings& settings, const TrainingPlan& plan, const Sam
 
 int train_server_threads(const Settings& settings) {
   const TrainingPlan plan = server_plan_of(settings);
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
+  const auto workers = settings.count("workers", 1, 512);
+  const auto servers = settings.count("servers", 1, 512);
   TrainSession session(settings, plan, true);
   const Samples samples = session.prepare(plan.replicas);
   ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
@@ -210,8 +215,8 @@ int run_task(const ParameterServerPlace& place, const Settings& settings) {
 
 /// Starts workers and servers here; this process is the chief.
 int run_isolated(const Settings& settings) {
-  const auto workers = static_cast<int>(count_of(settings, "workers", 1, 512));
-  const auto servers = static_cast<int>(count_of(settings, "servers", 1, 512));
+  const auto workers = settings.count("workers", 1, 512);
+  const auto servers = settings.count("servers", 1, 512);
   std::vector<std::string> hosts;
   for (const int port : free_ports(1 + workers + servers)) {
     hosts.push_back(fmt::format("127.0.0.1:{}", port));
@@ -239,8 +244,8 @@ int run_isolated(const Settings& settings) {
 
 int train_servers(const Settings& settings) {
   refuse_other_options(settings);
-  const char* text = std::getenv("TF_CONFIG");
-  const TfConfig config = text == nullptr ? TfConfig() : parse_tf_config(text);
+  const std::string text = environment_variable("TF_CONFIG");
+  const TfConfig config = text.empty() ? TfConfig() : parse_tf_config(text);
   if (settings.flag("isolate")) {
     require(config.cluster.empty(),
             "--isolate starts the tasks itself; TF_CONFIG has already named them");

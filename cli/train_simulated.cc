@@ -1,7 +1,6 @@
 #include "cli/train_simulated.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "cli/train_report.h"
 #include "cli/train_runs.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
 #include "training/workloads/workload.h"
@@ -224,9 +224,8 @@ std::int64_t worker_batch_of(const Settings& settings, int workers, int accumula
 const ComputeDevice& device_of(const Settings& settings) {
   if (settings.given("device")) return find_compute_device(settings.text("device"));
   const std::string& topology = settings.text("topo");
-  const auto named = [](std::string text) -> const ComputeDevice* {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto named = [](std::string_view name) -> const ComputeDevice* {
+    const std::string text = lower_case(name);
     for (const ComputeDevice& device : compute_devices()) {
       if (text.find(device.name) != std::string::npos) return &device;
     }
@@ -294,9 +293,8 @@ std::vector<std::string> price_buckets(const Settings& settings, StepModel& mode
 
 std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms) {
   const bool named = !algorithms.empty() && !algorithms.back().empty();
-  return fmt::format("{} bucket{} ({}), all-reduce {}", algorithms.size(),
-                     algorithms.size() == 1 ? "" : "s", settings.text("buckets"),
-                     named ? algorithms.front() : settings.text("algo"));
+  return fmt::format("{} ({}), all-reduce {}", counted(std::ssize(algorithms), "bucket"),
+                     settings.text("buckets"), named ? algorithms.front() : settings.text("algo"));
 }
 
 bool asks_for_workload(const Settings& settings) {
@@ -309,6 +307,8 @@ int train_workload(const Settings& settings) {
     return exit_ok;
   }
   if (settings.given("profile")) return write_profile(settings);
+  require(!settings.given("sharding"),
+          fmt::format("{} is for training with --model", settings.label("sharding")));
   if (!settings.given("topo")) return train_replay(settings);
   const PlayedStep played = play(settings);
   if (settings.text("json") != "-") print(settings, played);

@@ -11,6 +11,7 @@
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fidelity.h"
@@ -24,7 +25,7 @@ constexpr OptionRow validate_rows[] = {
      "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a table does "
      "not say",
      Presence::required},
-    {options_group, "machine", "m", "NAME", "",
+    {options_group, "machine", "", "NAME", "",
      "what to predict with: a file of calibrate, or any machine as for --topo"},
     {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",
@@ -82,8 +83,8 @@ void print_groups(const HeldOutGroups& groups, const std::vector<HeldOut>& all) 
   for (const auto& [name, points] : groups) {
     std::string plays;
     for (const auto& [assumed, count] : assumed_in(points)) {
-      plays += fmt::format("{}{} ({} point{})", plays.empty() ? "" : "; ", assumed, count,
-                           count == 1 ? "" : "s");
+      plays +=
+          fmt::format("{}{} ({})", plays.empty() ? "" : "; ", assumed, counted(count, "point"));
     }
     if (!plays.empty()) std::cout << fmt::format("# {} assumed as {}\n", name, plays);
   }

@@ -35,14 +35,21 @@ std::string without_terminal_codes(std::string_view text) {
   return plain;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 bool deeper_than(std::string_view text, int levels) {
   int depth = 0;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\') ++at;
-    if (quoted) continue;
+  QuoteScanner quotes;
+  for (const char c : text) {
+    if (!quotes.outside(c)) continue;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (depth > levels) return true;

@@ -1,9 +1,11 @@
 // Text of others, made fit for messages and terminals.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace collbench {
 
@@ -14,10 +16,33 @@ std::string printable(std::string_view text);
 /// `text`, as of a log, without colours and other commands to a terminal.
 std::string without_terminal_codes(std::string_view text);
 
+/// `text` with the letters of ASCII in lower case.
+std::string lower_case(std::string_view text);
+
+/// "1 host", "3 hosts".
+std::string counted(std::int64_t count, std::string_view noun);
+
 /// What an exception of a library says, without the codes that some put before it.
 std::string library_reason(const std::exception& error);
 
-/// Whether brackets outside of quoted strings, as JSON and TOML have them, are nested deeper.
+/// Follows JSON or TOML character by character, to tell its own brackets and commas from those in
+/// strings.
+class QuoteScanner {
+ public:
+  /// Whether `next` is of no string; quotes are of theirs.
+  bool outside(char next) {
+    const bool escaped = std::exchange(escape_, false);
+    if (next == '"' && !escaped) quoted_ = !quoted_;
+    escape_ = quoted_ && !escaped && next == '\\';
+    return !quoted_ && next != '"';
+  }
+
+ private:
+  bool quoted_ = false;
+  bool escape_ = false;  // the character before was a backslash that counts
+};
+
+/// Whether brackets outside of quoted strings are nested deeper.
 bool deeper_than(std::string_view text, int levels);
 
 }  // namespace collbench

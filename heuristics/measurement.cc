@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 
 namespace collbench {
@@ -81,9 +82,6 @@ std::string to_string(const MethodKey& key) {
 }
 
 std::string to_string(const Scale& scale) {
-  const auto counted = [](int n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
   if (scale.nodes == 0) return counted(scale.ranks, "rank");
   if (scale.is_host()) return counted(scale.ranks, "rank") + " on " + counted(scale.cores, "core");
   const std::string shape = to_string(scale.shape);

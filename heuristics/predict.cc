@@ -152,7 +152,6 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
     sum.bottleneck = link;
     sum.at_bottleneck = Seconds{on_wire};
     sum.messages = messages;
-    sum.chunks_equated = setting.chunks_equated;
     predictions.push_back(sum);
   }
   return predictions;

@@ -46,7 +46,6 @@ struct Prediction {
   LinkId bottleneck = -1;       // bounds more of the bandwidth term than others; -1: none does
   Seconds at_bottleneck{0};     // that much of it
   std::int64_t messages = 0;    // of all ranks
-  bool chunks_equated = false;  // chunks differ, but were taken as equal to save time
   Seconds time() const { return latency + bandwidth + reduction + overhead; }
 };
 

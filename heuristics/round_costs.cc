@@ -191,8 +191,7 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
     differ = differ || (c > 0 && offsets[c] - offsets[c - 1] != offsets[1]);
   }
   const std::int64_t turns = std::int64_t{schedule.ranks()} * schedule.rounds();
-  chunks_equated = differ && turns > most_turns_apart;
-  if (!differ || chunks_equated) {
+  if (!differ || turns > most_turns_apart) {
     offsets.clear();
     return;
   }

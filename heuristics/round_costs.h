@@ -76,7 +76,6 @@ struct CostSetting {
   double chunk_bytes = 0;
   std::vector<std::int64_t> offsets;  // of chunks, in bytes; empty if all are equal
   std::vector<int> rounds;            // to look at: the first of each run
-  bool chunks_equated = false;
 };
 
 /// Calls `take` with the traffic of every one of setting.rounds, in order; computes it on as many

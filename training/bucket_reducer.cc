@@ -81,34 +81,55 @@ Seconds BucketReducer::cost_of(std::int64_t count) {
 }
 
 void BucketReducer::start_up_to(std::int64_t end) {
-  while (started_.size() < buckets_.size()) {
-    const Bucket bucket = buckets_[started_.size()];
+  for (; next_ < buckets_.size(); ++next_) {
+    const Bucket bucket = buckets_[next_];
     if (bucket.first + bucket.count > end) return;
-    started_.push_back(tasks_.start([this, bucket] { reduce(bucket); }));
+    start([this, bucket] { reduce(bucket); });
   }
 }
 
+std::shared_future<void> BucketReducer::start(std::function<void()> task) {
+  const auto timed = [this, task = std::move(task)] {
+    const Seconds before = communicator_.now();
+    const Seconds processor_before = processor_time();
+    task();
+    spent_.time += communicator_.now() - before;
+    spent_.processor += processor_time() - processor_before;
+  };
+  return started_.emplace_back(tasks_.start(timed).share());
+}
+
 BucketReducer::Spent BucketReducer::wait() {
-  for (std::future<void>& bucket : started_) bucket.get();
+  for (const std::shared_future<void>& task : started_) task.get();
   started_.clear();
+  next_ = 0;
   return std::exchange(spent_, {});
 }
 
 void BucketReducer::reduce(const Bucket& bucket) {
-  const Seconds before = communicator_.now();
-  const Seconds processor_before = processor_time();
   const Region part = gradients_.part(bucket.first, bucket.count);
   if (rule_.scale_before != 1) scale(part, rule_.scale_before);
   if (!narrows()) {
-    communicator_.all_reduce(part, part, ReduceOp::sum);
+    sum(part);
   } else {
     const Region narrowed{wire_.data(), part.count, rule_.type};
     narrow(part, narrowed);
-    communicator_.all_reduce(narrowed, narrowed, ReduceOp::sum);
-    widen(narrowed, part);
+    const Elements summed = sum(narrowed);
+    widen(narrowed.part(summed.first, summed.count), part.part(summed.first, summed.count));
   }
-  spent_.time += communicator_.now() - before;
-  spent_.processor += processor_time() - processor_before;
+  if (summed_) summed_(bucket);
+}
+
+Elements BucketReducer::sum(Region region) {
+  if (!rule_.shares) {
+    communicator_.all_reduce(region, region, ReduceOp::sum);
+    return {0, region.count};
+  }
+  constexpr Collective scatter{CollectiveKind::reduce_scatter};
+  const Elements share =
+      elements_after(scatter, communicator_.rank(), communicator_.ranks(), region.count);
+  communicator_.perform(scatter, region, region.part(share.first, share.count), ReduceOp::sum);
+  return share;
 }
 
 }  // namespace collbench

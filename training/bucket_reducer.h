@@ -9,8 +9,10 @@
 #include <future>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "core/units.h"
 #include "training/bucket_plan.h"
 #include "training/step.h"
@@ -21,6 +23,7 @@ namespace collbench {
 struct WireRule {
   DataType type = DataType::f32;  // f16 or bf16 narrows; another one leaves elements as they are
   double scale_before = 1;        // what gradients are multiplied by before the sum
+  bool shares = false;            // a rank gets its share of the sum alone: a reduce-scatter
 };
 
 /// Runs tasks one after the other on a thread of its own, started when first needed.
@@ -59,6 +62,11 @@ class BucketReducer final : public GradientSum {
   void start_up_to(std::int64_t end) override;
   /// Throws as Communicator does.
   Spent wait() override;
+  Bytes buffer() const { return {std::ssize(wire_)}; }
+  /// Called after the sum of each bucket, on the thread that communicates.
+  void after_each(std::function<void(const Bucket&)> summed) { summed_ = std::move(summed); }
+  /// Runs another collective behind what was started; wait() waits for it too, and counts it.
+  std::shared_future<void> start(std::function<void()> task);
   /// Other buckets from now on. Requires that none is started.
   void set_buckets(std::vector<Bucket> buckets);
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
@@ -69,13 +77,17 @@ class BucketReducer final : public GradientSum {
  private:
   bool narrows() const { return size_of(rule_.type) < size_of(gradients_.type); }
   void reduce(const Bucket& bucket);
+  /// Sums over the ranks, in place; returns the part that this rank now has the sum of.
+  Elements sum(Region region);
 
   Communicator& communicator_;
   Region gradients_;
   std::vector<Bucket> buckets_;
   WireRule rule_;
   std::vector<std::byte> wire_;  // of the largest bucket; empty where nothing is narrowed
-  std::vector<std::future<void>> started_;
+  std::function<void(const Bucket&)> summed_;
+  std::size_t next_ = 0;  // bucket that is not started
+  std::vector<std::shared_future<void>> started_;
   Spent spent_;       // written by the lane, read when it is idle
   TaskThread tasks_;  // last: its thread ends before what its tasks use
 };

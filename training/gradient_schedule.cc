@@ -1,5 +1,7 @@
 #include "training/gradient_schedule.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
@@ -28,20 +30,45 @@ ScheduleChoice gradient_schedule(const std::string& algorithm, const Backend& ba
       [algorithm, ranks](Bytes bytes, DataType) { return make_schedule(algorithm, ranks, bytes); };
 }
 
+CollectiveChoice halves(const std::string& algorithm, const Backend& backend, int ranks,
+                        int cores) {
+  if (algorithm == "auto") {
+    return [&backend, ranks, cores](Bytes bytes, const Collective& collective) {
+      const Choice choice = choose(backend.name, backend.choice, ranks, bytes, DataType::f32,
+                                   ReduceOp::sum, cores, collective.kind);
+      return std::optional(
+          make_schedule(parse_algorithm_spec(choice.algorithm), ranks, bytes, collective));
+    };
+  }
+  const AlgorithmSpec spec = parse_algorithm_spec(algorithm);
+  make_schedule(spec, ranks, {}, {CollectiveKind::reduce_scatter});  // throws for what has none
+  return [spec, ranks](Bytes bytes, const Collective& collective) {
+    const bool has_it = find_algorithm(spec.name).implements(collective.kind);
+    return has_it ? std::optional(make_schedule(spec, ranks, bytes, collective)) : std::nullopt;
+  };
+}
+
 }  // namespace
 
-WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks,
-                         int cores) {
+WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, int ranks, int cores,
+                         StateSharding sharding) {
   WorldSpec spec;
   spec.backend = backend.name;
   spec.ranks = ranks;
   spec.algorithm = algorithm;
+  const bool shares = sharding != StateSharding::none;
+  if (shares && !backend.other_collectives) {
+    throw Unavailable(fmt::format(
+        "{} has no reduce-scatter and all-gather, which sharding {} consists of; shm and grpc have",
+        backend.name, to_string(sharding)));
+  }
   if (backend.is_black_box() && algorithm == "auto") spec.algorithm = backend.name;
   if (black_box(spec.algorithm) != &backend) {
     require(!backend.is_black_box(),
             fmt::format("{} plays no schedules of ours such as {}; use auto or {}", backend.name,
                         algorithm, backend.name));
     spec.schedules = gradient_schedule(algorithm, backend, ranks, cores);
+    if (shares) spec.other_schedules = halves(algorithm, backend, ranks, cores);
   }
   return spec;
 }

@@ -131,7 +131,7 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas
   // What devices sum themselves needs a schedule only for the little that hosts sum beside it.
   const bool by_library = library != nullptr && on_devices;
   WorldSpec spec = gradient_world(by_library ? "ring" : algorithm, find_backend(backend), replicas,
-                                  usable_cores());
+                                  usable_cores(), plan.state_sharding);
   if (by_library) spec.algorithm = algorithm;
   spec.communicators = plan.central ? 2 : 1;
   const std::unique_ptr<World> world = start_world(spec, Seconds{60});

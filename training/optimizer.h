@@ -45,6 +45,8 @@ class Optimizer {
   virtual OptimizerState state() const = 0;
   /// Requires the state of an optimizer of the same specification and count.
   virtual void set_state(const OptimizerState& state) = 0;
+  /// Of what it remembers.
+  virtual Bytes memory() const = 0;
 };
 
 /// "momentum" for sgd with momentum, "m" and "v" for adam; none for plain sgd.

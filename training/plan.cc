@@ -42,6 +42,18 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   check(plan.optimizer);
   check_bucket_plan(plan.buckets, tensors_of(plan.model).size());
   const ComputeEngine& engine = find_engine(plan.engine, plan.type);
+  if (plan.state_sharding != StateSharding::none) {
+    require(!plan.central, "sharding divides what central storage keeps on one device: choose one");
+    require(
+        plan.buckets != "auto",
+        "buckets auto are planned from the costs of all-reduces, and sharded training has none");
+    if (engine.make_world != nullptr) {
+      throw Unavailable(fmt::format(
+          "engine {} keeps its parameters on its devices, where nothing reduce-scatters them; "
+          "sharding needs an engine on the CPU",
+          engine.name));
+    }
+  }
   if (engine.make_world != nullptr &&
       (plan.central || plan.mean_before_sum || size_of(plan.wire) < size_of(plan.type))) {
     throw Unavailable(fmt::format(

@@ -12,6 +12,7 @@
 #include "training/data/input_pipeline.h"
 #include "training/model.h"
 #include "training/optimizer.h"
+#include "training/state_sharding.h"
 
 namespace collbench {
 
@@ -37,7 +38,8 @@ struct TrainingPlan {
   bool central = false;           // rank 0 alone updates, and the others take its parameters
   bool mean_before_sum = false;   // gradients are divided by the replicas before their sum (tpu)
   DataType wire = DataType::f64;  // f16, bf16: gradients travel in it; else in their own type
-  AutoShard sharding = AutoShard::automatic;
+  StateSharding state_sharding = StateSharding::none;
+  AutoShard sharding = AutoShard::automatic;  // of the data
   bool drop_remainder = true;
   std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
 };

@@ -1,8 +1,8 @@
 #include "training/replica.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,23 +14,13 @@
 #include "training/bucket_tuner.h"
 #include "training/elements.h"
 #include "training/local_replica.h"
+#include "training/replica_check.h"
+#include "training/sharded_optimizer.h"
+#include "training/sharded_parameters.h"
+#include "transports/memory.h"
 
 namespace collbench {
 namespace {
-
-/// The rank that holds what most do not; -1 if all are equal.
-int odd_one_out(std::span<const std::int64_t> values) {
-  const auto count = [&](std::int64_t value) {
-    return std::count(values.begin(), values.end(), value);
-  };
-  std::int64_t usual = values[0];
-  for (const std::int64_t value : values) {
-    if (count(value) > count(usual)) usual = value;
-  }
-  const auto odd = std::find_if(values.begin(), values.end(),
-                                [usual](std::int64_t value) { return value != usual; });
-  return odd == values.end() ? -1 : static_cast<int>(odd - values.begin());
-}
 
 /// The outcome of a step, over all ranks.
 struct StepOutcome {
@@ -50,7 +40,6 @@ class Replica final : private StepCompute {
         tensors_(tensors_of(plan.model)),
         local_(plan, data, communicator.ranks(), communicator.rank()),
         network_(local_.network()),
-        optimizer_(make_optimizer(plan)),
         reducer_(summing, network_.gradients(),
                  plan_buckets(tunes() ? "ddp" : plan.buckets, tensors_, size_of(plan.type), {}),
                  wire_rule()) {}
@@ -62,6 +51,7 @@ class Replica final : private StepCompute {
     report_.first_step = state_.step;
     epoch_began_ = now();
     while (state_.step < plan_.epochs * per_epoch && report_.stopped_by < 0) step(per_epoch);
+    if (sharded_) sharded_->gather_all();
     report_.parameters = network_.copy_of_parameters();
     report_.buckets = reducer_.buckets();
     average_statistics();
@@ -77,19 +67,44 @@ class Replica final : private StepCompute {
       state_ = *hooks_.start;
       state_.finished = false;
       load(state_, network_);
-      optimizer_->set_state(state_.optimizer);
       if (tunes() && !state_.buckets.empty()) {
         reducer_.set_buckets(state_.buckets);
         tuned_ = true;
       }
     }
     reducer_.run([&] { require_equal_replicas(network_, tensors_, communicator_, state_.step); });
+    plan_.state_sharding == StateSharding::none ? mirror() : shard();
+  }
+
+  void mirror() {
+    optimizer_ = make_optimizer(plan_);
+    if (hooks_.start != nullptr) optimizer_->set_state(state_.optimizer);
+  }
+
+  void shard() {
+    const auto make = [this](std::int64_t count) {
+      return find_engine(plan_.engine, plan_.type)
+          .make_optimizer(plan_.optimizer, count, plan_.type);
+    };
+    shares_.emplace(make, reducer_.buckets(), communicator_.rank(), communicator_.ranks());
+    if (hooks_.start != nullptr) shares_->set_state(state_.optimizer);
+    const auto fingerprint = [this](std::int64_t first, std::int64_t count) {
+      return network_.fingerprint(first, count);
+    };
+    sharded_.emplace(plan_.state_sharding,
+                     ReplicaVectors{network_.parameters(), network_.gradients(), fingerprint},
+                     tensors_, communicator_, reducer_, plan_.overlap);
+    network_.announce_parameters(
+        [this](std::int64_t first, std::int64_t end) { sharded_->need(first, end); });
   }
 
   void step(std::int64_t per_epoch) {
     outcome_ = {};
     wants_to_stop_ = hooks_.stop_wanted && hooks_.stop_wanted();
-    const StepTimes times = run_step(*this, reducer_, elements_of(tensors_), plan_.overlap);
+    if (sharded_) sharded_->note_memory(report_.steps.empty());
+    GradientSum& sum = sharded_ ? static_cast<GradientSum&>(*sharded_) : reducer_;
+    const StepTimes times = run_step(*this, sum, elements_of(tensors_), plan_.overlap);
+    if (report_.steps.empty()) note_memory();
     report_.steps.push_back(times);
     if (tunes() && !tuned_ && tuner_.end_step()) tune();
     ++state_.step;
@@ -106,6 +121,24 @@ class Replica final : private StepCompute {
     state_.finished = state_.step == plan_.epochs * per_epoch;
     const bool due = plan_.save_every > 0 ? state_.step % plan_.save_every == 0 : epoch_ends;
     if (hooks_.save && (due || state_.finished || report_.stopped_by >= 0)) save();
+  }
+
+  void note_memory() {
+    if (sharded_) {
+      report_.memory = sharded_->memory();
+      report_.memory.optimizer = shares_->memory();
+    } else {
+      const auto resident = [](Region all) { return resident_bytes(all.data, all.size()); };
+      report_.memory = {resident(network_.parameters()),
+                        resident(network_.gradients()),
+                        optimizer_->memory(),
+                        {}};
+    }
+    report_.memory.buffers = report_.memory.buffers + reducer_.buffer();
+    report_.expected_memory =
+        expected_memory({plan_.state_sharding, tensors_, reducer_.buckets(), communicator_.rank(),
+                         communicator_.ranks(), size_of(plan_.type), size_of(plan_.wire),
+                         static_cast<int>(slot_names(plan_.optimizer).size()), plan_.overlap});
   }
 
   void end_epoch(std::int64_t per_epoch) {
@@ -127,10 +160,10 @@ class Replica final : private StepCompute {
   /// Saves on rank 0, and throws on every rank if that fails.
   void save() {
     average_statistics();
+    gather_state();
     std::exception_ptr failure;
     if (communicator_.rank() == 0) {
       store(network_, state_);
-      state_.optimizer = optimizer_->state();
       state_.buckets = tuned_ ? reducer_.buckets() : std::vector<Bucket>();
       try {
         hooks_.save(state_);
@@ -149,21 +182,47 @@ class Replica final : private StepCompute {
       throw TransportError(
           fmt::format("rank 0 could not save the state after step {}", state_.step));
     }
+    if (sharded_) sharded_->keep_shares();
+  }
+
+  /// Parameters and what the optimizer remembers, whole on rank 0 at least.
+  void gather_state() {
+    if (!sharded_) {
+      if (communicator_.rank() == 0) state_.optimizer = optimizer_->state();
+      return;
+    }
+    sharded_->gather_all();
+    reducer_.run([&] { state_.optimizer = shares_->gather(communicator_); });
   }
 
   Seconds now() const override { return communicator_.now(); }
   void read() override { outcome_.samples = local_.read(state_.step).all; }
-  void forward() override { outcome_.score = local_.forward(); }
+  void forward() override {
+    if (sharded_) sharded_->begin(StepPass::forward);
+    outcome_.score = local_.forward();
+    if (!sharded_) return;
+    if (!local_.has_samples()) sharded_->pass_over({});
+    sharded_->end();
+  }
   void backward(const GradientsReady& ready) override {
     const bool measures = tunes() && !tuned_ && local_.has_samples();
     if (measures) tuner_.begin_backward(now());
+    if (sharded_) sharded_->begin(StepPass::backward);
     local_.backward([&](std::int64_t end) {
       if (measures) tuner_.ready(end, now());
       ready(end);
     });
+    if (!sharded_) return;
+    if (!local_.has_samples()) sharded_->pass_over(ready);
+    sharded_->end();
   }
   void update() override {
     const Region parameters = network_.parameters();
+    if (sharded_) {
+      return sharded_->update([this](std::size_t bucket, Region share, Region gradients) {
+        shares_->update(bucket, share, gradients);
+      });
+    }
     if (!plan_.central || communicator_.rank() == 0) {
       optimizer_->update(parameters, network_.gradients());
     }
@@ -172,7 +231,11 @@ class Replica final : private StepCompute {
   void check() override {
     reducer_.run([&] {
       exchange();
-      require_equal_replicas(network_, tensors_, communicator_, state_.step + 1);
+      if (plan_.state_sharding == StateSharding::full) {
+        require_equal_digests(sharded_->digest(), communicator_, state_.step + 1);
+      } else {
+        require_equal_replicas(network_, tensors_, communicator_, state_.step + 1);
+      }
     });
   }
 
@@ -187,7 +250,8 @@ class Replica final : private StepCompute {
 
   bool tunes() const { return plan_.buckets == "auto"; }
   WireRule wire_rule() const {
-    return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0};
+    return {plan_.wire, plan_.mean_before_sum ? 1.0 / communicator_.ranks() : 1.0,
+            plan_.state_sharding != StateSharding::none};
   }
 
   /// Sums the scores, and finds the lowest rank that wants to stop: those of others add 0.
@@ -209,7 +273,8 @@ class Replica final : private StepCompute {
   std::vector<Tensor> tensors_;
   LocalReplica local_;
   Network& network_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;    // of all parameters; null where ranks share them
+  std::optional<ShardedOptimizer> shares_;  // these two instead
   bool wants_to_stop_ = false;
   StepOutcome outcome_;
   TrainingState state_;
@@ -219,7 +284,8 @@ class Replica final : private StepCompute {
   std::vector<double> sums_;
   BucketTuner tuner_{tensors_};
   bool tuned_ = false;
-  BucketReducer reducer_;
+  std::optional<ShardedParameters> sharded_;
+  BucketReducer reducer_;  // last: its thread ends before what its tasks use
 };
 
 }  // namespace
@@ -250,32 +316,6 @@ ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const
   const auto replica = std::make_shared<Replica>(plan, data, communicator, sums, hooks);
   if (keep != nullptr) *keep = replica;
   return replica->train(held_out);
-}
-
-void require_equal_replicas(const Network& network, std::span<const Tensor> tensors,
-                            Communicator& communicator, std::int64_t step) {
-  const std::int64_t total = tensors.back().first + tensors.back().count;
-  const auto mine = std::bit_cast<std::int64_t>(network.fingerprint(0, total));
-  // The largest of all and, as the complement reverses the order, the smallest.
-  std::vector<std::int64_t> ends{mine, ~mine};
-  all_reduce(communicator, ends, ReduceOp::max);
-  if (ends[0] == ~ends[1]) return;
-
-  const auto ranks = static_cast<std::size_t>(communicator.ranks());
-  std::vector<std::int64_t> table(tensors.size() * ranks);  // a rank fills its column, others add 0
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    table[i * ranks + static_cast<std::size_t>(communicator.rank())] =
-        std::bit_cast<std::int64_t>(network.fingerprint(tensors[i].first, tensors[i].count));
-  }
-  all_reduce(communicator, table, ReduceOp::sum);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const int rank = odd_one_out(std::span(table).subspan(i * ranks, ranks));
-    if (rank < 0) continue;
-    throw WrongResult(
-        fmt::format("replicas differ after step {}: '{}' of rank {} is not that of the others",
-                    step, tensors[i].name, rank));
-  }
-  throw WrongResult(fmt::format("replicas differ after step {}", step));
 }
 
 }  // namespace collbench

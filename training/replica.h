@@ -21,6 +21,7 @@
 #include "training/engines/engine.h"
 #include "training/model.h"
 #include "training/plan.h"
+#include "training/state_sharding.h"
 #include "training/step.h"
 #include "training/training_state.h"
 #include "transports/communicator.h"
@@ -61,6 +62,8 @@ struct ReplicaReport {
   std::vector<Bucket> buckets;     // of the last step
   double held_out_accuracy = -1;   // of rank 0, if there are held-out samples
   std::int64_t first_step = 0;     // where it began: not 0 after a resumption
+  TrainingMemory memory;           // that the first step took, by the pages of its vectors
+  TrainingMemory expected_memory;  // the same by their sizes
   Rank stopped_by = -1;            // the lowest rank that wanted to stop; -1: it went to the end
 };
 
@@ -76,14 +79,5 @@ void note_waiting(std::vector<ReplicaReport>& reports);
 ReplicaReport train_replica(const TrainingPlan& plan, const Dataset& data, const Dataset& held_out,
                             Communicator& communicator, const ReplicaHooks& hooks,
                             std::shared_ptr<void>* keep = nullptr, Communicator* summing = nullptr);
-
-// Whether replicas still are replicas: fingerprints of their parameters, compared over all ranks.
-
-/// Compares the parameters of all ranks bit by bit, through their fingerprints: one all-reduce of
-/// 16 bytes if they agree. Otherwise throws WrongResult on every rank, naming the first tensor that
-/// differs, in flat order, the rank whose value is in the minority (of equal parties, the one
-/// without rank 0), and `step`.
-void require_equal_replicas(const Network& network, std::span<const Tensor> tensors,
-                            Communicator& communicator, std::int64_t step);
 
 }  // namespace collbench

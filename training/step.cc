@@ -12,6 +12,11 @@ StepTimes run_step(StepCompute& compute, GradientSum& sum, std::int64_t elements
     const Seconds before = std::exchange(last, compute.now());
     return last - before;
   };
+  const auto lap_of_pass = [&] {
+    const Seconds waited = sum.waited();
+    times.exposed += waited;
+    return lap() - waited;
+  };
   compute.read();
   times.input = lap();
   sum.fetch();
@@ -21,17 +26,21 @@ StepTimes run_step(StepCompute& compute, GradientSum& sum, std::int64_t elements
   };
   for (int batches = compute.micro_batches(); batches > 0; --batches) {
     compute.forward();
-    times.forward += lap();
+    times.forward += lap_of_pass();
     compute.backward(batches == 1 ? ready : nullptr);
-    times.backward += lap();
+    times.backward += lap_of_pass();
   }
   sum.start_up_to(elements);
   const GradientSum::Spent spent = sum.wait();
   times.communication = fetching + spent.time;
   times.busy = spent.processor;
-  times.exposed = fetching + lap();
+  times.exposed += fetching + lap();
   compute.update();
   times.optimizer = lap();
+  const GradientSum::Spent published = sum.publish();
+  times.communication += published.time;
+  times.busy += published.processor;
+  times.exposed += lap();
   compute.check();
   times.checks = lap();
   times.whole = last - begin;

@@ -12,11 +12,11 @@
 namespace collbench {
 
 /// Where the time of one step went, on one replica. `communication` is the sum over the buckets of
-/// the time in their all-reduce, and `busy` the processor time that their thread took for it;
-/// `exposed` is the part of the former, with the wait for slower replicas,
-/// that came after the backward pass. `checks` is the sum of losses and the comparison of replicas.
-/// `waiting` is what a rank spent in exposed communication and checks beyond the rank that spent
-/// the least: the time for which it waited for slower ones. Only note_waiting() sets it.
+/// the time in their collectives, and `busy` the processor time that their thread took for it;
+/// `exposed` is the part of the former, with the wait for slower replicas, that came after the
+/// backward pass or for which a pass waited. `checks` is the sum of losses and the comparison of
+/// replicas. `waiting` is what a rank spent in exposed communication and checks beyond the rank
+/// that spent the least: the time for which it waited for slower ones. Only note_waiting() sets it.
 struct StepTimes {
   Seconds input{0};
   Seconds forward{0};
@@ -50,15 +50,19 @@ class GradientSum {
  public:
   virtual ~GradientSum() = default;
   struct Spent {
-    Seconds time{0};       // in all-reduces
+    Seconds time{0};       // in collectives
     Seconds processor{0};  // that their thread took meanwhile
   };
   /// Brings the parameters, where they are not kept by the replica.
   virtual void fetch() {}
+  /// How long passes waited for parameters since the last call; part of the time they took.
+  virtual Seconds waited() { return Seconds{0}; }
   /// Starts the buckets that are complete once the first `end` elements are.
   virtual void start_up_to(std::int64_t end) = 0;
   /// Waits for what was started; returns what was spent since the last call.
   virtual Spent wait() = 0;
+  /// Waits until all replicas have what the update changed, where each updates a part.
+  virtual Spent publish() { return {}; }
 };
 
 /// Runs one step over `elements` gradients. Throws as its parts do.

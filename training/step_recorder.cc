@@ -33,7 +33,17 @@ void add_parts(TraceSlices& trace, const StepTimes& step, Seconds begin) {
 void StepRecorder::all_reduce(Region in, Region out, ReduceOp op) {
   const Seconds begin = now();
   communicator_->all_reduce(in, out, op);
-  spans_.push_back({begin, now(), in.size()});
+  add({begin, now(), in.size()});
+}
+
+void StepRecorder::perform(const Collective& collective, Region in, Region out, ReduceOp op) {
+  const Seconds begin = now();
+  communicator_->perform(collective, in, out, op);
+  add({begin, now(), std::max(in.size(), out.size()), collective.kind});
+}
+
+void StepRecorder::add(const Span& span) {
+  spans_.push_back(span);
   if (spans_.size() > most_spans) spans_.pop_front();
 }
 
@@ -64,7 +74,7 @@ void StepRecorder::write(std::ostream& out, const std::vector<StepTimes>& steps)
   }
   for (const Span& span : spans_) {
     if (shown == 0 || span.begin < first) continue;
-    trace.add(TraceRow::all_reduces, to_string(span.size), "all-reduce", span.begin - first,
+    trace.add(TraceRow::all_reduces, to_string(span.size), to_string(span.kind), span.begin - first,
               span.end - first, fmt::format("{{\"bytes\":{}}}", span.size.count));
   }
   trace.finish(fmt::format("{{\"rank\":{},\"ranks\":{},\"steps\":{}}}", rank_, ranks_, shown));

@@ -22,6 +22,7 @@ class StepRecorder final : public Communicator {
   Seconds now() const override { return communicator_->now(); }
   std::string description() const override { return communicator_->description(); }
   void all_reduce(Region in, Region out, ReduceOp op) override;
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override;
   void broadcast(Region region, Rank root) override { communicator_->broadcast(region, root); }
   void barrier() override { communicator_->barrier(); }
 
@@ -29,15 +30,18 @@ class StepRecorder final : public Communicator {
   /// stand in front of. It must outlive the training.
   ReplicaHooks recorded(ReplicaHooks hooks);
   /// Writes the last steps of all, as TraceSlices: the parts of each step, and beside them its
-  /// all-reduces with their sizes, in microseconds since the first of them began.
+  /// collectives with their sizes, in microseconds since the first of them began.
   void write(std::ostream& out, const std::vector<StepTimes>& steps) const;
 
  private:
   struct Span {
     Seconds begin{0};
     Seconds end{0};
-    Bytes size;
+    Bytes size;  // of the whole vector
+    CollectiveKind kind = CollectiveKind::all_reduce;
   };
+  void add(const Span& span);
+
   Communicator* communicator_ = nullptr;
   Rank rank_ = 0;  // of the communicator, which ends before what is recorded is written
   int ranks_ = 1;

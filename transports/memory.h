@@ -13,6 +13,12 @@ namespace collbench {
 /// they lie. Throws InvalidArgument if there is none.
 std::shared_ptr<std::byte> allocate_pages(Bytes size);
 
+/// Gives the whole pages of `data` back to the system; they are zero when next touched. Of memory
+/// that is this process's alone.
+void release_pages(std::byte* data, Bytes size);
+/// How much of it lies in memory now, in whole pages.
+Bytes resident_bytes(const std::byte* data, Bytes size);
+
 /// How bytes get into memory that the processor cannot touch, and back; both are null where it can.
 struct MemoryCopies {
   void (*upload)(std::byte* to, const std::byte* from, Bytes size) = nullptr;

@@ -21,14 +21,12 @@ using nlohmann::json;
 std::string as_array(std::string_view text) {
   std::string array = "[";
   int depth = 0;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') quoted = !quoted;
-    if (!quoted && c == '{' && depth++ == 0 && array.size() > 1) array += ',';
-    if (!quoted && c == '}') --depth;
+  QuoteScanner quotes;
+  for (const char c : text) {
+    const bool counts = quotes.outside(c);
+    if (counts && c == '{' && depth++ == 0 && array.size() > 1) array += ',';
+    if (counts && c == '}') --depth;
     array += c;
-    if (quoted && c == '\\' && at + 1 < text.size()) array += text[++at];
   }
   return array + (depth > 0 ? "" : "]");
 }

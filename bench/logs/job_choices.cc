@@ -1,6 +1,5 @@
 // What a job's all-reduces would take on a machine, and what its library could do better.
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <map>
 
@@ -8,6 +7,7 @@
 
 #include "bench/logs/job_report.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
@@ -20,12 +20,6 @@ std::string choice_name(const Candidate& candidate) {
                                     : candidate.algorithm + ", " + candidate.protocol;
 }
 
-bool same_word(std::string_view ours, std::string_view logged) {
-  return std::equal(ours.begin(), ours.end(), logged.begin(), logged.end(), [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
-  });
-}
-
 /// The candidate that a log names, "tree" being the name of our "double-tree"; null if none is.
 const Candidate* played_one(const Answer& answer, std::string_view algorithm,
                             std::string_view protocol) {
@@ -34,10 +28,10 @@ const Candidate* played_one(const Answer& answer, std::string_view algorithm,
     const bool is_tree = algorithm == "tree" && candidate.algorithm == "double-tree";
     const bool is_nvls_tree = algorithm == "nvlstree" && candidate.algorithm == "nvls-tree";
     if (!candidate.time ||
-        (!same_word(candidate.algorithm, algorithm) && !is_tree && !is_nvls_tree)) {
+        (lower_case(candidate.algorithm) != algorithm && !is_tree && !is_nvls_tree)) {
       continue;
     }
-    const bool right = protocol.empty() || same_word(candidate.protocol, protocol);
+    const bool right = protocol.empty() || lower_case(candidate.protocol) == protocol;
     if (right) return &candidate;
     if (found == nullptr && candidate.protocol.empty()) found = &candidate;
   }

@@ -77,9 +77,7 @@ int JobLog::process(const std::string& name, const std::string& host) {
 }
 
 std::uint8_t JobLog::word(std::string_view text) {
-  std::string lower = printable(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(printable(text));
   const auto found = std::find(words.begin(), words.end(), lower);
   if (found != words.end()) return static_cast<std::uint8_t>(found - words.begin());
   if (words.size() > 255) return 0;

@@ -9,24 +9,22 @@
 
 #include "bench/logs/job_report.h"
 #include "bench/reports/text.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
 
-std::string plural(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string source_line(const JobReport& report) {
   const JobLog& job = report.job;
-  std::string line = fmt::format("{}: {}", fmt::join(job.formats, ", "), plural(job.files, "file"));
+  std::string line =
+      fmt::format("{}: {}", fmt::join(job.formats, ", "), counted(job.files, "file"));
   if (!job.records.empty()) {
     line +=
-        fmt::format(", {} of {}", plural(static_cast<std::int64_t>(job.records.size()), "record"),
-                    plural(static_cast<std::int64_t>(job.communicators.size()), "communicator"));
+        fmt::format(", {} of {}", counted(static_cast<std::int64_t>(job.records.size()), "record"),
+                    counted(static_cast<std::int64_t>(job.communicators.size()), "communicator"));
   }
   if (!job.programs.empty()) {
-    line += ", " + plural(static_cast<std::int64_t>(job.programs.size()), "rank");
+    line += ", " + counted(static_cast<std::int64_t>(job.programs.size()), "rank");
   }
   return line;
 }
@@ -79,13 +77,13 @@ std::vector<std::string> program_lines(const JobLog& job) {
       break;
     }
     std::string line = fmt::format("rank {}: {}, {} of them computing", program.rank,
-                                   plural(program.operations, "operation"), program.compute_nodes);
+                                   counted(program.operations, "operation"), program.compute_nodes);
     if (program.bytes_sent > 0) line += ", sends " + to_string(Bytes{program.bytes_sent});
     if (!program.acyclic) line += "; its dependencies have a cycle";
     if (program.free_collectives > 0) {
       line +=
           fmt::format("; {} without any dependency would start at time 0: the trace is defective",
-                      plural(program.free_collectives, "collective"));
+                      counted(program.free_collectives, "collective"));
     }
     lines.push_back(std::move(line));
   }
@@ -105,11 +103,10 @@ std::vector<std::string> answers(const JobReport& report) {
   for (std::string& line : program_lines(report.job)) lines.push_back(std::move(line));
   const double exposed = verdict.duration_us.empty() ? unknown_time : verdict.duration_us.front();
   if (std::isfinite(exposed) && std::isfinite(verdict.transfer_us)) {
-    lines.push_back(fmt::format("rank 0 spent {} in {}, {} of it transferring: {:.0f} % is waiting",
-                                time_text(Seconds{exposed * 1e-6}),
-                                plural(verdict.operations, std::string(to_string(verdict.kind))),
-                                time_text(Seconds{verdict.transfer_us * 1e-6}),
-                                100 * (1 - verdict.transfer_us / exposed)));
+    lines.push_back(fmt::format(
+        "rank 0 spent {} in {}, {} of it transferring: {:.0f} % is waiting",
+        time_text(Seconds{exposed * 1e-6}), counted(verdict.operations, to_string(verdict.kind)),
+        time_text(Seconds{verdict.transfer_us * 1e-6}), 100 * (1 - verdict.transfer_us / exposed)));
   }
   return lines;
 }
@@ -164,7 +161,7 @@ std::string communicator_line(const JobCommunicator& one) {
                          ? fmt::format("communicator {}", one.id)
                          : fmt::format("communicator '{}' ({})", one.name, one.id);
   line += one.ranks > 0 ? fmt::format(", {} ranks", one.ranks) : ", ranks not said";
-  if (one.nodes > 0) line += fmt::format(" on {}", plural(one.nodes, "host"));
+  if (one.nodes > 0) line += fmt::format(" on {}", counted(one.nodes, "host"));
   return line;
 }
 
@@ -174,26 +171,6 @@ std::vector<std::size_t> rows_of(const JobReport& report, std::size_t communicat
     if (report.verdict.sizes[i].communicator == static_cast<int>(communicator)) rows.push_back(i);
   }
   return rows;
-}
-
-void print_aligned(std::ostream& out, const std::vector<Cells>& table) {
-  std::vector<std::size_t> widths(table.front().size(), 0);
-  for (const Cells& cells : table) {
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      widths[c] = std::max(widths[c], characters(cells[c]));
-    }
-  }
-  for (const Cells& cells : table) {
-    std::string line;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const bool is_name =
-          c == 0 || table.front()[c] == "algorithm" || table.front()[c] == "best choice";
-      line += "  ";
-      line += is_name ? align_left(cells[c], widths[c]) : align_right(cells[c], widths[c]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
-  }
 }
 
 /// What was not used, and remarks.
@@ -233,7 +210,11 @@ void write_job_text(std::ostream& out, const JobReport& report) {
     out << '\n' << communicator_line(report.job.communicators[c]) << '\n';
     std::vector<Cells> table{heading(report)};
     for (const std::size_t row : rows) table.push_back(row_cells(report, row));
-    print_aligned(out, table);
+    const auto is_name = [&](std::size_t column) {
+      const std::string& name = table.front()[column];
+      return column == 0 || name == "algorithm" || name == "best choice";
+    };
+    for (const std::string& line : aligned_lines(table, is_name)) out << "  " << line << '\n';
   }
   if (!report.verdict.causes.empty()) out << "\nfound:\n";
   for (const FoundCause& found : report.verdict.causes) out << "  " << describe(found);

@@ -10,9 +10,10 @@
 namespace collbench {
 
 /// Calls `take(key, value)` for every member, at any depth, whose value is a number, a word or
-/// text, with the text as it is written, and `take(key, "{")` for one that is an object; elements
-/// of lists have the key of the list. Returns false, perhaps after some calls, unless `line` is one
-/// object with its brackets in order and nothing behind it. Does not check more than that.
+/// text, with the text as it is written, and `take(key, "{")` for one that is an object. Elements
+/// of lists have the key of the list, but behind an object in it the last key of that. Returns
+/// false, perhaps after some calls, unless `line` is one object with its brackets in order and
+/// nothing behind it. Does not check more than that.
 template <typename Take>
 bool for_each_member(std::string_view line, Take&& take) {
   const char* at = line.data();

@@ -8,6 +8,7 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -23,12 +24,10 @@ struct JsonCut {
 std::string completed_json(std::string_view text, bool& cut) {
   std::string open;  // the brackets that are open, as what closes them
   std::optional<JsonCut> last;
-  bool quoted = false;
+  QuoteScanner quotes;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\') ++at;
-    if (quoted) continue;
+    if (!quotes.outside(c)) continue;
     if (c == '{' || c == '[') open += c == '{' ? '}' : ']';
     if ((c == '}' || c == ']') && !open.empty()) open.pop_back();
     if (open.size() > 200) break;  // is refused for its depth

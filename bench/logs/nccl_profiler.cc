@@ -14,6 +14,7 @@
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -24,11 +25,11 @@ using nlohmann::json;
 std::string with_quoted_words(std::string_view text) {
   std::string fixed;
   fixed.reserve(text.size());
-  bool quoted = false;
+  QuoteScanner quotes;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (c == '"' && (at == 0 || text[at - 1] != '\\')) quoted = !quoted;
-    const bool bare = !quoted && (text.substr(at, 4) == "nccl" || text.substr(at, 2) == "0x");
+    const bool bare =
+        quotes.outside(c) && (text.substr(at, 4) == "nccl" || text.substr(at, 2) == "0x");
     if (!bare) {
       fixed += c;
       continue;

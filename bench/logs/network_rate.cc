@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "bench/reports/text.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
@@ -107,10 +108,9 @@ AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communica
   const int adapters = each == 1 ? 1 : each > 4 ? each : 2;
   const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
   return {least, adapter_of_gpus_gbs * adapters,
-          fmt::format("{} adapter{} of 200 Gb/s a host, as hosts {} are built with at least",
-                      adapters, adapters == 1 ? "" : "s",
-                      each > 0 ? fmt::format("of {} such GPU{}", each, each == 1 ? "" : "s")
-                               : "for training")};
+          fmt::format("{} of 200 Gb/s a host, as hosts {} are built with at least",
+                      counted(adapters, "adapter"),
+                      each > 0 ? "of " + counted(each, "such GPU") : "for training")};
 }
 
 void judge(double least_gbs, NetworkVerdict& verdict) {

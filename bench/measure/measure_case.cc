@@ -1,12 +1,18 @@
 #include "bench/measure/measure_case.h"
 
+#include <charconv>
+#include <string_view>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "bench/measure/sampler.h"
 #include "bench/records/json_fields.h"
 #include "bench/records/record_json.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parse.h"
 #include "transports/nccl/gpu_survey.h"
 #include "transports/world/core_order.h"
 
@@ -39,6 +45,34 @@ std::pair<Case, Sampling> read_order(const std::string& order) {
     return Order(case_from_json(value.at("case")),
                  read_fields(value.at("sampling"), sampling_fields()));
   });
+}
+
+// Half a million samples as JSON, with a checksum, would take most of the second in which a stopped
+// run is to end: between processes they go as plain numbers, a line of each kind behind the rest.
+constexpr std::vector<std::int64_t> Measurement::*samples[] = {
+    &Measurement::latency_ns, &Measurement::skew_ns, &Measurement::rank_time_ns,
+    &Measurement::back_to_back_ns};
+
+std::string numbers_line(const std::vector<std::int64_t>& numbers) {
+  std::string line = "\n";
+  for (const std::int64_t number : numbers) {
+    const fmt::format_int digits(number);
+    line.append(digits.data(), digits.size()).append(" ");
+  }
+  return line;
+}
+
+std::vector<std::int64_t> numbers_in(std::string_view line) {
+  std::vector<std::int64_t> numbers;
+  const char* const end = line.data() + line.size();
+  for (const char* at = line.data(); at < end; ++at) {
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    require(error == std::errc() && stop < end, "a worker's samples are no numbers");
+    numbers.push_back(number);
+    at = stop;
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -108,12 +142,21 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
   record.measurement = measure_case(point, sampling, context);
   if (context.rank != 0) return "";
   record.bound = record.measurement.bound;
-  return to_json(record);
+  std::string lines;
+  for (const auto kind : samples) {
+    lines += numbers_line(std::exchange(record.measurement.*kind, {}));
+  }
+  return to_json(record) + lines;
 }
 
 Measurement read_measurement(const std::string& answer) {
-  Record record = record_from_json(answer);
+  const std::vector<std::string> lines = split_at(answer, '\n');
+  require(lines.size() == 1 + std::size(samples), "a worker's answer is no measurement");
+  Record record = record_from_json(lines[0]);
   record.measurement.bound = record.bound;
+  for (std::size_t i = 0; i < std::size(samples); ++i) {
+    record.measurement.*samples[i] = numbers_in(lines[i + 1]);
+  }
   return std::move(record.measurement);
 }
 

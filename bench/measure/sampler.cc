@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstring>
 #include <ctime>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/measure/observation.h"
+#include "bench/measure/stamps.h"
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
 #include "bench/records/case_fields.h"
@@ -59,6 +59,8 @@ class Sampler {
         seed_(sampling.seed + static_cast<std::uint64_t>(first_of_group(rendezvous.rank()))),
         inputs_(point.type, point.op, tested.ranks(), tested.rank(), seed_),
         visible_(buffers.copies(), inputs_),
+        checks_each_(sampling.check && point.buffers == Buffers::produced &&
+                     adds(point.collective) && buffers.copies().download == nullptr),
         late_(point.inject, rendezvous.rank()) {}
 
   Measurement run() {
@@ -73,6 +75,7 @@ class Sampler {
       measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     }
     time_latency();
+    check_each();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
     if (!sampling_.observe.empty() && !stopped_) observe();
@@ -191,10 +194,28 @@ class Sampler {
     }
   }
 
+  // A training step reads a result before it writes the next inputs. The pass that does so here
+  // compares with the exact result, a tile in the cache: it takes no longer than adding up would.
+  void read_result(std::int64_t set) {
+    const bool is_played = set >= buffers_.sets();
+    if (!checks_each_ || !is_played) return visible_.consume(out(set));
+    wrong_while_timed_ += inputs_.count_wrong_results(buffers_.out(set), after_);
+  }
+
+  // Adds up what iterations left wrong, those of the warm-up among them.
+  void check_each() {
+    if (!checks_each_) return;
+    for (int i = 0; i < buffers_.sets(); ++i) read_result(next_set_ + i);
+    for (const std::int64_t wrong : rendezvous_.gather(std::span(&wrong_while_timed_, 1))) {
+      measured_.wrong += wrong;
+    }
+    measured_.each_checked = true;
+  }
+
   // Between timed iterations: nothing, or what a training step does to the buffers.
   void prepare(std::int64_t set) {
     if (point_.buffers != Buffers::produced) return;
-    visible_.consume(out(set));
+    read_result(set);
     visible_.fill(buffers_.in(set), InputKind::exact, before_);
   }
 
@@ -307,8 +328,10 @@ class Sampler {
   std::uint64_t seed_;  // of the group: what leaks from another one shows
   CheckInputs inputs_;
   VisibleBuffers visible_;
+  bool checks_each_;  // of the timed iterations
   InjectedLateness late_;
   Measurement measured_;
+  std::int64_t wrong_while_timed_ = 0;  // elements of this rank's results
   std::int64_t next_set_ = 0;
   std::int64_t begin_ns_ = monotonic_ns();
   Seconds elapsed_{0};    // since then, when ranks last agreed on it
@@ -338,38 +361,6 @@ std::int64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured) {
-  const auto n = static_cast<std::size_t>(ranks);
-  assert(stamps.size() % n == 0);
-  const std::size_t iterations = stamps.size() / n;
-  for (std::size_t i = 0; i < iterations; ++i) {
-    Stamp last = stamps[i];
-    std::int64_t first_arrival = last.arrival_ns;
-    std::int64_t longest = last.completion_ns - last.arrival_ns;
-    for (std::size_t r = 1; r < n; ++r) {
-      const Stamp& stamp = stamps[r * iterations + i];
-      first_arrival = std::min(first_arrival, stamp.arrival_ns);
-      last.arrival_ns = std::max(last.arrival_ns, stamp.arrival_ns);
-      last.completion_ns = std::max(last.completion_ns, stamp.completion_ns);
-      longest = std::max(longest, stamp.completion_ns - stamp.arrival_ns);
-    }
-    measured.latency_ns.push_back(one_clock ? last.completion_ns - last.arrival_ns : longest);
-    measured.skew_ns.push_back(one_clock ? last.arrival_ns - first_arrival : 0);
-  }
-}
-
-void append_rank_times(std::span<const Stamp> stamps, int ranks, Measurement& measured) {
-  const auto n = static_cast<std::size_t>(ranks);
-  assert(stamps.size() % n == 0);
-  const std::size_t iterations = stamps.size() / n;
-  for (std::size_t i = 0; i < iterations; ++i) {
-    for (std::size_t r = 0; r < n; ++r) {
-      const Stamp& stamp = stamps[r * iterations + i];
-      measured.rank_time_ns.push_back(stamp.completion_ns - stamp.arrival_ns);
-    }
-  }
 }
 
 Measurement sample(const Case& point, const Sampling& sampling, Communicator& tested,

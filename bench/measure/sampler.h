@@ -3,7 +3,8 @@
 // A timed iteration: the neutral barrier, then each rank notes the time, reduces, notes the time
 // again. Its latency is from the last arrival to the last completion over all ranks. Time stamps
 // are gathered after every batch, not within it. A second loop runs batches of iterations without a
-// barrier between and takes the slowest rank's time. The exact check comes before and after.
+// barrier between and takes the slowest rank's time. The exact check comes before and after; of
+// buffers that are produced anew for every iteration, every result is checked.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +35,5 @@ Measurement sample(const Case& point, const Sampling& sampling, Communicator& te
 
 /// What ranks must agree about before they measure cases: their fields, and how they are sampled.
 std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling);
-
-/// One rank's time stamps of one iteration.
-struct Stamp {
-  std::int64_t arrival_ns;
-  std::int64_t completion_ns;
-};
-/// Adds the latencies and skews of a batch: `stamps` holds every rank's batch, one rank after the
-/// other. With one clock, last arrival to last completion; without, the longest rank's own time,
-/// and no skew is known.
-void append_batch(std::span<const Stamp> stamps, int ranks, bool one_clock, Measurement& measured);
-/// Adds how long each rank was in each iteration of a batch, iteration by iteration.
-void append_rank_times(std::span<const Stamp> stamps, int ranks, Measurement& measured);
 
 }  // namespace collbench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,11 +34,22 @@ const Backend& resolve_backend(const std::string& wanted, const std::string& alg
   return backend;
 }
 
+/// Of "grpc-tcp" the back end and its transport; of other words there is no transport.
+std::pair<std::string, std::string> split_transport(const std::string& wanted) {
+  for (const Backend& backend : backends()) {
+    for (const std::string& transport : backend.transports) {
+      if (wanted == backend.name + "-" + transport) return {backend.name, transport};
+    }
+  }
+  return {wanted, ""};
+}
+
 /// The case without its size, proven possible. `apart`: its back end was named with it, so that
 /// what is asked for all cases need not suit this one.
-Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& wanted,
+Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string& place,
              int workers, bool apart) {
   Case point = sweep.common;
+  const auto [wanted, transport] = split_transport(place);
   const Backend& backend = resolve_backend(
       wanted == "auto" && black_box(algorithm) == nullptr ? sweep.usual : wanted, algorithm);
   point.algorithm = algorithm;
@@ -46,9 +58,10 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   require(point.root < group_size(point),
           fmt::format("the root of a {} must be one of {} workers, not {}",
                       to_string(point.collective), group_size(point), point.root));
-  point.transport = backend.transport_option == "transport"  ? sweep.common.transport
-                    : backend.transport_option == "executor" ? sweep.executor
-                                                             : "";
+  point.transport = !transport.empty()                        ? transport
+                    : backend.transport_option == "transport" ? sweep.common.transport
+                    : backend.transport_option == "executor"  ? sweep.executor
+                                                              : "";
   if (!backend.takes_devices) point.devices.clear();
   // Black boxes beside isolated workers decide for themselves, and so do back ends whose workers
   // are processes anyway.

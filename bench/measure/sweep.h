@@ -13,7 +13,8 @@ namespace collbench {
 /// The axes. Sizes go from `first` to `last`, multiplied by `factor` or, if `step` is not 0, in
 /// steps.
 struct Sweep {
-  // Names with options, each perhaps with its own back end: "ring@grpc"; "all" is every schedule.
+  // Names with options, each perhaps with its own back end and transport: "ring@grpc-tcp"; "all" is
+  // every schedule.
   std::vector<std::string> algorithms{"auto"};
   std::string usual = "auto";                 // that "auto" stands for; "auto": shared memory
   std::vector<std::string> backends{"auto"};  // "auto", "shm" (or "threads"), "grpc", "gloo", "mpi"

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bench/records/report.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "transports/world/launcher_variables.h"
@@ -47,8 +48,7 @@ constexpr std::array shard_sources{
     ShardSource{"Slurm step", slurm_variables.index, slurm_variables.count}};
 
 std::optional<int> variable(const char* name) {
-  const char* const value = name == nullptr ? nullptr : std::getenv(name);
-  return value == nullptr ? std::nullopt : small_integer_in(value);
+  return name == nullptr ? std::nullopt : small_integer_in(environment_variable(name));
 }
 
 /// The first launcher that gives an index and, unless `count` is known, a count. A known count
@@ -91,7 +91,7 @@ Descriptor locked_file(const std::string& path) {
     std::this_thread::sleep_for(lock_pause);
   }
   throw Unavailable(fmt::format(
-      "'{}' is being filled by another process; wait for it, or name another --out", path));
+      "'{}' is being filled by another process; wait for it, or name another --output", path));
 }
 
 /// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of

@@ -17,7 +17,7 @@
 namespace collbench {
 namespace {
 
-/// Teams of a back end whose ranks are bound to an algorithm when they start.
+/// Teams of a back end whose ranks are bound to an algorithm: one for each.
 class TeamPerAlgorithm final : public Team {
  public:
   TeamPerAlgorithm(const Case& point, const Sampling& sampling) { team_for(point, sampling); }
@@ -27,8 +27,7 @@ class TeamPerAlgorithm final : public Team {
 
  private:
   Team& team_for(const Case& point, const Sampling& sampling) {
-    const Backend& backend = find_backend(point.backend);
-    std::unique_ptr<Team>& team = teams_[backend.started_for(point.algorithm)];
+    std::unique_ptr<Team>& team = teams_[point.algorithm];
     if (!team) {
       team = std::make_unique<StartedTeam>(start_world(world_of(point), sampling.timeout));
     }
@@ -110,7 +109,7 @@ void require_usable(const Case& point) { require_usable(find_backend(point.backe
 void require_possible(const Case& point) { require_possible(world_of(point)); }
 
 std::unique_ptr<Team> make_team(const Case& point, const Sampling& sampling) {
-  if (find_backend(point.backend).started_for != nullptr) {
+  if (find_backend(point.backend).world_per_algorithm) {
     return std::make_unique<TeamPerAlgorithm>(point, sampling);
   }
   return std::make_unique<StartedTeam>(start_world(world_of(point), sampling.timeout));

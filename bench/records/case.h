@@ -49,7 +49,7 @@ struct Case {
   Buffers buffers = Buffers::produced;
   bool isolate = false;          // shm: workers are processes over a shared arena, not threads
   bool private_buffers = false;  // shm with isolate: user buffers are private to each process
-  std::string transport;         // grpc: "raw" or "tf-recvbuf"; cuda: the executor; empty elsewhere
+  std::string transport;         // grpc: "raw", "tcp", "tf-recvbuf"; cuda: the executor; else empty
   std::string devices;           // cuda: "gpu:0,gpu:1"; empty: all that there are
   bool checksum = false;         // shm and grpc: every message is compared with its CRC-32C
   std::string inject;     // shm and grpc: faults, as transports/faults/injected_fault.h writes them

@@ -37,7 +37,11 @@ RecordLog::RecordLog(const std::string& path, const Environment& environment) : 
   write_line(environment_line(environment));
 }
 
-void RecordLog::append(const Record& record) { write_line(to_json(record)); }
+std::string RecordLog::append(const Record& record) {
+  std::string line = to_json(record);
+  write_line(line);
+  return line;
+}
 
 void RecordLog::write_line(const std::string& line) {
   errno = 0;

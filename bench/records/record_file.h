@@ -25,8 +25,9 @@ class RecordLog {
  public:
   /// Replaces the file. Throws Unavailable naming it if it cannot be written.
   RecordLog(const std::string& path, const Environment& environment);
-  /// Throws Error if the disk is full: what was appended before can be read.
-  void append(const Record& record);
+  /// The line that was written. Throws Error if the disk is full: what was appended before can be
+  /// read.
+  std::string append(const Record& record);
 
  private:
   void write_line(const std::string& line);

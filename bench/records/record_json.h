@@ -19,8 +19,10 @@ struct RecordFile {
 /// One line without a line end. Holds a summary beside the raw samples, for readers that do not
 /// compute one; it is not read back.
 std::string to_json(const Record& record);
-/// The whole file as one indented object.
+/// The whole file as one object, in which each record is a line.
 std::string to_json(const RecordFile& file);
+/// The same of records that to_json(Record) has written.
+std::string records_json(const Environment& environment, const std::vector<std::string>& records);
 /// The first line of a JSON Lines file, whose further lines are to_json(Record).
 std::string environment_line(const Environment& environment);
 /// A case as one line, for worker processes.

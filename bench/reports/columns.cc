@@ -174,8 +174,8 @@ std::string backend_text(const Case& point) {
   if (point.private_buffers) return point.backend + "-private";
   if (point.isolate) return point.backend + "-processes";
   const Backend* const row = backend_named(point.backend);
-  const bool is_usual = row == nullptr || row->usual_transport.empty() || point.transport.empty() ||
-                        row->usual_transport == point.transport;
+  const bool is_usual = row == nullptr || row->transports.empty() || point.transport.empty() ||
+                        row->transports.front() == point.transport;
   return is_usual ? point.backend : point.backend + "-" + point.transport;
 }
 

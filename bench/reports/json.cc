@@ -6,6 +6,7 @@
 #include "bench/records/record_json.h"
 #include "bench/reports/formats.h"
 #include "bench/verdicts/verdict_json.h"
+#include "core/output_file.h"
 
 namespace collbench {
 namespace {
@@ -28,22 +29,20 @@ class JsonFileReporter final : public Reporter {
  public:
   explicit JsonFileReporter(std::string path) : path_(std::move(path)) {}
   void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
-    file_.environment = environment;
+    environment_ = environment;
     log_.emplace(path_, environment);
   }
-  void record(const Record& record) override {
-    log_->append(record);
-    file_.records.push_back(record);
-  }
+  void record(const Record& record) override { lines_.push_back(log_->append(record)); }
   void end(const RunSummary& /*summary*/) override {
     log_.reset();
-    if (!path_.ends_with(".jsonl")) write_records(path_, file_);
+    if (!path_.ends_with(".jsonl")) write_file(path_, records_json(environment_, lines_));
   }
 
  private:
   std::string path_;
   std::optional<RecordLog> log_;
-  RecordFile file_;
+  Environment environment_;
+  std::vector<std::string> lines_;  // writing half a million samples once is long enough
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "bench/reports/last_run.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -153,6 +154,7 @@ void NotedTable::count(const Row& row) {
   if (measured.exact) ++exact_;
   stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
+  if (row.figures.valid && measured.each_checked) ++each_checked_;
   for (const std::string& warning : measured.warnings) {
     ++warning_count_;
     if (warnings_.size() == most_warnings) continue;
@@ -170,12 +172,13 @@ std::string NotedTable::verdict(const RunSummary& summary) const {
   if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
   const std::string right = unchecked_ == 0 ? "all results correct" : "all checked results correct";
-  return stated_ ? right : right + " (checked before and after timing)";
+  if (stated_) return right;
+  return right + (each_checked_ == checked_ ? " (every iteration)" : " (before and after timing)");
 }
 
 std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
-  std::string line = fmt::format("{} case{}, {:.1f} s", summary.measured,
-                                 summary.measured == 1 ? "" : "s", summary.elapsed.count());
+  std::string line =
+      fmt::format("{}, {:.1f} s", counted(summary.measured, "case"), summary.elapsed.count());
   if (summary.skipped > 0) line += fmt::format(", {} skipped", summary.skipped);
   line += ", " + verdict(summary);
   if (best_busbw_ > 0) {

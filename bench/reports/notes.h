@@ -57,8 +57,9 @@ class NotedTable : public Reporter {
   std::size_t warning_count_ = 0;
   int checked_ = 0;
   int unchecked_ = 0;
-  bool stated_ = false;  // some are of another benchmark, which checked in its own way
-  int exact_ = 0;        // simulated
+  int each_checked_ = 0;  // in which every timed iteration was
+  bool stated_ = false;   // some are of another benchmark, which checked in its own way
+  int exact_ = 0;         // simulated
   double best_busbw_ = 0;
   std::string best_case_;
 };

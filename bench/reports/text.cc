@@ -37,6 +37,25 @@ std::string align_left(std::string_view text, std::size_t width) {
   return std::string(text) + padding(text, width);
 }
 
+std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string>>& rows,
+                                       const std::function<bool(std::size_t column)>& is_left) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], characters(row[c]));
+  }
+  std::vector<std::string> lines;
+  for (const auto& row : rows) {
+    std::string& line = lines.emplace_back();
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += c == 0 ? "" : "  ";
+      line += is_left(c) ? align_left(row[c], widths[c]) : align_right(row[c], widths[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+  }
+  return lines;
+}
+
 std::string escaped_for_markdown(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,8 +1,10 @@
 // Numbers and cells as tables show them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/records/record.h"
 
@@ -18,6 +20,11 @@ std::size_t characters(std::string_view text);
 /// `text` with blanks before (right) or after it (left), to `width` characters.
 std::string align_right(std::string_view text, std::size_t width);
 std::string align_left(std::string_view text, std::size_t width);
+
+/// Rows of equally many cells as lines whose columns are two blanks apart, without blanks at their
+/// ends; columns for which `is_left` holds begin together, others end together.
+std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string>>& rows,
+                                       const std::function<bool(std::size_t column)>& is_left);
 
 /// Text that Markdown shows as it is, on one line. Angle brackets would begin HTML, a bar the next
 /// cell.

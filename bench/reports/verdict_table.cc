@@ -74,23 +74,13 @@ std::string interval_text(const Verdict& verdict) {
 
 std::string comparison_text(const Comparison& comparison, const TableStyle& style) {
   const std::vector<VerdictCells> rows = verdict_cells(comparison, style.unicode);
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const VerdictCells& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], characters(row[i]));
-  }
+  const std::vector<std::string> lines =
+      aligned_lines(rows, [](std::size_t column) { return column < 1 || column > 4; });
   std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      const bool right = i >= 1 && i <= 4;
-      line += (i > 0 ? "  " : "") +
-              (right ? align_right(rows[r][i], widths[i]) : align_left(rows[r][i], widths[i]));
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
+  for (std::size_t r = 0; r < lines.size(); ++r) {
     const char* code = r > 0 ? colour_of(comparison.verdicts[r - 1].outcome) : "";
     const bool paints = style.colour && *code != '\0';
-    text += paints ? code + line + "\033[0m\n" : line + "\n";
+    text += paints ? code + lines[r] + "\033[0m\n" : lines[r] + "\n";
   }
   for (const std::string& mismatch : comparison.mismatches) text += "# machine: " + mismatch + "\n";
   for (const std::string& warning : comparison.warnings) text += "# warning: " + warning + "\n";

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/plausible.h"
 #include "heuristics/structure/ignored_requests.h"
@@ -36,8 +37,8 @@ std::string lacking(const std::vector<MeasuredTime>& rows) {
   std::set<std::int64_t> sizes;
   for (const MeasuredTime& row : rows) sizes.insert(row.bytes.count);
   if (sizes.size() < least_points) {
-    return fmt::format("{} size{}, at least {} are needed", sizes.size(),
-                       sizes.size() == 1 ? "" : "s", least_points);
+    return fmt::format("{}, at least {} are needed", counted(std::ssize(sizes), "size"),
+                       least_points);
   }
   const double span = static_cast<double>(*sizes.rbegin()) / static_cast<double>(*sizes.begin());
   if (span < least_span) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/plain_text.h"
+
 namespace collbench {
 namespace {
 
@@ -52,13 +54,6 @@ constexpr GpuRow gpu_rows[] = {
     {"a100", 8, "dgx-a100"},    {"v100", 16, "dgx-2"},       {"v100", 8, "dgx-1-v100"},
     {"v100", 4, "abci-v100"},   {"mi300x", 8, "mi300x"},
 };
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 

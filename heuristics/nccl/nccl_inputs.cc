@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "heuristics/nccl/nccl_model.h"
 
@@ -271,8 +272,8 @@ NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
   set_graphs(rates, gpus, inputs);
   set_switches(machine.costs, rates.inside_nominal * gpus.generation.search_share, inputs);
   inputs.guessed = !said.has_value();
-  inputs.origin = said ? fmt::format("graphs of {} on {} node{}, as its search finds them", name,
-                                     inputs.nodes, inputs.nodes == 1 ? "" : "s")
+  inputs.origin = said ? fmt::format("graphs of {} on {}, as its search finds them", name,
+                                     counted(inputs.nodes, "node"))
                        : fmt::format("guessed from the links of {}", name);
   return inputs;
 }

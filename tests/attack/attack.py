@@ -35,7 +35,7 @@ BASES = {
             "--max-time", "5ms", "--timeout", "2s"],
     "simulate": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K"],
     "sweep": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K",
-              "--out", "{tmp}/sweep.jsonl"],
+              "--output", "{tmp}/sweep.jsonl"],
     "train": ["--steps", "1", "--workers", "1"],
     "select": ["--topo", "star:4,1Gbps,1us", "--size", "1K"],
     "merge": ["{tmp}/good.json"],
@@ -109,7 +109,7 @@ def words_of(binary, command):
 
 # Options whose FILE is written; each must notice a full disk.
 WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
-           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
+           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output",
            "--plot", "--curve", "--events", "--profile", "--observe", "--msccl", "--export-tuner",
            "--export-rules", "--inspector", "--flight-recorder"}
 # Options that take any text.
@@ -120,7 +120,7 @@ def values_for(command, option, placeholder):
     head = re.split(r"[\[|,;:=]", placeholder)[0]
     if head == "FOLDER" and option in WRITTEN:  # which may be there
         return [value for value in OUTPUTS if value not in ("/", "{tmp}")]
-    if (command, option) == ("logs", "--workload"):
+    if (command, option) == ("logs", "--output"):
         return OUTPUTS
     if option in FREE:
         return ["", "\x1b]0;x\x07"]

@@ -8,6 +8,7 @@
 
 #include "tests/bench/scripted_world.h"
 
+#include "bench/measure/stamps.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -112,7 +113,9 @@ TEST(SamplerTest, OneWrongElementOnOneRankIsCaught) {
   const auto fault = [](Rank rank, std::vector<float>& sum) {
     if (rank == 2) sum[7777] += 1;
   };
-  const std::vector<Measurement> measured = sample_naively(small_case(), few(), fault);
+  Case point = small_case();
+  point.buffers = Buffers::hot;
+  const std::vector<Measurement> measured = sample_naively(point, few(), fault);
   for (const Measurement& of_rank : measured) {
     EXPECT_EQ(of_rank.wrong, 2);  // one element, before and after the timing
     EXPECT_FALSE(of_rank.replicas_identical);
@@ -125,6 +128,27 @@ TEST(SamplerTest, AFaultThatOnlyShowsLaterIsCaughtAfterTheTiming) {
     if (rank == 0 && ++calls > 5) sum[0] = -1;
   };
   EXPECT_GT(sample_naively(small_case(), few(), fault)[1].wrong, 0);
+}
+
+TEST(SamplerTest, WhereBuffersAreProducedEveryIterationIsChecked) {
+  // Two checks, two warm-up iterations, twelve timed ones: one wrong element in any of them.
+  for (const bool in_place : {true, false}) {
+    Case point = small_case();
+    point.buffers = Buffers::produced;
+    point.in_place = in_place;
+    for (int wrong_call = 2; wrong_call < 16; ++wrong_call) {
+      const auto fault = [wrong_call, calls = std::array<int, 3>{}](
+                             Rank rank, std::vector<float>& sum) mutable {
+        if (calls[static_cast<std::size_t>(rank)]++ == wrong_call && rank == 1) sum[77] += 1;
+      };
+      const Measurement measured = sample_naively(point, few(), fault)[0];
+      EXPECT_EQ(measured.wrong, 1) << wrong_call << in_place;
+      EXPECT_TRUE(measured.each_checked);
+    }
+  }
+  Case unchanged = small_case();
+  unchanged.buffers = Buffers::hot;
+  EXPECT_FALSE(sample_naively(unchanged, few())[0].each_checked);
 }
 
 TEST(SamplerTest, ResultsThatDifferOnlyInRoundingAreNotIdenticalReplicasButNotWrong) {

@@ -1,7 +1,9 @@
 #include "core/plain_text.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,6 +29,32 @@ TEST(WithoutTerminalCodesTest, LeavesTheTextOfALog) {
   EXPECT_EQ(without_terminal_codes("\x1b[?25l"), "");
   EXPECT_EQ(without_terminal_codes("a\x1b[12"), "a") << "cut within a code";
   EXPECT_EQ(without_terminal_codes("a\x07\x1b"), "a");
+}
+
+TEST(CountedTest, IsOneOrSeveral) {
+  EXPECT_EQ(counted(1, "host"), "1 host");
+  EXPECT_EQ(counted(0, "host"), "0 hosts");
+  EXPECT_EQ(counted(std::int64_t{1} << 40, "record"), "1099511627776 records");
+}
+
+TEST(LowerCaseTest, LeavesAllButTheLettersOfAscii) {
+  EXPECT_EQ(lower_case("NVLSTree, LL128 [x] µÄ"), "nvlstree, ll128 [x] µÄ");
+}
+
+std::string outside_of_quotes(std::string_view text) {
+  QuoteScanner quotes;
+  std::string outside;
+  for (const char c : text) {
+    if (quotes.outside(c)) outside += c;
+  }
+  return outside;
+}
+
+TEST(QuoteScannerTest, TakesAQuoteBehindABackslashForText) {
+  EXPECT_EQ(outside_of_quotes(R"({"a":[1,"b]\"}"],"c":2})"), "{:[1,],:2}");
+  EXPECT_EQ(outside_of_quotes(R"({"path\\":[3]})"), "{:[3]}") << "the backslash is escaped itself";
+  EXPECT_EQ(outside_of_quotes(R"(\"a"b)"), R"(\b)") << "a backslash outside escapes nothing";
+  EXPECT_EQ(outside_of_quotes(R"([1,"never closed, {)"), "[1,");
 }
 
 TEST(LibraryReasonTest, HasNoCodesOfTheLibrary) {

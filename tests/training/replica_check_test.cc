@@ -1,3 +1,5 @@
+#include "training/replica_check.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -22,6 +22,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_endpoint.h"
 #include "transports/play/schedule_communicator.h"
 
@@ -159,9 +160,8 @@ int play_rank(const std::string& algorithm, const std::string& part) {
 }
 
 // The status of all ranks together, as mpirun gives it.
-int run_ranks(int ranks, const std::string& started_for, const std::string& asked_for,
-              const std::string& part) {
-  std::vector<std::string> command = mpirun_command(ranks, started_for);
+int run_ranks(int ranks, const std::string& asked_for, const std::string& part) {
+  std::vector<std::string> command = mpirun_command(ranks);
   command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
   command.insert(command.end(), {"--as-rank", asked_for, part});
   const int status = std::system(fmt::format("'{}' </dev/null", fmt::join(command, "' '")).c_str());
@@ -172,13 +172,10 @@ class MpiAlgorithms : public ::testing::TestWithParam<std::tuple<std::string, in
 
 TEST_P(MpiAlgorithms, AgreeWithPlainArithmeticForEveryTypeAndOperator) {
   const auto& [algorithm, ranks] = GetParam();
-  EXPECT_EQ(run_ranks(ranks, algorithm, algorithm, "check"), 0);
+  EXPECT_EQ(run_ranks(ranks, algorithm, "check"), 0);
 }
 
-std::vector<std::string> usable_algorithms() {
-  if (!mpi_library().starts_with("Open MPI")) return {"mpi"};
-  return mpi_algorithms();
-}
+std::vector<std::string> usable_algorithms() { return mpi_algorithms(); }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
   std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
@@ -195,37 +192,35 @@ INSTANTIATE_TEST_SUITE_P(ByName, MpiAlgorithms,
                                             ::testing::Values(3)),
                          name_of);
 
-TEST(Mpi, AKilledRankEndsAll) { EXPECT_NE(run_ranks(3, "mpi", "mpi", "die"), 0); }
+TEST(Mpi, AKilledRankEndsAll) { EXPECT_NE(run_ranks(3, "mpi", "die"), 0); }
 
 TEST(MpiMachine, PlaysEveryScheduleExactly) {
   for (const int ranks : {1, 2, 3, 4}) {
-    EXPECT_EQ(run_ranks(ranks, "mpi", "schedules", std::to_string(ranks)), 0) << ranks;
+    EXPECT_EQ(run_ranks(ranks, "schedules", std::to_string(ranks)), 0) << ranks;
   }
 }
 
-TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) {
-  EXPECT_EQ(run_ranks(2, "mpi", "order", ""), 0);
-}
+TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) { EXPECT_EQ(run_ranks(2, "order", ""), 0); }
 
 // By the neighbours that wait for it; mpirun then ends it.
 TEST(MpiMachine, ARankThatStandsStillIsNamedWithinTheTimeout) {
-  EXPECT_EQ(run_ranks(2, "mpi", "lose", "silent"), ended_rightly);
+  EXPECT_EQ(run_ranks(2, "lose", "silent"), ended_rightly);
 }
 
 TEST(MpiMachine, ARankThatGivesUpTellsAll) {
-  EXPECT_EQ(run_ranks(3, "mpi", "lose", "told"), ended_rightly);
+  EXPECT_EQ(run_ranks(3, "lose", "told"), ended_rightly);
 }
 
 TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   try {
-    mpirun_command(2, "mpi:rign");
+    mpi_algorithm("mpi:rign");
     FAIL() << "mpi:rign was accepted";
   } catch (const InvalidArgument& error) {
     EXPECT_THAT(error.what(), HasSubstr("Did you mean 'mpi:ring'?"));
   }
 }
 
-TEST(Mpi, RefusesLessThanOneRank) { EXPECT_THROW(mpirun_command(0, "mpi"), InvalidArgument); }
+TEST(Mpi, RefusesLessThanOneRank) { EXPECT_THROW(mpirun_command(0), InvalidArgument); }
 
 // What only Open MPI does.
 class OpenMpi : public ::testing::Test {
@@ -235,15 +230,16 @@ class OpenMpi : public ::testing::Test {
   }
 };
 
-TEST_F(OpenMpi, RefusesAnAlgorithmItWasNotStartedFor) {
-  EXPECT_EQ(run_ranks(2, "mpi:ring", "mpi:linear", "check"), 2);
-  EXPECT_EQ(run_ranks(2, "mpi", "mpi:linear", "check"), 2);
-  EXPECT_EQ(run_ranks(2, "mpi:ring", "mpi", "check"), 2);
+TEST_F(OpenMpi, SegmentsAreOfTheRingThatHasThem) {
+  EXPECT_EQ(mpi_algorithm("mpi:segmented-ring").segment, Bytes{131072});
+  EXPECT_EQ(mpi_algorithm("mpi:segmented-ring:segment=64K").segment, Bytes{65536});
+  EXPECT_THROW(mpi_algorithm("mpi:ring:segment=64K"), InvalidArgument);
+  EXPECT_THROW(mpi_algorithm("mpi:segmented-ring:segment=x"), InvalidArgument);
 }
 
 TEST_F(OpenMpi, RanksYieldExactlyWhenTheyAreMoreThanTheCores) {
   const auto yields = [](int ranks) {
-    const auto command = mpirun_command(ranks, "mpi");
+    const auto command = mpirun_command(ranks);
     return *(std::find(command.begin(), command.end(), "mpi_yield_when_idle") + 1);
   };
   EXPECT_EQ(yields(1), "0");

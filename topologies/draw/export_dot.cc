@@ -8,6 +8,7 @@
 #include <pugixml.hpp>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "topologies/draw/draw.h"
 #include "topologies/draw/outline.h"
 #include "topologies/draw/xml_elements.h"
@@ -94,8 +95,7 @@ class DotWriter {
     };
     const int hosts = topology_.hosts();
     const int switches = topology_.vertices() - hosts;
-    std::string title =
-        fmt::format("{}: {} host{}", topology_.name(), hosts, hosts == 1 ? "" : "s");
+    std::string title = topology_.name() + ": " + counted(hosts, "host");
     if (switches > 0) title += fmt::format(", {} switch{}", switches, switches == 1 ? "" : "es");
     add_row(title);
     std::map<std::int32_t, int> links_of_class;

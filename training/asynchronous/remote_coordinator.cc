@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "training/asynchronous/coordinator_service.h"
+#include "training/steady_time.h"
 
 namespace collbench {
 namespace {

@@ -1,12 +1,12 @@
 #include "training/data/input_pipeline.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/random.h"
 #include "core/suggest.h"
 
@@ -155,10 +155,7 @@ StepSize InputPipeline::read(std::int64_t step, std::vector<float>& images,
 }
 
 AutoShard parse_auto_shard(const std::string& text) {
-  std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return static_cast<AutoShard>(index_of("sharding", lower, names));
+  return static_cast<AutoShard>(index_of("sharding", lower_case(text), names));
 }
 
 std::string to_string(AutoShard policy) {

@@ -40,6 +40,9 @@ struct Score {
 /// Called during backward(): the first `end` elements of gradients() are final.
 using GradientsReady = std::function<void(std::int64_t end)>;
 
+/// Called during forward() and backward(): a layer is about to use parameters first..end-1.
+using ParametersNeeded = std::function<void(std::int64_t first, std::int64_t end)>;
+
 /// One replica of a model. Thread safety: one thread; gradients that were reported ready may be
 /// read and written by another one while backward() goes on.
 class Network {
@@ -63,6 +66,10 @@ class Network {
     const Region all = gradients();
     std::fill_n(all.data, all.size().count, std::byte{0});
   }
+
+  /// Announces from now on which parameters are needed, layer by layer, so that the others need not
+  /// be there. For engines whose networks lie in the host's memory; does nothing on others.
+  virtual void announce_parameters(ParametersNeeded /*needed*/) {}
 
   virtual void set_parameters(std::span<const double> values) = 0;
   virtual std::vector<double> copy_of_parameters() const = 0;

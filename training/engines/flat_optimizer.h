@@ -59,6 +59,11 @@ class FlatOptimizer final : public Optimizer {
     updates_ = state.updates;
     for (std::size_t i = 0; i < slots_.size(); ++i) Memory::restore(state.slots.at(i), slots_[i]);
   }
+  Bytes memory() const override {
+    Bytes sum;
+    for (const Array& slot : slots_) sum = sum + Bytes{sizeof(Element)} * slot.size();
+    return sum;
+  }
 
  private:
   using Element = typename Memory::Element;

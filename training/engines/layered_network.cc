@@ -119,6 +119,9 @@ class LayeredNetwork final : public Network {
     chain_.backward(std::ssize(labels_), ready);
   }
 
+  void announce_parameters(ParametersNeeded needed) override {
+    chain_.announce_parameters(std::move(needed));
+  }
   void set_parameters(std::span<const double> values) override {
     set_values(region(parameters_), values);
   }

@@ -43,18 +43,21 @@ class StageChain {
       const auto [moving, moving_end] = range_of(statistics, stage.layer);
       if (moving_end > 0) memory.statistics = flat.statistics + moving;
       layers_.push_back(make_layer(stage, memory));
-      ready_.push_back(end);
+      parameters_.push_back({first, end});
       values_.emplace_back(samples * stage.out.size());
       largest = std::max(largest, stage.out.size());
     }
     for (Array& slope : slopes_) slope = Array(samples * largest);
   }
 
+  void announce_parameters(ParametersNeeded needed) { needed_ = std::move(needed); }
+
   T* in() { return values_.front().data(); }
   T* out() { return values_.back().data(); }
 
   void forward(std::int64_t samples, bool training) {
     for (std::size_t i = 0; i < stages_.size(); ++i) {
+      announce(i);
       layers_[i]->forward(pass_of(i, samples, training));
     }
   }
@@ -71,8 +74,9 @@ class StageChain {
         shortcuts_.add(kept, slope, samples * stage.out.size());
         kept = nullptr;
       }
+      announce(i);
       layers_[i]->backward_parameters(pass, slope);
-      if (ready_[i] > 0) ready(ready_[i]);
+      if (parameters_[i].end > 0) ready(parameters_[i].end);
       if (i == 0) break;  // the gradient of the images is not needed
       T* next = unused(slope, kept);
       layers_[i]->backward_data(pass, slope, next);
@@ -89,6 +93,14 @@ class StageChain {
   }
 
  private:
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+  };
+  void announce(std::size_t stage) const {
+    const Range& range = parameters_[stage];
+    if (needed_ && range.end > 0) needed_(range.first, range.end);
+  }
   /// Where the tensors of a layer begin and end; 0 without any.
   static std::pair<std::int64_t, std::int64_t> range_of(const std::vector<Tensor>& tensors,
                                                         int layer) {
@@ -119,9 +131,10 @@ class StageChain {
   std::vector<Stage> stages_;
   ShortcutSlopes<T> shortcuts_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;  // of the stages
-  std::vector<std::int64_t> ready_;                // where their gradients end; 0 without any
-  std::vector<Array> values_;                      // the images, then the outcome of each stage
-  Array slopes_[3];                                // of the values between two stages
+  std::vector<Range> parameters_;                  // of the stages; 0 to 0 without any
+  ParametersNeeded needed_;
+  std::vector<Array> values_;  // the images, then the outcome of each stage
+  Array slopes_[3];            // of the values between two stages
 };
 
 }  // namespace collbench

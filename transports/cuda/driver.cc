@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/cuda/reason.h"
 #include "transports/cuda/shared_library.h"
@@ -33,7 +34,7 @@ DevicePointer address(const std::byte* memory) { return reinterpret_cast<DeviceP
 }  // namespace
 
 struct CudaDriver::Functions {
-  SharedLibrary library{environment_value("COLLBENCH_CUDA_LIBRARY", "libcuda.so.1")};
+  SharedLibrary library{environment_variable("COLLBENCH_CUDA_LIBRARY", "libcuda.so.1")};
 
   LibraryFunction<int(unsigned)> init{library, "cuInit"};
   LibraryFunction<int(int*)> driver_version{library, "cuDriverGetVersion"};

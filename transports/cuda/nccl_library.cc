@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <glob.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/cuda/shared_library.h"
 
@@ -30,10 +31,10 @@ std::vector<std::string> matches(const std::string& pattern) {
 std::vector<std::string> python_folders() {
   std::vector<std::string> folders;
   for (const char* prefix : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    const std::string root = environment_value(prefix, "");
+    const std::string root = environment_variable(prefix);
     if (!root.empty()) folders.push_back(root + "/lib/python3*/site-packages");
   }
-  const std::string home = environment_value("HOME", "");
+  const std::string home = environment_variable("HOME");
   if (!home.empty()) folders.push_back(home + "/.local/lib/python3*/site-packages");
   for (const char* system :
        {"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages",
@@ -76,7 +77,7 @@ SharedLibrary load_named(const std::string& name) {
 
 // The first that can be used; if none, what was wrong with the first.
 LoadedNccl open_first() {
-  const std::string named = environment_value(variable, "");
+  const std::string named = environment_variable(variable);
   if (!named.empty()) return open(load_named(named), fmt::format("{}={}", variable, named));
   std::string why;
   for (const std::string& name : nccl_candidates()) {
@@ -92,7 +93,7 @@ LoadedNccl open_first() {
 }  // namespace
 
 std::vector<std::string> nccl_candidates() {
-  const std::string named = environment_value(variable, "");
+  const std::string named = environment_variable(variable);
   if (!named.empty()) return {named};
   std::vector<std::string> candidates{usual_name};
   for (const std::string& folder : python_folders()) {

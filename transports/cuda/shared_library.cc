@@ -27,9 +27,4 @@ void SharedLibrary::refuse_without(const char* symbol) const {
   throw Unavailable(path() + " has no " + symbol + ": it is another library or an old version");
 }
 
-std::string environment_value(const char* variable, const std::string& otherwise) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
 }  // namespace collbench

@@ -73,7 +73,4 @@ class LibraryFunction<Result(Parameters...)> {
   std::string_view name_;
 };
 
-/// The value of an environment variable, or `otherwise` where it is not set or empty.
-std::string environment_value(const char* variable, const std::string& otherwise);
-
 }  // namespace collbench

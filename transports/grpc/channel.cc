@@ -8,6 +8,9 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include "core/keyed_digest.h"
+#include "transports/grpc/preamble.h"
+
 namespace collbench {
 namespace {
 
@@ -46,10 +49,17 @@ void silence_grpc() {
 }
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const JobSecurity& security,
-                                            std::span<const ChannelArgument> arguments) {
+                                            std::span<const ChannelArgument> arguments, Rank from,
+                                            int ranks) {
   grpc::ChannelArguments all;
   for (const auto& [name, value] : common_arguments()) all.SetInt(name, value);
   for (const auto& [name, value] : arguments) all.SetInt(name, value);
+  // gRPC's own words for a proxy to be told; here the listener itself reads them.
+  const GrpcIdentity who{from, ranks, random_digits()};
+  all.SetString("grpc.http_connect_server", preamble_names::target);
+  all.SetString("grpc.http_connect_headers",
+                std::string(preamble_names::header) + ":" +
+                    preamble_value(ConnectionUse::grpc, who, security.token));
   if (!security.tls.name.empty()) all.SetSslTargetNameOverride(security.tls.name);
   return grpc::CreateCustomChannel(address, channel_credentials(security.tls), all);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "algorithms/schedule.h"
 #include "transports/job_security.h"
 
 namespace grpc {
@@ -28,8 +29,10 @@ void silence_grpc();
 
 /// A channel to HOST:PORT with the common arguments and these. With TLS it accepts only a server
 /// whose certificate the authority has signed and which carries the name that is called, or
-/// TlsTexts::name if that is set. Requires complete texts (require_secure() checks them).
+/// TlsTexts::name if that is set. Requires complete texts (require_secure() checks them). Its
+/// connections begin with a preamble of the rank `from` of `ranks`.
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const JobSecurity& security,
-                                            std::span<const ChannelArgument> arguments);
+                                            std::span<const ChannelArgument> arguments,
+                                            Rank from = 0, int ranks = 1);
 
 }  // namespace collbench

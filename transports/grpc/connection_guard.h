@@ -1,13 +1,17 @@
-// A guard for incoming connections: listens, and limits connections that are not authenticated yet.
+// A guard for incoming connections: listens, and admits whom the preamble proves to be of the job.
 //
-// gRPC does not limit connections, so a stranger that opens many silent ones could exhaust this
-// process's descriptors and memory. The guard therefore accepts connections itself, hands each to
-// gRPC, and watches it until its caller has proved that it knows the job's token:
+// gRPC does not limit connections, and keeps some hundred bytes of every stream that a stranger
+// opens and resets, which costs its caller twenty-two. The guard therefore accepts connections
+// itself and reads what each begins with (transports/grpc/preamble.h). A caller without the job's
+// token gets no further: gRPC never sees its bytes, and they take no memory here. What is proved
+// goes to gRPC, or waits in take_elements() for its owner.
+//
+// A preamble for gRPC could be one that a stranger has recorded and repeats. So a connection of
+// gRPC is watched until a stream on it has proved itself by numbers of both sides:
 // - The number of unproved connections is limited; a further one closes the oldest. Workers of the
 //   job prove themselves within milliseconds, so a flood rarely shuts them out.
-// - A connection is closed if it is unproved after 10 s in which this rank polled, or has sent more
-//   than a proof needs: every stream that a caller opens and resets costs gRPC some hundred bytes,
-//   and its caller twenty-two.
+// - A connection is closed if it is unproved after 10 s, in which this rank polled if that is what
+//   its proof needs, or has sent more than a proof needs.
 // A worker whose connection is closed by mistake connects again; no element has been sent by then.
 #pragma once
 
@@ -16,8 +20,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/descriptor.h"
 #include "core/units.h"
+#include "transports/grpc/greeting.h"
 
 namespace collbench {
 
@@ -29,22 +36,34 @@ struct GuardLimits {
 };
 inline constexpr Bytes most_tls_bytes{64 << 10};  // with TLS's handshake and its certificates
 
+/// A connection that carries elements, from a rank that has proved itself.
+struct ElementsConnection {
+  Rank from = -1;
+  Descriptor socket;
+};
+
 /// Thread safety: one owner; accepting has a thread of its own.
 class ConnectionGuard {
  public:
   /// Listens on HOST:PORT, on all addresses that the host has; port 0 lets the system choose.
   /// Throws TransportError with the system's reason.
-  ConnectionGuard(const std::string& address, GuardLimits limits);
+  ConnectionGuard(const std::string& address, GrpcSelf self, GuardLimits limits);
   ~ConnectionGuard();
   ConnectionGuard(const ConnectionGuard&) = delete;
   ConnectionGuard& operator=(const ConnectionGuard&) = delete;
 
   int port() const;
-  /// From now on passes every connection to `admit`, on the guard's thread; `admit` owns the
-  /// descriptor.
+  /// From now on passes every connection for gRPC to `admit`, on the guard's thread; `admit` owns
+  /// the descriptor.
   void open(std::function<void(int listener, int connection)> admit);
   /// Ends the thread; admits nothing more, and closes unproved connections.
   void close();
+
+  /// Connections for elements that have come since the last call. Until the first call they are
+  /// refused.
+  std::vector<ElementsConnection> take_elements();
+  /// Whether a caller that claimed to be this rank was told that its token differs.
+  bool has_refused(Rank rank) const;
 
   /// The caller on this connection (named as gRPC does) has proved that it belongs to the job.
   void prove(const std::string& connection);

@@ -13,11 +13,6 @@ constexpr std::size_t version_told = 16;  // characters
 
 int read_number(const std::string& text) { return small_integer_in(text).value_or(-1); }
 
-bool is_number(const std::string& text) {
-  return text.size() == number_digits &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 // Input of a stranger for error messages: cut off, and without terminal control characters.
 std::string shortened(std::string text) {
   text.resize(std::min(text.size(), version_told));
@@ -34,6 +29,11 @@ std::string proof(std::string_view part, const std::string& token, const GrpcIde
 
 }  // namespace
 
+bool is_greeting_number(std::string_view text) {
+  return text.size() == number_digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                            const GrpcMetadata& metadata) {
   GrpcGreeting greeting;
@@ -47,7 +47,7 @@ GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                      shortened(version) + "'; all ranks need the same version of collbench";
   }
   if (!greeting.unfit.empty()) return greeting;
-  if (greeting.who.rank < 0 || greeting.who.ranks < 1 || !is_number(greeting.who.number)) {
+  if (greeting.who.rank < 0 || greeting.who.ranks < 1 || !is_greeting_number(greeting.who.number)) {
     greeting.unfit = "the call names no rank";
   }
   return greeting;

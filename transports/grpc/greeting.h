@@ -33,7 +33,7 @@ constexpr const char* proof = "collbench-proof";
 constexpr const char* answer = "=";
 constexpr const char* refusal = "!";
 /// Version of the wire format; ranks with different versions refuse each other.
-constexpr const char* protocol = "2";
+constexpr const char* protocol = "3";
 }  // namespace grpc_names
 
 constexpr const char* of_another_run = "it belongs to another run: its job differs";
@@ -64,6 +64,9 @@ struct GrpcGreeting {
 /// printable.
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                            const GrpcMetadata& metadata);
+
+/// Whether it is 128 bits in hexadecimal digits, as random_digits() gives.
+bool is_greeting_number(std::string_view text);
 
 /// The proofs of a call from `caller`, whose listener is `to` and chose `listener_number`.
 std::string caller_proof(const std::string& token, const GrpcIdentity& caller, Rank to,

@@ -12,7 +12,6 @@ namespace collbench {
 namespace {
 
 constexpr Rank own_term = -1;
-constexpr std::int64_t widest_element = 8;
 
 bool overlap(const Region& a, const Region& b) {
   return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
@@ -149,13 +148,33 @@ bool Intake::step(Slot slot) {
   Receive& receive = receives_[slot];
   if (!leads(slot)) return false;
   const bool moved = receive.fold ? step_fold(receive) : step_copy(receive);
-  if (receive.applied == (receive.fold ? receive.into.count : receive.into.size().count)) {
-    receive.active = false;
-    for (const Rank source : receive.order) {
-      if (source != own_term) lines_[static_cast<std::size_t>(source)].pop_front();
-    }
-  }
+  end_if_complete(receive);
   return moved;
+}
+
+bool Intake::end_if_complete(Receive& receive) {
+  if (receive.applied < (receive.fold ? receive.into.count : receive.into.size().count)) {
+    return false;
+  }
+  receive.active = false;
+  for (const Rank source : receive.order) {
+    if (source != own_term) lines_[static_cast<std::size_t>(source)].pop_front();
+  }
+  return true;
+}
+
+std::span<std::byte> Intake::room(Rank from) {
+  if (!awaits(from) || queue(from).size() > 0) return {};
+  Receive& receive = receives_[lines_[static_cast<std::size_t>(from)].front()];
+  if (receive.fold) return {};
+  return {receive.into.data + receive.applied,
+          static_cast<std::size_t>(limit(receive) - receive.applied)};
+}
+
+void Intake::filled(Rank from, std::int64_t bytes) {
+  const Slot slot = lines_[static_cast<std::size_t>(from)].front();
+  receives_[slot].applied += bytes;
+  if (end_if_complete(receives_[slot])) std::erase(active_, slot);
 }
 
 bool Intake::step_copy(Receive& receive) {

@@ -18,6 +18,8 @@
 
 namespace collbench {
 
+constexpr std::int64_t widest_element = 8;  // bytes
+
 /// Bytes of one peer in order, in the pieces in which they came. Pieces are not copied: `keeper`
 /// holds their memory until the last of them is consumed.
 /// Thread safety: none.
@@ -59,6 +61,14 @@ class Intake {
   /// Applies all bytes that can be applied; true if there were any. Does not allocate.
   bool settle();
 
+  /// Whether a receive from this peer is unfinished.
+  bool awaits(Rank from) const { return !lines_[static_cast<std::size_t>(from)].empty(); }
+  /// Where the next bytes of a peer may be put at once, without its queue; empty where they must
+  /// wait or are to be reduced.
+  std::span<std::byte> room(Rank from);
+  /// So many bytes have been put into room(from).
+  void filled(Rank from, std::int64_t bytes);
+
   bool finished(Slot slot) const { return !receives_[slot].active; }
   void release(Slot slot) { receives_.give_back(slot); }
   /// The peer whose bytes this unfinished receive lacks, and how many of them.
@@ -93,6 +103,7 @@ class Intake {
   bool step(Slot slot);
   bool step_copy(Receive& receive);
   bool step_fold(Receive& receive);
+  bool end_if_complete(Receive& receive);
   std::int64_t gather_terms(Receive& receive, std::int64_t most);
 
   Rank rank_;

@@ -12,6 +12,7 @@
 #include "transports/grpc/control.h"
 #include "transports/grpc/handover.h"
 #include "transports/grpc/handshake.h"
+#include "transports/grpc/preamble.h"
 #include "transports/grpc/stream.h"
 
 namespace collbench {
@@ -48,6 +49,10 @@ StreamEnd end_of(const grpc::Status& status, bool is_known, bool was_open) {
     case grpc::StatusCode::FAILED_PRECONDITION:
       return {is_known ? Kind::refused : Kind::foreign, status.error_message()};
     case grpc::StatusCode::UNAVAILABLE:
+      if (status.error_message().find(preamble_names::refused_in_grpc) != std::string::npos) {
+        return {Kind::foreign, of_another_run};
+      }
+      [[fallthrough]];
     case grpc::StatusCode::CANCELLED:
       return {was_open ? Kind::lost : Kind::unreachable, status.error_message()};
     default:

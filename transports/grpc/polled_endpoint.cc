@@ -61,7 +61,7 @@ void PolledEndpoint::wait(Ticket ticket) {
              return sending.slices->released();
            },
            [&] {
-             return GrpcAwaited::Lack{sending.to, sending.size, true, true};
+             return GrpcAwaited::Lack{sending.to, sending.size, true, false};
            }});
     sendings_.give_back(slot);
   } else {
@@ -71,7 +71,8 @@ void PolledEndpoint::wait(Ticket ticket) {
            },
            [this, slot] {
              const Intake::Lack lack = intake_.lack(slot);
-             return GrpcAwaited::Lack{lack.from, lack.bytes, false, streams()};
+             return GrpcAwaited::Lack{lack.from, lack.bytes, false,
+                                      lack.from >= 0 && has_ended(lack.from)};
            }});
     intake_.release(slot);
   }
@@ -88,7 +89,7 @@ std::string PolledEndpoint::give_up(const std::string& reason) {
 
 void PolledEndpoint::await(const GrpcAwaited& awaited) {
   awaited_ = &awaited;
-  wait_on(*wire_, awaited, rank(), {options_.timeout, options_.heartbeat});
+  wait_on(*wire_, poll_, awaited, rank(), {options_.timeout, options_.heartbeat});
   awaited_ = nullptr;
 }
 

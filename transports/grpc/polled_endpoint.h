@@ -48,8 +48,10 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
 
   /// A receive of `size` bytes from `from` was posted.
   virtual void expect(Rank /*from*/, Bytes /*size*/, bool /*fold*/) {}
-  /// Whether bytes come in the order of the peer's stream, so that its end is the end of them.
-  virtual bool streams() const { return true; }
+  /// Whether nothing more will come from a peer.
+  virtual bool has_ended(Rank peer) const { return wire_->sent_all(peer); }
+  /// As GrpcPoll.
+  virtual bool poll(Seconds longest) { return wire_->poll(longest); }
   /// Bytes have left the queues of the intake.
   virtual void made_room() {}
 
@@ -62,6 +64,7 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   void await(const GrpcAwaited& awaited);
   std::string occupation() const override;
 
+  const GrpcPoll poll_ = [this](Seconds longest) { return poll(longest); };
   TicketPool<Sending> sendings_;
   const GrpcAwaited* awaited_ = nullptr;
 };

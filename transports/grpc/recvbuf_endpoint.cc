@@ -82,7 +82,7 @@ class RecvBufEndpoint final : public PolledEndpoint {
   void on_requested(Served& served, bool ok);
   void answer(Served& served, const Offer& offer);
   void expect(Rank from, Bytes size, bool fold) override;
-  bool streams() const override { return false; }
+  bool has_ended(Rank /*peer*/) const override { return false; }  // calls may be answered late
   void take_in_order(Rank from);
   void take(const Called& called);
   void received(Rank, std::span<const std::span<const std::byte>>,

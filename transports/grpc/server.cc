@@ -80,7 +80,7 @@ Admit admission_to(grpc::ServerBuilder& builder, const TlsTexts& tls) {
 
 GrpcServer::GrpcServer(GrpcServing serving)
     : serving_(usable(std::move(serving))),
-      guard_(serving_.listen,
+      guard_(serving_.listen, {serving_.rank, serving_.ranks, serving_.security.token},
              {.unproved = serving_.most_unproved,
               .bytes = serving_.security.tls.used() ? most_tls_bytes : GuardLimits().bytes}) {
   HostPort address = parse_host_port("grpc: the address to listen on", serving_.listen, 0);

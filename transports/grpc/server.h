@@ -30,6 +30,8 @@ struct GrpcServing {
   int calls_at_once = 8;     // of a connection
   int longest_message = -1;  // bytes; -1: any
   std::vector<ChannelArgument> arguments;
+  Rank rank = -1;  // who serves; -1: no rank
+  int ranks = 1;
 };
 
 /// Thread safety: one owner; guard().prove() from any thread.

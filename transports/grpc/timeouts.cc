@@ -44,8 +44,7 @@ class StallWatch {
     // A peer that has received everything may end before gRPC releases the memory here.
     const bool long_since = now - moved_ > release_within;
     const bool gone = lack.sending ? wire_.takes_none(lack.peer) && long_since
-                                   : (lack.streamed && wire_.sent_all(lack.peer)) ||
-                                         (wire_.refuses(lack.peer) && long_since);
+                                   : lack.ended || (wire_.refuses(lack.peer) && long_since);
     if (!gone) gone_since_ = now;
     if (now - gone_since_ > reason_within) wire_.fail(peer + " has ended, but " + self);
     ask(lack.peer, now);
@@ -135,7 +134,8 @@ std::string describe(const GrpcAwaited::Lack& lack) {
          (lack.sending ? " bytes to rank " : " bytes from rank ") + std::to_string(lack.peer);
 }
 
-void wait_on(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits) {
+void wait_on(GrpcWire& wire, const GrpcPoll& poll, const GrpcAwaited& awaited, Rank rank,
+             const GrpcTimeouts& limits) {
   if (awaited.done()) return;
   // The end of a send is no event: gRPC releases the memory without waking the waiting thread.
   const bool sending = awaited.lack().sending;
@@ -146,7 +146,7 @@ void wait_on(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTi
   Clock::time_point idle_since = Clock::now();
   Seconds sleep{0};
   for (;;) {
-    if (wire.poll(sleep)) {
+    if (poll(sleep)) {
       gap.note(Clock::now() - idle_since);
       if (awaited.done()) return;
       idle_since = Clock::now();

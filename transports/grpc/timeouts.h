@@ -39,7 +39,7 @@ struct GrpcAwaited {
     Rank peer = -1;
     Bytes bytes;
     bool sending = false;  // the peer must take the bytes; otherwise it must send them
-    bool streamed = true;  // the end of the peer's stream is the end of what it gives
+    bool ended = false;    // the peer has given all that it ever will
   };
 
   /// Makes what progress is possible; true once complete. Called after every event.
@@ -55,9 +55,14 @@ struct GrpcTimeouts {
   Seconds heartbeat;  // a quarter of the timeout if that is shorter
 };
 
+/// Handles what has come, waiting for it at most so long; false if there was nothing. Polls the
+/// wire as well, at least after every such wait.
+using GrpcPoll = std::function<bool(Seconds longest)>;
+
 /// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost or has
 /// ended, if it answered no heartbeat for the timeout, or if it answers but has transferred nothing
 /// for twice the timeout.
-void wait_on(GrpcWire& wire, const GrpcAwaited& awaited, Rank rank, const GrpcTimeouts& limits);
+void wait_on(GrpcWire& wire, const GrpcPoll& poll, const GrpcAwaited& awaited, Rank rank,
+             const GrpcTimeouts& limits);
 
 }  // namespace collbench

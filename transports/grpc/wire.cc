@@ -60,6 +60,8 @@ GrpcServing serving_of(const GrpcOptions& options, bool is_called_for_buffers) {
   GrpcServing serving;
   serving.listen = options.listen;
   serving.security = {options.job, options.tls};
+  serving.rank = options.rank;
+  serving.ranks = options.ranks;
   serving.most_unproved = options.ranks + strangers_at_once;
   // Calls for buffers wait until the buffers are sent; a stream is one for good.
   if (is_called_for_buffers) serving.calls_at_once = 1024;
@@ -167,7 +169,8 @@ void GrpcWire::open_stream(Rank to) {
         // Buffers come whole as the answers of calls; streams bring back control messages only.
         {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, is_called_for_buffers_ ? -1 : control_limit},
         {GRPC_ARG_HTTP2_BDP_PROBE, probes_window(options_.listen)}};
-    peer.channel = make_channel(peer.address, {options_.job, options_.tls}, arguments);
+    peer.channel = make_channel(peer.address, {options_.job, options_.tls}, arguments,
+                                options_.rank, options_.ranks);
     ++streams_opened_;
   }
   auto stream =

@@ -105,6 +105,14 @@ class GrpcWire : private OutgoingEvents, private IncomingEvents {
     return peers_[static_cast<std::size_t>(peer)].answer;
   }
 
+  /// HOST:PORT of a peer; empty before connect().
+  const std::string& address_of(Rank peer) const {
+    return peers_[static_cast<std::size_t>(peer)].address;
+  }
+  const GrpcSelf& self() const { return self_; }
+  /// Connections for elements that have come since the last call.
+  std::vector<ElementsConnection> take_elements() { return server_->guard().take_elements(); }
+
   grpc::ServerCompletionQueue& queue() { return server_->queue(); }
   const std::shared_ptr<grpc::Channel>& channel(Rank peer) const {
     return peers_[static_cast<std::size_t>(peer)].channel;

@@ -82,8 +82,11 @@ bool GrpcWire::every_stream_ended() const {
 }
 
 bool GrpcWire::every_foreigner_answered() const {
-  return std::all_of(peers_.begin(), peers_.end(),
-                     [](const Peer& peer) { return !peer.foreign || peer.answered; });
+  for (Rank r = 0; r < options_.ranks; ++r) {
+    const Peer& peer = peers_[static_cast<std::size_t>(r)];
+    if (peer.foreign && !peer.answered && !server_->guard().has_refused(r)) return false;
+  }
+  return true;
 }
 
 void GrpcWire::fail(const std::string& reason) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/kernels/kernels_table.h"
 
@@ -42,9 +43,8 @@ const KernelVariant& widest_usable() {
 
 // Threads that race here choose the same.
 const KernelVariant& choose() {
-  const char* wanted = std::getenv("COLLBENCH_ISA");
-  const bool named = wanted != nullptr && *wanted != '\0';
-  const KernelVariant& chosen = named ? find_usable(wanted) : widest_usable();
+  const std::string wanted = environment_variable("COLLBENCH_ISA");
+  const KernelVariant& chosen = wanted.empty() ? widest_usable() : find_usable(wanted);
   current.store(&chosen, std::memory_order_release);
   return chosen;
 }

@@ -4,20 +4,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/suggest.h"
 #include "transports/kernels/kernels.h"
+#include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_session.h"
 #include "transports/waiting.h"
 
@@ -62,10 +60,16 @@ MPI_Op mpi_op(ReduceOp op) {
 
 class MpiCommunicator : public Communicator {
  public:
-  explicit MpiCommunicator(std::string algorithm) : algorithm_(std::move(algorithm)) {
+  explicit MpiCommunicator(MpiAlgorithm algorithm) : algorithm_(std::move(algorithm)) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    choose_mpi_algorithm(algorithm_);
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup", rank_);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   }
+  ~MpiCommunicator() override { MPI_Comm_free(&comm_); }
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
   Rank rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
@@ -75,10 +79,11 @@ class MpiCommunicator : public Communicator {
     require_alike(in, out);
     const MPI_Datatype type = mpi_type(out.type);
     const MPI_Op operation = mpi_op(op);
+    choose_mpi_algorithm(algorithm_);
     in_pieces(out, [&](Region to, std::int64_t first, int count) {
       const void* from = in.data == out.data ? MPI_IN_PLACE : in.part(first, count).data;
-      check_mpi(MPI_Allreduce(from, to.data, count, type, operation, MPI_COMM_WORLD),
-                "MPI_Allreduce", rank_);
+      check_mpi(MPI_Allreduce(from, to.data, count, type, operation, comm_), "MPI_Allreduce",
+                rank_);
     });
     if (op == ReduceOp::avg) divide(out);
   }
@@ -108,15 +113,15 @@ class MpiCommunicator : public Communicator {
     require_root(root);
     const Region bytes{region.data, region.size().count, DataType::u8};
     in_pieces(bytes, [&](Region piece, std::int64_t, int count) {
-      check_mpi(MPI_Bcast(piece.data, count, MPI_BYTE, root, MPI_COMM_WORLD), "MPI_Bcast", rank_);
+      check_mpi(MPI_Bcast(piece.data, count, MPI_BYTE, root, comm_), "MPI_Bcast", rank_);
     });
   }
 
-  void barrier() override { check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier", rank_); }
+  void barrier() override { check_mpi(MPI_Barrier(comm_), "MPI_Barrier", rank_); }
 
   std::string description() const override {
-    return algorithm_ == "mpi" ? mpi_library()
-                               : fmt::format("{}, {}", mpi_library(), algorithm_.substr(4));
+    return algorithm_.number == 0 ? mpi_library()
+                                  : fmt::format("{}, {}", mpi_library(), algorithm_.name.substr(4));
   }
 
  private:
@@ -155,11 +160,11 @@ class MpiCommunicator : public Communicator {
     const void* const from = in_place ? MPI_IN_PLACE : in.data;
     if (whole.count % ranks_ == 0) {
       check_mpi(MPI_Reduce_scatter_block(from, to, static_cast<int>(whole.count / ranks_), type,
-                                         operation, MPI_COMM_WORLD),
+                                         operation, comm_),
                 "MPI_Reduce_scatter_block", rank_);
     } else {
       cut(whole.count, 1);
-      check_mpi(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, MPI_COMM_WORLD),
+      check_mpi(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, comm_),
                 "MPI_Reduce_scatter", rank_);
     }
     if (in_place) std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
@@ -172,12 +177,12 @@ class MpiCommunicator : public Communicator {
     require_count(out.size().count);
     const auto own = static_cast<int>(in.size().count);
     if (whole.count % ranks_ == 0) {
-      check_mpi(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, MPI_COMM_WORLD),
-                "MPI_Allgather", rank_);
+      check_mpi(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, comm_), "MPI_Allgather",
+                rank_);
     } else {
       cut(whole.count, size_of(in.type));
       check_mpi(MPI_Allgatherv(from, own, MPI_BYTE, out.data, counts_.data(), places_.data(),
-                               MPI_BYTE, MPI_COMM_WORLD),
+                               MPI_BYTE, comm_),
                 "MPI_Allgatherv", rank_);
     }
   }
@@ -185,7 +190,7 @@ class MpiCommunicator : public Communicator {
   void reduce_to(Rank root, const Whole& whole, Region in, Region out, ReduceOp op) {
     const bool in_place = whole.vector != nullptr && rank_ == root;
     check_mpi(MPI_Reduce(in_place ? MPI_IN_PLACE : in.data, out.data, static_cast<int>(whole.count),
-                         mpi_type(in.type), mpi_op(op), root, MPI_COMM_WORLD),
+                         mpi_type(in.type), mpi_op(op), root, comm_),
               "MPI_Reduce", rank_);
     if (op == ReduceOp::avg && rank_ == root) divide(out);
   }
@@ -200,31 +205,14 @@ class MpiCommunicator : public Communicator {
     }
   }
 
-  std::string algorithm_;
+  MpiAlgorithm algorithm_;
+  MPI_Comm comm_ = MPI_COMM_NULL;  // in which the library has the choice in mind
   Rank rank_ = 0;
   int ranks_ = 1;
   std::pair<std::int64_t, std::int64_t> cut_{-1, 0};  // what counts_ and places_ are made for
   std::vector<int> counts_;
   std::vector<int> places_;
 };
-
-// The MCA parameter that names the all-reduce algorithm. Open MPI reads it at start, and shows it
-// to every process as OMPI_MCA_<name>.
-constexpr const char* tuned_algorithm_parameter = "coll_tuned_allreduce_algorithm";
-
-// Its value for `algorithm`: 1 to 6, or 0 where the library chooses.
-int tuned_algorithm_id(const std::string& algorithm) {
-  const std::vector<std::string> names = mpi_algorithms();
-  const auto found = std::find(names.begin(), names.end(), algorithm);
-  if (found == names.end())
-    throw InvalidArgument(fmt::format("MPI has no algorithm '{}'; it has {}.{}", algorithm,
-                                      fmt::join(names, ", "), did_you_mean(algorithm, names)));
-  const int id = static_cast<int>(found - names.begin());
-  if (id != 0 && !mpi_library().starts_with("Open MPI"))
-    throw Unavailable(fmt::format("'{}' is an algorithm of Open MPI, but this is {}; use mpi",
-                                  algorithm, mpi_library()));
-  return id;
-}
 
 void add_parameter(std::vector<std::string>& command, std::string_view name,
                    std::string_view value) {
@@ -243,40 +231,22 @@ std::string mpi_library() {
   return library;
 }
 
-std::vector<std::string> mpi_algorithms() {
-  return {"mpi",      "mpi:linear",         "mpi:nonoverlapping", "mpi:recursive-doubling",
-          "mpi:ring", "mpi:segmented-ring", "mpi:rabenseifner"};
-}
-
-std::vector<std::string> mpirun_command(int ranks, const std::string& algorithm) {
+std::vector<std::string> mpirun_command(int ranks) {
   require(ranks >= 1, fmt::format("mpi: ranks must be at least 1, not {}", ranks));
-  const int id = tuned_algorithm_id(algorithm);
   std::vector<std::string> command{COLLBENCH_MPIEXEC, "-n", std::to_string(ranks)};
   if (!mpi_library().starts_with("Open MPI")) return command;
 
   command.insert(command.end(), {"--oversubscribe", "--bind-to", "none"});
   if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
   add_parameter(command, "mpi_yield_when_idle", ranks > usable_cores() ? "1" : "0");
-  if (id != 0) {
-    add_parameter(command, "coll_tuned_use_dynamic_rules", "1");
-    add_parameter(command, tuned_algorithm_parameter, std::to_string(id));
-  }
-  if (algorithm == "mpi:segmented-ring")
-    add_parameter(command, "coll_tuned_allreduce_algorithm_segmentsize", "131072");
   return command;
 }
 
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm) {
-  const int id = tuned_algorithm_id(algorithm);
-  const char* started = std::getenv(fmt::format("OMPI_MCA_{}", tuned_algorithm_parameter).c_str());
-  const std::string wanted = id == 0 ? "" : std::to_string(id);
-  require(
-      wanted == (started == nullptr ? "" : started),
-      fmt::format("mpi: '{}' needs processes that Open MPI started for it ({} is '{}', not "
-                  "'{}'); start them with mpirun_command()",
-                  algorithm, tuned_algorithm_parameter, started == nullptr ? "" : started, wanted));
+  const MpiAlgorithm chosen = mpi_algorithm(algorithm);
+  permit_mpi_choices();
   start_mpi_session();
-  return std::make_unique<MpiCommunicator>(algorithm);
+  return std::make_unique<MpiCommunicator>(chosen);
 }
 
 }  // namespace collbench

@@ -1,6 +1,7 @@
 #include "transports/mpi/mpi_endpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -13,27 +14,19 @@
 
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
-#include "transports/memory.h"
+#include "transports/mpi/mpi_pieces.h"
 #include "transports/mpi/mpi_session.h"
 
 namespace collbench {
 namespace {
 
 constexpr int only_tag = 0;
-constexpr std::int64_t piece_bytes = std::int64_t{128} << 10;  // a multiple of every element
 constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is staging memory
+// On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
+// the receiver is in MPI again, which it may never be: 256 pieces stood still for ever.
+constexpr std::int64_t pieces_underway = 8;
 constexpr int tests_before_yields = 100;
 constexpr int tests_between_looks = 64;
-
-// Of a message, as both sides cut it.
-struct Piece {
-  Piece(std::int64_t bytes, std::int64_t number)
-      : first(number * piece_bytes),
-        count(static_cast<int>(std::min(piece_bytes, bytes - first))) {}
-  std::int64_t first;
-  int count;
-};
-std::int64_t pieces_of(std::int64_t bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
 
 // One message on its way to this rank. Those of one source are posted in their order, since MPI
 // matches in that order; so what is not posted yet holds up what comes behind it.
@@ -49,8 +42,23 @@ struct Arrival {
   std::vector<MPI_Request> requests;
 
   std::byte* place(std::int64_t piece) const {
-    return stages.empty() ? into + Piece(bytes, piece).first
+    return stages.empty() ? into + MessagePiece(bytes, piece).first
                           : stages[static_cast<std::size_t>(piece % pieces_ahead)];
+  }
+  bool is_posted() const { return posted == pieces_of(bytes); }
+};
+
+// One message on its way from this rank. As with arrivals, those to one rank leave in their order.
+struct Departure {
+  Rank to = -1;
+  std::byte* from = nullptr;
+  std::int64_t bytes = 0;
+  std::int64_t posted = 0;  // pieces
+  std::int64_t taken = 0;   // pieces
+  std::array<MPI_Request, pieces_underway> requests{};
+
+  MPI_Request& request(std::int64_t piece) {
+    return requests[static_cast<std::size_t>(piece % pieces_underway)];
   }
   bool is_posted() const { return posted == pieces_of(bytes); }
 };
@@ -60,8 +68,8 @@ struct MessageTransfer {
   Region own;
   Region into;
   Reduction reduction;
-  Rank receiver = -1;     // of a send
-  std::size_t first = 0;  // its arrivals or, of a send, its requests
+  bool is_send = false;
+  std::size_t first = 0;  // its arrivals or its departure
   std::size_t count = 0;
   std::int64_t done = 0;  // pieces
 };
@@ -72,6 +80,7 @@ class MpiEndpoint final : public Endpoint {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     unposted_.resize(static_cast<std::size_t>(ranks_));
+    unsent_.resize(static_cast<std::size_t>(ranks_));
   }
   MpiEndpoint(const MpiEndpoint&) = delete;
   MpiEndpoint& operator=(const MpiEndpoint&) = delete;
@@ -91,20 +100,16 @@ class MpiEndpoint final : public Endpoint {
   int ranks() const override { return ranks_; }
   Seconds now() const override { return Seconds{MPI_Wtime()}; }
   void reserve(const Traffic&) override {}
-
   Ticket send(Rank to, Region from) override {
-    const std::int64_t bytes = from.size().count;
     MessageTransfer& transfer = begin();
-    transfer.receiver = to;
-    transfer.first = sends_.size();
-    transfer.count = static_cast<std::size_t>(pieces_of(bytes));
-    for (std::int64_t number = 0; number < pieces_of(bytes); ++number) {
-      const Piece piece(bytes, number);
-      MPI_Request& request = sends_.emplace_back(MPI_REQUEST_NULL);
-      check(MPI_Isend(from.data + piece.first, piece.count, MPI_BYTE, to, only_tag, MPI_COMM_WORLD,
-                      &request),
-            "MPI_Isend");
-    }
+    transfer.is_send = true;
+    transfer.first = departures_.size();
+    departures_.push_back({.to = to, .from = from.data, .bytes = from.size().count});
+    std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
+    if (waiting.empty()) sending_to_.push_back(to);
+    waiting.push_back(transfer.first);
+    send_to(to);
+    std::erase_if(sending_to_, [&](Rank rank) { return has_sent(rank); });
     return transfers_.size() - 1;
   }
 
@@ -167,7 +172,7 @@ class MpiEndpoint final : public Endpoint {
   void end() {
     if (--open_ > 0) return;
     transfers_.clear();
-    sends_.clear();
+    departures_.clear();
     arrivals_in_use_ = 0;
   }
 
@@ -183,20 +188,10 @@ class MpiEndpoint final : public Endpoint {
     const std::int64_t pieces = pieces_of(arrival.bytes);
     arrival.requests.assign(static_cast<std::size_t>(pieces), MPI_REQUEST_NULL);
     for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
-      arrival.stages.push_back(take_stage());
+      arrival.stages.push_back(stages_.take());
     }
     unposted_[static_cast<std::size_t>(from)].push_back(arrivals_in_use_++);
     post_from(from);
-  }
-
-  std::byte* take_stage() {
-    if (free_stages_.empty()) {
-      stage_memory_.push_back(allocate_pages({piece_bytes}));
-      free_stages_.push_back(stage_memory_.back().get());
-    }
-    std::byte* const stage = free_stages_.back();
-    free_stages_.pop_back();
-    return stage;
   }
 
   void post_from(Rank source) {
@@ -214,16 +209,16 @@ class MpiEndpoint final : public Endpoint {
 
   void post(Arrival& arrival) {
     const std::int64_t number = arrival.posted++;
-    check(
-        MPI_Irecv(arrival.place(number), Piece(arrival.bytes, number).count, MPI_BYTE, arrival.from,
-                  only_tag, MPI_COMM_WORLD, &arrival.requests[static_cast<std::size_t>(number)]),
-        "MPI_Irecv");
+    check(MPI_Irecv(arrival.place(number), MessagePiece(arrival.bytes, number).count, MPI_BYTE,
+                    arrival.from, only_tag, MPI_COMM_WORLD,
+                    &arrival.requests[static_cast<std::size_t>(number)]),
+          "MPI_Irecv");
   }
 
   // Goes on with a transfer, to its end if it may block. Whether it is complete.
   bool advance(Ticket ticket, bool may_block) {
     MessageTransfer& transfer = transfers_[ticket];
-    if (transfer.receiver >= 0) return finish_send(transfer, may_block);
+    if (transfer.is_send) return finish(departures_[transfer.first], may_block);
     if (transfer.sources.empty()) return arrive(transfer.first, last_piece(transfer), may_block);
     for (const std::int64_t last = last_piece(transfer); transfer.done <= last; ++transfer.done) {
       for (std::size_t i = 0; i < transfer.count; ++i) {
@@ -239,16 +234,58 @@ class MpiEndpoint final : public Endpoint {
     return pieces_of(transfer.into.size().count) - 1;
   }
 
-  bool finish_send(MessageTransfer& transfer, bool may_block) {
-    for (; transfer.done < static_cast<std::int64_t>(transfer.count); ++transfer.done) {
-      MPI_Request& request = sends_[transfer.first + static_cast<std::size_t>(transfer.done)];
-      const auto late = [&] {
-        return fmt::format("rank {} did not take a message from rank {} within {}",
-                           transfer.receiver, rank_, to_string(timeout_));
-      };
-      if (!complete(request, may_block, MPI_STATUS_IGNORE, "MPI_Isend", late)) return false;
+  bool has_sent(Rank to) const { return unsent_[static_cast<std::size_t>(to)].empty(); }
+
+  void send_to(Rank to) {
+    std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
+    while (!waiting.empty()) {
+      Departure& departure = departures_[waiting.front()];
+      note_taken(departure);
+      while (!departure.is_posted() && departure.posted < departure.taken + pieces_underway) {
+        const MessagePiece piece(departure.bytes, departure.posted);
+        check(MPI_Isend(departure.from + piece.first, piece.count, MPI_BYTE, to, only_tag,
+                        MPI_COMM_WORLD, &departure.request(departure.posted)),
+              "MPI_Isend");
+        ++departure.posted;
+      }
+      if (!departure.is_posted()) return;
+      waiting.erase(waiting.begin());
     }
-    return true;
+  }
+
+  void note_taken(Departure& departure) {
+    for (; departure.taken < departure.posted; ++departure.taken) {
+      int is_complete = 0;
+      check(MPI_Test(&departure.request(departure.taken), &is_complete, MPI_STATUS_IGNORE),
+            "MPI_Isend");
+      if (is_complete == 0) return;
+    }
+  }
+
+  // Whatever this rank waits for: what it has begun to send goes on.
+  void go_on_sending() {
+    for (const Rank to : sending_to_) send_to(to);
+    std::erase_if(sending_to_, [&](Rank rank) { return has_sent(rank); });
+  }
+
+  bool finish(Departure& departure, bool may_block) {
+    const std::int64_t pieces = pieces_of(departure.bytes);
+    const auto late = [&] {
+      return fmt::format("rank {} did not take a message from rank {} within {}", departure.to,
+                         rank_, to_string(timeout_));
+    };
+    const auto is_complete = [&] {
+      if (!departure.is_posted()) go_on_sending();
+      note_taken(departure);
+      return departure.taken == pieces;
+    };
+    if (leaves_waiting_to_mpi(may_block)) {
+      for (; departure.taken < pieces; ++departure.taken) {
+        check(MPI_Wait(&departure.request(departure.taken), MPI_STATUS_IGNORE), "MPI_Isend");
+      }
+      return true;
+    }
+    return wait_until(is_complete, may_block, late);
   }
 
   // The pieces of an arrival up to one of them.
@@ -266,10 +303,19 @@ class MpiEndpoint final : public Endpoint {
                            to_string(timeout_));
       };
       MPI_Request& request = arrival.requests[static_cast<std::size_t>(arrival.arrived)];
-      if (!complete(request, may_block, &status, "MPI_Irecv", late)) return false;
+      const auto is_there = [&] {
+        int flag = 0;
+        check(MPI_Test(&request, &flag, &status), "MPI_Irecv");
+        return flag != 0;
+      };
+      if (leaves_waiting_to_mpi(may_block)) {
+        check(MPI_Wait(&request, &status), "MPI_Irecv");
+      } else if (!wait_until(is_there, may_block, late)) {
+        return false;
+      }
       int count = 0;
       MPI_Get_count(&status, MPI_BYTE, &count);
-      if (count != Piece(arrival.bytes, arrival.arrived).count) {
+      if (count != MessagePiece(arrival.bytes, arrival.arrived).count) {
         fail(
             fmt::format("rank {} sent rank {} a message of another size than the {} bytes it "
                         "expects",
@@ -279,22 +325,21 @@ class MpiEndpoint final : public Endpoint {
     return true;
   }
 
+  // MPI does not send for us what is not posted.
+  bool leaves_waiting_to_mpi(bool may_block) const {
+    return may_block && !hears() && sending_to_.empty();
+  }
+
   // Ranks that share a core must give it away, which not every MPI does.
-  template <typename Late>
-  bool complete(MPI_Request& request, bool may_block, MPI_Status* status, const char* call,
-                Late late) {
-    if (may_block && !hears()) {
-      check(MPI_Wait(&request, status), call);
-      return true;
-    }
-    int is_complete = 0;
-    check(MPI_Test(&request, &is_complete, status), call);
-    if (is_complete != 0 || !may_block) return is_complete != 0;
+  template <typename Done, typename Late>
+  bool wait_until(Done done, bool may_block, Late late) {
+    if (done()) return true;
+    if (!may_block) return false;
     const Seconds begin = now();
     for (int tests = 1;; ++tests) {
-      check(MPI_Test(&request, &is_complete, status), call);
-      if (is_complete != 0) return true;
-      if (tests % tests_between_looks == 0) {
+      if (!sending_to_.empty()) go_on_sending();
+      if (done()) return true;
+      if (hears() && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
         if (now() - begin > timeout_) fail(late());
       }
@@ -303,7 +348,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   void reduce_piece(const MessageTransfer& transfer) {
-    const Piece piece(transfer.into.size().count, transfer.done);
+    const MessagePiece piece(transfer.into.size().count, transfer.done);
     const bool marked = std::find(transfer.sources.begin(), transfer.sources.end(), rank_) !=
                         transfer.sources.end();
     terms_.clear();
@@ -322,7 +367,7 @@ class MpiEndpoint final : public Endpoint {
   void release(Arrival& arrival) {
     ++arrival.released;
     if (arrival.released == pieces_of(arrival.bytes)) {
-      free_stages_.insert(free_stages_.end(), arrival.stages.begin(), arrival.stages.end());
+      stages_.give_back(arrival.stages);
       arrival.stages.clear();
     } else if (!arrival.is_posted()) {
       post_from(arrival.from);
@@ -334,12 +379,13 @@ class MpiEndpoint final : public Endpoint {
   int ranks_ = 1;
   std::size_t open_ = 0;  // transfers that have not been waited for
   std::vector<MessageTransfer> transfers_;
-  std::vector<MPI_Request> sends_;
-  std::vector<Arrival> arrivals_;  // those in use come first
+  std::vector<Departure> departures_;
+  std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
+  std::vector<Rank> sending_to_;                  // with such
+  std::vector<Arrival> arrivals_;                 // those in use come first
   std::size_t arrivals_in_use_ = 0;
   std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
-  std::vector<std::byte*> free_stages_;
-  std::vector<std::shared_ptr<std::byte>> stage_memory_;
+  PieceMemory stages_;
   std::vector<const std::byte*> terms_;  // of one reduction
 };
 

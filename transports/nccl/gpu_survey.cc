@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/cuda/shared_library.h"
 
@@ -41,7 +42,7 @@ struct NvmlMemory {
 };
 
 struct Nvml {
-  SharedLibrary library{environment_value("COLLBENCH_NVML_LIBRARY", "libnvidia-ml.so.1")};
+  SharedLibrary library{environment_variable("COLLBENCH_NVML_LIBRARY", "libnvidia-ml.so.1")};
 
   LibraryFunction<int()> init{library, "nvmlInit_v2"};
   LibraryFunction<int()> shutdown{library, "nvmlShutdown"};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "transports/cuda/driver.h"
 
 namespace collbench {
@@ -13,10 +14,10 @@ NcclGroup::NcclGroup(int ranks, const std::string& spec, Seconds timeout)
   const int devices = CudaDriver::instance().devices();
   if (ranks > devices) {
     throw Unavailable(
-        fmt::format("NCCL takes one rank on each GPU: {} ranks and {} GPU{} here; schedules of "
+        fmt::format("NCCL takes one rank on each GPU: {} ranks and {} here; schedules of "
                     "collbench (ring, "
                     "direct) also run several on one",
-                    ranks, devices, devices == 1 ? "" : "s"));
+                    ranks, counted(devices, "GPU")));
   }
   tell_nccl(options_.settings.environment());
   options_.ranks = ranks;

@@ -177,34 +177,30 @@ class ScheduleCommunicator final : public Communicator {
       return endpoint_->play(*fusion, in, out, whole.plan().reduction(true));
     };
     if (fusion && guarded(fused)) return;
-    const std::int64_t most = (fusion ? fused_segment_bytes : segment_bytes) / size_of(in.type);
+    play_in_segments(in, out, fusion ? fused_segment_bytes : segment_bytes, Use::all_reduce, op);
+  }
+
+  // Through memory that the peers can read, `most_bytes` at a time.
+  void play_in_segments(Region in, Region out, std::int64_t most_bytes, Use use, ReduceOp op,
+                        Rank root = 0) {
+    const std::int64_t most = most_bytes / size_of(in.type);
     Region stage{nullptr, std::min(most, in.count), in.type};
     stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());
     for (std::int64_t first = 0; first < in.count; first += most) {
       const std::int64_t count = std::min(most, in.count - first);
       const Region segment = stage.part(0, count);
       collbench::copy(segment.data, in.part(first, count).data, segment.size().count);
-      play_plan(bound(Use::all_reduce, segment, true, op), segment, segment);
+      play_plan(bound(use, segment, true, op, root), segment, segment);
       collbench::copy(out.part(first, count).data, segment.data, segment.size().count);
     }
   }
 
   void play_broadcast(Region region, Rank root) {
     if (region.count == 0) return;
-    if (!needs_staging(region)) {
+    if (needs_staging(region)) {
+      play_in_segments(region, region, segment_bytes, Use::broadcast, ReduceOp::sum, root);
+    } else {
       play_plan(bound(Use::broadcast, region, true, ReduceOp::sum, root), region, region);
-      return;
-    }
-    const std::int64_t most = segment_bytes / size_of(region.type);
-    Region stage{nullptr, std::min(most, region.count), region.type};
-    stage.data = endpoint_->scratch(ScratchUse::staging, stage.size());
-    for (std::int64_t first = 0; first < region.count; first += most) {
-      const std::int64_t count = std::min(most, region.count - first);
-      const Region segment = stage.part(0, count);
-      const Region mine = region.part(first, count);
-      collbench::copy(segment.data, mine.data, segment.size().count);
-      play_plan(bound(Use::broadcast, segment, true, ReduceOp::sum, root), segment, segment);
-      collbench::copy(mine.data, segment.data, segment.size().count);
     }
   }
 

@@ -40,7 +40,7 @@ std::vector<Backend> all_rows() {
        .other_collectives = true,
        .keeps_communicator = true,
        .transport_option = "transport",
-       .usual_transport = "raw",
+       .transports = {"raw", "tcp", "tf-recvbuf"},
        .spans_machines = true},
       complete_grpc);
   add({.name = "gloo",
@@ -65,6 +65,7 @@ std::vector<Backend> all_rows() {
        .choice = ChoiceKind::own,
        .has_library = true,
        .keeps_communicator = true,
+       .world_per_algorithm = true,
        .on_gpus = true,
        .spans_machines = true},
       complete_nccl);

@@ -70,9 +70,8 @@ struct Backend {
   Bytes (*arena_bytes)(const WorldSpec&) = nullptr;
   void (*lay_out_arena)(const WorldSpec&, std::byte* arena, Seconds timeout) = nullptr;
   void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
-  /// Where ranks are bound to an algorithm when they start: what they are started for, alike for
-  /// algorithms that one world serves.
-  std::string (*started_for)(const std::string& algorithm) = nullptr;
+  /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
+  bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
   MemoryCopies copies = {};  // to and from that memory
@@ -82,8 +81,9 @@ struct Backend {
   /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
   /// none.
   std::string transport_option = {};
-  /// The transport that goes without saying in tables; others are told there. Empty: none is.
-  std::string usual_transport = {};
+  /// Its transports. The first goes without saying; others are told in tables, and may be named
+  /// with the back end: "grpc-tcp".
+  std::vector<std::string> transports = {};
   /// Whether its ranks may be started by anyone on any machine (join_remote), also to talk about
   /// other things than all-reduces (call_network).
   bool spans_machines = false;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "transports/cuda/cuda_communicator.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/memory.h"
@@ -54,9 +55,9 @@ std::unique_ptr<Communicator> join_processes(const WorldSpec& spec, RankContext&
   const auto gpus = std::set<int>(devices.begin(), devices.end()).size();
   if (gpus < devices.size()) {
     context.remarks.push_back(
-        fmt::format("{} processes on {} GPU{}, which takes them in turn unless MPS is there: not a "
+        fmt::format("{} processes on {}, which takes them in turn unless MPS is there: not a "
                     "measurement of a network",
-                    devices.size(), gpus, gpus == 1 ? "" : "s"));
+                    devices.size(), counted(static_cast<std::int64_t>(gpus), "GPU")));
   }
   return make_cuda_process_communicator(options, schedules_of(spec), name_of(spec));
 }

@@ -2,6 +2,9 @@
 // any network where the user does.
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/suggest.h"
@@ -20,13 +23,28 @@ namespace {
 
 using namespace literals;
 
+constexpr struct {
+  const char* name;
+  std::unique_ptr<GrpcEndpoint> (*make)(const GrpcOptions&);
+  const char* in_words;
+} transports[] = {
+    {"raw", make_grpc_endpoint, "gRPC streams"},
+    {"tcp", make_tcp_endpoint, "TCP"},
+    {"tf-recvbuf", make_tf_recvbuf_endpoint, "gRPC, RecvBuf calls"},
+};
+
+const auto& transport_named(const std::string& name) {
+  for (const auto& transport : transports) {
+    if (name.empty() || name == transport.name) return transport;
+  }
+  const std::vector<std::string>& names = find_backend("grpc").transports;
+  throw InvalidArgument(fmt::format("unknown gRPC transport '{}'.{} Possible are {}.", name,
+                                    did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
 std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
                                             const GrpcOptions& options) {
-  if (transport.empty() || transport == "raw") return make_grpc_endpoint(options);
-  if (transport == "tf-recvbuf") return make_tf_recvbuf_endpoint(options);
-  throw InvalidArgument("unknown gRPC transport '" + transport + "'." +
-                        did_you_mean(transport, {"raw", "tf-recvbuf"}) +
-                        " Possible are raw and tf-recvbuf.");
+  return transport_named(transport).make(options);
 }
 
 constexpr Seconds time_to_be_seen{3};
@@ -104,8 +122,7 @@ std::unique_ptr<Endpoint> join(const std::string& transport, RankContext& contex
 }
 
 std::unique_ptr<Communicator> make_grpc_rank(const WorldSpec& spec, RankContext& context) {
-  const std::string over = spec.transport == "tf-recvbuf" ? "gRPC, RecvBuf calls" : "gRPC streams";
-  return play_on(join(spec.transport, context), spec, over);
+  return play_on(join(spec.transport, context), spec, transport_named(spec.transport).in_words);
 }
 
 // Of the slowest rank, in the best of many short tries: a bound must not hold what other processes

@@ -32,17 +32,12 @@ std::unique_ptr<Communicator> make_mpi_rank(const WorldSpec& spec, RankContext& 
   return play_on(std::move(endpoint), spec, "messages of " + mpi_library());
 }
 
-// Processes in which the library chooses serve schedules as well.
-std::string started_for(const std::string& algorithm) {
-  return is_library(algorithm) ? algorithm : "mpi";
-}
-
 std::vector<std::string> launcher(const WorldSpec& spec) {
-  require(
-      spec.collective.kind == CollectiveKind::all_reduce || started_for(spec.algorithm) == "mpi",
-      spec.algorithm + " is an algorithm of MPI_Allreduce; for " +
-          std::string(to_string(spec.collective.kind)) + " name mpi, which chooses itself");
-  return mpirun_command(spec.ranks, started_for(spec.algorithm));
+  require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "mpi" ||
+              !is_library(spec.algorithm),
+          spec.algorithm + " is an algorithm of MPI_Allreduce; for " +
+              std::string(to_string(spec.collective.kind)) + " name mpi, which chooses itself");
+  return mpirun_command(spec.ranks);
 }
 
 }  // namespace
@@ -50,7 +45,6 @@ std::vector<std::string> launcher(const WorldSpec& spec) {
 void complete_mpi(Backend& row) {
   row.summary = "our schedules over the messages of " + mpi_library() +
                 ", and its own all-reduce, one process per worker";
-  row.started_for = started_for;
   row.make_communicator = make_mpi_rank;
   row.launcher = launcher;
 }

@@ -3,12 +3,13 @@
 // share a GPU), and wherever the user starts them.
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
+#include "core/plain_text.h"
 #include "transports/cuda/driver.h"
 #include "transports/nccl/nccl_communicator.h"
 #include "transports/world/agreement.h"
@@ -30,8 +31,7 @@ bool needs_processes(const WorldSpec& spec) {
 
 // One word: equal words mean one machine with the same GPUs.
 std::string machine_with_gpus() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return fmt::format("{}/{}", name, boot);
@@ -99,8 +99,8 @@ std::unique_ptr<Communicator> make_nccl_rank(const WorldSpec& spec, RankContext&
   if (place.ranks > devices) {
     const auto shared = shared_gpu_environment(context.rank);
     variables.insert(variables.end(), shared.begin(), shared.end());
-    options.remark = fmt::format("{} ranks on {} GPU{}, time-sliced", place.ranks, devices,
-                                 devices == 1 ? "" : "s");
+    options.remark =
+        fmt::format("{} ranks on {}, time-sliced", place.ranks, counted(devices, "GPU"));
     context.remarks.push_back(options.remark + ": not a measurement of a network");
   }
   tell_nccl(variables);
@@ -132,7 +132,6 @@ void complete_nccl(Backend& row) {
   row.find_unavailable = why_no_nccl;
   row.needs_processes = needs_processes;
   row.make_communicator = make_nccl_rank;
-  row.started_for = [](const std::string& algorithm) { return algorithm; };
   row.arena_bytes = nccl_arena_bytes;
   row.lay_out_arena = lay_out_nccl_arena;
   row.abort = abort_nccl;

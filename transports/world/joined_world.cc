@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -13,6 +12,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/waiting.h"
 #include "transports/world/agreement.h"
@@ -60,8 +60,7 @@ class EndpointRendezvous final : public Rendezvous {
 // Where a process runs, in one word: equal words mean one machine. Without /proc every process is
 // taken for a machine of its own.
 std::string machine() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  const std::string id = first_line("/proc/sys/kernel/random/boot_id");
   return id.empty() ? fmt::format("unknown-{}-{}", gethostid(), getpid()) : id;
 }
 
@@ -199,6 +198,9 @@ void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
   broken_ = true;
   context_.timeout = timeout;
   const Backend& backend = find_backend(spec.backend);
+  require(!backend.spans_machines || spec.transport.empty() || spec.transport == job_.transport,
+          fmt::format("the ranks have joined over the transport {}, not {}: use --transport {}",
+                      job_.transport, spec.transport, spec.transport));
   if (last_ != &backend) context_.communicator.reset();
   last_ = &backend;
   std::unique_ptr<JoinedMemory> memory;

@@ -75,7 +75,8 @@ bool LineSocket::receive() {
 void LineSocket::shut_down() { shutdown(descriptor(), SHUT_RDWR); }
 
 std::optional<std::string> LineSocket::take_line() {
-  const std::size_t end = received_.find('\n');
+  const std::size_t end = received_.find('\n', without_end_);
+  without_end_ = end == std::string::npos ? received_.size() : 0;
   if (end == std::string::npos) return std::nullopt;
   std::string line = received_.substr(0, end);
   received_.erase(0, end + 1);

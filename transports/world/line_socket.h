@@ -36,6 +36,7 @@ class LineSocket {
  private:
   Descriptor descriptor_;
   std::string received_;
+  std::size_t without_end_ = 0;  // bytes of it known to hold no line end
 };
 
 /// Listens under a name of Linux's abstract namespace, known to nobody else.

@@ -40,6 +40,11 @@ class HierarchicalCommunicator final : public Communicator {
     if (across_ != nullptr) across_->broadcast(region, worker);
     within_.broadcast(region, 0);
   }
+  /// All-reduces; the others only where each worker is one thread.
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (within_.ranks() > 1) return Communicator::perform(collective, in, out, op);
+    across_->perform(collective, in, out, op);
+  }
   void barrier() override {
     within_.barrier();
     if (across_ != nullptr) across_->barrier();

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/stop_request.h"
@@ -22,17 +23,12 @@
 namespace collbench {
 namespace {
 
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 constexpr Rank most_ranks = 1 << 24;
 
 // Launchers of MPI tell each process its rank under one of these names.
 Rank launched_rank() {
   for (const char* name : {open_mpi_variables.index, pmix_variables.index, pmi_variables.index}) {
-    const std::string value = from_environment(name);
+    const std::string value = environment_variable(name);
     if (!value.empty()) return static_cast<Rank>(parse_count(name, value, 0, most_ranks));
   }
   throw Unavailable("no launcher says which rank this is (OMPI_COMM_WORLD_RANK, PMI_RANK)");
@@ -154,7 +150,7 @@ int worker_main(const std::vector<std::string>& args, const OrderHandler& handle
   const Rank rank = args[1] == "-"
                         ? launched_rank()
                         : static_cast<Rank>(parse_count("worker RANK", args[1], 0, most_ranks));
-  const std::string token = from_environment("COLLBENCH_WORKER_TOKEN");
+  const std::string token = environment_variable("COLLBENCH_WORKER_TOKEN");
   LineSocket socket = connect_lines(args[0]);
   socket.send(to_line(Hello{rank, static_cast<int>(getpid()), token}));
   serve(socket, rank, token, handler);

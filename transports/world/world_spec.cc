@@ -39,7 +39,7 @@ std::string name_of(const WorldSpec& spec) {
 namespace {
 
 CollectiveChoice other_schedules_of(const WorldSpec& spec) {
-  if (spec.schedules) return {};
+  if (spec.schedules) return spec.other_schedules;
   return [algorithm = parse_algorithm_spec(spec.algorithm), ranks = size_of_groups(spec)](
              Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
     if (!find_algorithm(algorithm.name).implements(collective.kind)) return std::nullopt;

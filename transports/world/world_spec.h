@@ -16,14 +16,15 @@ struct WorldSpec {
   /// What back ends that play schedules play for a vector of each size; empty: `algorithm` for all.
   /// It does not travel to ranks that are other processes.
   ScheduleChoice schedules;
-  Collective collective;         // beside which the schedules may have others
+  CollectiveChoice other_schedules;  // likewise, for other collectives than all-reduces
+  Collective collective;             // beside which the schedules may have others
   std::string groups;            // "2x4": ranks that do it side by side; empty: one group of all
   Bytes bytes{0};                // the largest vector of one rank
   Bytes user_bytes{0};           // memory for the buffers of one rank, 0 where it brings its own
   int communicators = 1;         // of a rank at the same time; more than one: shm with threads only
   bool isolate = false;          // ranks are processes where the back end can have threads as well
   bool private_buffers = false;  // shm with isolate: buffers lie in each process's private memory
-  std::string transport;         // grpc: "raw" or "tf-recvbuf"; cuda: the executor; else empty
+  std::string transport;         // one of Backend::transports; cuda: the executor; else empty
   std::string devices;           // cuda: "gpu:0,gpu:1"; empty: all that there are
   bool checksum = false;         // every message is compared with its CRC-32C
   std::string inject;            // faults, as transports/faults/injected_fault.h writes them

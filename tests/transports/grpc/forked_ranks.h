@@ -12,14 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transports/grpc/grpc_endpoint.h"
+#include "tests/transports/grpc/grpc_ranks.h"
 
 namespace collbench {
 
 /// Starts and joins the ranks; ends all of them when it is destroyed.
 class ForkedRanks {
  public:
-  ForkedRanks(int ranks, Seconds timeout, const std::function<void(GrpcEndpoint&)>& body) {
+  ForkedRanks(int ranks, Seconds timeout, MakeGrpcEndpoint make,
+              const std::function<void(GrpcEndpoint&)>& body)
+      : make_(make) {
     for (Rank r = 0; r < ranks; ++r) start(r, ranks, timeout, body);
     std::string addresses;
     for (Child& child : children_) addresses += read_line(child) + "\n";
@@ -70,15 +72,15 @@ class ForkedRanks {
     children_.push_back({pid, down[1], up[0], ""});
   }
 
-  static std::string run(Rank rank, int ranks, Seconds timeout,
-                         const std::function<void(GrpcEndpoint&)>& body, int from, int to) {
+  std::string run(Rank rank, int ranks, Seconds timeout,
+                  const std::function<void(GrpcEndpoint&)>& body, int from, int to) const {
     try {
       GrpcOptions options;
       options.rank = rank;
       options.ranks = ranks;
       options.job = "forked";
       options.timeout = timeout;
-      const auto endpoint = make_grpc_endpoint(options);
+      const auto endpoint = make_(options);
       write_all(to, endpoint->address() + "\n");
       Child parent{-1, -1, from, ""};
       std::vector<std::string> addresses;
@@ -114,6 +116,7 @@ class ForkedRanks {
     }
   }
 
+  const MakeGrpcEndpoint make_;
   std::vector<Child> children_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -21,9 +21,12 @@ namespace {
 class GrpcEndpointTest : public ::testing::TestWithParam<MakeGrpcEndpoint> {};
 
 INSTANTIATE_TEST_SUITE_P(, GrpcEndpointTest,
-                         ::testing::Values(make_grpc_endpoint, make_tf_recvbuf_endpoint),
+                         ::testing::Values(make_grpc_endpoint, make_tcp_endpoint,
+                                           make_tf_recvbuf_endpoint),
                          [](const auto& make) {
-                           return make.param == make_grpc_endpoint ? "Streams" : "RecvBuf";
+                           return make.param == make_grpc_endpoint  ? "Streams"
+                                  : make.param == make_tcp_endpoint ? "Tcp"
+                                                                    : "RecvBuf";
                          });
 
 Region bytes_region(std::vector<std::byte>& bytes, std::size_t first, std::size_t count) {

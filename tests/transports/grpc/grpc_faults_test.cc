@@ -28,9 +28,16 @@ void ring_for_ever(GrpcEndpoint& endpoint, std::int64_t count) {
   }
 }
 
-TEST(GrpcFaultsTest, AKilledRankIsNamedByEveryOther) {
+class GrpcFaultsTest : public ::testing::TestWithParam<MakeGrpcEndpoint> {};
+
+INSTANTIATE_TEST_SUITE_P(, GrpcFaultsTest, ::testing::Values(make_grpc_endpoint, make_tcp_endpoint),
+                         [](const auto& make) {
+                           return make.param == make_tcp_endpoint ? "Tcp" : "Streams";
+                         });
+
+TEST_P(GrpcFaultsTest, AKilledRankIsNamedByEveryOther) {
   for (const std::int64_t count : {1, 3'000'000}) {
-    ForkedRanks ranks(4, Seconds{20.0},
+    ForkedRanks ranks(4, Seconds{20.0}, GetParam(),
                       [count](GrpcEndpoint& endpoint) { ring_for_ever(endpoint, count); });
     ranks.signal(2, SIGKILL);
     for (const Rank r : {0, 1, 3}) EXPECT_THAT(ranks.outcome(r), HasSubstr("rank 2 was lost"));
@@ -38,8 +45,8 @@ TEST(GrpcFaultsTest, AKilledRankIsNamedByEveryOther) {
   }
 }
 
-TEST(GrpcFaultsTest, AStoppedRankIsNamedByEveryOtherAfterTheTimeout) {
-  ForkedRanks ranks(4, Seconds{1.5},
+TEST_P(GrpcFaultsTest, AStoppedRankIsNamedByEveryOtherAfterTheTimeout) {
+  ForkedRanks ranks(4, Seconds{1.5}, GetParam(),
                     [](GrpcEndpoint& endpoint) { ring_for_ever(endpoint, 100'000); });
   ranks.signal(2, SIGSTOP);
   for (const Rank r : {0, 1, 3}) {
@@ -49,8 +56,8 @@ TEST(GrpcFaultsTest, AStoppedRankIsNamedByEveryOtherAfterTheTimeout) {
 }
 
 // It answers no question while it computes; the others ask several times.
-TEST(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
-  ForkedRanks ranks(3, Seconds{4.0}, [](GrpcEndpoint& endpoint) {
+TEST_P(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
+  ForkedRanks ranks(3, Seconds{4.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     for (int k = 0; k < 2; ++k) {
       if (endpoint.rank() == 1) usleep(2'500'000);
       all_meet(endpoint);
@@ -59,8 +66,8 @@ TEST(GrpcFaultsTest, ARankThatComputesForLessThanTheTimeoutIsWaitedFor) {
   for (const Rank r : {0, 1, 2}) EXPECT_EQ(ranks.outcome(r), "done");
 }
 
-TEST(GrpcFaultsTest, ARankThatGivesUpTellsTheOthersWhy) {
-  ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+TEST_P(GrpcFaultsTest, ARankThatGivesUpTellsTheOthersWhy) {
+  ForkedRanks ranks(3, Seconds{20.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     if (endpoint.rank() == 1) {
       all_meet(endpoint);
       endpoint.give_up("rank 1 has found a fault");
@@ -74,8 +81,8 @@ TEST(GrpcFaultsTest, ARankThatGivesUpTellsTheOthersWhy) {
   EXPECT_LT(ranks.age(), Seconds{8.0});
 }
 
-TEST(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
-  ForkedRanks ranks(3, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+TEST_P(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
+  ForkedRanks ranks(3, Seconds{20.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     if (endpoint.rank() != 1) ring_for_ever(endpoint, 10'000);
   });
   EXPECT_EQ(ranks.outcome(1), "done");
@@ -83,8 +90,8 @@ TEST(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
   EXPECT_LT(ranks.age(), Seconds{8.0});
 }
 
-TEST(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
-  ForkedRanks ranks(2, Seconds{1.0}, [](GrpcEndpoint& endpoint) {
+TEST_P(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
+  ForkedRanks ranks(2, Seconds{1.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     float value = 0;
     endpoint.wait(endpoint.recv(1 - endpoint.rank(),
                                 {reinterpret_cast<std::byte*>(&value), 1, DataType::f32}));
@@ -93,8 +100,8 @@ TEST(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
   EXPECT_THAT(ranks.outcome(1), HasSubstr("waits for 4 bytes from rank"));
 }
 
-TEST(GrpcFaultsTest, RanksThatFinishAtDifferentTimesAllFinishWell) {
-  ForkedRanks ranks(4, Seconds{20.0}, [](GrpcEndpoint& endpoint) {
+TEST_P(GrpcFaultsTest, RanksThatFinishAtDifferentTimesAllFinishWell) {
+  ForkedRanks ranks(4, Seconds{20.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     all_meet(endpoint);
     usleep(static_cast<useconds_t>(endpoint.rank()) * 300'000);
   });

@@ -35,7 +35,9 @@ class BothServices final : private IncomingEvents {
                  .most_unproved = 16,
                  .calls_at_once = 8,
                  .longest_message = -1,
-                 .arguments = {}}) {
+                 .arguments = {},
+                 .rank = 1,
+                 .ranks = 2}) {
     calls_ = make_grpc_call_service(server_, {[this](const IncomingCall& call) {
                                       ++served;
                                       return std::string(call.request);
@@ -141,6 +143,7 @@ TEST(GrpcServerTest, AnotherTokenIsRefusedByEitherServiceInTheSameWords) {
     }
     // One that does not look at the listener's proof, and guesses its own.
     Stranger guess(both.port());
+    EXPECT_TRUE(guess.enter(right_token));
     guess.say(http2_call({{"collbench-protocol", grpc_names::protocol},
                           {"collbench-rank", "0"},
                           {"collbench-ranks", "2"},
@@ -166,10 +169,12 @@ TEST(GrpcServerTest, AnotherVersionIsRefusedByEitherServiceInTheSameWords) {
   BothServices both;
   for (const char* method : services) {
     Stranger old(both.port());
+    EXPECT_TRUE(old.enter(right_token));
     old.say(http2_call({{"collbench-protocol", "1"}}, method));
     EXPECT_THAT(old.hear(1000), HasSubstr("it speaks protocol")) << method;
   }
   Stranger lost(both.port());
+  EXPECT_TRUE(lost.enter(right_token));
   lost.say(http2_call({{"collbench-protocol", grpc_names::protocol}}, "/collbench.Other/Call"));
   EXPECT_THAT(lost.hear(1000), HasSubstr("there is no such method"));
   EXPECT_EQ(both.served, 0);

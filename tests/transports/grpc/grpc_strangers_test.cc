@@ -1,4 +1,5 @@
 // What strangers do to a rank's port does not keep the ranks from joining, and takes little of it.
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -72,10 +73,13 @@ TEST(GrpcStrangersTest, GarbageDoesNoHarm) {
       std::string bytes(engine() % 3000, '\0');
       for (char& c : bytes) c = static_cast<char>(engine());
       Stranger(port).say(bytes);
+      Stranger within(port);
+      within.enter("test");
+      within.say(bytes);
     }
-    for (const char* text :
-         {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-scan\r\n", "\x16\x03\x01",
-          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "collbench-meeting-1 0 2 1 x\n"}) {
+    for (const char* text : {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-scan\r\n",
+                             "\x16\x03\x01", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+                             "collbench-meeting-1 0 2 1 x\n", "CONNECT x HTTP/1.0\r\n\r\n"}) {
       Stranger stranger(port);
       stranger.say(text);
       stranger.hear(20);
@@ -83,6 +87,7 @@ TEST(GrpcStrangersTest, GarbageDoesNoHarm) {
     // A true beginning, then frames of any kind and content.
     for (int i = 0; i < 30; ++i) {
       Stranger stranger(port);
+      EXPECT_TRUE(stranger.enter("test"));
       stranger.say(http2_call({}));
       for (int k = 0; k < 8; ++k) {
         std::string payload(engine() % 60, '\0');
@@ -111,13 +116,16 @@ TEST(GrpcStrangersTest, AFloodOfConnectionsIsCutToALimitAndRanksStillJoin) {
 TEST(GrpcStrangersTest, ACallOfAStrangerIsRefusedInShortWords) {
   join_after([](int port) {
     Stranger old(port);
+    EXPECT_TRUE(old.enter("test"));
     old.say(http2_call({{"collbench-protocol", "1"}}));
     EXPECT_THAT(old.hear(1000), HasSubstr("it speaks protocol"));
     Stranger vague(port);
-    vague.say(http2_call({{"collbench-protocol", "2"}, {"collbench-rank", "-1"}}));
+    EXPECT_TRUE(vague.enter("test"));
+    vague.say(http2_call({{"collbench-protocol", grpc_names::protocol}, {"collbench-rank", "-1"}}));
     EXPECT_THAT(vague.hear(1000), HasSubstr("the call names no rank"));
     Stranger guess(port);
-    guess.say(http2_call({{"collbench-protocol", "2"},
+    EXPECT_TRUE(guess.enter("test"));
+    guess.say(http2_call({{"collbench-protocol", grpc_names::protocol},
                           {"collbench-rank", "1"},
                           {"collbench-ranks", "2"},
                           {"collbench-number", std::string(32, 'a')}}) +
@@ -129,7 +137,8 @@ TEST(GrpcStrangersTest, ACallOfAStrangerIsRefusedInShortWords) {
 TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
   join_after([](int port) {
     Stranger stranger(port);
-    stranger.say(http2_call({{"collbench-protocol", "2"},
+    EXPECT_TRUE(stranger.enter("test"));
+    stranger.say(http2_call({{"collbench-protocol", grpc_names::protocol},
                              {"collbench-rank", "1"},
                              {"collbench-ranks", "2"},
                              {"collbench-number", std::string(32, 'a')}}) +
@@ -139,9 +148,11 @@ TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
   });
 }
 
+constexpr const char* token_of_calls = "the token of this run";
+
 /// A server of calls that only who knows the token may make, after what strangers do to its port.
 void call_after(const std::function<void(int port)>& strangers) {
-  const auto network = make_grpc_calls({{"the token of this run", {}}, Seconds{60}});
+  const auto network = make_grpc_calls({{token_of_calls, {}}, Seconds{60}});
   const auto server = network->listen(
       "127.0.0.1:0", {[](const IncomingCall& call) { return std::string(call.request); }});
   strangers(port_of(server->address()));
@@ -164,7 +175,8 @@ TEST(GrpcStrangersTest, AFloodOfConnectionsLeavesAServerOfCallsOpen) {
 TEST(GrpcStrangersTest, ALongCallBeforeTheProofIsCutOff) {
   call_after([](int port) {
     Stranger stranger(port);
-    stranger.say(http2_call({{"collbench-protocol", "2"},
+    EXPECT_TRUE(stranger.enter(token_of_calls));
+    stranger.say(http2_call({{"collbench-protocol", grpc_names::protocol},
                              {"collbench-rank", "0"},
                              {"collbench-ranks", "1"},
                              {"collbench-number", std::string(32, 'a')}},
@@ -191,19 +203,29 @@ TEST(GrpcStrangersTest, AMessageLongerThanAPieceEndsTheRunOfWhoeverSendsIt) {
   EXPECT_NE(failures[1], "");
 }
 
-/// A guard that admits into a list.
+/// A guard of rank 1 of 3 that admits into a list.
 struct OpenDoor {
   OpenDoor(int most, Seconds patience)
-      : guard("127.0.0.1:0", {.unproved = most, .patience = patience}) {
-    guard.open([this](int, int connection) { admitted.push_back(connection); });
+      : guard("127.0.0.1:0", {1, 3, token}, {.unproved = most, .patience = patience}) {
+    guard.open([this](int, int connection) {
+      admitted.push_back(connection);
+      ++admissions;
+    });
   }
   ~OpenDoor() {
     guard.close();
     for (const int connection : admitted) close(connection);
   }
+  static constexpr const char* token = "the token of this door";
   std::vector<int> admitted;
+  std::atomic<int> admissions{0};
   ConnectionGuard guard;
 };
+
+/// Waits until the other side has closed.
+bool is_closed_on(Stranger& stranger) {
+  return happens([&] { return stranger.closed(); });
+}
 
 TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
   OpenDoor open(3, Seconds{60.0});
@@ -217,9 +239,93 @@ TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
   for (int i = 2; i < 5; ++i) EXPECT_FALSE(strangers[static_cast<std::size_t>(i)].closed());
 }
 
-TEST(GrpcDoorTest, ASilentStrangerIsClosedOnceTheOwnerHasPolledLongEnough) {
+TEST(GrpcDoorTest, NoByteOfWhoDoesNotKnowTheTokenIsPassedOn) {
+  OpenDoor open(100, Seconds{60.0});
+  const GrpcIdentity who{2, 3, std::string(32, 'a')};
+  const std::string right = recorded_preamble(OpenDoor::token, who);
+  std::string changed = right;
+  changed.replace(changed.find(" 2 3 "), 5, " 0 3 ");
+  std::vector<Stranger> strangers;
+  for (const std::string& words :
+       {std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), std::string("\x16\x03\x01"),
+        std::string("CONNECT x HTTP/1.0\r\n\r\n"), std::string("CONNECT ") + std::string(1100, 'x'),
+        recorded_preamble("another token", who), changed, right + "PRI",
+        recorded_preamble(OpenDoor::token, {2, 3, "short"}),
+        // Elements, which this owner has not asked for.
+        recorded_preamble(OpenDoor::token, who, ConnectionUse::elements)}) {
+    strangers.emplace_back(open.guard.port());
+    EXPECT_TRUE(strangers.back().say(words));
+  }
+  for (Stranger& each : strangers) EXPECT_TRUE(is_closed_on(each));
+  EXPECT_EQ(open.admissions, 0);
+  EXPECT_EQ(open.guard.unproved(), 0);
+  EXPECT_TRUE(open.guard.has_refused(2));  // said to be it, with another token
+  EXPECT_FALSE(open.guard.has_refused(1));
+}
+
+TEST(GrpcDoorTest, APreambleMayComeInAnyPieces) {
+  OpenDoor open(3, Seconds{60.0});
+  const std::string right = recorded_preamble(OpenDoor::token, {2, 3, std::string(32, 'a')});
+  Stranger slow(open.guard.port());
+  for (const char letter : right) {
+    ASSERT_TRUE(slow.say({&letter, 1}));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  EXPECT_TRUE(happens([&] { return open.admissions == 1; }));
+  EXPECT_EQ(slow.hear(50), std::string(preamble_names::granted) + "\r\n");
+}
+
+/// The caller's side of a connection of elements by rank 2, up to its proof.
+struct ElementsCaller {
+  explicit ElementsCaller(int port) : socket(port) {
+    socket.say(recorded_preamble(OpenDoor::token, who, ConnectionUse::elements));
+    const auto answer = read_elements_answer(socket.hear(100));
+    if (answer) proofs = element_proofs(OpenDoor::token, who, 1, answer->number);
+    is_answered = answer && answer->proof == proofs.listener;
+  }
+  const GrpcIdentity who{2, 3, std::string(32, 'b')};
+  Stranger socket;
+  ElementProofs proofs;
+  bool is_answered = false;
+};
+
+TEST(GrpcDoorTest, ElementsAreTakenOnlyFromWhoAnswersTheListenersNumber) {
+  OpenDoor open(10, Seconds{60.0});
+  EXPECT_TRUE(open.guard.take_elements().empty());
+  ElementsCaller right(open.guard.port());
+  ASSERT_TRUE(right.is_answered);
+  // Bytes behind the proof are elements, which the guard leaves where they are.
+  right.socket.say(right.proofs.caller + "elements");
+  std::vector<ElementsConnection> taken;
+  EXPECT_TRUE(happens([&] {
+    taken = open.guard.take_elements();
+    return !taken.empty();
+  }));
+  EXPECT_EQ(taken[0].from, 2);
+  char first[8] = {};
+  EXPECT_EQ(recv(taken[0].socket.number(), first, sizeof first, MSG_WAITALL), 8);
+  EXPECT_EQ(std::string_view(first, 8), "elements");
+  ElementsCaller replay(open.guard.port());
+  ASSERT_TRUE(replay.is_answered);
+  replay.socket.say(right.proofs.caller);  // recorded on another connection
+  ElementsCaller reflected(open.guard.port());
+  reflected.socket.say(reflected.proofs.listener);
+  EXPECT_TRUE(is_closed_on(replay.socket));
+  EXPECT_TRUE(is_closed_on(reflected.socket));
+  EXPECT_TRUE(open.guard.take_elements().empty());
+  EXPECT_EQ(open.admissions, 0);
+}
+
+TEST(GrpcDoorTest, ASilentStrangerIsClosedInTime) {
+  OpenDoor open(3, Seconds{0.3});
+  Stranger silent(open.guard.port());
+  EXPECT_TRUE(is_closed_on(silent));
+}
+
+TEST(GrpcDoorTest, ASilentCallerIsClosedOnceTheOwnerHasPolledLongEnough) {
   OpenDoor open(3, Seconds{0.3});
   Stranger stranger(open.guard.port());
+  ASSERT_TRUE(stranger.enter(OpenDoor::token));
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   EXPECT_FALSE(stranger.closed());  // the owner was busy
   EXPECT_TRUE(happens([&] {
@@ -231,7 +337,8 @@ TEST(GrpcDoorTest, ASilentStrangerIsClosedOnceTheOwnerHasPolledLongEnough) {
 TEST(GrpcDoorTest, WhoSaysTooMuchBeforeTheProofIsClosed) {
   OpenDoor open(3, Seconds{60.0});
   Stranger stranger(open.guard.port());
-  EXPECT_TRUE(happens([&] { return open.guard.unproved() == 1; }));
+  ASSERT_TRUE(stranger.enter(OpenDoor::token));
+  EXPECT_TRUE(happens([&] { return open.admissions == 1; }));
   std::thread reader([&] {  // as gRPC would
     char buffer[65536];
     while (recv(open.admitted.front(), buffer, sizeof buffer, MSG_DONTWAIT) != 0) {
@@ -245,17 +352,15 @@ TEST(GrpcDoorTest, WhoSaysTooMuchBeforeTheProofIsClosed) {
 TEST(GrpcDoorTest, WhoHasProvedHimselfMayStay) {
   OpenDoor open(1, Seconds{0.2});
   Stranger one(open.guard.port());
-  EXPECT_TRUE(happens([&] { return open.guard.unproved() == 1; }));
+  ASSERT_TRUE(one.enter(OpenDoor::token));
+  EXPECT_TRUE(happens([&] { return open.admissions == 1; }));
   sockaddr_in address{};
   socklen_t length = sizeof address;
   getpeername(open.admitted.front(), reinterpret_cast<sockaddr*>(&address), &length);
   open.guard.prove("ipv4:127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
   EXPECT_EQ(open.guard.unproved(), 0);
   Stranger two(open.guard.port());
-  EXPECT_TRUE(happens([&] {
-    open.guard.note_poll();
-    return two.closed();
-  }));
+  EXPECT_TRUE(is_closed_on(two));
   EXPECT_FALSE(one.closed());
 }
 
@@ -270,12 +375,12 @@ TEST(GrpcDoorTest, NamesOfConnectionsAreThoseOfGrpcWithoutItsSpelling) {
 }
 
 TEST(GrpcDoorTest, AStrangersDoorIsNotOpenedTwice) {
-  const ConnectionGuard guard("127.0.0.1:0", {.unproved = 3});
+  const ConnectionGuard guard("127.0.0.1:0", {}, {.unproved = 3});
   const std::string address = "127.0.0.1:" + std::to_string(guard.port());
   EXPECT_THROW(
       {
         try {
-          ConnectionGuard(address, {.unproved = 3});
+          ConnectionGuard(address, {}, {.unproved = 3});
         } catch (const std::exception& error) {
           EXPECT_THAT(error.what(), HasSubstr("cannot listen on " + address + ": Address already"));
           throw;

@@ -13,7 +13,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "transports/grpc/preamble.h"
+
 namespace collbench {
+
+/// What a caller that knows the token says first: a stranger that has recorded it may repeat it.
+inline std::string recorded_preamble(const std::string& token, const GrpcIdentity& who,
+                                     ConnectionUse use = ConnectionUse::grpc) {
+  return std::string(preamble_names::start) + "x HTTP/1.0\r\nUser-Agent: x\r\n" +
+         preamble_names::header + ": " + preamble_value(use, who, token) + preamble_names::end;
+}
 
 /// Move only. Thread safety: none.
 class Stranger {
@@ -34,6 +43,14 @@ class Stranger {
   }
 
   bool connected() const { return connected_; }
+  /// Repeats a preamble for gRPC and takes the answer to it; false if there is none.
+  bool enter(const std::string& token) {
+    if (!say(recorded_preamble(token, {0, 1, std::string(32, '1')}))) return false;
+    const std::string answer = std::string(preamble_names::granted) + "\r\n";
+    std::string heard(answer.size(), ' ');
+    return recv(socket_, heard.data(), heard.size(), MSG_WAITALL) == std::ssize(heard) &&
+           heard == answer;
+  }
   /// False once the other side has closed.
   bool say(std::string_view bytes) {
     while (!bytes.empty()) {

@@ -1,0 +1,30 @@
+// Fuzzes what a stranger may send when it connects: any text is read without harm, none is taken
+// for a proof, and what is read of a true preamble is what was written.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "transports/grpc/preamble.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace collbench;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (const auto preamble = read_preamble(text)) {
+    if (preamble->who.rank < 0 || preamble->who.ranks < 1) std::abort();
+    if (is_proved(*preamble, "a token that is in no input")) std::abort();
+    const auto again = read_preamble(
+        std::string(preamble_names::start) + "x HTTP/1.0\r\n" + preamble_names::header + ": " +
+        preamble_value(preamble->use, preamble->who, "a token") + preamble_names::end);
+    if (!again || again->use != preamble->use || again->who.rank != preamble->who.rank ||
+        again->who.number != preamble->who.number || !is_proved(*again, "a token")) {
+      std::abort();
+    }
+  }
+  if (const auto answer = read_elements_answer(text)) {
+    if (!is_greeting_number(answer->number)) std::abort();
+    const auto again = read_elements_answer(elements_answer(answer->number, answer->proof));
+    if (!again || again->proof != answer->proof) std::abort();
+  }
+  return 0;
+}
