@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "core/quantile.h"
-#include "heuristics/calibration/time_curve.h"
 #include "heuristics/measured_range.h"
 #include "heuristics/structure/library_choice.h"
 #include "heuristics/structure/residual_place.h"
+#include "heuristics/time_curve.h"
 
 namespace collbench {
 namespace {

@@ -63,7 +63,8 @@ TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
 
 TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
   folder_.write("t.csv", "# nodes: 1\nranks,library,bytes,avg_us\n16,nccl,1024,40\n");
-  EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "--machine", "dgx-h100"}).code, 2) << "16 on one node";
+  EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "--machine", "dgx-h100"}).code, 2)
+      << "16 on one node";
   const Outcome outcome = invoke(folder_, {"validate", "t.csv,nodes=2", "--machine", "dgx-h100"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("16 ranks on 2 nodes"));
