@@ -50,9 +50,11 @@ BASES = {
     "report": ["{tmp}/good.json"],
     "calibrate": ["{tmp}/table.csv"],
     "regret": ["{tmp}/table.csv"],
+    "tune": ["--offline", "{tmp}/table.csv"],
     "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
     "diagnose": ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"],
     "logs": ["{tmp}/inspector.log"],
+    "profile": ["--", "true"],
     "synth": ["--topo", "{tmp}/net.csv", "--bytes", "64K"],
     "algos order": ["ring", "-W", "4"],
     "algos list": [],
@@ -189,7 +191,7 @@ def inputs_of_options(binary, tmp):
 
 READERS = {  # file kind: commands that read it
     "good.json": [["report"], ["compare", "{good}"], ["merge"], ["validate"], ["regret"]],
-    "table.csv": [["report"], ["calibrate"], ["regret"],
+    "table.csv": [["report"], ["calibrate"], ["regret"], ["tune", "--offline"],
                   ["validate", "--machine", "star:8,1Gbps,1us"]],
     "nccl.txt": [["report"], ["regret"], ["diagnose", "--topo", "star:2,100Gbps,2us"]],
     "net.csv": [["synth", "--bound", "--topo"], ["topo", "show"]],
