@@ -46,6 +46,7 @@ constexpr Example examples[] = {
     {"ab", R"(
   collbench ab --base old/collbench --head new/collbench --budget 2min -- --algo ring -W 4
   collbench ab --base old --head new --fail-on slower,wrong --markdown comment.md
+  collbench ab --base ./old --head ./new --read gbench  any two commands, by what they print
 )"},
     {"compare", R"(
   collbench compare before.json after.json
@@ -143,6 +144,15 @@ The first host has rank 0: its table and messages come as they are, the others' 
 led by their rank, and files (--json) are written there, in the home directory. Ctrl-C stops
 all after the case being measured. When a worker fails, the others are ended, and the exit
 code is that of the first that failed.
+)"},
+    {"profile", R"(
+  collbench profile -- mpirun -n 8 ./app                what it all-reduces, and what it waits for
+  collbench profile --keep job -t star:8,100Gbps,2us -- srun ./app
+                                                        with what the best algorithm would gain
+)",
+     R"(
+The exit code is the program's; with --check 1 if it ended well and something held it up.
+With --json, --csv - or --markdown - its standard output goes to standard error.
 )"},
     {"doctor", R"(
   collbench doctor

@@ -136,7 +136,7 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
     means.push_back(mean_of(point.log_ratios));
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
                              to_string(point.point.bytes), point.is_obeyed ? "yes" : "NO",
-                             point.played, gain_in_words(walsh_shift(point.log_ratios, 0.95)));
+                             point.played, gain_in_words(gain_of(point)));
   }
   if (means.size() > 1) {
     std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", means.size(),
@@ -150,11 +150,16 @@ std::string temporary_rules() {
       .string();
 }
 
-/// Loads the rules and measures with and without them. Returns the exit code.
-int prove(const TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& without,
-          const std::string& rules, Seconds budget) {
+std::string text_of_rules(const TuningResult& result, const LibraryTuning& tuning) {
+  return find_rule_format(tuning.format).write(rules_of(result, "this machine"));
+}
+
+/// Loads the rules, measures with and without them, and takes back those that lose time. Returns
+/// the exit code.
+int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& without,
+          Seconds budget) {
   const std::string file = temporary_rules();
-  write_file(file, rules);
+  write_file(file, text_of_rules(result, tuning));
   LibraryWorlds with(tuning.variables(file));
   const auto through = [](LibraryWorlds& worlds) {
     return [&worlds](const Case& point, const Sampling& sampling) {
@@ -171,7 +176,11 @@ int prove(const TuningResult& result, const LibraryTuning& tuning, LibraryWorlds
     throw;
   }
   std::filesystem::remove(file);
-  if (print_proof(points)) return exit_ok;
+  const bool is_obeyed = print_proof(points);
+  if (const int lost = take_back(result, points); lost > 0) {
+    std::cout << fmt::format("# {} of these rules lost time and are taken back\n", lost);
+  }
+  if (is_obeyed) return exit_ok;
   std::cerr << "collbench: the library does not play what the rules say\n";
   return exit_gate_failed;
 }
@@ -213,23 +222,27 @@ int tune(const Settings& settings) {
   plan.measure = [&](const Case& point, const Sampling& sampling) {
     return without.measure(point, sampling);
   };
-  const TuningResult result = race_candidates(plan);
+  TuningResult result = race_candidates(plan);
   progress.clear();
   std::cout << fmt::format("# {} of {}: {} measurements, {} candidates at {} points{}\n",
                            settings.text("library"), backend.summary, result.measurements,
                            tuning.candidates.size(), result.points.size(),
                            result.is_settled ? "; nothing more would pay" : "");
   print_choices(result);
-  const std::string rules = find_rule_format(tuning.format).write(rules_of(result, "this machine"));
-  if (settings.given("output")) write_file(settings.text("output"), rules);
-  if (!result.stopped_by.empty()) return exit_ok;
   const bool changes = std::any_of(result.points.begin(), result.points.end(),
                                    [](const TunedPoint& point) { return point.changes; });
+  int code = exit_ok;
   if (!changes) {
     std::cout << "# the library's own choice is the best, or within 3 % of it, at every point\n";
-    return exit_ok;
+  } else if (result.stopped_by.empty()) {
+    code = prove(result, tuning, without, budget * (1 - for_the_race));
+  } else {
+    std::cout << fmt::format("# stopped by {}: the rules are not proven\n", result.stopped_by);
   }
-  return prove(result, tuning, without, rules, budget * (1 - for_the_race));
+  if (settings.given("output")) {
+    write_file(settings.text("output"), text_of_rules(result, tuning));
+  }
+  return code;
 }
 
 }  // namespace

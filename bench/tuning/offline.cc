@@ -19,7 +19,9 @@ OfflineRace race_one(const std::string& system, const std::vector<MeasuredTime>&
   std::vector<SurfaceCell> cells;
   for (const MeasuredTime& time : times) cells.push_back({method_of(time), time.scale, time.bytes});
   Race race(cells);
-  OfflineRace outcome{.system = system, .cells = static_cast<int>(times.size())};
+  OfflineRace outcome;
+  outcome.system = system;
+  outcome.cells = static_cast<int>(times.size());
   const int budget = std::max(1, static_cast<int>(share * static_cast<double>(times.size())));
   const auto cost = [&](std::size_t cell) {
     return race.is_measured(cell) ? std::numeric_limits<double>::infinity() : 1.0;

@@ -23,6 +23,7 @@ constexpr Seconds per_measurement{0.02};  // timed
 constexpr Seconds around_it{0.01};        // buffers, meeting, warm-up
 constexpr int fewest_iterations = 5;
 constexpr int most_iterations = 400;
+constexpr int rounds_for_interval = 8;  // of which ranks give one of 95 %
 
 // The library's own name and options of a candidate, as tables of others have them: "ring", and
 // "segment=65536".
@@ -169,8 +170,9 @@ SelectionTable rules_of(const TuningResult& result, const std::string& machine) 
 }
 
 std::vector<ProvenPoint> prove_rules(
-    const TuningResult& result, const MeasureCase& without, const MeasureCase& with, int rounds,
-    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected,
+    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
+    int most_rounds, Seconds budget,
+    const std::function<std::string(const std::string& candidate)>& expected,
     const std::function<std::string()>& stop_requested) {
   const auto begin = TuningClock::now();
   std::vector<ProvenPoint> points;
@@ -181,9 +183,10 @@ std::vector<ProvenPoint> prove_rules(
     wanted.push_back(expected(point.best.algorithm));
   }
   Seconds expected_time{1e-4};
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < most_rounds; ++round) {
     for (std::size_t i = 0; i < points.size(); ++i) {
-      if ((round > 0 && since(begin) > budget) || !stop_requested().empty()) return points;
+      const bool is_spent = round >= rounds_for_interval && since(begin) > budget;
+      if (is_spent || !stop_requested().empty()) return points;
       ProvenPoint& point = points[i];
       const Sampling sampling = sampling_for(expected_time, Seconds{60}, round == 0);
       const bool rules_first = round % 2 == 1;
@@ -201,6 +204,23 @@ std::vector<ProvenPoint> prove_rules(
     }
   }
   return points;
+}
+
+Shift gain_of(const ProvenPoint& point) { return walsh_shift(point.log_ratios, 0.95); }
+
+int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven) {
+  int taken_back = 0;
+  for (const ProvenPoint& seen : proven) {
+    if (seen.log_ratios.empty() || gain_of(seen).estimate > 0) continue;
+    for (TunedPoint& point : result.points) {
+      const bool is_it = point.own.workers == seen.point.workers &&
+                         point.own.bytes == seen.point.bytes && point.changes;
+      if (!is_it) continue;
+      point.changes = false;
+      ++taken_back;
+    }
+  }
+  return taken_back;
 }
 
 }  // namespace collbench

@@ -11,6 +11,7 @@
 #include "bench/records/case.h"
 #include "bench/records/record.h"
 #include "bench/tuning/race.h"
+#include "bench/verdicts/statistics_ranks.h"
 #include "heuristics/policies/selection_table.h"
 
 namespace collbench {
@@ -63,11 +64,18 @@ struct ProvenPoint {
 };
 
 /// Measures the library's own choice with and without rules, alternating, at the points that the
-/// rules change, `rounds` times or until the budget is spent (once in any case). `expected` says
-/// what is to be played.
+/// rules change, `most_rounds` times or until the budget is spent, but as often as an interval
+/// needs. `expected` says what is to be played.
 std::vector<ProvenPoint> prove_rules(
-    const TuningResult& result, const MeasureCase& without, const MeasureCase& with, int rounds,
-    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected,
+    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
+    int most_rounds, Seconds budget,
+    const std::function<std::string(const std::string& candidate)>& expected,
     const std::function<std::string()>& stop_requested);
+
+/// The gain at a proven point as ln(time), with its 95 % interval.
+Shift gain_of(const ProvenPoint& point);
+
+/// Takes back what has not proven itself: points at which the rules lost time. How many.
+int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven);
 
 }  // namespace collbench

@@ -54,6 +54,7 @@ BASES = {
     "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
     "diagnose": ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"],
     "logs": ["{tmp}/inspector.log"],
+    "profile": ["--", "true"],
     "synth": ["--topo", "{tmp}/net.csv", "--bytes", "64K"],
     "algos order": ["ring", "-W", "4"],
     "algos list": [],

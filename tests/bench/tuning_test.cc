@@ -194,14 +194,32 @@ TEST(TuneTest, RulesThatAreNotObeyedShow) {
   const auto expected = [](const std::string&) { return std::string("ring"); };
   const auto never = [] { return std::string(); };
   const auto prove = [&](const std::string& played) {
-    return prove_rules(result, plays("lib, linear", 2000), plays(played, 1000), 4, Seconds{5},
+    return prove_rules(result, plays("lib, linear", 2000), plays(played, 1000), 9, Seconds{0},
                        expected, never);
   };
   ASSERT_EQ(prove("lib, ring").size(), 1U);
   EXPECT_TRUE(prove("lib, ring").front().is_obeyed);
   EXPECT_FALSE(prove("lib, linear").front().is_obeyed);
   EXPECT_THAT(prove("lib, ring").front().log_ratios,
-              testing::AllOf(testing::SizeIs(4), Each(testing::DoubleNear(std::log(2), 1e-9))));
+              testing::AllOf(testing::SizeIs(8), Each(testing::DoubleNear(std::log(2), 1e-9))));
+}
+
+TEST(TuneTest, RulesThatLoseTimeAreTakenBack) {
+  TuningResult result;
+  for (const std::int64_t bytes : {64, 4096}) {
+    TunedPoint point;
+    point.best.algorithm = "mpi:ring";
+    point.own.algorithm = "mpi";
+    point.best.bytes = point.own.bytes = {bytes};
+    point.changes = true;
+    result.points.push_back(point);
+  }
+  ProvenPoint lost{.point = result.points[0].own,
+                   .log_ratios = {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3}};
+  ProvenPoint won{.point = result.points[1].own, .log_ratios = {0.1, 0.2, -0.01, 0.1, 0.1, 0.3}};
+  EXPECT_EQ(take_back(result, {lost, won}), 1);
+  EXPECT_FALSE(result.points[0].changes);
+  EXPECT_TRUE(result.points[1].changes);
 }
 
 TEST(OfflineTest, LooksAtNoMoreThanItsShareOfAMeasuredTable) {
