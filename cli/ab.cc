@@ -1,4 +1,5 @@
-// `collbench ab --base BIN --head BIN -- ARGS`: two versions measured in turn, and the verdict.
+// `collbench ab`: two versions, of collbench or of any benchmark, measured in turn, and the
+// verdict.
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -7,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "bench/records/record_file.h"
-#include "bench/verdicts/ab_process.h"
+#include "bench/verdicts/ab_command.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
 #include "cli/terminal.h"
@@ -27,8 +28,14 @@ constexpr OptionRow ab_rows[] = {
     {arguments_group, "ARGS", "", "-- ARGS", "",
      "after --: what to measure, as `run` takes it; 20 ms (with --rounds 50 ms) per case unless it "
      "says"},
-    {ab_group, "base", "", "BIN", "", "the collbench to compare with", Presence::required},
-    {ab_group, "head", "", "BIN", "", "the collbench to judge", Presence::required},
+    {ab_group, "base", "", "BIN|CMD", "", "the collbench to compare with; with --read a command",
+     Presence::required},
+    {ab_group, "head", "", "BIN|CMD", "", "the collbench to judge; with --read a command",
+     Presence::required},
+    {ab_group, "read", "", "FORMAT", "",
+     "base and head are commands for sh that print, or write to $AB_OUT: nccl-tests, osu, gbench, "
+     "hyperfine, csv:NAMES,TIMES[,UNITS]"},
+    {ab_group, "timeout", "", "TIME", "10min", "of one process"},
     {ab_group, "rounds", "", "N", "",
      "screening rounds, each of fresh processes; as many as the budget has"},
     {ab_group, "confirm-rounds", "", "N", "40",
@@ -68,6 +75,35 @@ Seconds since_start() {
   return std::chrono::steady_clock::now() - begin;
 }
 
+using MeasureRounds = std::function<std::optional<RecordFile>(const AbTask&)>;
+
+/// Runs either two builds of collbench or two commands.
+MeasureRounds rounds_of(const Settings& settings, const AbPlan& plan) {
+  const Seconds timeout = settings.duration("timeout");
+  if (!settings.given("read")) {
+    const auto runner = std::make_shared<AbRunner>(
+        AbBinaries{settings.text("base"), settings.text("head"), settings.words("ARGS"), timeout,
+                   plan.seed,
+                   plan.design == AbDesign::fixed ? fixed_case_time : sequential_case_time},
+        stop_signal_name);
+    return [runner](const AbTask& task) { return runner->measure(task); };
+  }
+  require(settings.words("ARGS").empty(),
+          "arguments behind -- are for collbench: with --read they belong into --base and --head");
+  const auto runner = std::make_shared<AbCommandRunner>(
+      AbCommands{settings.text("base"), settings.text("head"),
+                 parse_times_request(settings.label("read"), settings.text("read")), timeout,
+                 plan.seed},
+      stop_signal_name);
+  return [runner](const AbTask& task) { return runner->measure(task); };
+}
+
+std::string title_of(const Settings& settings, const Comparison& comparison) {
+  const char* key = settings.given("read") ? "command" : "git_revision";
+  return fmt::format("{} against {}", value_of(comparison.head, key),
+                     value_of(comparison.base, key));
+}
+
 int ab(const Settings& settings) {
   AbPlan plan;
   plan.rule = gate_rule_of(settings);
@@ -88,20 +124,16 @@ int ab(const Settings& settings) {
   ProgressLine progress(use_progress(settings.text("progress")));
   plan.on_progress = [&](const std::string& text) { progress.show(text); };
   KeptRecords kept(settings.text("keep"));
-  AbRunner runner(
-      {settings.text("base"), settings.text("head"), settings.words("ARGS"), Seconds{600},
-       plan.seed, plan.design == AbDesign::fixed ? fixed_case_time : sequential_case_time},
-      stop_signal_name);
+  const MeasureRounds measure = rounds_of(settings, plan);
   plan.measure = [&](const AbTask& task) {
-    std::optional<RecordFile> file = runner.measure(task);
+    std::optional<RecordFile> file = measure(task);
     if (file) kept.add(task, *file);
     return file;
   };
   watch_stop_signals();
   Comparison comparison = run_ab(plan);
   progress.clear();
-  comparison.title = fmt::format("{} against {}", value_of(comparison.head, "git_revision"),
-                                 value_of(comparison.base, "git_revision"));
+  comparison.title = title_of(settings, comparison);
   return show_comparison(std::move(comparison), settings);
 }
 

@@ -27,7 +27,7 @@ constexpr OptionRow calibrate_rows[] = {
      "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
      "JSON, CSV, records of collbench; or folders of them. What a table does not say "
      "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi"},
-    {options_group, "out", "o", "FILE", "",
+    {options_group, "output", "o", "FILE", "",
      "write the description here ('-': standard output); simulate, select and validate read it"},
     {options_group, "summary", "", "TEXT", "fitted to measurements", "its summary line"},
     {options_group, "collective", "", "NAME", "all-reduce", "whose rows are fitted"},
@@ -177,7 +177,7 @@ void print_errors(const char* what, const std::vector<HeldOut>& held) {
 
 int calibrate(const Settings& settings) {
   const bool local = settings.flag("local");
-  const std::string& out = settings.text("out");
+  const std::string& out = settings.text("output");
   require(local != settings.given("FILE"),
           local ? "calibrate: --local measures this host; it takes no FILE"
                 : "calibrate: name files of measurements, or --local");

@@ -22,7 +22,8 @@ using Action = std::function<int()>;
 using AddCommand = void(CLI::App& app, Action& action);
 AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, add_ab, add_compare,
     add_history, add_report, add_launch, add_calibrate, add_regret, add_validate, add_diagnose,
-    add_algos, add_synth, add_topo, add_logs, add_doctor, add_completion, add_help, add_version;
+    add_algos, add_synth, add_tune, add_topo, add_logs, add_profile, add_doctor, add_completion,
+    add_help, add_version;
 
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
 std::string help_text(const CLI::App& app, bool brief);

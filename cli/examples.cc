@@ -27,6 +27,7 @@ constexpr Example examples[] = {
 )"},
     {"train", R"(
   collbench train -W 4 --steps 100                      mirrored, threads of this process
+  collbench train -W 4 --sharding full --buckets tensor       FSDP: a rank keeps its share
   collbench train --isolate -W 2 --strategy parameter-server --servers 1
   collbench train --workload resnet50 --topo cluster:16xdgx-h100 --algo auto
 )"},
@@ -35,12 +36,17 @@ constexpr Example examples[] = {
   collbench select -W 8 --topo star:8,10Gbps,50us --table
   collbench select -W 8 --topo star:8,10Gbps,50us --collective reduce-scatter
 )"},
+    {"tune", R"(
+  collbench tune --library openmpi -W 2,4,8 --budget 60s -o rules
+  collbench tune --offline measured.csv --share 15%     how much such a race would lose
+)"},
     {"merge", R"(
   collbench merge part1.jsonl part2.jsonl -o all.json
 )"},
     {"ab", R"(
   collbench ab --base old/collbench --head new/collbench --budget 2min -- --algo ring -W 4
   collbench ab --base old --head new --fail-on slower,wrong --markdown comment.md
+  collbench ab --base ./old --head ./new --read gbench  any two commands, by what they print
 )"},
     {"compare", R"(
   collbench compare before.json after.json
@@ -138,6 +144,15 @@ The first host has rank 0: its table and messages come as they are, the others' 
 led by their rank, and files (--json) are written there, in the home directory. Ctrl-C stops
 all after the case being measured. When a worker fails, the others are ended, and the exit
 code is that of the first that failed.
+)"},
+    {"profile", R"(
+  collbench profile -- mpirun -n 8 ./app                what it all-reduces, and what it waits for
+  collbench profile --keep job -t star:8,100Gbps,2us -- srun ./app
+                                                        with what the best algorithm would gain
+)",
+     R"(
+The exit code is the program's; with --check 1 if it ended well and something held it up.
+With --json, --csv - or --markdown - its standard output goes to standard error.
 )"},
     {"doctor", R"(
   collbench doctor

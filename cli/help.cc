@@ -169,6 +169,7 @@ constexpr ForeignFlag foreign_flags[] = {
     {"--ngpus", "GPUs of a thread in nccl-tests; here all workers together are --workers (-W)"},
     {"-t", "threads in nccl-tests; here all workers together are --workers (-W)"},
     {"--nthreads", "threads in nccl-tests; here all workers together are --workers (-W)"},
+    {"-o", "the operator in nccl-tests; here --op, and -o is the output file of other commands"},
     {"-m",
      "-m MIN:MAX of OSU is -b MIN -e MAX here; operations without a barrier between, -m of "
      "nccl-tests, are in every record (back_to_back_ns)"},

@@ -25,11 +25,11 @@ namespace {
 
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
-  for (AddCommand* add :
-       {add_run,    add_simulate, add_sweep,      add_train,  add_select, add_merge,
-        add_ab,     add_compare,  add_history,    add_report, add_launch, add_calibrate,
-        add_regret, add_validate, add_diagnose,   add_algos,  add_synth,  add_topo,
-        add_logs,   add_doctor,   add_completion, add_help,   add_version}) {
+  for (AddCommand* add : {add_run,     add_simulate,  add_sweep,      add_train,    add_select,
+                          add_merge,   add_ab,        add_compare,    add_history,  add_report,
+                          add_launch,  add_calibrate, add_regret,     add_validate, add_diagnose,
+                          add_algos,   add_synth,     add_tune,       add_topo,     add_logs,
+                          add_profile, add_doctor,    add_completion, add_help,     add_version}) {
     add(app, action);
   }
   for (int i = 1; i < argc; ++i) {

@@ -37,7 +37,7 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "inject", "", "FAULT[,..]", "",
      "faults to suffer, as in kill:rank=1:message=8 (docs/faults.md)"},
     {what_to_run, "datatype", "d", "TYPE[,..]", "f32", "f16, bf16, f32, f64, i32, i64, u8; all"},
-    {what_to_run, "op", "o", "OP[,..]", "sum", "sum, prod, min, max, avg; all"},
+    {what_to_run, "op", "", "OP[,..]", "sum", "sum, prod, min, max, avg; all"},
     {what_to_run, "collective", "", "NAME", "all-reduce",
      "or reduce-scatter, all-gather, broadcast, reduce"},
     {what_to_run, "root", "r", "N", "0", "of a broadcast or a reduce"},

@@ -38,7 +38,8 @@ constexpr const char* what_to_choose_for = "What to choose for";
 constexpr const char* knowledge = "What is known";
 
 constexpr OptionRow select_rows[] = {
-    {what_to_choose_for, "bytes", "b", "SIZE", "1M", "vector of one worker; K, M, G are binary"},
+    {what_to_choose_for, "minbytes", "b", "SIZE", "1M",
+     "vector of one worker; of tables and exports the smallest, else 1K"},
     {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
     {what_to_choose_for, "nodes", "", "N[xN..]", "auto",
      "nodes they are spread over, or a torus (4x4x8); auto asks the machine"},
@@ -58,17 +59,16 @@ constexpr OptionRow select_rows[] = {
     {knowledge, "topo", "t", "SPEC", "", "machine; 'collbench topo list' has names; or a file"},
     {knowledge, "backend", "B", "NAME", "", "of this host instead of a machine: shm, grpc"},
     {knowledge, "cores", "", "N", "auto", "that workers of this host share"},
-    {knowledge, "measured", "m", "FILE[,..]", "",
+    {knowledge, "measured", "", "FILE[,..]", "",
      "tables of measured times, as 'collbench run --json' and nccl-tests write them"},
     {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
 
     {output_group, "explain", "x", "", "", "show what each expected time is the sum of"},
-    {output_group, "table", "T", "", "", "choices over sizes and workers, with the crossovers"},
+    {output_group, "table", "", "", "", "choices over sizes and workers, with the crossovers"},
     {output_group, "export", "", "FORMAT", "",
      "the table for others: nccl-tuner, ompi, ucc, intel-mpi, json, cpp"},
-    {output_group, "out", "o", "FILE", "", "write the export there"},
-    {output_group, "minbytes", "", "SIZE", "1K", "smallest vector of tables and exports"},
-    {output_group, "maxbytes", "e", "SIZE", "1G", "largest vector of them"},
+    {output_group, "output", "o", "FILE", "", "write the export there"},
+    {output_group, "maxbytes", "e", "SIZE", "1G", "largest vector of tables and exports"},
     {output_group, "format", "", "NAME", "text", "text or json"},
     {output_group, "verbose", "v", "", "", "say where settings came from"},
 
@@ -133,7 +133,7 @@ std::vector<const Policy*> policies_of(const Settings& settings) {
 
 Question common_question(const Settings& settings) {
   Question question;
-  question.bytes = settings.size("bytes");
+  question.bytes = settings.size("minbytes");
   question.type = parse_data_type(settings.text("datatype"));
   question.op = parse_reduce_op(settings.text("op"));
   question.collective = collective_asked(settings);
@@ -321,8 +321,13 @@ void for_each_answer(const Inquiry& inquiry, const Show& show) {
   }
 }
 
+/// Where tables and exports begin.
+Bytes smallest_of_table(const Settings& settings) {
+  return settings.given("minbytes") ? settings.size("minbytes") : Bytes{1024};
+}
+
 void print_tables(const Settings& settings, const Inquiry& inquiry) {
-  const Bytes first = settings.size("minbytes");
+  const Bytes first = smallest_of_table(settings);
   const Bytes last = settings.size("maxbytes");
   for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
     print_rules(policy, size_rules(policy, question, first, last), inquiry.network);
@@ -338,7 +343,7 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
   table.machine = inquiry.network;
   table.type = inquiry.questions.front().type;
   table.op = inquiry.questions.front().op;
-  table.first = settings.size("minbytes");
+  table.first = smallest_of_table(settings);
   table.last = settings.size("maxbytes");
   for (Question question : inquiry.questions) {
     if (question.available.empty()) question.available = format.offered;
@@ -348,7 +353,7 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
       std::cerr << fmt::format("collbench: {} workers: {}\n", question.workers, warning);
     }
   }
-  const std::string& path = settings.text("out");
+  const std::string& path = settings.text("output");
   write_output(path.empty() ? "-" : path, [&](std::ostream& out) { out << format.write(table); });
 }
 

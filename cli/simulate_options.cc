@@ -20,7 +20,7 @@ constexpr const char* disturbance = "Disturbances";
 constexpr const char* spread = "Spreading and keeping";
 
 constexpr OptionRow spread_rows[] = {
-    {spread, "out", "o", "FILE", "",
+    {spread, "output", "o", "FILE", "",
      "JSON Lines, one record as each case ends; goes on if it exists"},
     {spread, "jobs", "j", "N", "auto", "processes; auto is one per core"},
     {spread, "shard", "", "I/N", "auto",
@@ -42,7 +42,7 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_simulate, "engine", "E", "NAME", "auto",
      "model, quotient, fluid, simgrid; auto is the cheapest exact one"},
-    {what_to_simulate, "check", "c", "", "",
+    {what_to_simulate, "check", "", "", "",
      "play on two engines; exit 3 if they differ by more than 1e-9"},
     {what_to_simulate, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
     {what_to_simulate, "filter", "F", "EXPR", "",

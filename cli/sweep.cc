@@ -182,10 +182,10 @@ std::vector<Case> possible_cases(const Settings& settings) {
 }
 
 int sweep(const Settings& settings) {
-  require(!settings.text("out").empty(), "--out FILE is needed: where the records go");
+  require(!settings.text("output").empty(), "--output FILE is needed: where the records go");
   refuse_details(settings);
   const Shard shard = parse_shard(settings.text("shard"));
-  const std::string path = shard_path(settings.text("out"), shard);
+  const std::string path = shard_path(settings.text("output"), shard);
   const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
   const Environment environment = run_environment(settings);
   SweepFile file(path, environment, settings.flag("fresh"));
@@ -221,15 +221,15 @@ int sweep_command(const CLI::App& app) {
 
 constexpr OptionRow merge_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "", "files of records", Presence::required},
-    {options_group, "out", "o", "FILE", "", "the joined file", Presence::required},
+    {options_group, "output", "o", "FILE", "", "the joined file", Presence::required},
 };
 
 int merge(const Settings& settings) {
   const std::vector<std::string>& files = settings.words("FILE");
   const RecordFile merged = merge_records(files);
-  write_records(settings.text("out"), merged);
+  write_records(settings.text("output"), merged);
   std::cerr << fmt::format("collbench: {} records of {} files in '{}'\n", merged.records.size(),
-                           files.size(), settings.text("out"));
+                           files.size(), settings.text("output"));
   return exit_ok;
 }
 

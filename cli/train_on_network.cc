@@ -88,6 +88,7 @@ void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Sa
   step.tensors = tensors_of(run.workload);
   step.element_bytes = size_of(plan.type);
   step.overlap = plan.overlap;
+  step.sharding = plan.state_sharding;
   const std::vector<std::string> algorithms = price_buckets(settings, step);
   run.first = simulate_step(step, slowness_of(step), 0);
   const StepTimes& times = run.first.times;
@@ -100,8 +101,8 @@ void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Sa
 
 void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                         int points, NetworkRun& run) {
-  for (const char* name : {"algo", "buckets", "no-overlap", "per-tensor", "per-bucket", "crowding",
-                           "interference", "trace"}) {
+  for (const char* name : {"algo", "buckets", "no-overlap", "sharding", "per-tensor", "per-bucket",
+                           "crowding", "interference", "trace"}) {
     require(!settings.given(name),
             fmt::format("{} is of steps with an all-reduce, and not for parameter-server",
                         settings.label(name)));
@@ -124,7 +125,7 @@ NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Sampl
   run.strategy = settings.text("strategy");
   require_known(settings.label("strategy"), run.strategy, {"mirrored", "parameter-server"},
                 "strategy on a simulated network");
-  for (const char* name : {"sharding", "wire", "accumulate", "worker-batch", "step-time"}) {
+  for (const char* name : {"wire", "accumulate", "worker-batch", "step-time"}) {
     require(!settings.given(name),
             fmt::format("{} is for --workload: workers that really train on a simulated network "
                         "have --batch, --compute-time and --datatype",

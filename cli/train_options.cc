@@ -22,13 +22,13 @@ constexpr const char* input = "Data";
 constexpr const char* state = "State";
 
 constexpr OptionRow training_rows[] = {
-    {what_to_train, "model", "m", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
+    {what_to_train, "model", "", "NAME", "mlp", "mlp, mnist-cnn, resnet56, resnet20 or dense2"},
     {what_to_train, "widths", "", "N[,..]", "", "hidden layers of mlp; 128 by default"},
     {what_to_train, "optimizer", "", "NAME", "",
      "sgd or adam; the one of the model's tutorial by default"},
     {what_to_train, "lr", "", "X", "", "learning rate; the one of the tutorial by default"},
     {what_to_train, "momentum", "", "X", "0", "of sgd"},
-    {what_to_train, "batch", "B", "N", "64", "global batch; a multiple of the workers"},
+    {what_to_train, "batch", "", "N", "64", "global batch; a multiple of the workers"},
     {what_to_train, "epochs", "", "N", "3", "rounds of steps, each with a line of results"},
     {what_to_train, "steps", "", "N", "", "per epoch; one pass over the data by default"},
     {what_to_train, "seed", "", "N", "1", "of weights, order and synthetic data"},
@@ -39,7 +39,7 @@ constexpr OptionRow training_rows[] = {
     {how, "servers", "", "N", "1",
      "of parameter-server; on a network they have hosts of their own"},
     {how, "algo", "A", "NAME", "ring", "the all-reduce: 'collbench algos' lists them; or auto"},
-    {how, "backend", "", "NAME", "auto",
+    {how, "backend", "B", "NAME", "auto",
      "how gradients move: shm, gloo (threads), grpc (processes); auto: shm, or grpc on hosts"},
     {how, "engine", "E", "NAME", "auto",
      "onednn or plain (CPU), cudnn (GPUs); auto: one of the CPU's"},

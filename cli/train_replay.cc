@@ -62,6 +62,7 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
   plan.buckets = plan_buckets(rule, plan.tensors, size_of(plan.type), {});
   plan.steps = steps_of(settings);
   plan.overlap = !settings.flag("no-overlap");
+  plan.sharding = parse_state_sharding(settings.text("sharding"));
   check(plan, workers);
   return replay;
 }
@@ -69,11 +70,15 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
 void report(const Settings& settings, const ReplayedWorkload& replay,
             const std::vector<ReplicaReport>& reports) {
   const ReplayPlan& plan = replay.plan;
-  nlohmann::ordered_json document = {
-      {"workload", replay.workload.name}, {"workers", reports.size()},
-      {"worker_batch", replay.batch},     {"algorithm", settings.text("algo")},
-      {"datatype", to_string(plan.type)}, {"wire", settings.text("wire")},
-      {"computing", plan.compute.origin}, {"alone_ms", plan.compute.whole().count() * 1e3}};
+  nlohmann::ordered_json document = {{"workload", replay.workload.name},
+                                     {"workers", reports.size()},
+                                     {"worker_batch", replay.batch},
+                                     {"algorithm", settings.text("algo")},
+                                     {"sharding", to_string(plan.sharding)},
+                                     {"datatype", to_string(plan.type)},
+                                     {"wire", settings.text("wire")},
+                                     {"computing", plan.compute.origin},
+                                     {"alone_ms", plan.compute.whole().count() * 1e3}};
   std::string table = fmt::format(
       "# {}: {} parameters, {} buckets ({}) of {}; {} replicas, batch {} each\n"
       "# computing is waited for: {}; one worker alone takes {}\n"
@@ -100,13 +105,14 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
   together(world.rendezvous(), [&] {
     replay = replay_of(settings, world.ranks());
     spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(),
-                          world.processors_of_rank_0());
+                          world.processors_of_rank_0(), replay.plan.sharding);
   });
   require_same({{"workload", replay.workload.name},
                 {"parameters", std::to_string(replay.workload.parameters())},
                 {"data type", std::string(to_string(replay.plan.type))},
                 {"wire", settings.text("wire")},
                 {"buckets", settings.text("buckets")},
+                {"sharding", settings.text("sharding")},
                 {"algorithm", settings.text("algo")},
                 {"steps", std::to_string(replay.plan.steps)}},
                world.rendezvous());
@@ -119,8 +125,8 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
 void replay_here(const Settings& settings) {
   const auto workers = settings.count("workers", 1, 512);
   const ReplayedWorkload replay = replay_of(settings, workers);
-  const WorldSpec spec =
-      gradient_world(settings.text("algo"), usual_backend(), workers, usable_cores());
+  const WorldSpec spec = gradient_world(settings.text("algo"), usual_backend(), workers,
+                                        usable_cores(), replay.plan.sharding);
   const std::unique_ptr<World> world = start_world(spec, Seconds{60});
   report(settings, replay, collbench::replay(replay.plan, *world, spec));
 }

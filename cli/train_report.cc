@@ -88,13 +88,6 @@ std::string digest_of(const std::vector<double>& parameters) {
   return fmt::format("{:016x}", hash);
 }
 
-nlohmann::json document_of(const TrainingMemory& memory) {
-  return {{"parameters_bytes", memory.parameters.count},
-          {"gradients_bytes", memory.gradients.count},
-          {"optimizer_bytes", memory.optimizer.count},
-          {"buffers_bytes", memory.buffers.count}};
-}
-
 nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
                               const Samples& samples, const std::string& algorithm,
                               const std::vector<ReplicaReport>& reports) {
@@ -111,15 +104,16 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                           {"momentum", plan.optimizer.momentum},
                           {"overlap", plan.overlap},
                           {"sharding", to_string(plan.state_sharding)},
-                          {"memory",
-                           {{"expected", document_of(reports[0].expected_memory)},
-                            {"measured", document_of(reports[0].memory)}}},
                           {"bucket_rule", settings.text("buckets")},
                           {"seed", plan.seed},
                           {"data", samples.train.description},
                           {"first_step", reports[0].first_step},
                           {"parameters_digest", digest_of(reports[0].parameters)},
                           {"held_out_accuracy", reports[0].held_out_accuracy}};
+  for (const MemoryPart& part : memory_parts()) {
+    document["memory"]["expected"][part.key] = (reports[0].expected_memory.*part.size).count;
+    document["memory"]["measured"][part.key] = (reports[0].memory.*part.size).count;
+  }
   for (const Bucket& bucket : reports[0].buckets) {
     document["bucket_bytes"].push_back(bucket.count * size_of(plan.type));
   }
@@ -143,6 +137,14 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
 }
 
 }  // namespace
+
+std::span<const MemoryPart> memory_parts() {
+  static constexpr MemoryPart rows[] = {{"parameters_bytes", &TrainingMemory::parameters},
+                                        {"gradients_bytes", &TrainingMemory::gradients},
+                                        {"optimizer_bytes", &TrainingMemory::optimizer},
+                                        {"buffers_bytes", &TrainingMemory::buffers}};
+  return rows;
+}
 
 double median_ms(std::span<const StepTimes> steps, const StepPart& part) {
   std::vector<double> times;

@@ -25,6 +25,13 @@ double median_ms(std::span<const StepTimes> steps, const StepPart& part);
 std::string step_table(std::string_view corner, std::span<const StepPart> parts,
                        const std::vector<std::span<const StepTimes>>& ranks);
 
+/// A part of what the vectors of a rank take: its key in JSON, and the member.
+struct MemoryPart {
+  const char* key;
+  Bytes TrainingMemory::*size;
+};
+std::span<const MemoryPart> memory_parts();
+
 /// A figure of one strategy: its key in JSON, and the value.
 using FurtherFigures = std::vector<std::pair<std::string, double>>;
 

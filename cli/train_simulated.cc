@@ -110,6 +110,7 @@ PlayedStep play(const Settings& settings) {
   model.compute = compute_of(settings, played.workload, played.batch);
   model.costs = costs_of(settings);
   check(model.costs, model.workers);
+  model.sharding = parse_state_sharding(settings.text("sharding"));
   model.overlap = !settings.flag("no-overlap");
   model.tensors = tensors_of(played.workload);
   const bool narrowed = settings.declares("wire") && settings.given("wire");
@@ -120,6 +121,22 @@ PlayedStep play(const Settings& settings) {
   std::stable_sort(played.steps.begin(), played.steps.end(),
                    [](const auto& a, const auto& b) { return a.times.whole < b.times.whole; });
   return played;
+}
+
+/// Of worker 0; parameters, and what the optimizer remembers, are of the data type.
+TrainingMemory memory_of(const Settings& settings, const StepModel& model) {
+  const int width = size_of(parse_data_type(settings.text("datatype")));
+  const OptimizerSpec optimizer{settings.given("optimizer") ? settings.text("optimizer") : "adam",
+                                1, settings.number("momentum")};
+  check(optimizer);
+  return expected_memory({.sharding = model.sharding,
+                          .tensors = model.tensors,
+                          .buckets = model.buckets,
+                          .ranks = model.workers,
+                          .element_bytes = width,
+                          .wire_bytes = model.element_bytes,
+                          .slots = static_cast<int>(slot_names(optimizer).size()),
+                          .overlap = model.overlap});
 }
 
 void print(const Settings& settings, const PlayedStep& played) {
@@ -145,6 +162,13 @@ void print(const Settings& settings, const PlayedStep& played) {
   }
   std::cout << fmt::format(" {:<24}{:>12.1f} samples/s\n", "throughput", played.throughput());
   std::cout << fmt::format(" {:<24}{:>12.2f} %\n", "scaling efficiency", played.efficiency() * 100);
+  const TrainingMemory memory = memory_of(settings, model);
+  const auto gib = [](Bytes size) { return static_cast<double>(size.count) / (1 << 30); };
+  std::cout << fmt::format(
+      " {:<24}{:>12.3f} GiB: parameters {:.3f}, gradients {:.3f}, optimizer {:.3f}, buffers "
+      "{:.3f}\n",
+      "vectors of a worker", gib(memory.all()), gib(memory.parameters), gib(memory.gradients),
+      gib(memory.optimizer), gib(memory.buffers));
 }
 
 nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& played) {
@@ -171,6 +195,18 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
                                      {"alone_ms", ms(played.alone())}};
   for (const StepPart& part : simulated_parts) {
     document[part.key] = ms(played.median().times.*part.time);
+  }
+  document["sharding"] = to_string(model.sharding);
+  const TrainingMemory memory = memory_of(settings, model);
+  for (const MemoryPart& part : memory_parts()) {
+    document["memory"][part.key] = (memory.*part.size).count;
+  }
+  for (const GatherSpan& gather : played.median().gathers) {
+    document["gathers"].push_back({{"bucket", gather.bucket},
+                                   {"bytes", gather.span.bytes.count},
+                                   {"ready_ms", ms(gather.span.ready)},
+                                   {"start_ms", ms(gather.span.start)},
+                                   {"end_ms", ms(gather.span.end)}});
   }
   document["samples_per_second"] = played.throughput();
   document["scaling_efficiency"] = played.efficiency();
@@ -273,7 +309,17 @@ StepCosts costs_of(const Settings& settings) {
 }
 
 std::vector<std::string> price_buckets(const Settings& settings, StepModel& model) {
-  AllReduceCosts network(settings.text("topo"), simulated_algorithm(settings), model.workers);
+  const bool shares = model.sharding != StateSharding::none;
+  require(!shares || settings.text("buckets") != "auto",
+          fmt::format("{}: auto plans for all-reduces, and {} has none", settings.label("buckets"),
+                      settings.label("sharding")));
+  const auto costs = [&](CollectiveKind collective) {
+    return AllReduceCosts(settings.text("topo"), simulated_algorithm(settings), model.workers,
+                          collective);
+  };
+  AllReduceCosts network =
+      costs(shares ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
+  AllReduceCosts gathers = costs(CollectiveKind::all_gather);
   const BucketTiming timing{
       .ready = ready_times(model.compute, model.tensors, model.costs.per_tensor),
       .launch = model.costs.per_bucket,
@@ -282,10 +328,14 @@ std::vector<std::string> price_buckets(const Settings& settings, StepModel& mode
       plan_buckets(settings.text("buckets"), model.tensors, model.element_bytes, timing);
   constexpr std::size_t most_exact = 64;  // plans with more buckets are priced between sizes
   std::vector<std::string> algorithms;
+  const bool exact = model.buckets.size() <= most_exact;
+  const auto price = [exact](AllReduceCosts& of, Bytes size) {
+    return exact ? of.exact(size) : of.between(size);
+  };
   for (const Bucket& bucket : model.buckets) {
     const Bytes size{bucket.count * model.element_bytes};
-    const bool exact = model.buckets.size() <= most_exact;
-    model.all_reduce.push_back(exact ? network.exact(size) : network.between(size));
+    model.all_reduce.push_back(price(network, size));
+    if (shares) model.all_gather.push_back(price(gathers, size));
     algorithms.push_back(network.played(size));
   }
   return algorithms;
@@ -293,8 +343,11 @@ std::vector<std::string> price_buckets(const Settings& settings, StepModel& mode
 
 std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms) {
   const bool named = !algorithms.empty() && !algorithms.back().empty();
-  return fmt::format("{} ({}), all-reduce {}", counted(std::ssize(algorithms), "bucket"),
-                     settings.text("buckets"), named ? algorithms.front() : settings.text("algo"));
+  const bool shares = parse_state_sharding(settings.text("sharding")) != StateSharding::none;
+  return fmt::format("{} ({}), {} {}", counted(std::ssize(algorithms), "bucket"),
+                     settings.text("buckets"),
+                     shares ? "reduce-scatter and all-gather" : "all-reduce",
+                     named ? algorithms.front() : settings.text("algo"));
 }
 
 bool asks_for_workload(const Settings& settings) {
@@ -307,8 +360,6 @@ int train_workload(const Settings& settings) {
     return exit_ok;
   }
   if (settings.given("profile")) return write_profile(settings);
-  require(!settings.given("sharding"),
-          fmt::format("{} is for training with --model", settings.label("sharding")));
   if (!settings.given("topo")) return train_replay(settings);
   const PlayedStep played = play(settings);
   if (settings.text("json") != "-") print(settings, played);

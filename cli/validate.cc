@@ -25,7 +25,7 @@ constexpr OptionRow validate_rows[] = {
      "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a table does "
      "not say",
      Presence::required},
-    {options_group, "machine", "m", "NAME", "",
+    {options_group, "machine", "", "NAME", "",
      "what to predict with: a file of calibrate, or any machine as for --topo"},
     {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",

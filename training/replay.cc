@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/available_memory.h"
 #include "core/error.h"
 #include "training/bucket_reducer.h"
+#include "training/engines/aligned_array.h"
+#include "training/sharded_parameters.h"
 #include "training/wire_type.h"
 
 namespace collbench {
@@ -36,16 +40,40 @@ class ReplayRank final : private StepCompute {
         communicator_(communicator),
         one_(stored(1, plan.type)),
         sum_(stored(static_cast<float>(communicator.ranks()), plan.type)),
-        gradients_(static_cast<std::size_t>(elements_of(plan.tensors) * size_of(plan.type))),
-        reducer_(communicator, {gradients_.data(), elements_of(plan.tensors), plan.type},
-                 plan.buckets, {.type = plan.wire}) {}
+        gradients_(elements_of(plan.tensors) * size_of(plan.type)),
+        layers_(plan.compute.layers.size()),
+        reducer_(communicator, whole(gradients_), plan.buckets,
+                 {.type = plan.wire, .shares = plan.sharding != StateSharding::none}) {
+    for (const Tensor& tensor : plan.tensors) {
+      Elements& layer = layers_[static_cast<std::size_t>(tensor.layer)];
+      if (layer.count == 0) layer.first = tensor.first;
+      layer.count += tensor.count;
+    }
+    if (plan.sharding == StateSharding::none) return;
+    parameters_ = AlignedArray<std::byte>(gradients_.size());
+    fill(whole(parameters_), one_);
+    sharded_.emplace(plan.sharding, ReplicaVectors{whole(parameters_), whole(gradients_), {}},
+                     plan.tensors, communicator, reducer_, plan.overlap);
+  }
 
   StepTimes step() {
-    for (auto to = gradients_.begin(); to != gradients_.end();) {
-      to = std::copy(one_.begin(), one_.end(), to);
+    if (plan_.sharding != StateSharding::full) fill(whole(gradients_), one_);
+    GradientSum& sum = sharded_ ? static_cast<GradientSum&>(*sharded_) : reducer_;
+    const StepTimes times = run_step(*this, sum, elements_of(plan_.tensors), plan_.overlap);
+    if (!sharded_) require_all(whole(gradients_), sum_, "gradients");
+    if (plan_.sharding == StateSharding::optimizer) {
+      for (const Bucket& bucket : plan_.buckets) {
+        const Elements own = share_of(bucket, communicator_.rank(), communicator_.ranks());
+        require_all(whole(gradients_).part(own.first, own.count), sum_, "gradients");
+      }
+      require_all(whole(parameters_), moved_, "parameters");
     }
-    const StepTimes times = run_step(*this, reducer_, elements_of(plan_.tensors), plan_.overlap);
-    require_sums();
+    if (plan_.sharding == StateSharding::full && !warm_) {  // where an update has no collective
+      sharded_->update([this](std::size_t, Region, Region gradients) {
+        require_all(gradients, sum_, "gradients");
+      });
+    }
+    warm_ = true;
     return times;
   }
 
@@ -58,16 +86,63 @@ class ReplayRank final : private StepCompute {
   Seconds now() const override { return communicator_.now(); }
   void forward() override {
     due_ = std::chrono::steady_clock::now();
-    wait_for(plan_.compute.forward());
+    if (plan_.sharding != StateSharding::full) return wait_for(plan_.compute.forward());
+    begin(StepPass::forward);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      need(i);
+      wait_for(plan_.compute.layers[i].forward);
+    }
+    sharded_->end();
   }
   void backward(const GradientsReady& ready) override {
-    play_backward(
-        plan_.compute, plan_.tensors, [this](int, Seconds work) { wait_for(work); },
-        [&ready](const Tensor& tensor) { ready(tensor.first + tensor.count); });
+    begin(StepPass::backward);
+    int last = -1;
+    const auto work = [&](int layer, Seconds time) {
+      const bool begins = std::exchange(last, layer) != layer;
+      if (begins && plan_.sharding == StateSharding::full) write(static_cast<std::size_t>(layer));
+      wait_for(time);
+    };
+    play_backward(plan_.compute, plan_.tensors, work,
+                  [&ready](const Tensor& tensor) { ready(tensor.first + tensor.count); });
+    if (sharded_) sharded_->end();
   }
   void update() override {
     due_ = std::chrono::steady_clock::now();
-    wait_for(plan_.compute.optimizer);
+    if (!sharded_) return wait_for(plan_.compute.optimizer);
+    if (!warm_) moved_ = sum_;
+    sharded_->update([this](std::size_t, Region parameters, Region) {
+      if (!warm_) fill(parameters, moved_);
+    });
+    wait_for(plan_.compute.optimizer / communicator_.ranks());
+  }
+
+  void begin(StepPass pass) {
+    if (sharded_) sharded_->begin(pass);
+  }
+  /// A layer's gradients are there only while it computes; later steps sum zeros.
+  void write(std::size_t layer) {
+    need(layer);
+    if (warm_) return;
+    fill(whole(gradients_).part(layers_[layer].first, layers_[layer].count), one_);
+  }
+  /// What was gathered is checked where no time is taken: in the step to warm up.
+  void need(std::size_t layer) {
+    const Elements& range = layers_[layer];
+    if (range.count == 0) return;
+    sharded_->need(range.first, range.first + range.count);
+    if (!warm_) {
+      require_all(whole(parameters_).part(range.first, range.count), moved_, "parameters");
+    }
+    due_ = std::max(due_, std::chrono::steady_clock::now());
+  }
+
+  Region whole(AlignedArray<std::byte>& vector) const {
+    return {vector.data(), elements_of(plan_.tensors), plan_.type};
+  }
+  static void fill(Region region, const std::vector<std::byte>& value) {
+    for (std::int64_t i = 0; i < region.count; ++i) {
+      std::ranges::copy(value, region.data + i * std::ssize(value));
+    }
   }
 
   void wait_for(Seconds work) {
@@ -75,12 +150,12 @@ class ReplayRank final : private StepCompute {
     std::this_thread::sleep_until(due_);
   }
 
-  void require_sums() const {
-    for (std::int64_t i = 0; i < elements_of(plan_.tensors); ++i) {
-      const auto element = gradients_.begin() + i * std::ssize(sum_);
-      if (std::equal(sum_.begin(), sum_.end(), element)) continue;
-      throw WrongResult(fmt::format("rank {}: element {} of the gradients is not the sum, {}",
-                                    communicator_.rank(), i, communicator_.ranks()));
+  void require_all(Region region, const std::vector<std::byte>& value, const char* what) const {
+    for (std::int64_t i = 0; i < region.count; ++i) {
+      if (std::equal(value.begin(), value.end(), region.data + i * std::ssize(value))) continue;
+      throw WrongResult(fmt::format("rank {}: element {} of {} {} is not {}", communicator_.rank(),
+                                    i, region.count, what,
+                                    value == one_ ? 1 : communicator_.ranks()));
     }
   }
 
@@ -88,7 +163,12 @@ class ReplayRank final : private StepCompute {
   Communicator& communicator_;
   std::vector<std::byte> one_;
   std::vector<std::byte> sum_;
-  std::vector<std::byte> gradients_;
+  std::vector<std::byte> moved_ = one_;  // what the parameters are
+  AlignedArray<std::byte> gradients_;
+  AlignedArray<std::byte> parameters_;  // where ranks share; empty otherwise
+  std::vector<Elements> layers_;        // where parameters of each lie; count 0 without any
+  bool warm_ = false;
+  std::optional<ShardedParameters> sharded_;
   std::chrono::steady_clock::time_point due_;
   BucketReducer reducer_;  // last: its thread ends before what it uses
 };
@@ -123,7 +203,8 @@ ReplicaReport replay_rank(const ReplayPlan& plan, Communicator& communicator) {
 std::vector<ReplicaReport> replay(const ReplayPlan& plan, World& world, const WorldSpec& spec) {
   check(plan, world.ranks());
   const RankRange own = world.own_ranks();
-  const Bytes needed = Bytes{elements_of(plan.tensors) * size_of(plan.type)} * own.count;
+  const int vectors = plan.sharding == StateSharding::none ? 1 : 2;
+  const Bytes needed = Bytes{elements_of(plan.tensors) * size_of(plan.type)} * own.count * vectors;
   require_available(needed, fmt::format("the gradients of {} replicas", own.count));
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(own.count));
   const auto run = [&](RankContext& context) {

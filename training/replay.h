@@ -9,6 +9,7 @@
 #include "training/bucket_plan.h"
 #include "training/replica.h"
 #include "training/simulated/compute.h"
+#include "training/state_sharding.h"
 #include "transports/world/world.h"
 
 namespace collbench {
@@ -21,6 +22,7 @@ struct ReplayPlan {
   DataType wire = DataType::f64;  // f16, bf16: f32 or f64 travel in it; else in their own type
   int steps = 10;                 // after one to warm up, which is not reported
   bool overlap = true;
+  StateSharding sharding = StateSharding::none;
 };
 
 /// Throws InvalidArgument for a type that is none of these, or that cannot hold the number of
@@ -28,8 +30,9 @@ struct ReplayPlan {
 void check(const ReplayPlan& plan, int ranks);
 
 /// Replays as rank communicator.rank(). Gradients are ones, and every sum is checked: throws
-/// WrongResult if one is not the number of ranks. Throws as check() and Communicator do. Of the
-/// report there are only the steps.
+/// WrongResult if one is not the number of ranks; likewise parameters that were gathered. What is
+/// given up after use is checked in the step to warm up alone. Throws as check() and Communicator
+/// do. Of the report there are only the steps.
 ReplicaReport replay_rank(const ReplayPlan& plan, Communicator& communicator);
 
 /// On every rank of a world, which gradient_world() describes as `spec`; the reports of the ranks

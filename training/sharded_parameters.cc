@@ -27,18 +27,15 @@ ShardedParameters::ShardedParameters(StateSharding sharding, ReplicaVectors vect
       buckets_(reducer.buckets()),
       gathering_(buckets_.size()),
       window_(buckets_, overlap,
-              {[this](std::size_t bucket) { bring(bucket); },
-               [this](std::size_t bucket) {
-                 const Seconds before = communicator_.now();
-                 gathering_[bucket].get();
-                 waited_ += communicator_.now() - before;
-                 if (notes_)
-                   most_gathered_ = std::max(most_gathered_, resident(vectors_.parameters));
+              {[this](std::size_t bucket) {
+                 parameter_pages_.hold({buckets_[bucket].first, buckets_[bucket].count});
+                 bring(bucket);
                },
-               [this](std::size_t bucket) {
-                 gathering_[bucket].wait();
-                 release(vectors_.parameters.part(buckets_[bucket].first, buckets_[bucket].count));
-               }}) {
+               [this](std::size_t bucket) { receive(bucket); },
+               [this](std::size_t bucket) { give_up(bucket); }}),
+      parameter_pages_(vectors_.parameters),
+      gradient_pages_(vectors_.gradients),
+      written_(buckets_.size(), false) {
   std::int64_t place = 0;
   for (const Bucket& bucket : buckets_) {
     shares_.push_back(share_of(bucket, communicator.rank(), communicator.ranks()));
@@ -68,7 +65,29 @@ void ShardedParameters::begin(StepPass pass) {
   if (!full()) return;
   if (pass == StepPass::forward) digest_ = 0;
   digests_ = pass == StepPass::forward && vectors_.fingerprint;
+  pass_ = pass;
+  if (pass == StepPass::backward) written_.assign(buckets_.size(), false);
   window_.begin(pass);
+}
+
+void ShardedParameters::end() {
+  window_.end();
+  pass_ = StepPass::none;
+}
+
+void ShardedParameters::receive(std::size_t bucket) {
+  const Seconds before = communicator_.now();
+  gathering_[bucket].get();
+  waited_ += communicator_.now() - before;
+  if (notes_) most_gathered_ = std::max(most_gathered_, resident(vectors_.parameters));
+  if (pass_ != StepPass::backward || written_[bucket]) return;
+  written_[bucket] = true;
+  gradient_pages_.hold({buckets_[bucket].first, buckets_[bucket].count});
+}
+
+void ShardedParameters::give_up(std::size_t bucket) {
+  gathering_[bucket].wait();
+  parameter_pages_.release({buckets_[bucket].first, buckets_[bucket].count});
 }
 
 void ShardedParameters::pass_over(const GradientsReady& ready) {
@@ -99,7 +118,7 @@ void ShardedParameters::gather_in_place(Region vector, std::size_t bucket) {
 void ShardedParameters::keep_sum(std::size_t bucket) {
   if (notes_) most_unsummed_ = std::max(most_unsummed_, resident(vectors_.gradients));
   copy(share(vectors_.gradients, bucket), kept(gradients_, bucket));
-  release(vectors_.gradients.part(buckets_[bucket].first, buckets_[bucket].count));
+  gradient_pages_.release({buckets_[bucket].first, buckets_[bucket].count});
 }
 
 void ShardedParameters::update(const std::function<void(std::size_t, Region, Region)>& apply) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "training/bucket_reducer.h"
+#include "training/held_pages.h"
 #include "training/parameter_window.h"
 #include "training/state_sharding.h"
 #include "training/step.h"
@@ -43,7 +44,7 @@ class ShardedParameters final : public GradientSum {
   /// Frames a pass; what a pass reads is announced by need(), in flat order or its reverse.
   void begin(StepPass pass);
   void need(std::int64_t first, std::int64_t end) { window_.need(first, end); }
-  void end() { window_.end(); }
+  void end();
   /// Plays this rank's part in the collectives of a pass that it has no samples for. `ready` as in
   /// a backward pass; empty for a forward pass.
   void pass_over(const GradientsReady& ready);
@@ -69,6 +70,8 @@ class ShardedParameters final : public GradientSum {
   Region kept(std::vector<std::byte>& shares, std::size_t bucket) const;
   void gather_in_place(Region vector, std::size_t bucket);
   void bring(std::size_t bucket);
+  void receive(std::size_t bucket);
+  void give_up(std::size_t bucket);
   void keep_sum(std::size_t bucket);
 
   StateSharding sharding_;
@@ -83,6 +86,10 @@ class ShardedParameters final : public GradientSum {
   std::vector<std::byte> gradients_;
   std::vector<std::shared_future<void>> gathering_;  // of each bucket
   ParameterWindow window_;
+  HeldPages parameter_pages_;
+  HeldPages gradient_pages_;
+  std::vector<bool> written_;  // of each bucket: its gradients in this backward pass
+  StepPass pass_ = StepPass::none;
   Seconds waited_{0};
   std::uint64_t digest_ = 0;  // written by the thread that communicates, as what follows
   bool digests_ = false;

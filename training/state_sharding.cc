@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/suggest.h"
+#include "training/held_pages.h"
 #include "training/parameter_window.h"
 
 namespace collbench {
@@ -100,8 +101,12 @@ TrainingMemory expected_memory(const MemoryQuestion& question) {
   }
   if (full) {
     const std::vector<Elements> layers = layer_ranges(question.tensors);
-    memory.buffers = memory.buffers +
-                     element * (most_gathered(question, layers) + most_unsummed(question, layers));
+    // Both ends lie in units that are given back later.
+    const auto in_units = [&](std::int64_t count) {
+      return std::min(element * count + Bytes{2 * HeldPages::unit}, element * all);
+    };
+    memory.buffers = memory.buffers + in_units(most_gathered(question, layers)) +
+                     in_units(most_unsummed(question, layers));
   }
   return memory;
 }

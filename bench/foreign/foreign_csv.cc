@@ -18,26 +18,6 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-Cells cells_of(std::string_view line, const std::string& place) {
-  Cells cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += line[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  require(!quoted, fmt::format("{}: a quoted cell does not end on its line", place));
-  for (std::string& cell : cells) cell = std::string(trimmed(cell));
-  return cells;
-}
-
 /// The same quantity under the names that tables give it.
 const std::map<std::string, std::vector<std::string>>& names() {
   static const std::map<std::string, std::vector<std::string>> all = {
@@ -98,9 +78,9 @@ class CsvReader {
       if (line.text.front() == '#') {
         read_comment(line.text.substr(1));
       } else if (columns_.empty()) {
-        read_heading(cells_of(line.text, place_));
+        read_heading(csv_cells(line.text, place_));
       } else {
-        read_row(cells_of(line.text, place_));
+        read_row(csv_cells(line.text, place_));
       }
     }
     require(!columns_.empty(), fmt::format("{}: no heading in it", file_));
@@ -245,6 +225,26 @@ class CsvReader {
 };
 
 }  // namespace
+
+std::vector<std::string> csv_cells(std::string_view line, const std::string& place) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  require(!quoted, fmt::format("{}: a quoted cell does not end on its line", place));
+  for (std::string& cell : cells) cell = std::string(trimmed(cell));
+  return cells;
+}
 
 MeasuredTable read_csv(std::string_view text, const std::string& file) {
   return CsvReader(file).read(text);

@@ -178,6 +178,7 @@ Json communicators_of(const JobReport& report) {
                       {"transfer_us", tenth(row.transfer_us)},
                       {"exec_us", tenth(row.duration_us)},
                       {"busbw_transfer_gbs", tenth(row.bus_gbs)}};
+      if (row.elements != 0) figures["elements"] = report.job.words[row.elements];
       if (row.algorithm != 0) figures["algorithm"] = report.job.words[row.algorithm];
       if (row.protocol != 0) figures["protocol"] = report.job.words[row.protocol];
       for (const ChoiceOnMachine& choice : report.choices) {

@@ -72,7 +72,7 @@ int JobLog::communicator(const std::string& id, const std::string& name, int ran
 int JobLog::process(const std::string& name, const std::string& host) {
   const auto [found, is_new] =
       processes_by_name_.try_emplace(name, static_cast<int>(processes.size()));
-  if (is_new) processes.push_back({printable(name), printable(host)});
+  if (is_new) processes.push_back({.name = printable(name), .host = printable(host)});
   return found->second;
 }
 

@@ -55,6 +55,7 @@ struct LogRecord {
   RecordState state = RecordState::completed;
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
+  std::uint8_t elements = 0;  // "float sum": their type, and the operator of a reduction
   std::int64_t sequence = 0;  // equal on all ranks for (communicator, kind)
   std::int64_t bytes = 0;
   double duration_us = unknown_time;  // with the waiting for others
@@ -74,6 +75,9 @@ struct JobProcess {
   std::string name;  // "synth-a pid 4101", or the file
   std::string host;  // empty: not said
   int rank = -1;     // in the job; -1: not said
+  /// How far `start_us` may be off the clock of all processes; NaN: the process has a clock of its
+  /// own.
+  double clock_error_us = unknown_time;
 };
 
 /// How many collectives a rank has issued, where a log has only that.

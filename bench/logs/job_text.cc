@@ -127,9 +127,15 @@ using Cells = std::vector<std::string>;
 
 std::string number_cell(double value) { return std::isfinite(value) ? significant(value) : "-"; }
 
+bool says_elements(const JobReport& report) {
+  return std::any_of(report.verdict.sizes.begin(), report.verdict.sizes.end(),
+                     [](const SizeFigures& row) { return row.elements != 0; });
+}
+
 Cells heading(const JobReport& report) {
   Cells cells{"collective",      "bytes", "count",    "transfer us",
               "with waiting us", "GB/s",  "algorithm"};
+  if (says_elements(report)) cells.emplace_back("elements");
   if (!report.choices.empty()) {
     cells.insert(cells.end(), {"predicted us", "best choice", "regret"});
   }
@@ -144,6 +150,9 @@ Cells row_cells(const JobReport& report, std::size_t i) {
               std::to_string(row.operations),     number_cell(row.transfer_us),
               number_cell(row.duration_us),       number_cell(row.bus_gbs),
               algorithm.empty() ? "-" : algorithm};
+  if (says_elements(report)) {
+    cells.push_back(row.elements == 0 ? "-" : report.job.words[row.elements]);
+  }
   if (report.choices.empty()) return cells;
   for (const ChoiceOnMachine& choice : report.choices) {
     if (choice.row != i) continue;
@@ -251,7 +260,7 @@ void write_job_markdown(std::ostream& out, const JobReport& report) {
 
 void write_job_csv(std::ostream& out, const JobReport& report) {
   out << "communicator,ranks,collective,bytes,count,transfer_us,exec_us,busbw_transfer_gbs,"
-         "algorithm,protocol\n";
+         "algorithm,protocol,elements\n";
   const auto number = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.3f}", value) : std::string();
   };
@@ -264,9 +273,10 @@ void write_job_csv(std::ostream& out, const JobReport& report) {
     const JobCommunicator& one =
         report.job.communicators[static_cast<std::size_t>(row.communicator)];
     out << fmt::format(
-        "{},{},{},{},{},{},{},{},{},{}\n", plain(one.id), one.ranks, to_string(row.kind), row.bytes,
-        row.operations, number(row.transfer_us), number(row.duration_us), number(row.bus_gbs),
-        plain(report.job.words[row.algorithm]), plain(report.job.words[row.protocol]));
+        "{},{},{},{},{},{},{},{},{},{},{}\n", plain(one.id), one.ranks, to_string(row.kind),
+        row.bytes, row.operations, number(row.transfer_us), number(row.duration_us),
+        number(row.bus_gbs), plain(report.job.words[row.algorithm]),
+        plain(report.job.words[row.protocol]), plain(report.job.words[row.elements]));
   }
 }
 

@@ -37,12 +37,13 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
     std::int64_t operations = 0, timed = 0;
     double transfer = 0, duration = 0;
   };
-  std::map<std::tuple<int, LoggedKind, std::int64_t, std::uint8_t, std::uint8_t>, Sums> sums;
+  using Key = std::tuple<int, LoggedKind, std::int64_t, std::uint8_t, std::uint8_t, std::uint8_t>;
+  std::map<Key, Sums> sums;
   for (const JobOperation& operation : operations) {
     const LogRecord& any = operation.any();
-    Sums& sum =
-        sums[{any.communicator, any.kind, any.bytes, said_word(operation, &LogRecord::algorithm),
-              said_word(operation, &LogRecord::protocol)}];
+    Sums& sum = sums[{
+        any.communicator, any.kind, any.bytes, said_word(operation, &LogRecord::algorithm),
+        said_word(operation, &LogRecord::protocol), said_word(operation, &LogRecord::elements)}];
     sum.operations += operation.weight();
     if (operation.last < 0) continue;
     sum.timed += operation.weight();
@@ -52,7 +53,8 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
   std::vector<SizeFigures> rows;
   for (const auto& [key, sum] : sums) {
     SizeFigures& row = rows.emplace_back();
-    std::tie(row.communicator, row.kind, row.bytes, row.algorithm, row.protocol) = key;
+    std::tie(row.communicator, row.kind, row.bytes, row.algorithm, row.protocol, row.elements) =
+        key;
     row.operations = sum.operations;
     if (sum.timed == 0) continue;
     const int ranks = job.communicators[static_cast<std::size_t>(row.communicator)].ranks;
@@ -95,7 +97,7 @@ void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
       if (!(record.duration_us > 0) || rank >= count) continue;
       add(verdict.duration_us[rank], weight * record.duration_us);
       if (!operation.timed_by_all) continue;
-      waits[rank] += weight * (record.duration_us - operation.transfer_us);
+      waits[rank] += weight * (operation.waiting_us(record));
       waited[rank] += operation.weight();
     }
   }

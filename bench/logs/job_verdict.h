@@ -18,13 +18,14 @@
 
 namespace collbench {
 
-/// The collectives of one communicator, kind and size.
+/// The collectives of one communicator, kind, size and whatever else the log tells apart.
 struct SizeFigures {
   int communicator = 0;
   LoggedKind kind = LoggedKind::other;
   std::int64_t bytes = 0;
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
+  std::uint8_t elements = 0;
   std::int64_t operations = 0;
   double transfer_us = unknown_time;  // mean
   double duration_us = unknown_time;  // mean over operations and ranks, with the waiting

@@ -36,7 +36,7 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
   double waiting = 0;
   double most = 0;
   for (const LogRecord& record : operation.records) {
-    const double wait = record.duration_us - operation.transfer_us;
+    const double wait = operation.waiting_us(record);
     waiting += wait;
     most = std::max(most, wait);
   }
@@ -93,7 +93,7 @@ bool is_together(const std::vector<int>& group, const std::vector<JobOperation>&
     if (!operation.timed_by_all || !waits_for_all(operation.any().kind)) continue;
     for (const LogRecord& record : operation.records) {
       const bool in = std::binary_search(group.begin(), group.end(), ranks.in_job(record));
-      (in ? inside : outside) += record.duration_us - operation.transfer_us;
+      (in ? inside : outside) += operation.waiting_us(record);
     }
   }
   const auto size = static_cast<double>(group.size());

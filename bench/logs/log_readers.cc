@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "transports/mpi/profile/profile_format.h"
 
 namespace collbench {
 namespace {
@@ -20,7 +21,7 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 17> reader_rows = {{
+constexpr std::array<LogReader, 18> reader_rows = {{
     {"collbench",
      [](std::string_view head) {
        return begins_like_json(head) && has(head, "\"schema_version\"") &&
@@ -81,6 +82,8 @@ constexpr std::array<LogReader, 17> reader_rows = {{
               has(head, "\nMPI_Allreduce:");
      },
      read_liballprof},
+    {"MPI profile", [](std::string_view head) { return head.starts_with(profile_magic); },
+     read_mpi_profile},
     {"GOAL", [](std::string_view head) { return has(head, "num_ranks ") && has(head, "rank 0"); },
      read_goal_text},
     {"GOAL (binary)",

@@ -56,6 +56,7 @@ void read_horovod(std::string_view text, const std::string& file, JobLog& job);
 void read_mpip(std::string_view text, const std::string& file, JobLog& job);
 void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog& job);
 void read_own_records(std::string_view text, const std::string& file, JobLog& job);
+void read_mpi_profile(std::string_view text, const std::string& file, JobLog& job);
 void read_liballprof(std::string_view text, const std::string& file, JobLog& job);
 
 }  // namespace collbench

@@ -98,13 +98,14 @@ struct AssumedRate {
 };
 
 AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const int each = ranks_per_host(job, ranks, communicator);
+  // One host: NVLink, PCIe or memory, which the log does not say.
+  if (each >= one.ranks) return {};
   if (job.of_processors) {
     return {adapter_of_processors_gbs, adapter_of_processors_gbs,
             "an adapter of 100 Gb/s a host, the least that clusters of processors have"};
   }
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const int each = ranks_per_host(job, ranks, communicator);
-  if (each >= one.ranks) return {};  // one host: NVLink or PCIe, which the log does not say
   const int adapters = each == 1 ? 1 : each > 4 ? each : 2;
   const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
   return {least, adapter_of_gpus_gbs * adapters,

@@ -42,6 +42,23 @@ JobOperation operation_of(std::span<const LogRecord> records, const std::vector<
   return operation;
 }
 
+/// The last to arrive by a clock that all ranks share.
+void compare_starts(const JobLog& job, JobOperation& operation) {
+  const bool comparable =
+      operation.timed_by_all &&
+      std::all_of(operation.records.begin(), operation.records.end(), [&](const LogRecord& record) {
+        return record.process >= 0 && !std::isnan(record.start_us) && record.duration_us > 0 &&
+               !std::isnan(job.processes[static_cast<std::size_t>(record.process)].clock_error_us);
+      });
+  if (!comparable) return;
+  const auto last = std::max_element(
+      operation.records.begin(), operation.records.end(),
+      [](const LogRecord& a, const LogRecord& b) { return a.start_us < b.start_us; });
+  operation.last = last->rank;
+  operation.transfer_us = last->duration_us;
+  operation.last_start_us = last->start_us;
+}
+
 bool sizes_agree(std::span<const LogRecord> records) {
   return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
     return record.bytes == records.front().bytes;
@@ -89,6 +106,7 @@ std::vector<JobOperation> operations_of(JobLog& job) {
     operations.push_back(operation_of(records, ranks.heard(records.front().communicator)));
   }
   keep_comparable(job, operations);
+  for (JobOperation& operation : operations) compare_starts(job, operation);
   return operations;
 }
 

@@ -6,8 +6,13 @@
 //   transfer = min over r of d(r),   waiting of r = d(r) - transfer,   last to arrive = argmin d(r)
 //
 // which is exact where every rank's record is there, and an upper bound of the transfer otherwise.
+// Where the log has one clock for all ranks, the last to arrive is seen itself, and a processor
+// that is busy when it could go on is not taken for one that arrives late:
+//
+//   last to arrive = argmax start(r), transfer = its duration, waiting of r = max start - start(r)
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -19,11 +24,17 @@
 namespace collbench {
 
 struct JobOperation {
-  std::span<const LogRecord> records;  // of the ranks that have one, ascending
-  double transfer_us = unknown_time;   // least duration; NaN if there is none to compare
-  int last = -1;                       // the rank in the communicator that has it
-  bool timed_by_all = false;           // every rank whose log is there has a duration here
+  std::span<const LogRecord> records;   // of the ranks that have one, ascending
+  double transfer_us = unknown_time;    // least duration; NaN if there is none to compare
+  int last = -1;                        // the rank in the communicator that has it
+  double last_start_us = unknown_time;  // when that was, on a clock of all; NaN: there is none
+  bool timed_by_all = false;            // every rank whose log is there has a duration here
 
+  /// How long a rank with a duration waited for the last to arrive.
+  double waiting_us(const LogRecord& record) const {
+    return std::isnan(last_start_us) ? record.duration_us - transfer_us
+                                     : last_start_us - record.start_us;
+  }
   const LogRecord& any() const { return records.front(); }
   /// Collectives that it stands for, at least 1.
   std::int64_t weight() const { return records.front().count > 1 ? records.front().count : 1; }

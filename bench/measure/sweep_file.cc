@@ -91,7 +91,7 @@ Descriptor locked_file(const std::string& path) {
     std::this_thread::sleep_for(lock_pause);
   }
   throw Unavailable(fmt::format(
-      "'{}' is being filled by another process; wait for it, or name another --out", path));
+      "'{}' is being filled by another process; wait for it, or name another --output", path));
 }
 
 /// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of

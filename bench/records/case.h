@@ -37,7 +37,8 @@ struct Simulated {
 
 struct Case {
   std::string algorithm;  // as the user wrote it: "ring:segments=4", "auto", "gloo", "mpi"
-  std::string backend;    // "shm", "grpc", "gloo", "mpi"; "sim" for a simulated case
+  std::string backend;    // "shm", "grpc", "gloo", "mpi"; "sim" for a simulated case; empty: of a
+                          // benchmark that is none of all-reduce, whose name is the algorithm
   int workers = 2;
   CollectiveKind collective = CollectiveKind::all_reduce;
   int root = 0;        // of a broadcast or a reduce

@@ -7,11 +7,12 @@
 namespace collbench {
 
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
-                               int workers)
+                               int workers, CollectiveKind collective)
     : machine_(machine(topology, workers)) {
   point_.algorithm = algorithm;
   point_.backend = "sim";
   point_.workers = workers;
+  point_.collective = collective;
   point_.simulated.topology = topology;
   point_.simulated.equal_chunks = true;
 }

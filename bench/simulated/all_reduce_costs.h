@@ -1,4 +1,5 @@
-// Times of all-reduces of many sizes on one simulated network, for the steps of training.
+// Times of all-reduces, or of another collective, of many sizes on one simulated network, for the
+// steps of training.
 //
 // A size is played once, by the cheapest exact engine and with equal chunks. "auto" chooses the
 // algorithm for each size anew; "nccl" is what NCCL would play (heuristics/nccl/library_times.h),
@@ -18,7 +19,8 @@ class AllReduceCosts {
  public:
   /// `algorithm` as the user wrote it. Throws InvalidArgument if the machine does not seat the
   /// workers.
-  AllReduceCosts(const std::string& topology, const std::string& algorithm, int workers);
+  AllReduceCosts(const std::string& topology, const std::string& algorithm, int workers,
+                 CollectiveKind collective = CollectiveKind::all_reduce);
 
   /// Of one worker it is 0. Throws InvalidArgument for an algorithm that does not fit.
   Seconds exact(Bytes size);

@@ -100,18 +100,53 @@ std::string filter_of(const std::vector<Case>& points) {
 
 }  // namespace
 
-AbRunner::AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested)
-    : binaries_(std::move(binaries)),
-      stop_requested_(std::move(stop_requested)),
-      random_(random_engine(binaries_.seed, "ab-padding")) {
-  refuse(binaries_.arguments, "json", 'J', "ab reads the records itself (--keep DIR keeps them)");
-  refuse(binaries_.arguments, "run-cycles", 'N', "ab has --rounds");
-  folder_ = scratch_folder();
+void keep_asked(RecordFile& file, const AbTask& task) {
+  if (task.only.empty()) return;
+  std::set<std::string> wanted;
+  for (const Case& point : task.only) wanted.insert(to_json(point));
+  std::erase_if(file.records,
+                [&](const Record& record) { return wanted.count(to_json(record.point)) == 0; });
 }
 
-AbRunner::~AbRunner() {
+AbProcess::AbProcess(Seconds timeout, std::uint64_t seed,
+                     std::function<std::string()> stop_requested)
+    : timeout_(timeout),
+      stop_requested_(std::move(stop_requested)),
+      random_(random_engine(seed, "ab-padding")),
+      folder_(scratch_folder()) {}
+
+AbProcess::~AbProcess() {
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
+}
+
+std::optional<std::string> AbProcess::run(const std::string& name,
+                                          const std::vector<std::string>& words,
+                                          const std::vector<std::string>& variables,
+                                          ChildStreams streams) {
+  std::vector<std::string> all = variables;
+  const int padding = std::uniform_int_distribution<int>(0, longest_padding - 1)(random_);
+  all.push_back("AB_PADDING=" + std::string(static_cast<std::size_t>(padding), 'x'));
+  ChildProcess child(words, all, streams);
+  const auto begin = std::chrono::steady_clock::now();
+  while (!child.ended_within(patience)) {
+    const bool stop = !stop_requested_().empty();
+    const bool hangs = std::chrono::steady_clock::now() - begin > timeout_;
+    if (!stop && !hangs) continue;
+    child.signal_group(SIGTERM);
+    child.ended_within(farewell);
+    child.kill();
+    if (stop) return std::nullopt;
+    throw TransportError(fmt::format("{} did not end within {}", name, to_string(timeout_)));
+  }
+  return child.ended();
+}
+
+AbRunner::AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested)
+    : binaries_(std::move(binaries)),
+      process_(binaries_.timeout, binaries_.seed, std::move(stop_requested)) {
+  refuse(binaries_.arguments, "json", 'J', "ab reads the records itself (--keep DIR keeps them)");
+  refuse(binaries_.arguments, "run-cycles", 'N', "ab has --rounds");
 }
 
 std::vector<std::string> AbRunner::command(const AbTask& task) const {
@@ -126,7 +161,7 @@ std::vector<std::string> AbRunner::command(const AbTask& task) const {
     words.insert(words.end(),
                  {"--max-time", fmt::format("{}us", binaries_.case_time.count() * 1e6)});
   }
-  words.insert(words.end(), {"--quiet", "--json", folder_ + "/records.json"});
+  words.insert(words.end(), {"--quiet", "--json", process_.path("records.json")});
   return words;
 }
 
@@ -134,32 +169,15 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
   const std::vector<std::string> words = command(task);
   const std::string path = words.back();
   std::filesystem::remove(path);
-  const int padding = std::uniform_int_distribution<int>(0, longest_padding - 1)(random_);
-  ChildProcess child(words, {"AB_PADDING=" + std::string(static_cast<std::size_t>(padding), 'x')},
-                     only_errors_shown);
-  const auto begin = std::chrono::steady_clock::now();
-  while (!child.ended_within(patience)) {
-    const bool stop = !stop_requested_().empty();
-    const bool hangs = std::chrono::steady_clock::now() - begin > binaries_.timeout;
-    if (!stop && !hangs) continue;
-    child.signal(SIGTERM);
-    child.ended_within(farewell);
-    if (stop) return std::nullopt;
-    throw TransportError(fmt::format("{} ({}) did not end within {}", to_string(task.arm), words[0],
-                                     to_string(binaries_.timeout)));
-  }
-  if (!has_records(*child.ended())) {
-    throw TransportError(fmt::format("{} ({}) {}; it was told: {}", to_string(task.arm), words[0],
-                                     *child.ended(),
+  const std::string name = fmt::format("{} ({})", to_string(task.arm), words[0]);
+  const auto end = process_.run(name, words, {}, only_errors_shown);
+  if (!end) return std::nullopt;
+  if (!has_records(*end)) {
+    throw TransportError(fmt::format("{} {}; it was told: {}", name, *end,
                                      fmt::join(words.begin() + 1, words.end(), " ")));
   }
   RecordFile file = read_records(path);
-  if (!task.only.empty()) {
-    std::set<std::string> wanted;
-    for (const Case& point : task.only) wanted.insert(to_json(point));
-    std::erase_if(file.records,
-                  [&](const Record& record) { return wanted.count(to_json(record.point)) == 0; });
-  }
+  keep_asked(file, task);
   return file;
 }
 

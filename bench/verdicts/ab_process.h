@@ -1,8 +1,9 @@
-// How `collbench ab` runs the two binaries: each time a fresh process that writes its records.
+// How `collbench ab` runs its two arms: each time a fresh process, of which it gets records.
 //
-// The process gets the caller's arguments and `--json FILE`. A variable of random length in its
-// environment moves its stack, so that an accident of memory layout is drawn anew each time instead
-// of being taken for a difference between the versions.
+// An arm is a collbench that gets the caller's arguments and `--json FILE` (AbRunner), or any
+// command whose output is read (ab_command.h). A variable of random length in the environment moves
+// the stack, so that an accident of memory layout is drawn anew each time instead of being taken
+// for a difference between the versions.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,32 @@
 
 #include "bench/verdicts/ab.h"
 #include "core/random.h"
+#include "transports/world/worker_process.h"
 
 namespace collbench {
+
+/// Runs processes one after another in a scratch folder. Thread safety: belongs to one thread.
+class AbProcess {
+ public:
+  /// `stop_requested` is looked at while a process runs, which is then ended.
+  AbProcess(Seconds timeout, std::uint64_t seed, std::function<std::string()> stop_requested);
+  ~AbProcess();
+  AbProcess(const AbProcess&) = delete;
+  AbProcess& operator=(const AbProcess&) = delete;
+
+  /// A path in the folder, which is removed with this.
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  /// How the process ended, as ChildProcess says it; nothing if a stop was requested. `name` leads
+  /// messages. Throws Unavailable if it cannot be started and TransportError if it hung.
+  std::optional<std::string> run(const std::string& name, const std::vector<std::string>& words,
+                                 const std::vector<std::string>& variables, ChildStreams streams);
+
+ private:
+  Seconds timeout_;
+  std::function<std::string()> stop_requested_;
+  RandomEngine random_;
+  std::string folder_;
+};
 
 struct AbBinaries {
   std::string base;  // programs; they may be the same
@@ -29,11 +54,7 @@ struct AbBinaries {
 class AbRunner {
  public:
   /// Throws InvalidArgument for arguments that ab gives itself (--json, --run-cycles).
-  /// `stop_requested` is looked at while a process runs, which is then ended.
   AbRunner(AbBinaries binaries, std::function<std::string()> stop_requested);
-  ~AbRunner();
-  AbRunner(const AbRunner&) = delete;
-  AbRunner& operator=(const AbRunner&) = delete;
 
   /// The records of one process; nothing if a stop was requested. Throws Unavailable if it cannot
   /// be started and TransportError, with how it ended, if it failed or hung.
@@ -43,9 +64,10 @@ class AbRunner {
   std::vector<std::string> command(const AbTask& task) const;
 
   AbBinaries binaries_;
-  std::function<std::string()> stop_requested_;
-  RandomEngine random_;
-  std::string folder_;
+  AbProcess process_;
 };
+
+/// Leaves the records of the cases that are asked for.
+void keep_asked(RecordFile& file, const AbTask& task);
 
 }  // namespace collbench

@@ -17,8 +17,6 @@
 namespace collbench {
 namespace {
 
-constexpr std::int64_t ompi_segment = 131072;  // bytes, of its segmented ring
-
 struct ExportedName {
   std::string_view ours;
   std::string_view theirs;
@@ -109,19 +107,20 @@ std::string export_ompi(const SelectionTable& table) {
       "1 # collective\n2 # all-reduce\n{} # numbers of ranks\n",
       table.policy, table.machine, table.scales.size());
   int before = 0;
-  for_each_rule(
-      table, ompi_algorithm_of, "Open MPI has no all-reduce like it",
-      [&](const ScaleRules& scale, const SizeRule& rule, OmpiAlgorithm number) {
-        if (&rule == &scale.rules.front()) {
-          require(scale.workers > before,
-                  "ompi: numbers of workers must ascend, and be given once");
-          before = scale.workers;
-          text += fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
-        }
-        text += fmt::format("{} {} 0 {} # {}\n", rule.from.count, static_cast<int>(number),
-                            number == OmpiAlgorithm::segmented_ring ? ompi_segment : 0,
-                            to_string(number));
-      });
+  for_each_rule(table, ompi_rule_of, "Open MPI has no all-reduce like it",
+                [&](const ScaleRules& scale, const SizeRule& rule, OmpiRule theirs) {
+                  if (&rule == &scale.rules.front()) {
+                    require(scale.workers > before,
+                            "ompi: numbers of workers must ascend, and be given once");
+                    before = scale.workers;
+                    text +=
+                        fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
+                  }
+                  text += fmt::format(
+                      "{} {} 0 {} # {}\n", rule.from.count, theirs.number, theirs.segment,
+                      theirs.number == 0 ? "as the library chooses"
+                                         : to_string(static_cast<OmpiAlgorithm>(theirs.number)));
+                });
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
+#include "core/parse.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {
@@ -25,6 +26,35 @@ constexpr std::array<OmpiInfo, 7> infos{
      {"segmented ring", {"segmented-ring", "ring"}},
      {"Rabenseifner", {"halving-doubling"}}}};
 
+constexpr std::int64_t usual_segment = 131072;  // bytes, of its segmented ring
+
+/// "recursive-doubling" for "recursive doubling", "rabenseifner" for "Rabenseifner".
+std::string as_option(std::string_view name) {
+  std::string word(name);
+  for (char& c : word) {
+    if (c == ' ') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
+/// Of a name behind "mpi:".
+std::optional<OmpiRule> library_rule(std::string_view name) {
+  constexpr std::string_view option = ":segment=";
+  const std::size_t at = name.find(option);
+  std::int64_t segment = usual_segment;
+  if (at != name.npos) {
+    segment = parse_size_option("segment", std::string(name.substr(at + option.size()))).count;
+  }
+  for (std::size_t number = 1; number < infos.size(); ++number) {
+    if (as_option(infos[number].theirs) != name.substr(0, at)) continue;
+    const bool has_segments = number == static_cast<std::size_t>(OmpiAlgorithm::segmented_ring);
+    if (at != name.npos && !has_segments) return {};
+    return OmpiRule{static_cast<int>(number), has_segments ? segment : 0};
+  }
+  return {};
+}
+
 const OmpiInfo& info_of(OmpiAlgorithm algorithm) {
   return infos[static_cast<std::size_t>(algorithm)];
 }
@@ -32,6 +62,18 @@ const OmpiInfo& info_of(OmpiAlgorithm algorithm) {
 }  // namespace
 
 std::string_view to_string(OmpiAlgorithm algorithm) { return info_of(algorithm).theirs; }
+
+std::optional<OmpiRule> ompi_rule_of(std::string_view algorithm) {
+  constexpr std::string_view library = "mpi";
+  if (algorithm == library) return OmpiRule{};
+  if (algorithm.starts_with(library) && algorithm[library.size()] == ':') {
+    return library_rule(algorithm.substr(library.size() + 1));
+  }
+  const std::optional<OmpiAlgorithm> number = ompi_algorithm_of(algorithm);
+  if (!number) return {};
+  return OmpiRule{static_cast<int>(*number),
+                  *number == OmpiAlgorithm::segmented_ring ? usual_segment : 0};
+}
 
 std::optional<OmpiAlgorithm> ompi_algorithm_of(std::string_view algorithm) {
   const AlgorithmSpec spec = parse_algorithm_spec(algorithm);

@@ -35,7 +35,7 @@ BASES = {
             "--max-time", "5ms", "--timeout", "2s"],
     "simulate": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K"],
     "sweep": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K",
-              "--out", "{tmp}/sweep.jsonl"],
+              "--output", "{tmp}/sweep.jsonl"],
     "train": ["--steps", "1", "--workers", "1"],
     "select": ["--topo", "star:4,1Gbps,1us", "--size", "1K"],
     "merge": ["{tmp}/good.json"],
@@ -50,9 +50,11 @@ BASES = {
     "report": ["{tmp}/good.json"],
     "calibrate": ["{tmp}/table.csv"],
     "regret": ["{tmp}/table.csv"],
+    "tune": ["--offline", "{tmp}/table.csv"],
     "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
     "diagnose": ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"],
     "logs": ["{tmp}/inspector.log"],
+    "profile": ["--", "true"],
     "synth": ["--topo", "{tmp}/net.csv", "--bytes", "64K"],
     "algos order": ["ring", "-W", "4"],
     "algos list": [],
@@ -109,7 +111,7 @@ def words_of(binary, command):
 
 # Options whose FILE is written; each must notice a full disk.
 WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
-           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output", "--out",
+           "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output",
            "--plot", "--curve", "--events", "--profile", "--observe", "--msccl", "--export-tuner",
            "--export-rules", "--inspector", "--flight-recorder"}
 # Options that take any text.
@@ -120,7 +122,7 @@ def values_for(command, option, placeholder):
     head = re.split(r"[\[|,;:=]", placeholder)[0]
     if head == "FOLDER" and option in WRITTEN:  # which may be there
         return [value for value in OUTPUTS if value not in ("/", "{tmp}")]
-    if (command, option) == ("logs", "--workload"):
+    if (command, option) == ("logs", "--output"):
         return OUTPUTS
     if option in FREE:
         return ["", "\x1b]0;x\x07"]
@@ -189,7 +191,7 @@ def inputs_of_options(binary, tmp):
 
 READERS = {  # file kind: commands that read it
     "good.json": [["report"], ["compare", "{good}"], ["merge"], ["validate"], ["regret"]],
-    "table.csv": [["report"], ["calibrate"], ["regret"],
+    "table.csv": [["report"], ["calibrate"], ["regret"], ["tune", "--offline"],
                   ["validate", "--machine", "star:8,1Gbps,1us"]],
     "nccl.txt": [["report"], ["regret"], ["diagnose", "--topo", "star:2,100Gbps,2us"]],
     "net.csv": [["synth", "--bound", "--topo"], ["topo", "show"]],

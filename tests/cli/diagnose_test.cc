@@ -152,9 +152,9 @@ TEST_F(DiagnoseTest, ValidateAndReportTellOfAnUnhealthyTable) {
   const std::string good = tables + "h100_8gpu_healthy_nvls.txt";
   const std::string hint =
       "nvls_off, NVLS is off: the NVLink switches do not add; collbench diagnose ";
-  EXPECT_THAT(invoke(folder_, {"validate", bad, "-m", "dgx-h100"}).err, HasSubstr(hint));
+  EXPECT_THAT(invoke(folder_, {"validate", bad, "--machine", "dgx-h100"}).err, HasSubstr(hint));
   EXPECT_THAT(invoke(folder_, {"report", bad}).err, HasSubstr(hint));
-  EXPECT_THAT(invoke(folder_, {"validate", good, "-m", "dgx-h100"}).err,
+  EXPECT_THAT(invoke(folder_, {"validate", good, "--machine", "dgx-h100"}).err,
               Not(HasSubstr("diagnose")));
   EXPECT_EQ(invoke(folder_, {"report", good}).err, "");
 }

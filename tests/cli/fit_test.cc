@@ -88,10 +88,10 @@ TEST_F(FitTest, PointsThatAreFittedCannotJudge) {
 
 TEST_F(FitTest, WhatWasFittedIsCalledInSample) {
   out({"calibrate", "small.csv", "-o", "m.toml"});
-  EXPECT_THAT(out({"validate", "small.csv", "-m", "m.toml"}),
+  EXPECT_THAT(out({"validate", "small.csv", "--machine", "m.toml"}),
               StartsWith("# in sample: 126 of the 126 points"));
-  EXPECT_THAT(out({"validate", "large.csv", "-m", "m.toml"}), StartsWith("# held out"));
-  EXPECT_THAT(out({"validate", "small.csv", "-m", "m.toml", "--json"}),
+  EXPECT_THAT(out({"validate", "large.csv", "--machine", "m.toml"}), StartsWith("# held out"));
+  EXPECT_THAT(out({"validate", "small.csv", "--machine", "m.toml", "--json"}),
               HasSubstr("\"sample\": \"in sample: 126 of"));
   EXPECT_THAT(out({"validate", "small.csv", "large.csv", "--held-out"}), StartsWith("# held out"));
   EXPECT_THAT(out({"regret", "small.csv", "--policy", "model"}), StartsWith("# in sample"));
@@ -129,7 +129,7 @@ TEST_F(FitTest, ConstantsOfAFittedFileAreReadBackAndRefusedWithTheirLine) {
   const std::size_t at = text.find("latency = \"", text.find("[fitted.constants]"));
   text.replace(at, text.find('\n', at) - at, "latency = \"-3 us, within 1.1 times\"");
   folder_.write("bad.toml", text);
-  EXPECT_THAT(refused({"validate", "large.csv", "-m", "bad.toml"}),
+  EXPECT_THAT(refused({"validate", "large.csv", "--machine", "bad.toml"}),
               AllOf(HasSubstr("bad.toml:"), HasSubstr("is no constant like \"2.5 us, within")));
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -163,15 +164,15 @@ TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
   const Arguments sizes = {"-b", "1K", "-e", "1K", "-n", "20", "--json", "-"};
   const Outcome usual = invoke_program(folder_, "env", mpirun + Arguments{"-A", "ring"} + sizes);
   EXPECT_EQ(usual.code, 0) << usual.err;
-  EXPECT_THAT(usual.out, AllOf(HasSubstr(R"("backend": "shm")"), HasSubstr(R"("isolate": true)")));
+  EXPECT_THAT(usual.out, AllOf(HasSubstr(R"("backend":"shm")"), HasSubstr(R"("isolate":true)")));
   const Outcome mixed = invoke_program(
       folder_, "env",
       mpirun + Arguments{"-A", "ring@shm,mpi,ring@grpc", "--skip-unavailable"} + sizes);
   EXPECT_EQ(mixed.code, 0) << mixed.err;
   for (const char* backend : {"shm", "mpi", "grpc"}) {
-    EXPECT_THAT(mixed.out, HasSubstr("\"backend\": \"" + std::string(backend) + "\""));
+    EXPECT_THAT(mixed.out, HasSubstr("\"backend\":\"" + std::string(backend) + "\""));
   }
-  EXPECT_THAT(mixed.out, Not(HasSubstr("\"wrong\": 1")));
+  EXPECT_THAT(mixed.out, Not(ContainsRegex("\"wrong_elements\":[1-9]")));
   const Outcome once = invoke_program(folder_, "env", mpirun + Arguments{"algos", "show", "ring"});
   EXPECT_EQ(once.code, 0) << once.err;
   EXPECT_EQ(once.out, invoke(folder_, {"algos", "show", "ring"}).out);

@@ -93,11 +93,11 @@ TEST_F(RunNcclTest, RanksThatShareAGpuAreProcessesAndMarkedAsTimeSliced) {
 TEST_F(RunNcclTest, EveryTypeAndOperatorIsRight) {
   for (const char* type : {"f16", "bf16", "f32", "f64", "i32", "i64", "u8"}) {
     for (const char* op : {"sum", "prod", "min", "max", "avg"}) {
-      const Outcome outcome = run({"--algo", "nccl", "-d", type, "-o", op});
+      const Outcome outcome = run({"--algo", "nccl", "-d", type, "--op", op});
       EXPECT_EQ(outcome.code, 0) << type << " " << op << " " << outcome.err;
     }
   }
-  const Outcome uneven = run({"--algo", "nccl", "-W", "3", "-o", "avg"});
+  const Outcome uneven = run({"--algo", "nccl", "-W", "3", "--op", "avg"});
   EXPECT_EQ(uneven.code, 4);
   EXPECT_THAT(uneven.err, HasSubstr("NCCL divides before it adds"));
 }
@@ -162,7 +162,7 @@ TEST_F(RunNcclTest, WorkersOfSeveralMachinesMeetOverGrpc) {
   other.join();
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(second.code, 0) << second.err;
-  EXPECT_THAT(first.out, AllOf(HasSubstr("\"backend\": \"nccl\""), HasSubstr("NCCL 2.28.9")));
+  EXPECT_THAT(first.out, AllOf(HasSubstr("\"backend\":\"nccl\""), HasSubstr("NCCL 2.28.9")));
 }
 
 TEST_F(RunNcclTest, TheMachineFileHasItsGpus) {

@@ -216,7 +216,7 @@ TEST_F(SweepTest, MisuseIsExplained) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };
-  refused({"small.toml"}, "--out FILE is needed");
+  refused({"small.toml"}, "--output FILE is needed");
   refused({"small.toml", "-o", "o", "--shard", "3/2"}, "part 3 of 2 does not exist");
   refused({"small.toml", "-o", "o", "--shard", "half"}, "'half' is not I/N");
   refused({"small.toml", "-o", "o", "--jobs", "0"}, "--jobs must be at least 1");

@@ -1,6 +1,7 @@
 // What the command says to people: help, errors with their exit codes, suggestions.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -58,6 +59,34 @@ TEST_F(UsageTest, HelpOfASubcommandSpeaksOfIt) {
   const std::string help = run({"help", "algos", "show"}).out;
   EXPECT_THAT(help, HasSubstr("usage: collbench algos show NAME [OPTIONS]"));
   EXPECT_EQ(run({"algos", "show", "--help"}).out, help);
+}
+
+TEST_F(UsageTest, ALetterMeansTheSameInEveryCommand) {
+  // "  -W, --workers N": by letter, the long name and the first command that has it.
+  std::map<std::string, std::pair<std::string, std::string>> meanings;
+  const auto check = [&](const std::vector<std::string>& command) {
+    std::vector<std::string> arguments = {"help"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    std::istringstream lines(run(arguments).out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t comma = line.find(", --");
+      if (!line.starts_with("  -") || comma != 4) continue;
+      const std::string name = line.substr(6, line.find_first_of(" \n", 6) - 6);
+      const auto [known, is_new] =
+          meanings.try_emplace(line.substr(2, 2), name, command.empty() ? "run" : command[0]);
+      EXPECT_EQ(known->second.first, name)
+          << known->first << " in " << known->second.second << " and " << command.front();
+    }
+  };
+  check({});
+  for (const char* command :
+       {"simulate", "sweep", "train", "select", "calibrate", "validate", "regret", "report",
+        "compare", "ab", "history", "launch", "merge", "doctor", "diagnose", "logs", "synth"}) {
+    check({command});
+  }
+  for (const char* part : {"list", "show", "verify", "order"}) check({"algos", part});
+  for (const char* part : {"list", "show", "validate", "convert", "draw"}) check({"topo", part});
+  EXPECT_GT(meanings.size(), 15U);
 }
 
 TEST_F(UsageTest, EveryCommandHasExamplesWhoseOptionsItKnows) {

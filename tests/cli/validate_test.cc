@@ -31,7 +31,7 @@ TEST_F(ValidateTest, PublishedTablesArePredictedFromMachinesThatWereNotFitted) {
        {std::pair{"aws-p5-nccl.csv", "aws-p5"}, std::pair{"aws-p4de-nccl.csv", "aws-p4d"},
         std::pair{"dgx-a100-nccl.csv", "dgx-a100"}}) {
     const auto json =
-        nlohmann::json::parse(out({"validate", published + table, "-m", machine, "--json"}));
+        nlohmann::json::parse(out({"validate", published + table, "--machine", machine, "--json"}));
     const nlohmann::json& all = json.back();
     EXPECT_LT(all["median"].get<double>(), 0.15) << table;
     EXPECT_LT(all["p90"].get<double>(), 0.40) << table;
@@ -43,28 +43,29 @@ TEST_F(ValidateTest, PublishedTablesArePredictedFromMachinesThatWereNotFitted) {
 TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
   // Twice the time that is predicted for one of these sizes, and half of it for the other.
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,32\n");
-  const std::string fast = out({"validate", "t.csv", "-m", "dgx-h100", "--points"});
+  const std::string fast = out({"validate", "t.csv", "--machine", "dgx-h100", "--points"});
   EXPECT_THAT(fast, HasSubstr(" | as ring, LL"));
   EXPECT_THAT(fast,
               HasSubstr("# t.csv, nccl auto, 8 ranks on 1 node assumed as ring, LL (1 point)"));
   EXPECT_THAT(fast, HasSubstr("bias"));
   EXPECT_THAT(fast, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +-[0-9.]+ (.|\n)*"));
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,4\n");
-  const std::string slow = out({"validate", "t.csv", "-m", "dgx-h100"});
+  const std::string slow = out({"validate", "t.csv", "--machine", "dgx-h100"});
   EXPECT_THAT(slow, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +\\+[0-9.]+ (.|\n)*"));
 }
 
 TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,32768,30\n");
-  const std::string text = out({"validate", "t.csv", "-m", "dgx-h100"});
+  const std::string text = out({"validate", "t.csv", "--machine", "dgx-h100"});
   EXPECT_THAT(text,
               MatchesRegex("(.|\n)*\nall +1 +[0-9./ +-]+ +[0-9.]+ / [0-9.]+ +- +- +-\n(.|\n)*"));
 }
 
 TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
   folder_.write("t.csv", "# nodes: 1\nranks,library,bytes,avg_us\n16,nccl,1024,40\n");
-  EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "-m", "dgx-h100"}).code, 2) << "16 on one node";
-  const Outcome outcome = invoke(folder_, {"validate", "t.csv,nodes=2", "-m", "dgx-h100"});
+  EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "--machine", "dgx-h100"}).code, 2)
+      << "16 on one node";
+  const Outcome outcome = invoke(folder_, {"validate", "t.csv,nodes=2", "--machine", "dgx-h100"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("16 ranks on 2 nodes"));
   EXPECT_THAT(outcome.err, HasSubstr("1 nodes are stated; taken as 2, which was given"));

@@ -154,6 +154,44 @@ TEST_F(VerdictsTest, BadInputIsNamed) {
   EXPECT_THAT(ab(COLLBENCH_BINARY, {"--rounds", "0"}).err, HasSubstr("--rounds"));
 }
 
+TEST_F(VerdictsTest, AnyTwoCommandsAreComparedByWhatTheyPrintOrWrite) {
+  const auto compare = [&](const std::string& base, const std::string& head) {
+    return invoke(folder_, {"ab", "--base", base, "--head", head, "--read", "csv:case,t,u",
+                            "--budget", "20s", "--keep", "kept"});
+  };
+  const std::string base = "printf 'case,t,u\\nsmall,%d,ns\\nbig,2,s\\n' $T";
+  const Outcome slower = compare("T=50; " + base, "T=80; (" + base + ") > $AB_OUT; echo noise");
+  EXPECT_EQ(slower.code, 1) << slower.out << slower.err;
+  EXPECT_THAT(slower.out, AllOf(ContainsRegex("small x1000 +50.00 us +80.00 us +.60.0 %.* slower"),
+                                ContainsRegex("big .*same")));
+  EXPECT_THAT(slower.err, HasSubstr("gate failed: small x1000: slower"));
+  EXPECT_EQ(invoke(folder_, {"compare", "kept/base.jsonl", "kept/base.jsonl"}).code, 0);
+  const Outcome other = compare("T=50; " + base, "printf 'case,t,u\\nbig,2,s\\n'");
+  EXPECT_EQ(other.code, 1) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("small x1000: missing: head does not have it"));
+}
+
+TEST_F(VerdictsTest, ACommandThatCannotBeComparedIsNamedWithItsLastWords) {
+  const auto failing = [&](const std::string& command, const std::string& format = "csv:a,b") {
+    return invoke(folder_, {"ab", "--base", command, "--head", command, "--read", format,
+                            "--timeout", "200ms"});
+  };
+  const Outcome failed = failing("echo out of luck >&2; exit 7");
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("exited with code 7"), HasSubstr("out of luck")));
+  EXPECT_EQ(failing("/no/such/program").code, 4);
+  const Outcome hung = failing("sleep 100 | cat");
+  EXPECT_EQ(hung.code, 5);
+  EXPECT_THAT(hung.err, HasSubstr("(sleep 100 | cat) did not end within 200 ms"));
+  const Outcome unreadable = failing("echo hello");
+  EXPECT_EQ(unreadable.code, 2);
+  EXPECT_THAT(unreadable.err, HasSubstr("(echo hello): no heading with the columns a, b in it"));
+  const Outcome disjoint = invoke(folder_, {"ab", "--base", "printf 'a,b\\nx,1\\n'", "--head",
+                                            "printf 'a,b\\ny,1\\n'", "--read", "csv:a,b"});
+  EXPECT_EQ(disjoint.code, 2);
+  EXPECT_THAT(disjoint.err, HasSubstr("it has no case that the other side has"));
+}
+
 TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
   ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
   for (const char* when : {"2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"}) {

@@ -25,7 +25,7 @@ ReplayPlan small_plan() {
 
 std::vector<ReplicaReport> replay_on_threads(const ReplayPlan& plan, int replicas,
                                              const std::string& algorithm) {
-  const WorldSpec spec = gradient_world(algorithm, find_backend("shm"), replicas, 1);
+  const WorldSpec spec = gradient_world(algorithm, find_backend("shm"), replicas, 1, plan.sharding);
   return replay(plan, *start_world(spec, Seconds{60}), spec);
 }
 
@@ -40,6 +40,25 @@ TEST(ReplayTest, EveryRankWaitsForItsComputingAndSumsAllGradients) {
       for (const StepTimes& times : report.steps) {
         EXPECT_GE(times.whole.count(), plan.compute.whole().count());
         EXPECT_GT(times.communication.count(), 0);
+      }
+    }
+  }
+}
+
+TEST(ReplayTest, ShardedReplaysScatterSumsAndGatherParameters) {
+  for (const StateSharding sharding : {StateSharding::optimizer, StateSharding::full}) {
+    for (const bool overlap : {true, false}) {
+      ReplayPlan plan = small_plan();
+      plan.sharding = sharding;
+      plan.overlap = overlap;
+      plan.wire = overlap ? DataType::bf16 : DataType::f64;
+      for (const char* algorithm : {"ring", "auto"}) {  // throws if a sum or a parameter is wrong
+        for (const ReplicaReport& report : replay_on_threads(plan, 3, algorithm)) {
+          ASSERT_EQ(report.steps.size(), 3U);
+          EXPECT_GT(report.steps[0].communication.count(), 0);
+          // A rank updates a third of the parameters.
+          EXPECT_GE(report.steps[0].whole.count(), plan.compute.whole().count() - 0.7e-3);
+        }
       }
     }
   }

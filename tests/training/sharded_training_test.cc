@@ -132,8 +132,9 @@ TEST(ShardedTrainingTest, MemoryIsWithinWhatTheSharesTake) {
   for (const int replicas : {2, 3}) {
     for (const StateSharding sharding :
          {StateSharding::none, StateSharding::optimizer, StateSharding::full}) {
-      TrainingPlan plan = sharded_plan(make_model("mlp", {400, 400, 400, 400}), sharding);
-      plan.buckets = "64K";
+      TrainingPlan plan = sharded_plan(make_model("mlp", std::vector<int>(7, 1000)), sharding);
+      plan.buckets = "tensor";
+      plan.epochs = 1;
       plan.steps = 1;
       for (const ReplicaReport& report : reports_of(plan, replicas)) {
         const TrainingMemory& expected = report.expected_memory;
@@ -141,11 +142,10 @@ TEST(ShardedTrainingTest, MemoryIsWithinWhatTheSharesTake) {
         EXPECT_EQ(report.memory.gradients, expected.gradients);
         EXPECT_EQ(report.memory.optimizer, expected.optimizer);
         if (sharding != StateSharding::full) continue;
-        // Pages at both ends of each of the ten tensors stay.
-        const Bytes edges{4096 * 2 * 2 * 11};
-        EXPECT_LE(report.memory.buffers, expected.buffers + edges);
+        EXPECT_LE(report.memory.buffers, expected.buffers);
         EXPECT_GT(report.memory.buffers.count, expected.buffers.count / 4);
-        EXPECT_LT(report.memory.all().count, 16 * parameters_of(plan.model));
+        // Mirrored training with Adam has four vectors of f32.
+        EXPECT_LT(report.memory.all().count, 13 * parameters_of(plan.model)) << replicas;
       }
     }
   }

@@ -279,5 +279,50 @@ TEST(SimulatedComputeTest, TheRooflineTakesTheLongerOfFlopsAndBytes) {
   EXPECT_THROW(roofline_profile(workload, device, all, 0, DataType::f32), InvalidArgument);
 }
 
+/// The small model with halves of its all-reduces.
+StepModel sharded_model(StateSharding sharding) {
+  StepModel model = small_model();
+  model.sharding = sharding;
+  model.all_reduce = {Seconds(1e-3), Seconds(1e-3), Seconds(1e-3)};
+  model.all_gather = model.all_reduce;
+  return model;
+}
+
+TEST(SimulatedStepTest, ShardedOptimizersGatherBehindAShareOfTheUpdate) {
+  const SimulatedStep step = simulate_step(sharded_model(StateSharding::optimizer));
+  // The last bucket is ready at 11 and summed at 12 ms; then a quarter of the update, in thirds.
+  EXPECT_NEAR(ms(step.times.optimizer), 0.125, close);
+  ASSERT_EQ(step.gathers.size(), 3U);
+  EXPECT_NEAR(ms(step.gathers[0].span.start), 12 + 0.125 / 3, close);
+  EXPECT_NEAR(ms(step.gathers[2].span.end), 15 + 0.125 / 3, close);
+  EXPECT_NEAR(ms(step.times.exposed), 1 + 3 - 0.25 / 3, close);
+  EXPECT_NEAR(ms(step.times.communication), 6, close);
+  EXPECT_NEAR(ms(step.times.whole), 15 + 0.125 / 3, close);
+}
+
+TEST(SimulatedStepTest, FullShardingGathersAheadOfTheLayers) {
+  const SimulatedStep step = simulate_step(sharded_model(StateSharding::full));
+  std::vector<std::size_t> order;
+  for (const GatherSpan& gather : step.gathers) order.push_back(gather.bucket);
+  EXPECT_THAT(order, testing::ElementsAre(2, 1, 0, 1, 2));
+  // Only the first gather is waited for; those of the backward pass are beside its layers.
+  EXPECT_NEAR(ms(step.times.forward), 3, close);
+  EXPECT_NEAR(ms(step.gathers[1].span.start), 1, close);
+  EXPECT_NEAR(ms(step.times.backward), 8, close);
+  EXPECT_NEAR(ms(step.times.exposed), 1 + 1, close);
+  EXPECT_NEAR(ms(step.times.communication), 8, close);
+  EXPECT_NEAR(ms(step.times.whole), 1 + 3 + 8 + 1 + 0.125, close);
+}
+
+TEST(SimulatedStepTest, FullShardingWithoutOverlapWaitsForEveryGather) {
+  StepModel model = sharded_model(StateSharding::full);
+  model.overlap = false;
+  const SimulatedStep step = simulate_step(model);
+  EXPECT_NEAR(ms(step.times.exposed), 8, close);
+  EXPECT_NEAR(ms(step.times.whole), 3 + 8 + 8 + 0.125, close);
+  model.accumulate = 2;  // each micro-batch gathers, the last one sums
+  EXPECT_NEAR(ms(simulate_step(model).times.communication), 13, close);
+}
+
 }  // namespace
 }  // namespace collbench

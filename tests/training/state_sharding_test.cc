@@ -1,5 +1,7 @@
 #include "training/state_sharding.h"
 
+#include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -8,7 +10,9 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "training/held_pages.h"
 #include "training/parameter_window.h"
+#include "transports/memory.h"
 
 namespace collbench {
 namespace {
@@ -138,12 +142,43 @@ TEST(StateShardingTest, MemoryIsThatOfSharesAndOfWhatIsUnderWay) {
   EXPECT_THAT(bytes(StateSharding::none), ElementsAre(280, 280, 560, 0));
   // Shares of rank 0: 6, 11 and 17 elements.
   EXPECT_THAT(bytes(StateSharding::optimizer), ElementsAre(280, 280, 272, 0));
-  // Two buckets of parameters, and as many of gradients.
-  EXPECT_THAT(bytes(StateSharding::full), ElementsAre(136, 136, 272, 4 * (58 + 58)));
-  question.overlap = false;
-  EXPECT_THAT(bytes(StateSharding::full), ElementsAre(136, 136, 272, 4 * (35 + 70)));
+  // Pages are given back in units that are larger than these vectors.
+  EXPECT_THAT(bytes(StateSharding::full), ElementsAre(136, 136, 272, 4 * (70 + 70)));
   question.wire_bytes = 2;
   EXPECT_THAT(bytes(StateSharding::none), ElementsAre(280, 280, 560, 70));
+}
+
+TEST(StateShardingTest, OfLargeVectorsTwoBucketsAreThereAtOnce) {
+  constexpr std::int64_t million = 1'000'000;
+  std::vector<Tensor> tensors = six_tensors();
+  for (Tensor& tensor : tensors) tensor.first *= million, tensor.count *= million;
+  const std::vector<Bucket> buckets{
+      {0, 12 * million}, {12 * million, 23 * million}, {35 * million, 35 * million}};
+  MemoryQuestion question{.sharding = StateSharding::full, .tensors = tensors, .buckets = buckets};
+  const std::int64_t ends = 4 * HeldPages::unit;
+  EXPECT_EQ(expected_memory(question).buffers.count, 4 * million * (58 + 58) + ends);
+  question.overlap = false;
+  EXPECT_EQ(expected_memory(question).buffers.count, 4 * million * (35 + 70) + ends / 2);
+}
+
+TEST(HeldPagesTest, UnitsGoBackOnceNobodyHoldsThem) {
+  constexpr std::int64_t unit = HeldPages::unit;
+  const std::shared_ptr<std::byte> memory = allocate_pages({3 * unit});
+  const Region vector{memory.get(), 3 * unit, DataType::u8};
+  std::fill_n(vector.data, vector.count, std::byte{1});
+  const auto resident = [&] { return resident_bytes(vector.data, vector.size()).count; };
+  HeldPages pages(vector);
+  pages.hold({0, unit / 2});
+  pages.hold({unit / 2, unit});
+  pages.hold({3 * unit / 2, 3 * unit / 2});
+  EXPECT_EQ(resident(), 3 * unit);
+  pages.release({unit / 2, unit});
+  EXPECT_EQ(resident(), 3 * unit) << "parts of both units are held";
+  pages.release({0, unit / 2});
+  EXPECT_EQ(resident(), 2 * unit);
+  pages.release({3 * unit / 2, 3 * unit / 2});
+  EXPECT_EQ(resident(), 0);
+  EXPECT_EQ(vector.data[5], std::byte{0});
 }
 
 TEST(StateShardingTest, UnknownNamesAreRefused) {

@@ -213,10 +213,10 @@ TEST(MpiMachine, ARankThatGivesUpTellsAll) {
 
 TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   try {
-    mpi_algorithm("mpi:rign");
-    FAIL() << "mpi:rign was accepted";
+    mpi_algorithm("mpi:rabenseifer");
+    FAIL() << "mpi:rabenseifer was accepted";
   } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Did you mean 'mpi:ring'?"));
+    EXPECT_THAT(error.what(), HasSubstr("Did you mean 'mpi:rabenseifner'?"));
   }
 }
 

@@ -86,6 +86,12 @@ struct DeviceVector {
                                     {4 * count});
     return host == std::vector<float>(host.size(), value);
   }
+  float at(std::int64_t element) const {
+    float value = 0;
+    CudaDriver::instance().download(reinterpret_cast<std::byte*>(&value),
+                                    memory.get() + 4 * element, {4});
+    return value;
+  }
   std::int64_t count;
   std::shared_ptr<std::byte> memory;
 };
@@ -120,6 +126,45 @@ TEST_F(NcclCommunicatorTest, BroadcastsAndMeets) {
     communicator.barrier();
   });
   EXPECT_THAT(errors, testing::Each(""));
+}
+
+TEST_F(NcclCommunicatorTest, PlaysEveryCollectiveWithEqualSharesAndOthers) {
+  constexpr int ranks = 3;
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                                    CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{900}, large + 1}) {
+      for (const bool in_place : {true, false}) {
+        const Collective collective{kind, has_root(kind) ? 1 : 0};
+        const auto errors = run(ranks, "nccl", [&](NcclCommunicator& communicator) {
+          const Rank rank = communicator.rank();
+          const Elements before = elements_before(collective, rank, ranks, count);
+          const Elements after = elements_after(collective, rank, ranks, count);
+          const DeviceVector in(communicator, count, term(rank));
+          const DeviceVector other(communicator, count, 0);
+          const DeviceVector& out = in_place ? in : other;
+          communicator.perform(collective, in.region().part(before.first, before.count),
+                               out.region().part(after.first, after.count), ReduceOp::sum);
+          for (const std::int64_t at : {std::int64_t{0}, after.count / 2, after.count - 1}) {
+            if (at < 0 || at >= after.count) continue;
+            Rank owner = collective.root;
+            while (kind == CollectiveKind::all_gather && share_start(owner + 1, ranks, count) <= at)
+              ++owner;
+            const float expected = adds(kind) ? 6 : term(owner);
+            EXPECT_EQ(out.at(after.first + at), expected)
+                << to_string(kind) << " " << count << " rank " << rank << " element " << at;
+          }
+        });
+        EXPECT_THAT(errors, testing::Each(""));
+      }
+    }
+  }
+  const auto errors = run(2, "nccl:graph", [](NcclCommunicator& communicator) {
+    const DeviceVector data(communicator, 4, 1);
+    communicator.perform({CollectiveKind::reduce}, data.region(),
+                         communicator.rank() == 0 ? data.region() : data.region().part(0, 0),
+                         ReduceOp::sum);
+  });
+  EXPECT_THAT(errors, testing::Each(HasSubstr("are of all-reduces")));
 }
 
 TEST_F(NcclCommunicatorTest, TellsNcclsOwnEstimateWhereItCan) {

@@ -6,6 +6,7 @@ if(TARGET collbench_transports_mpi)
   collbench_test(transports_mpi SOURCES mpi_test.cc USES transports_mpi LINKS fmt::fmt TIMEOUT 180)
 endif()
 find_package(Python3 QUIET COMPONENTS Interpreter)
+add_subdirectory(smpi)
 if(Python3_FOUND)
   add_test(NAME compare_cpu
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/compare_cpu_test.py)

@@ -1,10 +1,14 @@
-// An array of numbers whose first one lies at the start of a cache line, all 0 at first.
+// An array of numbers whose first one lies at the start of a cache line, all 0 at first; a large
+// one on huge pages of its own, where the system has them.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
+
+#include "transports/memory.h"
 
 namespace collbench {
 
@@ -13,10 +17,12 @@ class AlignedArray {
  public:
   AlignedArray() = default;
   explicit AlignedArray(std::int64_t size)
-      : size_(size),
-        data_(static_cast<T*>(::operator new[](static_cast<std::size_t>(size) * sizeof(T), line))) {
-    std::fill_n(data_.get(), size, T{0});
-  }
+      : size_(size), data_(memory(Bytes{size * static_cast<std::int64_t>(sizeof(T))})) {}
+  AlignedArray(AlignedArray&&) noexcept = default;
+  AlignedArray& operator=(AlignedArray&&) noexcept = default;
+  AlignedArray(const AlignedArray&) = delete;
+  AlignedArray& operator=(const AlignedArray&) = delete;
+  ~AlignedArray() = default;
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::int64_t size() const { return size_; }
@@ -27,11 +33,21 @@ class AlignedArray {
 
  private:
   static constexpr std::align_val_t line{64};
-  struct Free {
-    void operator()(T* data) const { ::operator delete[](data, line); }
-  };
+  static constexpr std::int64_t large = std::int64_t{2} << 20;
+
+  static std::shared_ptr<T> memory(Bytes size) {
+    if (size.count >= large) {
+      const std::shared_ptr<std::byte> pages = allocate_pages(size);
+      return {pages, reinterpret_cast<T*>(pages.get())};
+    }
+    const auto bytes = static_cast<std::size_t>(size.count);
+    auto* const data = static_cast<T*>(::operator new[](bytes, line));
+    std::fill_n(data, bytes / sizeof(T), T{0});
+    return {data, [](T* all) { ::operator delete[](all, line); }};
+  }
+
   std::int64_t size_ = 0;
-  std::unique_ptr<T, Free> data_;
+  std::shared_ptr<T> data_;
 };
 
 }  // namespace collbench

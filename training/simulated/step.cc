@@ -5,11 +5,14 @@
 #include <cmath>
 #include <numbers>
 #include <ostream>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "training/parameter_window.h"
 #include "training/trace_slices.h"
 
 namespace collbench {
@@ -18,7 +21,20 @@ namespace {
 /// The two streams of a step.
 class Timeline final : private StepCompute, private GradientSum {
  public:
-  Timeline(const StepModel& model, double slowdown) : model_(model), slowdown_(slowdown) {}
+  Timeline(const StepModel& model, double slowdown)
+      : model_(model),
+        slowdown_(slowdown),
+        layers_(model.compute.layers.size()),
+        there_(model.buckets.size()),
+        window_(model.buckets, model.overlap,
+                {[this](std::size_t bucket) { gather(bucket); },
+                 [this](std::size_t bucket) { wait_until(there_[bucket]); }, [](std::size_t) {}}) {
+    for (const Tensor& tensor : model.tensors) {
+      Elements& layer = layers_[static_cast<std::size_t>(tensor.layer)];
+      if (layer.count == 0) layer.first = tensor.first;
+      layer.count += tensor.count;
+    }
+  }
 
   SimulatedStep play() {
     step_.times = run_step(*this, *this, elements_of(model_.tensors), model_.overlap);
@@ -30,17 +46,25 @@ class Timeline final : private StepCompute, private GradientSum {
   int micro_batches() const override { return model_.accumulate; }
   void forward() override {
     step_.forward.clear();
+    begin(StepPass::forward);
     for (const LayerTimes& layer : model_.compute.layers) {
+      const auto number = static_cast<int>(step_.forward.size());
+      need(number);
       const Seconds begin = now_;
       advance(layer.forward * slowdown_);
-      step_.forward.push_back({static_cast<int>(step_.forward.size()), begin, now_});
+      step_.forward.push_back({number, begin, now_});
     }
+    window_.end();
   }
   void backward(const GradientsReady& ready) override {
     step_.backward.clear();
+    begin(StepPass::backward);
     const auto work = [this](int layer, Seconds time) {
       std::vector<LayerSpan>& spans = step_.backward;
-      if (spans.empty() || spans.back().layer != layer) spans.push_back({layer, now_, now_});
+      if (spans.empty() || spans.back().layer != layer) {
+        need(layer);
+        spans.push_back({layer, now_, now_});
+      }
       advance(time * slowdown_);
       spans.back().end = now_;
     };
@@ -49,8 +73,33 @@ class Timeline final : private StepCompute, private GradientSum {
       advance(model_.costs.per_tensor);
       ready(tensor.first + tensor.count);
     });
+    window_.end();
   }
-  void update() override { advance(model_.compute.optimizer * slowdown_); }
+  void update() override {
+    const Seconds whole = model_.compute.optimizer * slowdown_;
+    if (model_.sharding == StateSharding::none) return advance(whole);
+    const auto elements = static_cast<double>(elements_of(model_.tensors)) * model_.workers;
+    for (std::size_t i = 0; i < model_.buckets.size(); ++i) {
+      advance(whole * (static_cast<double>(model_.buckets[i].count) / elements));
+      if (model_.sharding == StateSharding::optimizer) gather(i);
+    }
+  }
+
+  void begin(StepPass pass) {
+    if (model_.sharding == StateSharding::full) window_.begin(pass);
+  }
+  void need(int layer) {
+    const Elements& range = layers_[static_cast<std::size_t>(layer)];
+    if (range.count > 0) window_.need(range.first, range.first + range.count);
+  }
+  void gather(std::size_t bucket) {
+    step_.gathers.push_back({bucket, launch(bucket, model_.all_gather[bucket])});
+    there_[bucket] = stream_free_;
+  }
+  void wait_until(Seconds time) {
+    waited_ += std::max(time - now_, Seconds{0});
+    now_ = std::max(now_, time);
+  }
 
   /// Advances the compute stream, which is slower while a collective is in flight.
   void advance(Seconds work) {
@@ -69,26 +118,35 @@ class Timeline final : private StepCompute, private GradientSum {
       const std::size_t next = step_.buckets.size();
       const Bucket& bucket = model_.buckets[next];
       if (bucket.first + bucket.count > end) return;
-      const Seconds ready = now_;
-      advance(model_.costs.per_bucket);
-      const Seconds start = std::max(now_, stream_free_);
-      stream_free_ = start + model_.all_reduce[next];
-      spent_ += model_.all_reduce[next];
-      step_.buckets.push_back(
-          {Bytes{bucket.count * model_.element_bytes}, ready, start, stream_free_});
+      step_.buckets.push_back(launch(next, model_.all_reduce[next]));
     }
   }
+  /// A collective of a bucket, on the communication stream.
+  BucketSpan launch(std::size_t bucket, Seconds time) {
+    const Seconds ready = now_;
+    advance(model_.costs.per_bucket);
+    const Seconds start = std::max(now_, stream_free_);
+    stream_free_ = start + time;
+    spent_ += time;
+    return {Bytes{model_.buckets[bucket].count * model_.element_bytes}, ready, start, stream_free_};
+  }
+  Seconds waited() override { return std::exchange(waited_, Seconds{0}); }
   Spent wait() override {
     now_ = std::max(now_, stream_free_);
-    return {spent_};
+    return {std::exchange(spent_, Seconds{0})};
   }
+  Spent publish() override { return wait(); }
 
   const StepModel& model_;
   double slowdown_;
+  std::vector<Elements> layers_;  // where parameters of each lie; count 0 without any
+  std::vector<Seconds> there_;    // when those of each bucket were gathered last
+  ParameterWindow window_;
   SimulatedStep step_;
   Seconds now_{0};          // of the compute stream
   Seconds stream_free_{0};  // when the communication stream has done all that was launched
-  Seconds spent_{0};        // in all-reduces
+  Seconds spent_{0};        // in collectives
+  Seconds waited_{0};       // by passes
 };
 
 }  // namespace
@@ -141,6 +199,7 @@ std::vector<Seconds> ready_times(const ComputeProfile& compute, const std::vecto
 
 SimulatedStep simulate_step(const StepModel& model, double slowdown) {
   assert(model.all_reduce.size() == model.buckets.size());
+  assert(model.sharding == StateSharding::none || model.all_gather.size() == model.buckets.size());
   return Timeline(model, slowdown).play();
 }
 
@@ -176,14 +235,22 @@ void write_step_trace(std::ostream& out, const Workload& workload, const StepMod
   for (const LayerSpan& span : step.backward) {
     trace.add(TraceRow::computation, layer_name(span), "backward", span.begin, span.end);
   }
-  trace.add(TraceRow::computation, "update", "optimizer", step.times.whole - step.times.optimizer,
-            step.times.whole);
+  // Behind it only the last all-gather of `optimizer` goes on.
+  const bool publishes = model.sharding == StateSharding::optimizer && !step.gathers.empty();
+  const Seconds updated =
+      publishes ? std::min(step.times.whole, step.gathers.back().span.ready) : step.times.whole;
+  trace.add(TraceRow::computation, "update", "optimizer", updated - step.times.optimizer, updated);
+  const auto add = [&](const BucketSpan& span, const std::string& name, const char* category) {
+    trace.add(TraceRow::all_reduces, name, category, span.start, span.end,
+              fmt::format("{{\"bytes\":{},\"ready_us\":{:.3f}}}", span.bytes.count,
+                          span.ready.count() * 1e6));
+  };
+  const bool shares = model.sharding != StateSharding::none;
   for (std::size_t i = 0; i < step.buckets.size(); ++i) {
-    const BucketSpan& bucket = step.buckets[i];
-    trace.add(TraceRow::all_reduces, fmt::format("bucket {}", i), "all-reduce", bucket.start,
-              bucket.end,
-              fmt::format("{{\"bytes\":{},\"ready_us\":{:.3f}}}", bucket.bytes.count,
-                          bucket.ready.count() * 1e6));
+    add(step.buckets[i], fmt::format("bucket {}", i), shares ? "reduce-scatter" : "all-reduce");
+  }
+  for (const GatherSpan& gather : step.gathers) {
+    add(gather.span, fmt::format("parameters of bucket {}", gather.bucket), "all-gather");
   }
   trace.finish(
       fmt::format("{{\"workers\":{},\"parameters\":{},\"step_us\":{:.3f},\"exposed_us\":{:.3f}}}",

@@ -13,9 +13,14 @@
 //   jitter        each worker's computation of each step is longer by a factor exp(x z), z standard
 //                 normal; all-reduces start with the slowest worker, so the largest factor counts
 //
+// Sharded training (training/state_sharding.h) has its other collectives on the same stream:
+// buckets are reduce-scattered, and parameters all-gathered behind the update, or ahead of the
+// layers that use them; an update takes a share of the time.
+//
 // All workers share the largest factor for the whole step: all-reduces keep them together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <utility>
@@ -24,6 +29,7 @@
 #include "core/units.h"
 #include "training/bucket_plan.h"
 #include "training/simulated/compute.h"
+#include "training/state_sharding.h"
 #include "training/step.h"
 
 namespace collbench {
@@ -65,7 +71,9 @@ struct StepModel {
   ComputeProfile compute;  // of a micro-batch
   std::vector<Tensor> tensors;
   std::vector<Bucket> buckets;
-  std::vector<Seconds> all_reduce;  // of each bucket
+  StateSharding sharding = StateSharding::none;
+  std::vector<Seconds> all_reduce;  // of each bucket; where ranks share, its reduce-scatter
+  std::vector<Seconds> all_gather;  // of each bucket; where ranks share
   int element_bytes = 4;            // of a gradient on the wire
   StepCosts costs;
   bool overlap = true;
@@ -84,6 +92,10 @@ struct BucketSpan {
   Seconds start{0};
   Seconds end{0};
 };
+struct GatherSpan {
+  std::size_t bucket = 0;
+  BucketSpan span;
+};
 struct LayerSpan {
   int layer = 0;
   Seconds begin{0};
@@ -97,6 +109,7 @@ struct SimulatedStep {
   std::vector<LayerSpan> forward;  // of the last micro-batch
   std::vector<LayerSpan> backward;
   std::vector<BucketSpan> buckets;
+  std::vector<GatherSpan> gathers;  // of parameters
 };
 
 /// A step whose computation takes `slowdown` times as long.
@@ -111,7 +124,7 @@ SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, st
 std::vector<SimulatedStep> simulate_steps(const StepModel& model, int steps);
 
 /// Writes the Chrome trace event format (JSON) with two rows: the slowest worker's layers, and the
-/// all-reduces of buckets with the time when each was ready. Times are microseconds since the step
+/// collectives of buckets with the time when each was ready. Times are microseconds since the step
 /// began. Source: Trace Event Format, Google 2016, events "X" and "M".
 void write_step_trace(std::ostream& out, const Workload& workload, const StepModel& model,
                       const SimulatedStep& step);

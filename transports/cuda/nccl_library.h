@@ -35,6 +35,14 @@ struct NcclFunctions {
       all_reduce{library, "ncclAllReduce"};
   LibraryFunction<int(const void*, void*, std::size_t, int type, int root, NcclComm, void* stream)>
       broadcast{library, "ncclBroadcast"};
+  LibraryFunction<int(const void*, void*, std::size_t own, int type, int op, NcclComm,
+                      void* stream)>
+      reduce_scatter{library, "ncclReduceScatter"};
+  LibraryFunction<int(const void*, void*, std::size_t own, int type, NcclComm, void* stream)>
+      all_gather{library, "ncclAllGather"};
+  LibraryFunction<int(const void*, void*, std::size_t, int type, int op, int root, NcclComm,
+                      void* stream)>
+      reduce{library, "ncclReduce"};
   LibraryFunction<int()> group_start{library, "ncclGroupStart"};
   LibraryFunction<int()> group_end{library, "ncclGroupEnd"};
 

@@ -120,8 +120,8 @@ class MpiCommunicator : public Communicator {
   void barrier() override { check_mpi(MPI_Barrier(comm_), "MPI_Barrier", rank_); }
 
   std::string description() const override {
-    return algorithm_.number == 0 ? mpi_library()
-                                  : fmt::format("{}, {}", mpi_library(), algorithm_.name.substr(4));
+    const std::string played = last_played();
+    return played.empty() ? mpi_library() : fmt::format("{}, {}", mpi_library(), played);
   }
 
  private:

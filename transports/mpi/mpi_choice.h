@@ -25,6 +25,12 @@ std::vector<std::string> mpi_algorithms();
 /// Throws InvalidArgument with a suggestion for an unknown name, and for a segment that is no size.
 MpiAlgorithm mpi_algorithm(const std::string& name);
 
+/// What this process saw the library play last: "ring", "segmented-ring:segment=65536"; empty where
+/// it does not show that, as MPICH does not.
+std::string last_played();
+/// What last_played() says where the algorithm is obeyed.
+std::string played_name(const MpiAlgorithm& algorithm);
+
 /// To be called before MPI starts.
 void permit_mpi_choices();
 /// Makes the library play it: in communicators made, and calls made, before the next choice.

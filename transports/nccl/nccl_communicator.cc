@@ -112,6 +112,22 @@ class NcclBlackBox final : public NcclCommunicator {
     finish("ncclBroadcast");
   }
 
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    if (settings_.graph || settings_.parts > 1) {
+      throw Unavailable("NCCL's graph and parts are of all-reduces here; leave them out");
+    }
+    const Whole whole = whole_of(collective, in, out);
+    driver_.use(session_.options().device);
+    if (whole.count == 0) return;
+    for (const Region& region : {in, out}) {
+      if (region.count > 0) require_device_memory(region);
+    }
+    const std::string name = "NCCL's " + std::string(to_string(collective.kind));
+    session_.call(name.c_str(), [&] { return give_other(collective, whole.count, in, out, op); });
+    finish(name.c_str());
+  }
+
   void barrier() override {
     driver_.use(session_.options().device);
     const Region token{token_.get(), 1, DataType::i32};
@@ -230,6 +246,64 @@ class NcclBlackBox final : public NcclCommunicator {
       const int ended = call_.group_end();
       return result == nccl_success ? ended : result;
     });
+  }
+
+  int give_other(const Collective& collective, std::int64_t count, Region in, Region out,
+                 ReduceOp op) {
+    const bool equal = count % ranks() == 0;
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce:
+        break;
+      case CollectiveKind::reduce_scatter:
+        if (!equal) return give_shares([&](Rank root) { return reduce_share(root, in, out, op); });
+        return call_.reduce_scatter(in.data, out.data, static_cast<std::size_t>(out.count),
+                                    nccl_type(in.type), nccl_op(op, in.type, ranks()),
+                                    session_.comm(), stream_);
+      case CollectiveKind::all_gather:
+        if (!equal) return give_shares([&](Rank root) { return copy_share(root, in, out); });
+        return call_.all_gather(in.data, out.data, static_cast<std::size_t>(in.count),
+                                nccl_type(in.type), session_.comm(), stream_);
+      case CollectiveKind::broadcast:
+        return copy_from(collective.root, in, out);
+      case CollectiveKind::reduce:
+        return reduce_to(collective.root, in, out, op);
+    }
+    return nccl_success;
+  }
+
+  // NCCL has shares of one size only, so that others are as many calls in one group.
+  template <typename Give>
+  int give_shares(Give give) {
+    int result = call_.group_start();
+    for (Rank root = 0; root < ranks() && result == nccl_success; ++root) {
+      const int given = give(root);
+      if (given != nccl_in_progress) result = given;
+    }
+    const int ended = call_.group_end();
+    return result == nccl_success ? ended : result;
+  }
+  Region share_in(Region vector, Rank of) const {
+    const std::int64_t first = share_start(of, ranks(), vector.count);
+    return vector.part(first, share_start(of + 1, ranks(), vector.count) - first);
+  }
+  int reduce_share(Rank root, Region in, Region out, ReduceOp op) {
+    const Region share = share_in(in, root);
+    return share.count == 0 ? nccl_success : reduce_to(root, share, out, op);
+  }
+  int copy_share(Rank root, Region in, Region out) {
+    const Region share = share_in(out, root);
+    return share.count == 0 ? nccl_success : copy_from(root, in, share);
+  }
+  // Only the root's `out` is written, and only its `in` is read.
+  int reduce_to(Rank root, Region in, Region out, ReduceOp op) {
+    std::byte* const to = rank() == root ? out.data : in.data;
+    return call_.reduce(in.data, to, static_cast<std::size_t>(in.count), nccl_type(in.type),
+                        nccl_op(op, in.type, ranks()), root, session_.comm(), stream_);
+  }
+  int copy_from(Rank root, Region in, Region out) {
+    const std::byte* const from = rank() == root ? in.data : out.data;
+    return call_.broadcast(from, out.data, static_cast<std::size_t>(out.count), nccl_type(out.type),
+                           root, session_.comm(), stream_);
   }
 
   void drop_graphs() {

@@ -64,6 +64,7 @@ std::vector<Backend> all_rows() {
        .summary = "NCCL's own algorithms on GPUs, found at run time",
        .choice = ChoiceKind::own,
        .has_library = true,
+       .other_collectives = true,
        .keeps_communicator = true,
        .world_per_algorithm = true,
        .on_gpus = true,

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heuristics/policies/choose.h"
@@ -32,6 +33,18 @@ struct TransportBound {
 
 /// `launched` ranks are started by a launcher of the back end (mpirun), `processes` by us.
 enum class RankKind : std::uint8_t { threads, processes, launched };
+
+/// How a library behind a back end takes rules for the all-reduce it plays.
+struct LibraryTuning {
+  std::string library;                  // "openmpi"
+  std::string format;                   // of the rules, one of heuristics/exports
+  std::vector<std::string> candidates;  // what it can play, its own choice first
+  /// Environment variables by which ranks that are started obey a file of rules.
+  std::vector<std::pair<std::string, std::string>> (*variables)(const std::string& file) = nullptr;
+  /// What a candidate is called where a communicator describes what it has played; empty: the
+  /// library does not show that.
+  std::string (*played)(const std::string& candidate) = nullptr;
+};
 
 struct Backend {
   std::string name;
@@ -70,6 +83,8 @@ struct Backend {
   Bytes (*arena_bytes)(const WorldSpec&) = nullptr;
   void (*lay_out_arena)(const WorldSpec&, std::byte* arena, Seconds timeout) = nullptr;
   void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
+  /// Null where the library takes no rules, or none that are known.
+  std::optional<LibraryTuning> (*tuning)() = nullptr;
   /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
   bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.

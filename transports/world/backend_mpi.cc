@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "transports/mpi/mpi.h"
+#include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_endpoint.h"
 #include "transports/world/backend.h"
 
@@ -40,6 +41,28 @@ std::vector<std::string> launcher(const WorldSpec& spec) {
   return mpirun_command(spec.ranks);
 }
 
+std::vector<std::pair<std::string, std::string>> variables_of_rules(const std::string& file) {
+  return {{"OMPI_MCA_coll_tuned_use_dynamic_rules", "1"},
+          {"OMPI_MCA_coll_tuned_dynamic_rules_filename", file}};
+}
+
+std::string name_where_played(const std::string& candidate) {
+  return played_name(mpi_algorithm(candidate));
+}
+
+std::optional<LibraryTuning> tuning() {
+  if (!mpi_library().starts_with("Open MPI")) return std::nullopt;
+  LibraryTuning found{.library = "openmpi",
+                      .format = "ompi",
+                      .candidates = mpi_algorithms(),
+                      .variables = variables_of_rules,
+                      .played = name_where_played};
+  for (const char* segment : {"16K", "64K", "512K", "1M"}) {
+    found.candidates.push_back("mpi:segmented-ring:segment=" + std::string(segment));
+  }
+  return found;
+}
+
 }  // namespace
 
 void complete_mpi(Backend& row) {
@@ -47,6 +70,7 @@ void complete_mpi(Backend& row) {
                 ", and its own all-reduce, one process per worker";
   row.make_communicator = make_mpi_rank;
   row.launcher = launcher;
+  row.tuning = tuning;
 }
 
 }  // namespace collbench

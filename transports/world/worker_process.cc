@@ -123,8 +123,8 @@ void ChildProcess::signal(int number) {
   if (pid_ >= 0 && !exit_code()) ::kill(pid_, number);
 }
 
-void ChildProcess::kill() {
-  if (pid_ >= 0 && !exit_code()) ::kill(-pid_, SIGKILL);
+void ChildProcess::signal_group(int number) {
+  if (pid_ >= 0 && !exit_code()) ::kill(-pid_, number);
 }
 
 ProcessHandle::ProcessHandle(pid_t pid)

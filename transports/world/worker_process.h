@@ -1,6 +1,7 @@
 // Starting, watching and ending the processes of a team.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +44,10 @@ class ChildProcess {
   /// Its exit code, or 128 + N if signal N ended it; nothing while it runs.
   std::optional<int> exit_code();
   void signal(int number);
+  /// To its whole process group, while it runs itself.
+  void signal_group(int number);
   /// Ends its whole process group.
-  void kill();
+  void kill() { signal_group(SIGKILL); }
 
  private:
   pid_t pid_ = -1;

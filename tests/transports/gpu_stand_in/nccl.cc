@@ -106,9 +106,9 @@ void wait_for_ever(Comm& comm) {
   while (!comm.aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// What the kernel of one rank would do. `root` is -1 for an all-reduce.
+// What the kernel of one rank would do. Where `folds`, `root` is -1 for an all-reduce.
 void play(const CommHandle& held, const std::byte* in, std::byte* out, std::size_t count, int type,
-          int op, int root) {
+          int op, int root, bool folds) {
   Comm& comm = *held;
   if (comm.aborted) return;
   if (hangs(comm.rank)) return wait_for_ever(comm);
@@ -119,10 +119,10 @@ void play(const CommHandle& held, const std::byte* in, std::byte* out, std::size
     std::byte* const mine = comm.slots + static_cast<std::size_t>(comm.rank) * slot_bytes;
     std::memcpy(mine, in + first * width, n * width);
     if (!barrier(comm)) return wait_for_ever(comm);
-    if (root >= 0) {
+    if (!folds) {
       std::memcpy(out + first * width, comm.slots + static_cast<std::size_t>(root) * slot_bytes,
                   n * width);
-    } else {
+    } else if (root < 0 || root == comm.rank) {
       fold_any({comm.slots, slot_bytes, comm.ranks}, out + first * width, n, type, op);
     }
     if (first == 0 && faulty("wrong", comm.rank)) out[0] ^= std::byte{1};
@@ -139,6 +139,7 @@ struct Pending {
   int op;
   int root;
   void* stream;
+  bool folds = true;
 };
 thread_local int group_depth = 0;
 thread_local std::vector<Pending> group;
@@ -158,7 +159,7 @@ int give(const Pending& call) {
   if (in == nullptr || out == nullptr) return invalid_argument;
   if (faulty("async", comm.rank)) comm.state = remote_error;
   stand_in::enqueue(call.stream, [call, in, out] {
-    play(call.comm, in, out, call.count, call.type, call.op, call.root);
+    play(call.comm, in, out, call.count, call.type, call.op, call.root, call.folds);
   });
   return success;
 }
@@ -304,7 +305,34 @@ int ncclAllReduce(const void* in, void* out, std::size_t count, int type, int op
 }
 int ncclBroadcast(const void* in, void* out, std::size_t count, int type, int root, void* comm,
                   void* stream) {
-  return take({comm_of(comm), in, out, count, type, 0, root, stream});
+  return take({comm_of(comm), in, out, count, type, 0, root, stream, false});
+}
+int ncclReduce(const void* in, void* out, std::size_t count, int type, int op, int root, void* comm,
+               void* stream) {
+  return take({comm_of(comm), in, out, count, type, op, root, stream});
+}
+int ncclReduceScatter(const void* in, void* out, std::size_t own, int type, int op, void* comm,
+                      void* stream) {
+  const CommHandle& held = comm_of(comm);
+  int result = success;
+  for (int root = 0; root < held->ranks && result == success; ++root) {
+    const auto* const share =
+        static_cast<const std::byte*>(in) + static_cast<std::size_t>(root) * own * width_of(type);
+    void* const to = root == held->rank ? out : const_cast<std::byte*>(share);
+    result = take({held, share, to, own, type, op, root, stream});
+  }
+  return result;
+}
+int ncclAllGather(const void* in, void* out, std::size_t own, int type, void* comm, void* stream) {
+  const CommHandle& held = comm_of(comm);
+  int result = success;
+  for (int root = 0; root < held->ranks && result == success; ++root) {
+    auto* const share =
+        static_cast<std::byte*>(out) + static_cast<std::size_t>(root) * own * width_of(type);
+    const void* const from = root == held->rank ? in : share;
+    result = take({held, from, share, own, type, 0, root, stream, false});
+  }
+  return result;
 }
 
 int ncclGroupStart() {

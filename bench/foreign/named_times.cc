@@ -1,0 +1,239 @@
+#include "bench/foreign/named_times.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/foreign_tables.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+#include "core/suggest.h"
+
+namespace collbench {
+namespace {
+
+using TimesColumns = std::vector<std::string>;
+using TimesJson = nlohmann::json;
+
+constexpr double longest_ns = 1e18;  // 30 years: a larger figure is no time
+
+std::optional<double> ns_of_unit(std::string_view unit) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> units = {
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  for (const auto& [name, ns] : units) {
+    if (unit == name) return ns;
+  }
+  return std::nullopt;
+}
+
+double checked_ns(double ns, const std::string& name, const std::string& place) {
+  require(ns > 0 && ns < longest_ns,
+          fmt::format("{}: the time of '{}' is {} ns; it must be above 0 and below 1e18", place,
+                      printable(name), ns));
+  return ns;
+}
+
+/// Of readers that make measurements: the sizes and what else tells the rows of a table apart.
+void add_rows(const MeasuredTable& table, const std::string& title, std::vector<NamedTimes>& all) {
+  for (const MeasuredTime& row : table.times) {
+    if (row.is_wrong()) {
+      throw WrongResult(fmt::format("{}: {} elements of {} are wrong", table.name, row.wrong,
+                                    to_string(row.bytes)));
+    }
+    all.push_back({fmt::format("{}/{}/{}/{}{}", title, row.bytes.count, to_string(row.type),
+                               to_string(row.op), row.in_place ? "/in-place" : ""),
+                   {row.time.count() * 1e9}});
+  }
+}
+
+std::vector<NamedTimes> read_nccl_times(std::string_view text, const TimesColumns&,
+                                        const std::string& place) {
+  const std::string format = foreign_format(text);
+  std::vector<NamedTimes> all;
+  if (format == "nccl-tests json") {
+    add_rows(read_nccl_json(text, place), "nccl", all);
+  } else if (format == "rccl-tests json") {
+    add_rows(read_rccl_json(text, place), "rccl", all);
+  } else {
+    require(format == "nccl-tests", place + ": no table of nccl-tests or rccl-tests in it");
+    add_rows(read_nccl_text(text, place), "nccl", all);
+  }
+  return all;
+}
+
+/// "OSU MPI Allreduce Latency Test" of "# OSU MPI Allreduce Latency Test v7.4": two versions have
+/// the same cases.
+std::string title_of(std::string_view line) {
+  const std::size_t version = line.find(" v");
+  return std::string(trimmed(line.substr(1, version == line.npos ? line.npos : version - 1)));
+}
+
+/// Several tests may print one behind another: each begins with its title.
+std::vector<NamedTimes> read_osu_times(std::string_view text, const TimesColumns&,
+                                       const std::string& place) {
+  std::vector<NamedTimes> all;
+  std::size_t begin = text.find("# OSU");
+  require(begin != text.npos, place + ": no table of the OSU Micro-Benchmarks in it");
+  while (begin != text.npos) {
+    const std::size_t next = text.find("# OSU", begin + 1);
+    const std::string_view part = text.substr(begin, next == text.npos ? next : next - begin);
+    const std::string title = title_of(part.substr(0, part.find('\n')));
+    for (const MeasuredTime& row : read_osu(part, place).times) {
+      all.push_back({fmt::format("{}/{}", title, row.bytes.count), {row.time.count() * 1e9}});
+    }
+    begin = next;
+  }
+  return all;
+}
+
+std::vector<NamedTimes> read_gbench_json(std::string_view text, const std::string& place) {
+  std::vector<NamedTimes> all;
+  read_json<TimesJson>(text, place, [&](const TimesJson& document) {
+    for (const TimesJson& entry : document.at("benchmarks")) {
+      if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
+      const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
+      require(!entry.value("error_occurred", false),
+              fmt::format("{}: '{}' failed: {}", place, name,
+                          entry.value("error_message", std::string("it does not say why"))));
+      const auto unit = ns_of_unit(entry.value("time_unit", std::string("ns")));
+      require(unit.has_value(), fmt::format("{}: time_unit must be ns, us, ms or s", place));
+      all.push_back({name, {entry.at("real_time").get<double>() * *unit}});
+    }
+  });
+  return all;
+}
+
+bool is_aggregate(std::string_view name) {
+  constexpr std::array<std::string_view, 4> endings = {"_mean", "_median", "_stddev", "_cv"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// The table on the console: "BM_copy/8    12.3 ns    12.1 ns   5600000 [counters]".
+std::vector<NamedTimes> read_gbench_console(std::string_view text, const std::string& place) {
+  std::vector<NamedTimes> all;
+  for (const TextLine& line : lines_of(text)) {
+    const auto words = split_at_blanks(line.text);
+    require(line.text.find("ERROR OCCURRED") == line.text.npos,
+            fmt::format("{}:{}: {}", place, line.number, printable(line.text)));
+    if (words.size() < 6 || is_aggregate(words[0])) continue;
+    const auto time = number_in(words[1], 0);
+    const auto unit = ns_of_unit(words[2]);
+    if (!time || !unit || !number_in(words[3]) || !ns_of_unit(words[4])) continue;
+    all.push_back({std::string(words[0]), {*time * *unit}});
+  }
+  return all;
+}
+
+std::vector<NamedTimes> read_gbench_times(std::string_view text, const TimesColumns&,
+                                          const std::string& place) {
+  return trimmed(text).starts_with('{') ? read_gbench_json(text, place)
+                                        : read_gbench_console(text, place);
+}
+
+std::vector<NamedTimes> read_hyperfine_times(std::string_view text, const TimesColumns&,
+                                             const std::string& place) {
+  std::vector<NamedTimes> all;
+  read_json<TimesJson>(text, place, [&](const TimesJson& document) {
+    for (const TimesJson& result : document.at("results")) {
+      NamedTimes& one = all.emplace_back();
+      one.name = result.at("command").get<std::string>();
+      if (result.contains("times")) {
+        for (const TimesJson& time : result["times"]) one.ns.push_back(time.get<double>() * 1e9);
+      } else {
+        one.ns.push_back(result.at("mean").get<double>() * 1e9);
+      }
+    }
+  });
+  return all;
+}
+
+/// The first line with all the columns is the heading; what stands before it is passed over.
+std::vector<NamedTimes> read_csv_times(std::string_view text, const TimesColumns& columns,
+                                       const std::string& place) {
+  std::vector<NamedTimes> all;
+  std::vector<std::size_t> places;
+  std::size_t width = 0;
+  for (const TextLine& line : lines_of(text)) {
+    if (line.text.empty() || line.text.front() == '#') continue;
+    const std::string at = fmt::format("{}:{}", place, line.number);
+    const std::vector<std::string> cells = csv_cells(line.text, at);
+    if (places.empty()) {
+      for (const std::string& column : columns) {
+        const auto found = std::find(cells.begin(), cells.end(), column);
+        if (found != cells.end()) places.push_back(static_cast<std::size_t>(found - cells.begin()));
+      }
+      if (places.size() < columns.size()) places.clear();
+      width = cells.size();
+      continue;
+    }
+    require(cells.size() == width,
+            fmt::format("{}: {} cells where the heading has {}", at, cells.size(), width));
+    const std::string unit = places.size() > 2 ? cells[places[2]] : "s";
+    const auto ns = ns_of_unit(unit);
+    require(ns.has_value(),
+            fmt::format("{}: the unit is '{}'; it must be ns, us, ms or s", at, printable(unit)));
+    all.push_back({cells[places[0]], {table_number(cells[places[1]], "the time", at) * *ns}});
+  }
+  require(!places.empty(),
+          fmt::format("{}: no heading with the columns {} in it", place, fmt::join(columns, ", ")));
+  return all;
+}
+
+constexpr std::array<TimesFormat, 5> times_rows = {{
+    {"nccl-tests", "text and JSON of nccl-tests and rccl-tests", "mean", false, read_nccl_times},
+    {"osu", "tables of the OSU Micro-Benchmarks", "mean", false, read_osu_times},
+    {"gbench", "Google Benchmark's JSON or console table", "mean", false, read_gbench_times},
+    {"hyperfine", "hyperfine's --export-json", "", false, read_hyperfine_times},
+    {"csv", "a column of names, one of times, and one of units (else seconds)", "", true,
+     read_csv_times},
+}};
+
+}  // namespace
+
+std::span<const TimesFormat> times_formats() { return times_rows; }
+
+TimesRequest parse_times_request(const std::string& label, const std::string& text) {
+  const std::string name = text.substr(0, text.find(':'));
+  TimesRequest request;
+  request.format = &find_row(label + " format", name, times_rows);
+  if (name.size() < text.size()) {
+    require(request.format->takes_columns,
+            fmt::format("{}: '{}': only csv takes columns", label, text));
+    request.columns = parse_list(label, text.substr(name.size() + 1));
+  }
+  const std::size_t count = request.columns.size();
+  require(!request.format->takes_columns || count == 2 || count == 3,
+          fmt::format("{}: '{}' needs columns of names and times, and may have one of units: "
+                      "csv:case,time,unit",
+                      label, text));
+  return request;
+}
+
+std::vector<NamedTimes> read_named_times(const TimesRequest& request, std::string_view text,
+                                         const std::string& place) {
+  const std::string plain = without_terminal_codes(text);
+  std::vector<NamedTimes> joined;
+  std::map<std::string, std::size_t> seen;
+  for (NamedTimes& one : request.format->read(plain, request.columns, place)) {
+    one.name = printable(trimmed(one.name));
+    require(!one.name.empty(), place + ": a case without a name");
+    const auto [found, is_new] = seen.try_emplace(one.name, joined.size());
+    if (is_new) joined.push_back({one.name, {}});
+    for (const double ns : one.ns) {
+      joined[found->second].ns.push_back(checked_ns(ns, one.name, place));
+    }
+  }
+  std::erase_if(joined, [](const NamedTimes& one) { return one.ns.empty(); });
+  require(!joined.empty(),
+          fmt::format("{}: no time in it that {} would print", place, request.format->name));
+  return joined;
+}
+
+}  // namespace collbench

@@ -1,0 +1,171 @@
+// What `collbench profile` records: a file per process (transports/mpi/profile/profile_format.h).
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "core/plain_text.h"
+#include "transports/mpi/profile/profile_format.h"
+
+namespace collbench {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+LoggedKind logged_kind_of(ProfiledKind kind) {
+  constexpr std::array<LoggedKind, 6> kinds = {LoggedKind::all_reduce,     LoggedKind::all_gather,
+                                               LoggedKind::reduce_scatter, LoggedKind::broadcast,
+                                               LoggedKind::reduce,         LoggedKind::barrier};
+  return kinds[static_cast<std::size_t>(kind)];
+}
+
+template <typename Value>
+Value value_at(std::string_view text, std::size_t offset) {
+  Value value;
+  std::memcpy(&value, text.data() + offset, sizeof value);
+  return value;
+}
+
+template <std::size_t Size>
+std::string text_of(const std::array<char, Size>& letters) {
+  return {letters.begin(), std::find(letters.begin(), letters.end(), '\0')};
+}
+
+ProfileHeader header_of(std::string_view text, const std::string& file) {
+  require(text.size() >= sizeof(ProfileHeader),
+          file + ": the profile of an MPI process without its header");
+  const auto header = value_at<ProfileHeader>(text, 0);
+  require(header.byte_order == profile_byte_order && header.header_bytes == sizeof header &&
+              header.communicator_bytes == sizeof(ProfiledCommunicator) &&
+              header.call_bytes == sizeof(MpiCallRecord),
+          file + ": the profile of another version, or of a machine of another byte order");
+  require(header.ranks >= 1 && header.rank >= 0 && header.rank < header.ranks &&
+              header.communicators <= most_profiled_communicators && header.capacity >= 1,
+          fmt::format("{}: rank {} of {}, {} communicators, room for {} calls is no profile", file,
+                      header.rank, header.ranks, header.communicators, header.capacity));
+  return header;
+}
+
+/// How far the clock of the process is behind that of rank 0 at a moment: on the line through both
+/// measurements, as clocks drift apart by microseconds a second.
+double behind_us(const ProfileHeader& header, std::int64_t at_ns) {
+  const auto& [first, last] = header.clocks;
+  if (first.error_ns < 0) return 0;
+  const auto base = static_cast<double>(first.behind_ns);
+  if (last.error_ns < 0 || last.at_ns <= first.at_ns) return base * 1e-3;
+  const double share =
+      static_cast<double>(at_ns - first.at_ns) / static_cast<double>(last.at_ns - first.at_ns);
+  return (base + share * (static_cast<double>(last.behind_ns) - base)) * 1e-3;
+}
+
+class ProfileReader {
+ public:
+  ProfileReader(std::string_view text, const std::string& file, JobLog& job)
+      : text_(text), file_(file), job_(job), header_(header_of(text, file)) {}
+
+  void read() {
+    const std::size_t calls_at =
+        sizeof(ProfileHeader) + most_profiled_communicators * sizeof(ProfiledCommunicator);
+    require(text_.size() >= calls_at, file_ + ": ends before its calls");
+    const std::string host = printable(text_of(header_.host));
+    process_ = job_.process(fmt::format("{} pid {}", host, header_.pid), host);
+    JobProcess& process = job_.processes[static_cast<std::size_t>(process_)];
+    process.rank = header_.rank;
+    if (header_.clocks[0].error_ns >= 0) {
+      process.clock_error_us =
+          static_cast<double>(std::max(header_.clocks[0].error_ns, header_.clocks[1].error_ns)) *
+          1e-3;
+    }
+    for (std::uint32_t i = 0; i < header_.communicators; ++i) add_communicator(i);
+    const std::uint64_t kept = std::min(header_.calls, header_.capacity);
+    const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
+    for (std::uint64_t i = 0; i < std::min(kept, there); ++i) {
+      take(value_at<MpiCallRecord>(text_, calls_at + i * sizeof(MpiCallRecord)));
+    }
+    count_losses(kept, there);
+  }
+
+ private:
+  void add_communicator(std::uint32_t index) {
+    const auto one = value_at<ProfiledCommunicator>(
+        text_, sizeof(ProfileHeader) + index * sizeof(ProfiledCommunicator));
+    const bool is_sound =
+        one.ranks >= 2 && one.ranks <= header_.ranks && one.rank >= 0 && one.rank < one.ranks;
+    ranks_.push_back(is_sound ? one.rank : -1);
+    communicators_.push_back(-1);
+    if (!is_sound) return;
+    communicators_.back() =
+        job_.communicator(fmt::format("{:016x}", one.id), text_of(one.name), one.ranks);
+  }
+
+  void take(const MpiCallRecord& call) {
+    const bool is_sound = call.communicator < communicators_.size() &&
+                          communicators_[call.communicator] >= 0 &&
+                          call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
+                          call.bytes <= std::int64_t{1} << 50;
+    if (!is_sound) {
+      ++job_.left_out["calls of MPI profiles that are damaged"];
+      return;
+    }
+    LogRecord& record = job_.records.emplace_back();
+    record.communicator = communicators_[call.communicator];
+    record.rank = ranks_[call.communicator];
+    record.process = process_;
+    record.kind = logged_kind_of(call.kind);
+    record.sequence = call.sequence;
+    record.bytes = call.bytes;
+    record.elements = elements_of(call);
+    record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
+    if (call.duration_ns > 0) {
+      record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
+    } else if (call.non_blocking == 0) {
+      record.state = RecordState::started;
+    }
+  }
+
+  /// "float sum" of MPI_FLOAT and MPI_SUM.
+  std::uint8_t elements_of(const MpiCallRecord& call) {
+    constexpr std::array<std::string_view, 6> ops = {"", " sum", " prod", " min", " max", " other"};
+    constexpr std::string_view prefix = "MPI_";
+    if (call.type == 0 || call.type >= header_.types.size()) return 0;
+    std::string type = text_of(header_.types[call.type]);
+    if (type.starts_with(prefix)) type.erase(0, prefix.size());
+    const auto op = static_cast<std::size_t>(call.op);
+    return job_.word(type + std::string(op < ops.size() ? ops[op] : ops.back()));
+  }
+
+  void count_losses(std::uint64_t kept, std::uint64_t there) {
+    const auto count = [&](const char* what, std::uint64_t calls) {
+      if (calls > 0) job_.left_out[what] += static_cast<std::int64_t>(std::min(calls, kept_most));
+    };
+    count("earlier calls of MPI programs, for which a profile had no room (--calls)",
+          header_.calls - std::min(header_.calls, header_.capacity));
+    count("calls of MPI profiles that were cut short", kept - std::min(kept, there));
+    count("communicators of MPI programs beyond 256", header_.left_out);
+    count("MPI processes that did not reach MPI_Finalize (their calls count)",
+          header_.finished == 0 ? 1 : 0);
+  }
+
+  static constexpr std::uint64_t kept_most = std::uint64_t{1} << 60;
+
+  std::string_view text_;
+  const std::string& file_;
+  JobLog& job_;
+  ProfileHeader header_;
+  int process_ = -1;
+  std::vector<int> communicators_;  // of the job, by index in the file; -1: damaged
+  std::vector<int> ranks_;
+};
+
+}  // namespace
+
+void read_mpi_profile(std::string_view text, const std::string& file, JobLog& job) {
+  ProfileReader(text, file, job).read();
+  job.of_processors = true;
+}
+
+}  // namespace collbench

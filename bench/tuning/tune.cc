@@ -1,0 +1,226 @@
+#include "bench/tuning/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using TuningClock = std::chrono::steady_clock;
+
+constexpr double worth_a_rule = 0.03;     // gain in ln(time)
+constexpr double sure_enough = 1.645;     // standard deviations of it: 95 % one-sided
+constexpr double drift = 0.04;            // of ln(time), between two measurements of one cell
+constexpr Seconds per_measurement{0.02};  // timed
+constexpr Seconds around_it{0.01};        // buffers, meeting, warm-up
+constexpr int fewest_iterations = 5;
+constexpr int most_iterations = 400;
+constexpr int rounds_for_interval = 8;  // of which ranks give one of 95 %
+
+// The library's own name and options of a candidate, as tables of others have them: "ring", and
+// "segment=65536".
+SurfaceCell surface_cell(const Case& point, const TuningPlan& plan) {
+  SurfaceCell cell;
+  const std::size_t name = point.algorithm.find(':');
+  const std::size_t option = name == std::string::npos ? name : point.algorithm.find(':', name + 1);
+  cell.method.algorithm = point.algorithm == plan.own_choice
+                              ? "auto"
+                              : point.algorithm.substr(name + 1, option - name - 1);
+  if (option != std::string::npos) cell.method.protocol = point.algorithm.substr(option + 1);
+  cell.method.library = plan.library;
+  // Ranks of one host exchange messages as nodes do, only faster: what that costs is measured.
+  cell.scale = {.ranks = point.workers, .nodes = point.workers};
+  cell.bytes = point.bytes;
+  return cell;
+}
+
+Sampling sampling_for(Seconds expected, Seconds timeout, bool check) {
+  Sampling sampling;
+  const double fitting = per_measurement / std::max(expected, Seconds{1e-8});
+  sampling.iterations =
+      static_cast<int>(std::clamp<double>(fitting, fewest_iterations, most_iterations));
+  sampling.warmup = 1 + sampling.iterations / 10;
+  sampling.timeout = timeout;
+  sampling.back_to_back = false;
+  sampling.check = check;
+  return sampling;
+}
+
+void require_right(const Measurement& measured, const Case& point) {
+  if (measured.wrong <= 0) return;
+  throw WrongResult(fmt::format("{} of {} workers, {}: {} elements are wrong", point.algorithm,
+                                point.workers, to_string(point.bytes), measured.wrong));
+}
+
+Seconds median_of(const Measurement& measured) {
+  return Seconds{std::max(summarize(measured.latency_ns).median_ns, 1.0) * 1e-9};
+}
+
+// Of the logarithm of the median: normal samples of this quartile range would have it.
+double deviation_of(const Measurement& measured) {
+  const Summary summary = summarize(measured.latency_ns);
+  const double spread =
+      (summary.p75_ns - summary.p25_ns) / 1.349 / std::max(summary.median_ns, 1.0);
+  const double of_median =
+      1.253 * spread / std::sqrt(static_cast<double>(measured.latency_ns.size()));
+  return std::hypot(drift, of_median);
+}
+
+Seconds since(TuningClock::time_point begin) { return TuningClock::now() - begin; }
+
+TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint& cells) {
+  const auto of_own = [&](std::size_t cell) {
+    return plan.cells[cell].algorithm == plan.own_choice;
+  };
+  const std::size_t own = *std::find_if(cells.begin(), cells.end(), of_own);
+  const std::size_t best = race.choice(cells);
+  const TimeSurface& surface = race.surface();
+  TunedPoint point{.best = plan.cells[best], .own = plan.cells[own]};
+  point.expected_gain = surface.log_us(own) - surface.log_us(best);
+  const double variance = surface.covariance(own, own) + surface.covariance(best, best) -
+                          2 * surface.covariance(own, best);
+  point.deviation = std::sqrt(std::max(variance, 0.0));
+  point.changes =
+      point.expected_gain > worth_a_rule && point.expected_gain > sure_enough * point.deviation;
+  return point;
+}
+
+}  // namespace
+
+TuningResult race_candidates(const TuningPlan& plan) {
+  std::vector<SurfaceCell> cells;
+  for (const Case& point : plan.cells) cells.push_back(surface_cell(point, plan));
+  Race race(std::move(cells));
+  const auto begin = TuningClock::now();
+  TuningResult result;
+  result.cells = static_cast<int>(plan.cells.size());
+  const auto time_of = [&](std::size_t cell) {
+    return Seconds{std::exp(std::min(race.surface().log_us(cell), 60.0)) * 1e-6};
+  };
+  const auto cost = [&](std::size_t cell) {
+    const double timed =
+        std::max(per_measurement.count(), fewest_iterations * time_of(cell).count());
+    const double all = around_it.count() + timed * 1.3;
+    return all < (plan.budget - since(begin)).count() ? all
+                                                      : std::numeric_limits<double>::infinity();
+  };
+  while (since(begin) < plan.budget) {
+    result.stopped_by = plan.stop_requested();
+    if (!result.stopped_by.empty()) break;
+    const auto next = race.next(cost, drift);
+    if (!next) {
+      result.is_settled = since(begin) < 0.9 * plan.budget;
+      break;
+    }
+    const Case& point = plan.cells[next->cell];
+    const bool is_first = !race.is_measured(next->cell);
+    const Measurement measured =
+        plan.measure(point, sampling_for(time_of(next->cell), plan.timeout, is_first));
+    if (measured.latency_ns.empty()) continue;  // stopped on the way
+    require_right(measured, point);
+    race.measured(next->cell, median_of(measured), deviation_of(measured));
+    plan.on_progress(fmt::format("{} measurements of {} cells: {} of {} workers, {}",
+                                 race.measurements(), result.cells, point.algorithm, point.workers,
+                                 to_string(point.bytes)));
+  }
+  result.measurements = race.measurements();
+  for (const RacePoint& point : race.points()) {
+    result.points.push_back(tuned_point(plan, race, point));
+  }
+  return result;
+}
+
+SelectionTable rules_of(const TuningResult& result, const std::string& machine) {
+  SelectionTable table;
+  table.policy = "measured by tune";
+  table.machine = machine;
+  for (const TunedPoint& point : result.points) {
+    if (table.scales.empty() || table.scales.back().workers != point.best.workers) {
+      table.scales.push_back(
+          {.workers = point.best.workers, .nodes = 1, .rules = {}, .warnings = {}});
+    }
+    std::vector<SizeRule>& rules = table.scales.back().rules;
+    const std::string& algorithm = point.changes ? point.best.algorithm : point.own.algorithm;
+    table.last = std::max(table.last, point.best.bytes);
+    if (rules.empty()) {
+      table.first = point.best.bytes;
+      rules.push_back({{0}, point.best.bytes, algorithm, ""});
+      continue;
+    }
+    SizeRule& before = rules.back();
+    const double between = std::sqrt(static_cast<double>(before.to.count)) *
+                           std::sqrt(static_cast<double>(point.best.bytes.count));
+    if (before.algorithm != algorithm) {
+      before.to = {static_cast<std::int64_t>(between)};
+      rules.push_back({{before.to.count + 1}, point.best.bytes, algorithm, ""});
+    } else {
+      before.to = point.best.bytes;
+    }
+  }
+  for (ScaleRules& scale : table.scales) scale.rules.back().to = no_end;
+  return table;
+}
+
+std::vector<ProvenPoint> prove_rules(
+    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
+    int most_rounds, Seconds budget,
+    const std::function<std::string(const std::string& candidate)>& expected,
+    const std::function<std::string()>& stop_requested) {
+  const auto begin = TuningClock::now();
+  std::vector<ProvenPoint> points;
+  std::vector<std::string> wanted;
+  for (const TunedPoint& point : result.points) {
+    if (!point.changes) continue;
+    points.push_back({.point = point.own, .played = {}, .is_obeyed = true, .log_ratios = {}});
+    wanted.push_back(expected(point.best.algorithm));
+  }
+  Seconds expected_time{1e-4};
+  for (int round = 0; round < most_rounds; ++round) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool is_spent = round >= rounds_for_interval && since(begin) > budget;
+      if (is_spent || !stop_requested().empty()) return points;
+      ProvenPoint& point = points[i];
+      const Sampling sampling = sampling_for(expected_time, Seconds{60}, round == 0);
+      const bool rules_first = round % 2 == 1;
+      Measurement tuned;
+      if (rules_first) tuned = with(point.point, sampling);
+      const Measurement plain = without(point.point, sampling);
+      if (!rules_first) tuned = with(point.point, sampling);
+      if (plain.latency_ns.empty() || tuned.latency_ns.empty()) return points;
+      require_right(plain, point.point);
+      require_right(tuned, point.point);
+      expected_time = median_of(plain);
+      point.played = tuned.played;
+      point.is_obeyed = point.is_obeyed && tuned.played.ends_with(", " + wanted[i]);
+      point.log_ratios.push_back(std::log(median_of(plain) / median_of(tuned)));
+    }
+  }
+  return points;
+}
+
+Shift gain_of(const ProvenPoint& point) { return walsh_shift(point.log_ratios, 0.95); }
+
+int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven) {
+  int taken_back = 0;
+  for (const ProvenPoint& seen : proven) {
+    if (seen.log_ratios.empty() || gain_of(seen).estimate > 0) continue;
+    for (TunedPoint& point : result.points) {
+      const bool is_it = point.own.workers == seen.point.workers &&
+                         point.own.bytes == seen.point.bytes && point.changes;
+      if (!is_it) continue;
+      point.changes = false;
+      ++taken_back;
+    }
+  }
+  return taken_back;
+}
+
+}  // namespace collbench

@@ -1,0 +1,81 @@
+// Tunes a library's own all-reduce: races what it can play, point by point, writes what won as its
+// rules, loads them, and shows by a second race of two that they are obeyed and what they gain.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/measure/team.h"
+#include "bench/records/case.h"
+#include "bench/records/record.h"
+#include "bench/tuning/race.h"
+#include "bench/verdicts/statistics_ranks.h"
+#include "heuristics/policies/selection_table.h"
+
+namespace collbench {
+
+/// How a case is measured, by whom; scripted in tests.
+using MeasureCase = std::function<Measurement(const Case&, const Sampling&)>;
+
+struct TuningPlan {
+  std::vector<Case> cells;  // every candidate at every number of workers and size
+  std::string library;      // "openmpi"
+  std::string own_choice;   // the candidate that leaves it to the library
+  Seconds budget{60};       // for all measurements of the race
+  Seconds timeout{60};      // of a rank
+  MeasureCase measure;
+  /// Name of the signal that asks to stop, or "".
+  std::function<std::string()> stop_requested = [] { return std::string(); };
+  std::function<void(const std::string&)> on_progress = [](const std::string&) {};
+};
+
+/// What is best at one number of workers and size.
+struct TunedPoint {
+  Case best;                 // of the candidate chosen
+  Case own;                  // of the library's own choice
+  double expected_gain = 0;  // ln of the own choice's time over the best one's
+  double deviation = 0;      // standard, of that
+  /// Whether the rules change anything here: a gain below 3 %, or one that is not sure, does not.
+  bool changes = false;
+};
+
+struct TuningResult {
+  std::vector<TunedPoint> points;  // by workers, then size
+  int measurements = 0;
+  int cells = 0;            // that there are
+  bool is_settled = false;  // before the budget was spent
+  std::string stopped_by;
+};
+
+/// Spends the budget where it pays. Throws as `measure` does, WrongResult for wrong sums.
+TuningResult race_candidates(const TuningPlan& plan);
+
+/// The choices as rules: each holds from the geometric mean of its size and the one below.
+SelectionTable rules_of(const TuningResult& result, const std::string& machine);
+
+/// What the loaded rules do at a point that they change.
+struct ProvenPoint {
+  Case point;
+  std::string played;  // what the library said it plays
+  bool is_obeyed = false;
+  std::vector<double> log_ratios;  // time without over time with rules, of each round
+};
+
+/// Measures the library's own choice with and without rules, alternating, at the points that the
+/// rules change, `most_rounds` times or until the budget is spent, but as often as an interval
+/// needs. `expected` says what is to be played.
+std::vector<ProvenPoint> prove_rules(
+    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
+    int most_rounds, Seconds budget,
+    const std::function<std::string(const std::string& candidate)>& expected,
+    const std::function<std::string()>& stop_requested);
+
+/// The gain at a proven point as ln(time), with its 95 % interval.
+Shift gain_of(const ProvenPoint& point);
+
+/// Takes back what has not proven itself: points at which the rules lost time. How many.
+int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven);
+
+}  // namespace collbench

@@ -1,0 +1,255 @@
+// `collbench tune`: rules for a library's own all-reduces, found, loaded and proven.
+#include "bench/tuning/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "bench/measure/measure_case.h"
+#include "bench/measure/sweep.h"
+#include "bench/tuning/offline.h"
+#include "bench/verdicts/statistics_ranks.h"
+#include "cli/declare.h"
+#include "cli/exit_code.h"
+#include "cli/measured_files.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/output_file.h"
+#include "core/stop_request.h"
+#include "heuristics/exports/export_rules.h"
+#include "transports/world/backend.h"
+
+namespace collbench {
+namespace {
+
+constexpr OptionRow tune_rows[] = {
+    {options_group, "library", "", "NAME", "openmpi", "whose all-reduces: the MPI of this build"},
+    {options_group, "budget", "", "TIME", "60s", "for all measurements, the proof included"},
+    {options_group, "workers", "W", "N[,..]", "2,4", "numbers of ranks, each one world"},
+    {sizes_group, "minbytes", "b", "SIZE", "4", "smallest vector of a rank"},
+    {sizes_group, "maxbytes", "e", "SIZE", "16M", "largest"},
+    {sizes_group, "stepfactor", "f", "X", "4", "between sizes"},
+    {options_group, "timeout", "", "TIME", "60s", "a rank silent for so long is lost"},
+    {options_group, "offline", "", "FILE", "",
+     "race on this table of measured times instead, and say how much is lost"},
+    {options_group, "share", "", "PERCENT", "15%", "of the table that --offline may look at"},
+    {output_group, "output", "o", "FILE", "", "write the rules here"},
+};
+
+const Backend& backend_of_library(const std::string& library, LibraryTuning& tuning) {
+  std::vector<std::string> known;
+  for (const Backend& backend : backends()) {
+    if (backend.tuning == nullptr || !why_unavailable(backend).empty()) continue;
+    if (auto found = backend.tuning()) {
+      known.push_back(found->library);
+      if (found->library != library) continue;
+      tuning = *std::move(found);
+      return backend;
+    }
+  }
+  throw Unavailable(fmt::format(
+      "--library {}: this build can tune {}; a build with another MPI is configured with "
+      "-DMPI_CXX_COMPILER, rules for other libraries by a model are made with 'select --export'",
+      library, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+}
+
+/// Worlds of the library, one for each number of workers, started when first needed; `variables`
+/// hold while they start.
+class LibraryWorlds {
+ public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  explicit LibraryWorlds(Variables variables) : variables_(std::move(variables)) {}
+
+  Measurement measure(const Case& point, const Sampling& sampling) {
+    std::unique_ptr<Team>& team = teams_[point.workers];
+    if (!team) team = start(point, sampling);
+    return team->measure(point, sampling);
+  }
+
+ private:
+  std::unique_ptr<Team> start(const Case& point, const Sampling& sampling) const {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+    std::unique_ptr<Team> team = make_team(point, sampling);
+    for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+    return team;
+  }
+
+  Variables variables_;
+  std::map<int, std::unique_ptr<Team>> teams_;
+};
+
+std::vector<Case> cells_of(const Settings& settings, const LibraryTuning& tuning) {
+  Sweep sweep;
+  sweep.algorithms = tuning.candidates;
+  sweep.workers = settings.worker_counts("workers");
+  for (const int workers : sweep.workers) {
+    require(workers >= 2,
+            fmt::format("{}: one rank has nothing to choose", settings.label("workers")));
+  }
+  sweep.first = settings.size("minbytes");
+  sweep.last = settings.size("maxbytes");
+  sweep.factor = settings.number("stepfactor");
+  return sweep_cases(sweep);
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+std::string gain_in_words(const Shift& shift) {
+  const auto percent_of = [](double log_ratio) { return 100 * (std::exp(log_ratio) - 1); };
+  return fmt::format("{:+.1f} % [{:+.1f}, {:+.1f}]", percent_of(shift.estimate),
+                     percent_of(shift.low), percent_of(shift.high));
+}
+
+void print_choices(const TuningResult& result) {
+  std::cout << fmt::format("{:>7} {:>12}  {:<36} {}\n", "workers", "size", "best", "expected gain");
+  for (const TunedPoint& point : result.points) {
+    const double gain = 100 * (std::exp(point.expected_gain) - 1);
+    std::cout << fmt::format("{:>7} {:>12}  {:<36} ", point.best.workers,
+                             to_string(point.best.bytes),
+                             point.changes ? point.best.algorithm : "as the library chooses");
+    std::cout << (point.changes ? fmt::format("{:+.1f} %\n", gain) : "-\n");
+  }
+}
+
+/// Whether every rule is obeyed.
+bool print_proof(const std::vector<ProvenPoint>& points) {
+  bool all_obeyed = true;
+  std::vector<double> means;
+  std::cout << fmt::format(
+      "# loaded; measured against the library's own choice:\n{:>7} {:>12}  "
+      "{:<12} {:<36} gain [95 %]\n",
+      "workers", "size", "obeyed", "played");
+  for (const ProvenPoint& point : points) {
+    if (point.log_ratios.empty()) continue;
+    all_obeyed = all_obeyed && point.is_obeyed;
+    means.push_back(mean_of(point.log_ratios));
+    std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
+                             to_string(point.point.bytes), point.is_obeyed ? "yes" : "NO",
+                             point.played, gain_in_words(gain_of(point)));
+  }
+  if (means.size() > 1) {
+    std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", means.size(),
+                             gain_in_words(walsh_shift(means, 0.95)));
+  }
+  return all_obeyed;
+}
+
+std::string temporary_rules() {
+  return (std::filesystem::temp_directory_path() / fmt::format("collbench-rules-{}", getpid()))
+      .string();
+}
+
+std::string text_of_rules(const TuningResult& result, const LibraryTuning& tuning) {
+  return find_rule_format(tuning.format).write(rules_of(result, "this machine"));
+}
+
+/// Loads the rules, measures with and without them, and takes back those that lose time. Returns
+/// the exit code.
+int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& without,
+          Seconds budget) {
+  const std::string file = temporary_rules();
+  write_file(file, text_of_rules(result, tuning));
+  LibraryWorlds with(tuning.variables(file));
+  const auto through = [](LibraryWorlds& worlds) {
+    return [&worlds](const Case& point, const Sampling& sampling) {
+      return worlds.measure(point, sampling);
+    };
+  };
+  constexpr int most_rounds = 15;
+  std::vector<ProvenPoint> points;
+  try {
+    points = prove_rules(result, through(without), through(with), most_rounds, budget,
+                         tuning.played, stop_signal_name);
+  } catch (...) {
+    std::filesystem::remove(file);
+    throw;
+  }
+  std::filesystem::remove(file);
+  const bool is_obeyed = print_proof(points);
+  if (const int lost = take_back(result, points); lost > 0) {
+    std::cout << fmt::format("# {} of these rules lost time and are taken back\n", lost);
+  }
+  if (is_obeyed) return exit_ok;
+  std::cerr << "collbench: the library does not play what the rules say\n";
+  return exit_gate_failed;
+}
+
+int tune_offline(const Settings& settings) {
+  const std::vector<MeasuredTime> rows = all_rows(read_measured_files({settings.text("offline")}));
+  const double share = settings.fraction("share");
+  std::cout << fmt::format("{:<36} {:>6} {:>7} {:>9} {:>9} {:>9}\n", "system", "cells", "looked",
+                           "mean", "worst", "default");
+  for (const OfflineRace& race : race_offline(rows, share)) {
+    std::cout << fmt::format("{:<36} {:>6} {:>7} {:>9} {:>9} {:>9}\n", race.system, race.cells,
+                             race.measurements, percent(race.mean_regret),
+                             percent(race.worst_regret),
+                             race.default_regret ? percent(*race.default_regret) : "-");
+  }
+  return exit_ok;
+}
+
+int tune(const Settings& settings) {
+  if (settings.given("offline")) return tune_offline(settings);
+  require(!settings.given("share"),
+          fmt::format("{} is of a table: give it with --offline", settings.label("share")));
+  LibraryTuning tuning;
+  const Backend& backend = backend_of_library(settings.text("library"), tuning);
+  require_usable(backend);
+  TuningPlan plan;
+  plan.cells = cells_of(settings, tuning);
+  plan.library = tuning.library;
+  plan.own_choice = tuning.candidates.front();
+  plan.timeout = settings.duration("timeout");
+  const Seconds budget = settings.duration("budget");
+  constexpr double for_the_race = 0.7;
+  plan.budget = budget * for_the_race;
+  watch_stop_signals();
+  plan.stop_requested = stop_signal_name;
+  ProgressLine progress(use_progress("auto"));
+  plan.on_progress = [&](const std::string& text) { progress.show(text); };
+  LibraryWorlds without({});
+  plan.measure = [&](const Case& point, const Sampling& sampling) {
+    return without.measure(point, sampling);
+  };
+  TuningResult result = race_candidates(plan);
+  progress.clear();
+  std::cout << fmt::format("# {} of {}: {} measurements, {} candidates at {} points{}\n",
+                           settings.text("library"), backend.summary, result.measurements,
+                           tuning.candidates.size(), result.points.size(),
+                           result.is_settled ? "; nothing more would pay" : "");
+  print_choices(result);
+  const bool changes = std::any_of(result.points.begin(), result.points.end(),
+                                   [](const TunedPoint& point) { return point.changes; });
+  int code = exit_ok;
+  if (!changes) {
+    std::cout << "# the library's own choice is the best, or within 3 % of it, at every point\n";
+  } else if (result.stopped_by.empty()) {
+    code = prove(result, tuning, without, budget * (1 - for_the_race));
+  } else {
+    std::cout << fmt::format("# stopped by {}: the rules are not proven\n", result.stopped_by);
+  }
+  if (settings.given("output")) {
+    write_file(settings.text("output"), text_of_rules(result, tuning));
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Action& action) {
+  add_command(app, "tune", "find, load and prove rules for a library's own all-reduces", tune_rows,
+              action, tune);
+}
+
+}  // namespace collbench

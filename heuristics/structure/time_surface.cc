@@ -1,0 +1,199 @@
+#include "heuristics/structure/time_surface.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+constexpr double bytes_of_element = 4;
+constexpr std::size_t most_cells = 4000;
+constexpr double unguided_log_us = 4;  // where no form is known
+
+// Standard deviations of what the network model misses in ln(time), and the doublings of size and
+// ranks over which that stays alike. Chosen on the measurements of pico (docs/tuning.md).
+struct MissedPart {
+  double offset;  // at all sizes alike
+  double bend;    // differs by size
+  double size_length;
+  double rank_length;
+};
+constexpr MissedPart missed_in_common{0.2, 0.3, 2.5, 4};
+constexpr MissedPart missed_by_family{0.12, 0.2, 2.5, 3};
+constexpr MissedPart missed_by_method{0.12, 0.15, 2, 3};
+constexpr MissedPart missed_by_unknown{0.8, 0.5, 2.5, 3};  // of a method without a form
+constexpr MissedPart missed_unguided{3, 1.5, 4, 4};
+constexpr double missed_alone = 0.03;  // by each cell
+
+double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
+
+double alike(const MissedPart& part, const SurfaceCell& a, const SurfaceCell& b) {
+  const auto bytes = [](const SurfaceCell& cell) {
+    return static_cast<double>(std::max<std::int64_t>(cell.bytes.count, 1));
+  };
+  const double size = doublings(bytes(a), bytes(b)) / part.size_length;
+  const double ranks = doublings(a.scale.ranks, b.scale.ranks) / part.rank_length;
+  return (part.offset * part.offset + part.bend * part.bend * std::exp(-size * size / 2)) *
+         std::exp(-ranks);
+}
+
+double squared(double x) { return x * x; }
+
+}  // namespace
+
+TimeSurface::TimeSurface(std::vector<SurfaceCell> cells)
+    : cells_(std::move(cells)), forms_(cells_.size()) {
+  require(cells_.size() <= most_cells,
+          fmt::format("{} times are too many to be compared at once; the most are {}",
+                      cells_.size(), most_cells));
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto played = played_method(cells_[i].method, cells_[i].scale);
+    if (!played) continue;
+    const PlayedMethod real = played_for(
+        *played, cells_[i].scale.ranks,
+        static_cast<double>(std::max<std::int64_t>(cells_[i].bytes.count, 1)), bytes_of_element);
+    if (real.form == PlayedForm::library_choice) continue;
+    if (model_ == nullptr) model_ = &network_model(real.interconnect);
+    if (real.interconnect != model_->interconnect) continue;
+    forms_[i].is_known = true;
+    forms_[i].played = real;
+  }
+  linearise();
+}
+
+std::vector<FittedConstant> TimeSurface::constants() const {
+  std::vector<PlayedRow> rows;
+  for (const Observation& seen : observations_) {
+    const Form& form = forms_[seen.cell];
+    if (!form.is_known) continue;
+    const SurfaceCell& cell = cells_[seen.cell];
+    rows.push_back(
+        {form.played, cell.scale, static_cast<double>(cell.bytes.count), seen.log_us, 1});
+  }
+  if (!rows.empty()) return fit_constants(*model_, rows);
+  std::vector<FittedConstant> priors;
+  for (const NetworkConstant& constant : model_->constants) {
+    priors.push_back({constant.prior, std::exp(constant.deviation)});
+  }
+  return priors;
+}
+
+void TimeSurface::linearise() {
+  linearised_after_ = observations_.size();
+  if (model_ != nullptr) {
+    constexpr double step = 0.05;
+    std::vector<FittedConstant> at = constants();
+    for (std::size_t i = 0; i < size(); ++i) {
+      Form& form = forms_[i];
+      if (!form.is_known) continue;
+      const auto log_us_there = [&] {
+        return log_microseconds(
+            *model_, at, form.played, cells_[i].scale,
+            static_cast<double>(std::max<std::int64_t>(cells_[i].bytes.count, 1)));
+      };
+      form.log_us = log_us_there();
+      form.slopes.clear();
+      double at_priors = form.log_us;
+      for (std::size_t k = 0; k < at.size(); ++k) {
+        const double value = std::exchange(at[k].value, at[k].value * std::exp(step));
+        form.slopes.push_back((log_us_there() - form.log_us) / step);
+        at[k].value = value;
+        at_priors += form.slopes.back() * std::log(model_->constants[k].prior / value);
+      }
+      form.log_us = at_priors;
+    }
+    fill_unknown();
+  }
+  mean_.resize(size());
+  covariance_.resize(size() * size());
+  for (std::size_t a = 0; a < size(); ++a) {
+    mean_[a] = model_ == nullptr ? unguided_log_us : forms_[a].log_us;
+    for (std::size_t b = a; b < size(); ++b) {
+      covariance_[a * size() + b] = covariance_[b * size() + a] = prior_covariance(a, b);
+    }
+  }
+  for (const Observation& seen : observations_) observe(seen);
+}
+
+// The mean of the known forms at the same scale and size, else of all.
+void TimeSurface::fill_unknown() {
+  using Place = std::tuple<Scale, std::int64_t>;
+  std::map<Place, std::pair<Form, int>> sums;
+  const Place anywhere(Scale(), -1);
+  const auto add = [&](const Place& place, const Form& form) {
+    auto& [sum, count] = sums[place];
+    sum.slopes.resize(form.slopes.size());
+    sum.log_us += form.log_us;
+    for (std::size_t k = 0; k < form.slopes.size(); ++k) sum.slopes[k] += form.slopes[k];
+    ++count;
+  };
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!forms_[i].is_known) continue;
+    add({cells_[i].scale, cells_[i].bytes.count}, forms_[i]);
+    add(anywhere, forms_[i]);
+  }
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (forms_[i].is_known) continue;
+    auto found = sums.find({cells_[i].scale, cells_[i].bytes.count});
+    if (found == sums.end()) found = sums.find(anywhere);
+    const auto& [sum, count] = found->second;
+    forms_[i].log_us = sum.log_us / count;
+    forms_[i].slopes = sum.slopes;
+    for (double& slope : forms_[i].slopes) slope /= count;
+  }
+}
+
+double TimeSurface::prior_covariance(std::size_t a, std::size_t b) const {
+  const SurfaceCell& one = cells_[a];
+  const SurfaceCell& other = cells_[b];
+  double covariance = alike(model_ == nullptr ? missed_unguided : missed_in_common, one, other);
+  for (std::size_t k = 0; model_ != nullptr && k < forms_[a].slopes.size(); ++k) {
+    covariance +=
+        forms_[a].slopes[k] * forms_[b].slopes[k] * squared(model_->constants[k].deviation);
+  }
+  const bool same_method = one.method == other.method;
+  if (!forms_[a].is_known || !forms_[b].is_known) {
+    if (same_method) covariance += alike(missed_by_unknown, one, other);
+  } else {
+    if (family_of(forms_[a].played) == family_of(forms_[b].played)) {
+      covariance += alike(missed_by_family, one, other);
+    }
+    if (same_method) covariance += alike(missed_by_method, one, other);
+  }
+  return a == b ? covariance + squared(missed_alone) : covariance;
+}
+
+void TimeSurface::observe(const Observation& seen) {
+  const std::size_t n = size();
+  const std::vector<double> column(
+      covariance_.begin() + static_cast<std::ptrdiff_t>(seen.cell * n),
+      covariance_.begin() + static_cast<std::ptrdiff_t>((seen.cell + 1) * n));
+  const double variance = column[seen.cell] + seen.variance;
+  const double surprise = seen.log_us - mean_[seen.cell];
+  for (std::size_t i = 0; i < n; ++i) {
+    const double share = column[i] / variance;
+    mean_[i] += share * surprise;
+    for (std::size_t j = 0; j < n; ++j) covariance_[i * n + j] -= share * column[j];
+  }
+}
+
+void TimeSurface::measure(std::size_t cell, Seconds time, double deviation) {
+  require(time.count() > 0, fmt::format("a measured time must be above 0, not {}", time.count()));
+  observations_.push_back({cell, std::log(time.count() * 1e6), squared(deviation)});
+  // The constants move much at first.
+  const bool moves = observations_.size() >= linearised_after_ + 1 + linearised_after_ / 4;
+  if (moves && model_ != nullptr) {
+    linearise();
+  } else {
+    observe(observations_.back());
+  }
+}
+
+}  // namespace collbench

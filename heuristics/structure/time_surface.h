@@ -1,0 +1,77 @@
+// What is known of the times of several methods at several scales and sizes when only some of them
+// have been measured: an expected time for each, how sure it is, and how they hang together.
+//
+// A Gaussian process over ln(time). Its prior is the network model that all methods of a system
+// share, linearised where the measured rows fit best: constants that are not known make all times
+// uncertain together, in the way in which rounds depend on them. What the model misses is alike for
+// one family of forms, for one method, at near sizes and scales:
+//
+//   cov = J D J' + common(n, p) + same family * family(n, p) + same method * method(n, p)
+//
+// with J the derivatives of ln(time) by the logarithms of the constants and D their prior
+// variances. Methods whose form is not known get the mean of the others, and are less sure.
+// Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, chapters 2 and 2.7.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/units.h"
+#include "heuristics/measurement.h"
+#include "heuristics/structure/joint_fit.h"
+#include "heuristics/structure/network_model.h"
+
+namespace collbench {
+
+/// A time that can be measured.
+struct SurfaceCell {
+  MethodKey method;
+  Scale scale;
+  Bytes bytes;
+};
+
+/// Thread safety: const members may run on any number of threads.
+class TimeSurface {
+ public:
+  /// Requires cells of one system, at most 4,000 (memory is 8 bytes for each pair of them).
+  explicit TimeSurface(std::vector<SurfaceCell> cells);
+
+  const std::vector<SurfaceCell>& cells() const { return cells_; }
+  /// A measured time whose logarithm is sure to `deviation` (standard). A cell may be measured
+  /// again.
+  void measure(std::size_t cell, Seconds time, double deviation);
+
+  /// Expected ln(microseconds), and its covariance.
+  double log_us(std::size_t cell) const { return mean_[cell]; }
+  double covariance(std::size_t a, std::size_t b) const { return covariance_[a * size() + b]; }
+  std::size_t size() const { return cells_.size(); }
+
+ private:
+  struct Form {
+    bool is_known = false;
+    PlayedMethod played;
+    double log_us = 0;
+    std::vector<double> slopes;  // of log_us by the logarithm of each constant
+  };
+  struct Observation {
+    std::size_t cell;
+    double log_us;
+    double variance;
+  };
+
+  std::vector<FittedConstant> constants() const;
+  void linearise();
+  void fill_unknown();
+  double prior_covariance(std::size_t a, std::size_t b) const;
+  void observe(const Observation& observation);
+
+  std::vector<SurfaceCell> cells_;
+  const NetworkModel* model_ = nullptr;  // null if no form is known
+  std::vector<Form> forms_;
+  std::vector<Observation> observations_;
+  std::size_t linearised_after_ = 0;  // observations
+  std::vector<double> mean_;
+  std::vector<double> covariance_;  // size() x size()
+};
+
+}  // namespace collbench

@@ -1,0 +1,191 @@
+// The records of `collbench profile`: what the reader makes of them, and what it refuses.
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/logs/job_verdict.h"
+#include "bench/logs/log_readers.h"
+#include "core/error.h"
+#include "transports/mpi/profile/profile_format.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Key;
+using testing::Pair;
+
+constexpr std::size_t calls_begin =
+    sizeof(ProfileHeader) + most_profiled_communicators * sizeof(ProfiledCommunicator);
+
+/// The file of one process with a communicator of all.
+struct Profile {
+  ProfileHeader header{};
+  ProfiledCommunicator world{77, 4, 0, {"MPI_COMM_WORLD"}};
+  std::vector<MpiCallRecord> calls;
+
+  explicit Profile(int rank) {
+    std::memcpy(header.magic.data(), profile_magic.data(), profile_magic.size());
+    header.byte_order = profile_byte_order;
+    header.header_bytes = sizeof(ProfileHeader);
+    header.communicator_bytes = sizeof(ProfiledCommunicator);
+    header.call_bytes = sizeof(MpiCallRecord);
+    header.rank = world.rank = rank;
+    header.ranks = 4;
+    header.pid = 100 + rank;
+    std::strcpy(header.host.data(), "node1");
+    header.communicators = 1;
+    header.finished = 1;
+    header.capacity = 64;
+  }
+  /// Beginning at `start_us`, with so many microseconds in it.
+  void add(std::int64_t start_us, std::int64_t us, std::int64_t bytes = 8 << 20) {
+    MpiCallRecord call{};
+    call.start_ns = start_us * 1000;
+    call.duration_ns = us * 1000;
+    call.bytes = bytes;
+    call.sequence = static_cast<std::uint32_t>(calls.size());
+    calls.push_back(call);
+    header.calls = calls.size();
+  }
+  std::string text() const {
+    std::string out(calls_begin + calls.size() * sizeof(MpiCallRecord), '\0');
+    std::memcpy(out.data(), &header, sizeof header);
+    std::memcpy(out.data() + sizeof header, &world, sizeof world);
+    std::memcpy(out.data() + calls_begin, calls.data(), calls.size() * sizeof(MpiCallRecord));
+    return out;
+  }
+};
+
+JobLog job_of(const std::vector<Profile>& profiles) {
+  JobLog job;
+  for (const Profile& one : profiles) read_log(one.text(), "rank", job);
+  return job;
+}
+
+/// Steps of 20 ms in which rank 2 arrives 10 ms after the others and the transfer takes 1 ms.
+std::vector<Profile> late_rank() {
+  std::vector<Profile> profiles;
+  for (int rank = 0; rank < 4; ++rank) {
+    Profile& one = profiles.emplace_back(rank);
+    for (int step = 0; step < 10; ++step) {
+      const int late = rank == 2 ? 10'000 : 0;
+      one.add(step * 20'000 + late, 11'000 - late);
+    }
+  }
+  return profiles;
+}
+
+TEST(MpiProfileTest, ARankThatIsLateIsNamedAndTheNetworkIsJudgedWithoutTheWaiting) {
+  JobLog job = job_of(late_rank());
+  EXPECT_THAT(job.formats, ElementsAre("MPI profile"));
+  EXPECT_TRUE(job.of_processors);
+  NetworkExpectation expectation;
+  expectation.bus = Bandwidth{12.5e9};
+  const JobVerdict verdict = judge_job(job, expectation);
+  EXPECT_EQ(verdict.late(), 2);
+  EXPECT_EQ(verdict.network.state, NetworkState::healthy);
+  EXPECT_NEAR(verdict.network.measured_gbs, 1.5 * (8 << 20) / 1e-3 * 1e-9, 1e-6);
+}
+
+/// Rank 2 arrives last and has its processor at once; rank 1 is there in time, but its processor is
+/// busy with others when it could go on, and it leaves late.
+TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) {
+    one.header.clocks = {{{0, 0, 0}, {1'000'000'000, 0, 0}}};
+    for (std::size_t step = 0; step < one.calls.size(); ++step) {
+      if (one.header.rank == 2) one.calls[step].duration_ns = 13'000'000;
+      if (one.header.rank == 1) one.calls[step].duration_ns = 12'000'000;
+      if (one.header.rank == 3) one.calls[step].duration_ns = 10'500'000;
+    }
+  }
+  JobLog job = job_of(profiles);
+  const JobVerdict verdict = judge_job(job, {Bandwidth{1e9}, ""});
+  EXPECT_EQ(verdict.late(), 2);
+  EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
+}
+
+TEST(MpiProfileTest, ClocksOfOtherHostsAreMovedAlongTheLineOfBothMeasurements) {
+  Profile profile(1);
+  profile.header.clocks = {{{0, 5'000'000, 1000}, {1'000'000'000, 6'000'000, 1000}}};
+  profile.add(500'000, 10);
+  const JobLog job = job_of({profile});
+  EXPECT_DOUBLE_EQ(job.records[0].start_us, 505'500);
+  profile.header.clocks[1].error_ns = -1;  // killed before the second
+  EXPECT_DOUBLE_EQ(job_of({profile}).records[0].start_us, 505'000);
+}
+
+TEST(MpiProfileTest, ACallThatHasNotEndedIsWhereTheJobStands) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) one.header.finished = 0;
+  for (int rank : {0, 1, 3}) {
+    profiles[static_cast<std::size_t>(rank)].add(300'000, 0);
+    profiles[static_cast<std::size_t>(rank)].calls.back().duration_ns = -1;
+  }
+  JobLog job = job_of(profiles);
+  EXPECT_THAT(job.left_out, Contains(Pair(HasSubstr("did not reach MPI_Finalize"), 4)));
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.standstill.sequence, 10);
+  EXPECT_THAT(verdict.standstill.missing, ElementsAre(2));
+}
+
+TEST(MpiProfileTest, NonBlockingCallsHaveSizesButNoTimes) {
+  Profile profile(0);
+  profile.add(0, 0, 1024);
+  profile.calls[0].duration_ns = -1;
+  profile.calls[0].non_blocking = 1;
+  profile.header.types[3] = {"MPI_DOUBLE"};
+  profile.calls[0].type = 3;
+  profile.calls[0].op = MpiOp::max;
+  const JobLog job = job_of({profile});
+  EXPECT_EQ(job.records[0].state, RecordState::completed);
+  EXPECT_TRUE(std::isnan(job.records[0].duration_us));
+  EXPECT_EQ(job.records[0].bytes, 1024);
+  EXPECT_EQ(job.words[job.records[0].elements], "double max");
+}
+
+TEST(MpiProfileTest, WhatIsLostIsCounted) {
+  Profile profile(0);
+  for (int i = 0; i < 3; ++i) profile.add(i, 1);
+  profile.header.capacity = 3;
+  profile.header.calls = 10;  // a ring that has wrapped
+  profile.header.left_out = 2;
+  profile.calls[1].communicator = 9;
+  const JobLog job = job_of({profile});
+  EXPECT_EQ(job.records.size(), 2U);
+  EXPECT_THAT(job.left_out, Contains(Pair(HasSubstr("had no room (--calls)"), 7)));
+  EXPECT_THAT(job.left_out, Contains(Pair(HasSubstr("are damaged"), 1)));
+  EXPECT_THAT(job.left_out, Contains(Pair(HasSubstr("beyond 256"), 2)));
+  JobLog cut;
+  const std::string text = profile.text();
+  read_log(text.substr(0, text.size() - 1), "rank", cut);
+  EXPECT_THAT(cut.left_out, Contains(Pair(HasSubstr("cut short"), 1)));
+}
+
+TEST(MpiProfileTest, WhatIsNoProfileIsRefused) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    JobLog job;
+    try {
+      read_log(text, "file", job);
+    } catch (const InvalidArgument& e) {
+      return e.what();
+    }
+    return "";
+  };
+  Profile profile(0);
+  EXPECT_THAT(refusal(profile.text().substr(0, 100)), HasSubstr("file: "));
+  EXPECT_THAT(refusal(profile.text().substr(0, sizeof(ProfileHeader))),
+              HasSubstr("before its calls"));
+  profile.header.call_bytes = 48;
+  EXPECT_THAT(refusal(profile.text()), HasSubstr("of another version"));
+  profile.header.call_bytes = sizeof(MpiCallRecord);
+  profile.header.rank = 4;
+  EXPECT_THAT(refusal(profile.text()), HasSubstr("rank 4 of 4"));
+}
+
+}  // namespace
+}  // namespace collbench

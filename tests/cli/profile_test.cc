@@ -1,0 +1,83 @@
+// `collbench profile` as a user calls it. Skipped where MPI is not there.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+class ProfileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(PROFILED_JOB).empty() || is_missing("mpirun")) {
+      GTEST_SKIP() << "MPI was not found when this was configured";
+    }
+  }
+  /// Four processes on whatever cores there are.
+  Outcome profile(const std::vector<std::string>& options, const std::vector<std::string>& job) {
+    std::vector<std::string> words = {"profile"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "mpirun", "-n", "4"});
+    words.insert(words.end(), job.begin(), job.end());
+    return invoke(folder_, words,
+                  {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                   {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                   {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                   {"OMPI_MCA_mpi_yield_when_idle", "1"}});
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
+  const Outcome outcome =
+      profile({"--json", "--keep", "records"}, {PROFILED_JOB, "8", "65536", "1000", "2", "50000"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["late"], 2);
+  EXPECT_EQ(report["ops"], 16) << report;
+  EXPECT_TRUE(report["transfer_us_by_bytes"].contains("65536")) << report;
+  EXPECT_THAT(outcome.err, ContainsRegex("^[0-9.]+\n")) << "the program's own output";
+  const Outcome again = invoke(folder_, {"logs", "records"});
+  EXPECT_THAT(again.out, AllOf(HasSubstr("# MPI profile: 4 files"), HasSubstr("late rank: 2"),
+                               HasSubstr("all-gather"), HasSubstr("MPI_COMM_WORLD")));
+}
+
+TEST_F(ProfileTest, TheExitCodeIsTheProgramsAndWhatItLeftIsReported) {
+  const Outcome aborted = profile({}, {PROFILED_JOB, "nonsense"});
+  EXPECT_EQ(aborted.code, 2) << aborted.err;
+  EXPECT_THAT(aborted.out, HasSubstr("# MPI profile: ")) << aborted.err;
+  EXPECT_EQ(profile({}, {"false"}).code, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "no record was to be kept";
+}
+
+TEST_F(ProfileTest, ARingThatIsTooSmallKeepsTheLatestCallsAndSaysSo) {
+  const Outcome outcome = profile({"--calls", "6"}, {PROFILED_JOB, "20", "1024", "100"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("for which a profile had no room (--calls)"));
+}
+
+TEST_F(ProfileTest, WhatCannotBeRecordedIsSaid) {
+  const Outcome none = invoke(folder_, {"profile", "--", "true"});
+  EXPECT_EQ(none.code, 4);
+  EXPECT_THAT(none.err, HasSubstr("nothing was recorded"));
+  EXPECT_EQ(invoke(folder_, {"profile", "--", "/no/such/program"}).code, 4);
+  EXPECT_EQ(invoke(folder_, {"profile"}).code, 2);
+  const Outcome rules = invoke(folder_, {"profile", "--export-rules", "r", "--", "true"});
+  EXPECT_EQ(rules.code, 2);
+  EXPECT_THAT(rules.err, HasSubstr("needs --topo"));
+  folder_.write("file", "");
+  EXPECT_THAT(invoke(folder_, {"profile", "--keep", ".", "--", "true"}).err,
+              HasSubstr("'.' is not empty"));
+}
+
+}  // namespace
+}  // namespace collbench

@@ -1,0 +1,96 @@
+// Maximum flows against all cuts of small graphs.
+#include "heuristics/synthesis/max_flow.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace collbench {
+namespace {
+
+struct FlowArc {
+  int from = 0;
+  int to = 0;
+  std::int64_t capacity = 0;
+};
+
+int drawn_below(std::mt19937& random, int end) {
+  return std::uniform_int_distribution<int>(0, end - 1)(random);
+}
+
+/// Loops, parallel arcs and capacities of 0 are among them.
+std::vector<FlowArc> random_arcs(std::mt19937& random, int vertices) {
+  std::vector<FlowArc> arcs(static_cast<std::size_t>(drawn_below(random, 18)));
+  for (FlowArc& arc : arcs) {
+    arc = {drawn_below(random, vertices), drawn_below(random, vertices), drawn_below(random, 9)};
+  }
+  return arcs;
+}
+
+/// The sets of vertices with vertex 0 and without vertex 1 that the least leads out of, as bits.
+struct SmallestCuts {
+  std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
+  unsigned in_all = ~0U;  // vertices on the source's side of each of them
+  unsigned in_any = 0;
+};
+
+SmallestCuts smallest_cuts(const std::vector<FlowArc>& arcs, int vertices) {
+  SmallestCuts found;
+  for (unsigned set = 0; set < 1U << vertices; ++set) {
+    if ((set & 3) != 1) continue;
+    std::int64_t capacity = 0;
+    for (const FlowArc& arc : arcs) {
+      if ((set >> arc.from & 1) != 0 && (set >> arc.to & 1) == 0) capacity += arc.capacity;
+    }
+    if (capacity > found.capacity) continue;
+    if (capacity < found.capacity) found = {capacity, ~0U, 0};
+    found.in_all &= set;
+    found.in_any |= set;
+  }
+  return found;
+}
+
+unsigned bits_of(const std::vector<bool>& vertices) {
+  unsigned bits = 0;
+  for (std::size_t i = 0; i < vertices.size(); ++i) bits |= vertices[i] ? 1U << i : 0;
+  return bits;
+}
+
+TEST(MaxFlow, IsTheSmallestCutAndKnowsTheSmallestAndTheLargestSide) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 2000; ++round) {
+    const int vertices = 2 + drawn_below(random, 6);
+    const std::vector<FlowArc> arcs = random_arcs(random, vertices);
+    MaxFlow<std::int64_t> flow(vertices);
+    for (const FlowArc& arc : arcs) flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
+    const SmallestCuts cuts = smallest_cuts(arcs, vertices);
+    EXPECT_EQ(flow.solve(0, 1, 1'000), cuts.capacity) << round;
+    EXPECT_EQ(bits_of(flow.reached_from(0)), cuts.in_all) << round;
+    EXPECT_EQ(bits_of(flow.not_leading_to(1)), cuts.in_any) << round;
+  }
+}
+
+TEST(MaxFlow, StopsAtWhatIsEnoughAndBeginsAnewWithOtherCapacities) {
+  std::mt19937 random(18);
+  for (int round = 0; round < 300; ++round) {
+    const int vertices = 2 + drawn_below(random, 6);
+    std::vector<FlowArc> arcs = random_arcs(random, vertices);
+    MaxFlow<std::int64_t> flow(vertices);
+    for (const FlowArc& arc : arcs) flow.add_arc(arc.from, arc.to);
+    for (int again = 0; again < 3; ++again) {
+      for (std::size_t i = 0; i < arcs.size(); ++i) {
+        arcs[i].capacity = drawn_below(random, 9);
+        flow.set_capacity(static_cast<int>(i), arcs[i].capacity);
+      }
+      const std::int64_t enough = drawn_below(random, 12);
+      EXPECT_EQ(flow.solve(0, 1, enough), std::min(enough, smallest_cuts(arcs, vertices).capacity));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace collbench
