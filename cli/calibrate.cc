@@ -36,12 +36,14 @@ constexpr OptionRow calibrate_rows[] = {
     {options_group, "backend", "", "NAME", "", "of --local: whose messages are measured [shm]"},
 };
 
-/// Cases of every algorithm that runs anywhere, over sizes from latency to bandwidth; about ten
-/// seconds on two cores.
+constexpr int local_passes = 3;
+
+/// Cases of every algorithm that runs anywhere, over sizes from latency to beyond the caches, in
+/// several passes: a host disturbed for a second disturbs one pass.
 std::vector<Case> local_cases(const std::string& backend) {
   std::vector<Case> cases;
   for (const int workers : {2, 4}) {
-    for (std::int64_t bytes = 1 << 10; bytes <= 4 << 20; bytes *= 8) {
+    for (std::int64_t bytes = 1 << 10; bytes <= 32 << 20; bytes *= 8) {
       for (const char* algorithm : {"ring", "recursive-doubling", "halving-doubling", "double-tree",
                                     "direct", "reduce-broadcast"}) {
         Case one;
@@ -53,14 +55,18 @@ std::vector<Case> local_cases(const std::string& backend) {
       }
     }
   }
+  const std::vector<Case> once = cases;
+  for (int pass = 1; pass < local_passes; ++pass) {
+    cases.insert(cases.end(), once.begin(), once.end());
+  }
   return cases;
 }
 
 MeasuredTable measure_here(const std::string& backend) {
   RunPlan plan;
   plan.cases = local_cases(backend);
-  plan.sampling.max_time = Seconds{0.1};
-  plan.sampling.check = true;
+  plan.sampling.max_time = Seconds{0.05};
+  plan.sampling.back_to_back = false;
   plan.stop_requested = stop_signal_name;
   const Environment environment = collect_environment();
   RunResult result = run_cases(plan, environment, {});
@@ -68,7 +74,9 @@ MeasuredTable measure_here(const std::string& backend) {
   RecordFile file;
   file.environment = environment;
   file.records = std::move(result.records);
-  return to_measurements(file, "this host");
+  MeasuredTable table = to_measurements(file, "this host");
+  table.times = medians_of(table.times);
+  return table;
 }
 
 std::string cost_text(const FittedCost& cost, bool is_rate) {

@@ -24,17 +24,19 @@ double log2_of(Bytes bytes) {
 }  // namespace
 
 void MeasuredRange::add(const MeasuredTime& time) {
-  const int nodes = std::max(time.scale.nodes, 1);
-  nodes_.insert(nodes);
-  each_.insert(time.scale.ranks / nodes);
+  const int extent = time.scale.extent();
+  extents_.insert(extent);
+  if (!time.scale.is_host()) each_.insert(time.scale.ranks / extent);
   sizes_.insert(time.bytes);
 }
 
 std::string MeasuredRange::beyond(const Scale& scale, Bytes bytes) const {
   std::string text;
-  const int nodes = std::max(scale.nodes, 1);
-  add_beyond(nodes_, nodes, "nodes", text);
-  add_beyond(each_, scale.ranks / nodes, "ranks per node", text);
+  const int extent = scale.extent();
+  add_beyond(extents_, extent, scale.is_host() ? "ranks" : "nodes", text);
+  if (!scale.is_host() && !each_.empty()) {
+    add_beyond(each_, scale.ranks / extent, "ranks per node", text);
+  }
   const Bytes least = *sizes_.begin();
   const Bytes most = *sizes_.rbegin();
   if (bytes < least || bytes > most) {
@@ -45,10 +47,10 @@ std::string MeasuredRange::beyond(const Scale& scale, Bytes bytes) const {
   return text;
 }
 
-double MeasuredRange::doublings_to_nodes(int nodes) const {
+double MeasuredRange::doublings_to(int extent) const {
   double least = std::numeric_limits<double>::infinity();
-  for (const int known : nodes_) {
-    least = std::min(least, std::abs(std::log2(static_cast<double>(nodes) / known)));
+  for (const int known : extents_) {
+    least = std::min(least, std::abs(std::log2(static_cast<double>(extent) / known)));
   }
   return least;
 }

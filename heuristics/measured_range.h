@@ -15,15 +15,15 @@ class MeasuredRange {
   /// In words what of the question lies beyond all that was added: "64 nodes, measured with 2 to
   /// 4"; empty within. Requires at least one measured time.
   std::string beyond(const Scale& scale, Bytes bytes) const;
-  /// Doublings from the nearest number of nodes, 0 if it was measured. Requires as above.
-  double doublings_to_nodes(int nodes) const;
+  /// Doublings from the nearest Scale::extent(), 0 if it was measured. Requires as above.
+  double doublings_to(int extent) const;
   /// Doublings from the nearest size. Requires as above.
   double doublings_to_size(Bytes bytes) const;
-  const std::set<int>& nodes() const { return nodes_; }
+  const std::set<int>& extents() const { return extents_; }
 
  private:
-  std::set<int> nodes_;  // those not known count as one
-  std::set<int> each_;   // ranks of a node
+  std::set<int> extents_;
+  std::set<int> each_;  // ranks of a node, where it is nodes that grow
   std::set<Bytes> sizes_;
 };
 

@@ -83,6 +83,7 @@ std::string to_string(const MethodKey& key) {
 
 std::string to_string(const Scale& scale) {
   if (scale.nodes == 0) return counted(scale.ranks, "rank");
+  if (scale.is_host()) return counted(scale.ranks, "rank") + " on " + counted(scale.cores, "core");
   const std::string shape = to_string(scale.shape);
   return counted(scale.ranks, "rank") + " on " +
          (shape.empty() ? counted(scale.nodes, "node") : shape + " nodes");

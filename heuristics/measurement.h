@@ -27,8 +27,14 @@ struct Scale {
   int ranks = 0;
   int nodes = 0;      // 0: not known
   GridShape shape{};  // of the nodes; zeros: the source does not say
+  int cores = 0;      // of a host whose ranks share them; 0: not known, or more than one node
   /// 0 if the nodes are not known.
   int ranks_per_node() const { return nodes > 0 ? ranks / nodes : 0; }
+  /// Whether all ranks share the cores of one host.
+  bool is_host() const { return nodes == 1 && cores > 0; }
+  /// What larger scales have more of: ranks on one host, else nodes, of which those not known count
+  /// as one.
+  int extent() const { return is_host() ? ranks : nodes > 0 ? nodes : 1; }
   auto operator<=>(const Scale&) const = default;
 };
 
@@ -107,7 +113,7 @@ GridShape parse_grid_shape(std::string_view text);
 std::string full_name(const std::string& algorithm, const std::string& protocol);
 /// "abci-v100 nccl auto".
 std::string to_string(const MethodKey& key);
-/// "16 ranks on 4 nodes", "64 ranks on 4x4x4 nodes".
+/// "16 ranks on 4 nodes", "64 ranks on 4x4x4 nodes", "8 ranks on 2 cores".
 std::string to_string(const Scale& scale);
 
 }  // namespace collbench

@@ -24,7 +24,7 @@ void HeldPages::release(const Elements& part) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = units.first; i < units.end; ++i) {
     assert(holders_[i] > 0);
-    if (--holders_[i] > 0) continue;
+    if (--holders_[i] > 0 || vector_.size().count < unit) continue;
     const std::int64_t begin =
         std::max<std::int64_t>(static_cast<std::int64_t>(i) * unit - before_, 0);
     const std::int64_t end =

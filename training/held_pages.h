@@ -22,7 +22,8 @@ class HeldPages {
 
   /// What is held may be written, and stays.
   void hold(const Elements& part);
-  /// Requires that it was held. Units without any held part are zero when next touched.
+  /// Requires that it was held. Units without any held part are zero when next touched; a vector
+  /// below one unit stays.
   void release(const Elements& part);
 
  private:

@@ -53,7 +53,7 @@ struct Traffic {
 /// reach.
 enum class ScratchUse : std::uint8_t { plan, staging };
 
-struct Fusion;  // transports/play/fusion.h
+struct Fusion;  // algorithms/fusion.h
 
 /// Thread safety: an endpoint belongs to one thread (or actor); distinct endpoints are independent.
 /// Every member that moves data throws TransportError naming the peer if it was lost or late.

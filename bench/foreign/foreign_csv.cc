@@ -32,6 +32,7 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"ranks", {"ranks", "gpus", "workers", "world_size"}},
       {"nodes", {"nodes", "n_nodes"}},
       {"per_node", {"tasks_per_node", "ranks_per_node"}},
+      {"cores", {"cores"}},
       {"system", {"system", "machine"}},
       {"library", {"library", "backend"}},
       {"algorithm", {"algorithm", "algo"}},
@@ -98,7 +99,7 @@ class CsvReader {
       table_.source = value;
     } else if (key == "hardware") {
       table_.hardware = value;
-    } else if (key == "gpus" || key == "ranks" || key == "nodes") {
+    } else if (key == "gpus" || key == "ranks" || key == "nodes" || key == "cores") {
       // "1 physical (2 as NCCL sees it)" is no number and states nothing.
       if (value.find_first_not_of("0123456789") != value.npos || value.empty()) return;
       stated_[key == "gpus" ? "ranks" : key] = value;
@@ -158,7 +159,8 @@ class CsvReader {
       const std::string text = cell(cells, what);
       return text.empty() ? 0 : product(text, what, place_);
     };
-    row.scale = {count("ranks"), count("nodes"), shape_of(cell(cells, "nodes"), place_)};
+    row.scale = {count("ranks"), count("nodes"), shape_of(cell(cells, "nodes"), place_),
+                 count("cores")};
     const int each = count("per_node");
     if (row.scale.ranks == 0) row.scale.ranks = row.scale.nodes * each;
     require(each == 0 || row.scale.nodes == 0 || row.scale.ranks == row.scale.nodes * each,

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -31,6 +32,12 @@ MeasuredTime row_of(const Record& record) {
     row.system += " " + simulated.mapping;
   if (simulated.protocol != "auto") row.protocol = simulated.protocol;
   return row;
+}
+
+/// Whether ranks on one host do the work of their messages on its cores.
+bool shares_cores(const Case& point) {
+  const Backend* backend = backend_named(point.backend);
+  return backend != nullptr && backend->plays_schedules && !backend->on_gpus;
 }
 
 }  // namespace
@@ -103,6 +110,10 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
+    const std::string cores = stated("cores");
+    if (row.scale.nodes == 1 && !cores.empty() && shares_cores(record.point)) {
+      row.scale.cores = static_cast<int>(parse_count("cores", cores, 1, 1 << 20));
+    }
     row.wrong = measured.wrong;
     row.mean = record.point.statistic == "mean";
     const Summary summary = summarize(measured.latency_ns);

@@ -55,6 +55,7 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     }
     time.scale.ranks = stated(time.scale.ranks, hints.ranks, "ranks");
     if (hints.nodes > 0) time.scale.nodes = hints.nodes;
+    if (time.scale.nodes != 1) time.scale.cores = 0;
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
                                          "{},ranks=8,nodes=2",

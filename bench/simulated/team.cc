@@ -12,11 +12,13 @@
 #include "algorithms/combinators.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
+#include "bench/simulated/fitted_case.h"
 #include "bench/simulated/library_case.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
 #include "topologies/specification.h"
@@ -155,6 +157,27 @@ const Machine& CaseBinder::machine_of(const Case& point) {
   return found->second;
 }
 
+const Calibration* CaseBinder::calibration_on(const Case& point) {
+  const std::string& topology = point.simulated.topology;
+  auto found = calibrations_.find(topology);
+  if (found == calibrations_.end()) {
+    found = calibrations_.emplace(topology, calibration_of(topology)).first;
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+std::optional<Measurement> CaseBinder::measure_fitted(const Case& point, std::string& remark) {
+  const Calibration* calibration = calibration_on(point);
+  if (calibration == nullptr || calibration->structures().empty() || messages_only_) return {};
+  std::string why_not;
+  std::optional<Measurement> fitted =
+      measure_fitted_case(point, *calibration, machine_of(point), why_not);
+  if (!fitted) {
+    remark = fmt::format("played on the plain machine of the file, not by its fit: {}", why_not);
+  }
+  return fitted;
+}
+
 Choice CaseBinder::decide_protocol(const Scenario& scenario) {
   std::vector<Finalist> candidates;
   for (const Protocol& protocol : scenario.machine.costs.protocols) {
@@ -211,6 +234,11 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
       continue;
     }
     try {
+      std::string remark;
+      if (const auto fitted = measure_fitted(candidate, remark)) {
+        candidates.push_back({asked.algorithm, std::nullopt, fitted->exact->time, 0});
+        continue;
+      }
       BoundCase bound = bind(candidate);
       const Outcome outcome = predicted(bound.scenario);
       candidates.push_back(
@@ -224,10 +252,10 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
   return decide(std::move(candidates));
 }
 
-std::optional<Measurement> CaseBinder::measure_modelled(const Case& point) {
+std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::string& remark) {
   const Machine& machine = machine_of(point);
   if (is_library_case(point.algorithm)) return measure_library_case(point, machine);
-  if (!is_in_network(point.algorithm, machine)) return {};
+  if (!is_in_network(point.algorithm, machine)) return measure_fitted(point, remark);
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));
@@ -252,7 +280,10 @@ Played play_case(const Case& point, CaseBinder& binder, std::int64_t trace_limit
 }
 
 Measurement measure_simulated(const Case& point, CaseBinder& binder) {
-  if (std::optional<Measurement> modelled = binder.measure_modelled(point)) return *modelled;
+  std::string remark;
+  if (std::optional<Measurement> modelled = binder.measure_modelled(point, remark)) {
+    return *modelled;
+  }
   const BoundCase bound = binder.bind(point);
   const Outcome outcome = simulate(bound.scenario, parse_engine(point.simulated.engine));
   Measurement measured;
@@ -261,6 +292,10 @@ Measurement measure_simulated(const Case& point, CaseBinder& binder) {
   measured.played = bound.algorithm;
   if (!bound.scenario.protocol.empty()) measured.played += ", " + bound.scenario.protocol;
   measured.exact = exact_of(bound.scenario, outcome);
+  if (!remark.empty()) {
+    std::string& why = measured.exact->why;
+    why += (why.empty() ? "" : "; ") + remark;
+  }
   return measured;
 }
 

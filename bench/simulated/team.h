@@ -13,6 +13,7 @@
 #include <string>
 
 #include "bench/measure/team.h"
+#include "heuristics/calibration/calibration.h"
 #include "heuristics/policies/choose.h"
 #include "simulator/simulate.h"
 
@@ -40,16 +41,20 @@ class CaseBinder {
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
   Choice decide_algorithm(const Case& point);
-  /// A case that is no schedule: the machine's in-network reduction ("nvls"), or what NCCL plays
-  /// ("nccl"); nothing for others.
-  std::optional<Measurement> measure_modelled(const Case& point);
+  /// A case that is no schedule: the machine's in-network reduction ("nvls"), what NCCL plays
+  /// ("nccl"), or what the fit of a calibrated file knows; nothing for others. `remark` says what
+  /// the messages of a calibrated file's machine leave out.
+  std::optional<Measurement> measure_modelled(const Case& point, std::string& remark);
 
  private:
   const Machine& machine_of(const Case& point);
+  const Calibration* calibration_on(const Case& point);
+  std::optional<Measurement> measure_fitted(const Case& point, std::string& remark);
   Choice decide_protocol(const Scenario& scenario);
 
   bool messages_only_;
   std::map<std::pair<std::string, int>, Machine> machines_;
+  std::map<std::string, std::optional<Calibration>> calibrations_;  // by topology
 };
 
 /// A case whose algorithm is decided, and what came of it; with `trace_limit` it has transfers.

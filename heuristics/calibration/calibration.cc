@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -149,22 +150,32 @@ std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime>
                                                        std::span<const StoredFit> stored) {
   const auto structure_key = [](const MeasuredTime& row) {
     const auto played = played_method(method_of(row), row.scale);
-    return std::pair(row.system, played ? std::optional(played->interconnect) : std::nullopt);
+    return std::tuple(row.system, played ? std::optional(played->interconnect) : std::nullopt,
+                      row.scale.cores);
   };
   std::vector<MeasuredTime> rest;
   for (auto& [key, own] : grouped(rows, structure_key)) {
-    const auto& [system, interconnect] = key;
+    const auto& [system, interconnect, cores] = key;
     if (!interconnect || !lacking(own).empty() || named_rows(own) < least_named_rows) {
       rest.insert(rest.end(), own.begin(), own.end());
       continue;
     }
     std::optional<NetworkFit> fit;
     for (const StoredFit& each : stored) {
-      if (each.system == system && each.interconnect == *interconnect) fit = each.fit;
+      if (each.system == system && each.interconnect == *interconnect && each.cores == cores) {
+        fit = each.fit;
+      }
     }
     structures_.emplace_back(*interconnect, own, std::move(fit));
   }
   return rest;
+}
+
+int Calibration::cores() const {
+  for (const StructuralModel& structure : structures_) {
+    if (structure.cores() > 0) return structure.cores();
+  }
+  return 0;
 }
 
 std::vector<MeasuredMethod> Calibration::measured() const {

@@ -50,6 +50,7 @@ struct MeasuredMethod {
 struct StoredFit {
   std::string system;
   Interconnect interconnect = Interconnect::switched;
+  int cores = 0;  // of a host
   NetworkFit fit;
 };
 
@@ -63,6 +64,9 @@ class Calibration {
   std::span<const MethodModel> models() const { return models_; }
   std::span<const StructuralModel> structures() const { return structures_; }
   const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Of the first host that was fitted whose cores are known; else 0.
+  int cores() const;
 
   /// All methods that have a model, by system, library and name.
   std::vector<MeasuredMethod> measured() const;

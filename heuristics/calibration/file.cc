@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/input_file.h"
@@ -64,11 +65,14 @@ auto read_item(const TomlTable& table, const char* key, const std::string& text,
 std::string structure_part(const StructuralModel& structure) {
   const NetworkModel& model = network_model(structure.interconnect());
   std::string text = fmt::format(
-      "\n[[fitted]]\nsystem = {}\nnetwork = \"{}\"\nsource = {}\nper_doubling = {:.4g}  # standard "
+      "\n[[fitted]]\n{}network = \"{}\"\n{}source = {}\nper_doubling = {:.4g}  # "
+      "standard "
       "deviation of ln(time) for each doubling of the nodes beyond those measured\n\n"
       "[fitted.constants]  # in parentheses: what was expected before measuring\n",
-      toml_quoted(structure.system()), model.name, toml_quoted(structure.basis()),
-      structure.fit().per_doubling);
+      structure.system().empty() ? ""
+                                 : fmt::format("system = {}\n", toml_quoted(structure.system())),
+      model.name, structure.cores() > 0 ? fmt::format("cores = {}\n", structure.cores()) : "",
+      toml_quoted(structure.basis()), structure.fit().per_doubling);
   for (std::size_t k = 0; k < model.constants.size(); ++k) {
     const NetworkConstant& constant = model.constants[k];
     const FittedConstant& fitted = structure.fit().constants[k];
@@ -100,13 +104,14 @@ FittedConstant read_constant(const NetworkConstant& constant, const std::string&
 
 StoredFit read_fit(const TomlTable& table) {
   StoredFit stored;
-  stored.system = table.text("system");
+  if (table.has("system")) stored.system = table.text("system");
   const NetworkModel* model = find_network_model(table.text("network"));
   if (model == nullptr) {
-    table.refuse("network",
-                 fmt::format("'{}' is none of switched, torus, gpu-nodes", table.text("network")));
+    table.refuse("network", fmt::format("'{}' is none of {}", table.text("network"),
+                                        fmt::join(network_model_names(), ", ")));
   }
   stored.interconnect = model->interconnect;
+  if (table.has("cores")) stored.cores = table.integer("cores", 1, 1 << 20);
   table.text("source");
   stored.fit.per_doubling = table.number("per_doubling", 0, 10);
   const TomlTable constants = table.table("constants");
@@ -142,6 +147,7 @@ std::string points_part(const MeasuredMethod& measured) {
     text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
     const std::string shape = to_string(scale.shape);
     if (!shape.empty()) text += fmt::format("shape = \"{}\"\n", shape);
+    if (scale.cores > 0) text += fmt::format("cores = {}\n", scale.cores);
     std::string sizes;
     std::string times;
     for (const MeasuredTime* row : rows) {
@@ -173,6 +179,7 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   if (table.has("shape")) {
     row.scale.shape = read_item(table, "shape", table.text("shape"), parse_grid_shape);
   }
+  if (table.has("cores")) row.scale.cores = table.integer("cores", 1, 1 << 20);
   const std::vector<std::string> sizes = table.texts("sizes");
   const std::vector<std::string> times = table.texts("times");
   if (sizes.size() != times.size()) {

@@ -7,34 +7,68 @@
 namespace collbench {
 namespace {
 
+constexpr double certain_enough = 0.75;
+constexpr double same_size = 1.5;  // doublings; tables step by up to eight times
+
 double size_distance(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(std::max<std::int64_t>(a.count, 1))) -
                   std::log2(static_cast<double>(std::max<std::int64_t>(b.count, 1))));
 }
 
-/// Moves the tied candidate that was measured as the fastest to the front.
-void settle_ties(const std::vector<MeasuredTime>& rows, const Scale& scale, Bytes bytes,
-                 std::vector<FittedCandidate>& candidates) {
-  const std::string system = candidates.front().method.system;
-  std::map<std::string, Seconds> known;
-  for (const MeasuredTime& row : times_at_largest_scale(rows, system, scale, bytes)) {
-    known[full_name(row.algorithm, row.protocol)] = row.time;
+/// Times at the largest scale measured, by full name, with the size that they are of.
+struct KnownTimes {
+  std::map<std::string, Seconds> times;
+  Bytes bytes;
+
+  Seconds of(const FittedCandidate& candidate) const {
+    const auto found = times.find(full_name(candidate.method.algorithm, candidate.method.protocol));
+    return found == times.end() ? Seconds{-1} : found->second;
   }
-  const auto known_time = [&](const FittedCandidate& candidate) {
-    const auto found = known.find(full_name(candidate.method.algorithm, candidate.method.protocol));
-    return found == known.end() ? Seconds{-1} : found->second;
-  };
+};
+
+/// Moves the tied candidate that was measured as the fastest to the front.
+void settle_ties(const KnownTimes& known, std::vector<FittedCandidate>& candidates) {
   // Those that were not measured are not known to be slower; the fastest of them stays.
   const auto is_better = [&](const FittedCandidate& a, const FittedCandidate& b) {
     if (a.may_change != b.may_change) return !a.may_change;
-    const Seconds time_a = known_time(a);
-    const Seconds time_b = known_time(b);
+    const Seconds time_a = known.of(a);
+    const Seconds time_b = known.of(b);
     return time_a > Seconds{0} && time_b > Seconds{0} && time_a < time_b;
   };
   auto best = candidates.begin();
   for (auto each = candidates.begin(); each != candidates.end(); ++each) {
     if (each->is_tied && is_better(*each, *best)) best = each;
   }
+  std::rotate(candidates.begin(), best, std::next(best));
+}
+
+double log_deviation(const Estimate& estimate) {
+  constexpr double eighty_percent = 1.2816;
+  return std::log(estimate.high / estimate.low) / (2 * eighty_percent);
+}
+
+/// That `a` is faster than `b`. Half of the variance at a scale that was not measured is common to
+/// all methods there and does not change their order.
+double probability_faster(const FittedCandidate& a, const FittedCandidate& b) {
+  const double deviation =
+      std::sqrt(0.5) * std::hypot(log_deviation(a.estimate), log_deviation(b.estimate));
+  const double lead = std::log(b.counted / a.counted);
+  if (deviation <= 0) return lead > 0 ? 1 : 0;
+  return 0.5 * std::erfc(-lead / deviation / std::sqrt(2.0));
+}
+
+/// Moves what was the fastest at the largest scale measured to the front, unless the one in front
+/// is faster with some certainty: a model that is unsure should not overrule a measurement.
+void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candidates) {
+  auto best = candidates.end();
+  for (auto each = candidates.begin(); each != candidates.end(); ++each) {
+    const Seconds time = known.of(*each);
+    if (each->may_change || time <= Seconds{0}) continue;
+    if (best == candidates.end() || time < known.of(*best)) best = each;
+  }
+  if (best == candidates.end() || best == candidates.begin()) return;
+  if (probability_faster(candidates.front(), *best) >= certain_enough) return;
+  best->is_kept = true;
   std::rotate(candidates.begin(), best, std::next(best));
 }
 
@@ -51,7 +85,8 @@ std::vector<MeasuredTime> times_at_largest_scale(std::span<const MeasuredTime> r
                                                  Bytes bytes) {
   const auto fits = [&](const MeasuredTime& row) {
     return (system.empty() || row.system == system) && !row.is_wrong() &&
-           row.scale.ranks_per_node() == scale.ranks_per_node();
+           row.scale.cores == scale.cores &&
+           (scale.is_host() || row.scale.ranks_per_node() == scale.ranks_per_node());
   };
   Scale largest;
   for (const MeasuredTime& row : rows) {
@@ -92,10 +127,17 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
   for (FittedCandidate& candidate : candidates) {
     candidate.is_tied = candidate.counted <= candidates.front().counted * (1 + tie);
   }
-  const bool close = candidates.size() > 1 && candidates[1].is_tied;
-  if (!close) return candidates;
+  if (candidates.size() < 2) return candidates;
   const std::vector<MeasuredTime> points = calibration.points();
-  if (!is_measured_scale(points, scale)) settle_ties(points, scale, bytes, candidates);
+  if (is_measured_scale(points, scale)) return candidates;
+  KnownTimes known;
+  const std::string& system = candidates.front().method.system;
+  for (const MeasuredTime& row : times_at_largest_scale(points, system, scale, bytes)) {
+    known.times[full_name(row.algorithm, row.protocol)] = row.time;
+    known.bytes = row.bytes;
+  }
+  settle_ties(known, candidates);
+  if (size_distance(known.bytes, bytes) <= same_size) keep_the_known(known, candidates);
   return candidates;
 }
 

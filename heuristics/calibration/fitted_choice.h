@@ -18,12 +18,15 @@ struct FittedCandidate {
   Seconds counted{0};       // the time, longer for names that may stand for another schedule
   bool is_tied = false;     // within `tie` of the fastest
   bool may_change = false;  // stand for another schedule than where it was measured
+  bool is_kept = false;     // for what it did at the largest scale measured, not for its time
   std::string instead;      // what the estimate rests on if the method was not measured
 };
 
 /// The methods that the calibration predicts, fastest by `counted` first. At a scale that was not
 /// measured, the first of those tied is the one that was the fastest at the largest scale measured;
-/// a name that may stand for another schedule there comes first only if all that are tied do.
+/// a name that may stand for another schedule there comes first only if all that are tied do. The
+/// fastest at the largest scale measured also stays the choice unless another one is faster with a
+/// probability of three in four, by the intervals of both.
 std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
                                           std::span<const MethodKey> methods, const Scale& scale,
                                           Bytes bytes);

@@ -91,7 +91,8 @@ void explain_ties(const std::vector<FittedCandidate>& ranked, Answer& answer) {
 
 std::optional<Answer> ask_fitted(const Question& question) {
   if (question.fitted == nullptr) return {};
-  const Scale scale{question.workers, question.nodes, question.shape};
+  Scale scale{question.workers, question.nodes, question.shape};
+  if (scale.nodes == 1) scale.cores = question.fitted->cores();
   Answer noted;
   const auto ranked =
       rank_methods(*question.fitted, methods_asked(question, noted), scale, question.bytes);
@@ -111,7 +112,13 @@ std::optional<Answer> ask_fitted(const Question& question) {
                   full_name(answer.algorithm, answer.protocol), to_string(best.estimate.time),
                   to_string(best.estimate.low), to_string(best.estimate.high),
                   best.method.system.empty() ? "measurements" : best.method.system);
-  explain_ties(ranked, answer);
+  if (best.is_kept) {
+    answer.reason +=
+        fmt::format("; kept as the fastest at the largest scale measured: {} is not surely faster",
+                    full_name(ranked[1].method.algorithm, ranked[1].method.protocol));
+  } else {
+    explain_ties(ranked, answer);
+  }
   if (!best.estimate.extrapolates.empty()) {
     answer.warnings.push_back("extrapolates: " + best.estimate.extrapolates);
   }

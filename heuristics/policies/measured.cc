@@ -1,7 +1,7 @@
 // Choosing by measurements: `oracle` knows the point asked for, `measured` interpolates between
 // those it has.
 //
-// Times of one algorithm at one scale are joined by heuristics/calibration/time_curve.h; what lies
+// Times of one algorithm at one scale are joined by heuristics/time_curve.h; what lies
 // outside the sizes measured is said. Medians differ by chance, so among algorithms within the
 // noise the one that is also best at the neighbouring sizes is taken, which keeps a table of
 // choices from flickering. Outside the sizes measured a library's own choice is left only for a
@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "heuristics/calibration/time_curve.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/time_curve.h"
 
 namespace collbench {
 namespace {

@@ -13,6 +13,7 @@ constexpr double family_pull = 1;
 constexpr double method_pull = 0.3;
 constexpr double other_build = 0.3;
 constexpr double other_name = 0.5;
+constexpr double other_crowding = 0.05;
 
 }  // namespace
 
@@ -29,7 +30,8 @@ double CarriedResiduals::weight(const ResidualPlace& a, const ResidualPlace& b) 
                                std::abs(a.nodes - b.nodes) / nodes_reach -
                                std::abs(a.ports - b.ports) / ports_reach);
   const bool other = a.method == b.method && a.name != b.name && a.ports == b.ports;
-  return near * (a.library == b.library ? 1 : other_build) * (other ? other_name : 1);
+  return near * (a.library == b.library ? 1 : other_build) * (other ? other_name : 1) *
+         (a.crowded == b.crowded ? 1 : other_crowding);
 }
 
 double CarriedResiduals::of_family(const ResidualPlace& place) const {

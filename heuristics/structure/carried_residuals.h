@@ -5,8 +5,9 @@
 //   method(x) = sum w (y - family) / (sum w + 0.3)    over the points of the method
 //   w = trust * exp(-|log2 n - log2 n_i| / length - |log2 p - log2 p_i| / 3 - |P - P_i| / 3)
 //
-// y are logarithms of measured over predicted times, n bytes, p nodes, P ports of a torus. Points
-// of another build of the library have a trust of 0.3, of another name for the same method 0.5.
+// y are logarithms of measured over predicted times, n bytes, p nodes (ranks on one host), P ports
+// of a torus. Points of another build of the library have a trust of 0.3, of another name for the
+// same method 0.5; ranks that share cores and ranks that do not of 0.05 in each other.
 //
 // Between two sizes that were measured at the very scale, y is on the line between theirs over
 // log2 n, so that a measured point stays what was measured; outside them that fades with w.
@@ -25,8 +26,9 @@ struct ResidualPlace {
   std::string name;     // as the library has it
   std::string library;  // its build
   double size = 0;      // log2 of bytes
-  double nodes = 0;     // log2
+  double nodes = 0;     // log2 of Scale::extent()
   double ports = 1;
+  bool crowded = false;  // several ranks share a core
 };
 
 /// Immutable. Thread safety: const members may run on any number of threads.

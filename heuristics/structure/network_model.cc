@@ -6,9 +6,9 @@
 namespace collbench {
 namespace {
 
-const std::array<NetworkModel, 3>& network_models() {
-  static const std::array<NetworkModel, 3> models{switched_network(), torus_network(),
-                                                  gpu_network()};
+const std::array<NetworkModel, 5>& network_models() {
+  static const std::array<NetworkModel, 5> models{switched_network(), torus_network(),
+                                                  gpu_network(), host_memory(), host_messages()};
   return models;
 }
 
@@ -23,6 +23,12 @@ const NetworkModel* find_network_model(std::string_view name) {
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const NetworkModel& m) { return m.name == name; });
   return found == all.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> network_model_names() {
+  std::vector<std::string_view> names;
+  for (const NetworkModel& model : network_models()) names.push_back(model.name);
+  return names;
 }
 
 }  // namespace collbench

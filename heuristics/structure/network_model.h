@@ -45,15 +45,19 @@ struct NetworkModel {
       per_doubling;    // what ln(time) deviates by for each doubling of the nodes beyond known ones
   double size_length;  // doublings of size over which deviations stay alike
   PlainConstants plain;
+  double noise = 0.05;  // of ln(time) from one batch of measurements to the next
 };
 
 const NetworkModel& network_model(Interconnect interconnect);
 /// By its name; null for another.
 const NetworkModel* find_network_model(std::string_view name);
+std::vector<std::string_view> network_model_names();
 
 // The rows of the table, one file each.
 NetworkModel switched_network();
 NetworkModel torus_network();
 NetworkModel gpu_network();
+NetworkModel host_memory();
+NetworkModel host_messages();
 
 }  // namespace collbench

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "algorithms/registry.h"
+#include "core/error.h"
 #include "heuristics/structure/ompi_decision.h"
 
 namespace collbench {
@@ -204,6 +206,24 @@ std::optional<PlayedMethod> gpu_method(std::string_view name) {
   return {};
 }
 
+bool is_ours(const std::string& algorithm) {
+  try {
+    find_algorithm(parse_algorithm_spec(algorithm).name);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+std::optional<PlayedMethod> host_method(const MethodKey& method) {
+  const bool memory = method.library == "shm";
+  if ((!memory && method.library != "grpc") || !is_ours(method.algorithm)) return {};
+  PlayedMethod played =
+      on(memory ? Interconnect::host_memory : Interconnect::host_messages, PlayedForm::schedule);
+  played.spec = method.algorithm;
+  return played;
+}
+
 }  // namespace
 
 std::vector<int> torus_axes(const Scale& scale) {
@@ -225,6 +245,7 @@ std::vector<int> torus_axes(const Scale& scale) {
 
 std::optional<PlayedMethod> played_method(const MethodKey& method, const Scale& scale) {
   if (method.collective != CollectiveKind::all_reduce) return {};
+  if (scale.is_host()) return scale.ranks > 1 ? host_method(method) : std::nullopt;
   if (scale.nodes < 2) return {};
   const std::string name = normalized_name(method.algorithm);
   const std::string library = normalized_name(method.library);
@@ -259,6 +280,8 @@ PlayedFamily family_of(const PlayedMethod& played) {
     case PlayedForm::axis_trees:
     case PlayedForm::node_tree:
       return PlayedFamily::tree;
+    case PlayedForm::schedule:
+      return PlayedFamily::schedule;
     case PlayedForm::node_fastest:
     case PlayedForm::ompi_choice:
     case PlayedForm::library_choice:

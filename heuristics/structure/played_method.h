@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +18,9 @@
 namespace collbench {
 
 /// What joins the ranks: switches between nodes of one rank, a torus of nodes whose ports are
-/// driven one by one, or switches between nodes of several GPUs.
-enum class Interconnect : std::uint8_t { switched, torus, gpu_nodes };
+/// driven one by one, switches between nodes of several GPUs, or the memory of one host or messages
+/// inside it, whose cores they share.
+enum class Interconnect : std::uint8_t { switched, torus, gpu_nodes, host_memory, host_messages };
 
 enum class PlayedForm : std::uint8_t {
   doubling,        // the whole vector to a partner in each of log2(n) rounds
@@ -36,12 +38,21 @@ enum class PlayedForm : std::uint8_t {
   node_fastest,    // NCCL's choice of these two
   node_halving,    // halves inside a node, then halving between the nodes
   node_doubling,   // halves inside a node, then doubling between the nodes
+  schedule,        // ours, read as it is
   ompi_choice,     // Open MPI's fixed rules choose (heuristics/structure/ompi_decision.h)
   library_choice,  // another library chooses by rules that are not known
 };
 
 /// Forms that share what the model misses: those of one family deviate alike.
-enum class PlayedFamily : std::uint8_t { latency, halving, segmented, ring, tree, choice };
+enum class PlayedFamily : std::uint8_t {
+  latency,
+  halving,
+  segmented,
+  ring,
+  tree,
+  schedule,
+  choice
+};
 
 struct PlayedMethod {
   PlayedForm form = PlayedForm::ring;
@@ -54,10 +65,12 @@ struct PlayedMethod {
   /// so a name that exists is preferred to it.
   bool falls_back = false;
   std::string_view row;  // of the registry, with the same rounds; empty: we have none
+  std::string spec;      // of a `schedule`, with its options
 };
 
 /// What a method plays at a scale; nothing if its name is not known, or if the scale is none that
-/// the forms are of: several nodes, of one rank each or, for forms of GPUs, of several.
+/// the forms are of: several nodes, of one rank each or, for forms of GPUs, of several; or one host
+/// whose cores are known, for schedules of ours over "shm" and "grpc".
 std::optional<PlayedMethod> played_method(const MethodKey& method, const Scale& scale);
 
 PlayedFamily family_of(const PlayedMethod& played);

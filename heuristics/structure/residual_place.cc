@@ -76,7 +76,8 @@ ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& play
   place.name = method.algorithm;
   place.library = method.library;
   place.size = std::log2(bytes);
-  place.nodes = std::log2(static_cast<double>(scale.nodes));
+  place.nodes = std::log2(static_cast<double>(scale.extent()));
+  place.crowded = scale.is_host() && scale.ranks > scale.cores;
   place.ports = drives_ports(named) ? named.ports : 1;
   return place;
 }

@@ -12,12 +12,12 @@
 #include "heuristics/measured_range.h"
 #include "heuristics/structure/library_choice.h"
 #include "heuristics/structure/residual_place.h"
+#include "heuristics/time_curve.h"
 
 namespace collbench {
 namespace {
 
 constexpr double element_bytes = 4;  // of the tables measured
-constexpr double batch_noise = 0.05;
 constexpr double unseen_noise = 0.15;
 constexpr double per_size_doubling = 0.055;
 constexpr double least_per_doubling = 0.05;
@@ -25,6 +25,7 @@ constexpr double most_per_doubling = 0.6;
 constexpr double prior_scales = 2;    // that the network's own uncertainty counts as
 constexpr double of_normal = 0.6745;  // median of the absolute value of a standard normal variable
 constexpr double eighty_percent = 1.2816;
+constexpr double curve_share = 0.5;
 constexpr double change_penalty = 1.05;
 constexpr double unseen_penalty = 1.02;
 
@@ -41,6 +42,7 @@ struct StructuralModel::Data {
   CarriedResiduals residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
+  std::map<std::pair<MethodKey, Scale>, TimeCurve> curves;
 
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
     return *played_method(method, scale);
@@ -56,6 +58,19 @@ struct StructuralModel::Data {
   ResidualPlace place(const MethodKey& method, const Scale& scale, Bytes bytes) const {
     return residual_place(named(method, scale), played(method, scale, bytes), method, scale,
                           bytes_of(bytes));
+  }
+
+  /// By the rounds and what they miss; between two sizes measured at the very scale, the middle of
+  /// that and the curve through the measured times, which knows of no round but of every bend.
+  double log_time(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    const double by_rounds =
+        log_us(method, scale, bytes) + residuals.at(place(method, scale, bytes));
+    const auto curve = curves.find({method, scale});
+    if (curve == curves.end() || doublings_outside(curve->second, bytes_of(bytes)) > 0) {
+      return by_rounds;
+    }
+    return by_rounds +
+           curve_share * (std::log(time_at(curve->second, bytes_of(bytes)) * 1e6) - by_rounds);
   }
 
   std::vector<PlayedRow> rows_to_fit() const;
@@ -87,15 +102,24 @@ void StructuralModel::Data::carry_residuals() {
   residuals = CarriedResiduals(std::move(places), std::move(deviations), model->size_length);
 }
 
+/// Whether another of the extents is on the same side: ranks that share cores say little about
+/// ranks that do not.
+bool has_alike(const std::set<int>& extents, int extent, int cores) {
+  return std::ranges::any_of(extents, [&](int other) {
+    return other != extent && (cores == 0 || (other > cores) == (extent > cores));
+  });
+}
+
 /// From predicting each scale by a fit to the others; the prior of the network where only one is
 /// known.
 double StructuralModel::Data::error_per_doubling() const {
   double squares = prior_scales * model->per_doubling * model->per_doubling;
   double scales = prior_scales;
-  if (range.nodes().size() < 2) return model->per_doubling;
-  for (const int nodes : range.nodes()) {
+  const int cores = points.front().scale.cores;
+  for (const int extent : range.extents()) {
+    if (!has_alike(range.extents(), extent, cores)) continue;
     Data others = *this;
-    std::erase_if(others.points, [&](const auto& point) { return point.scale.nodes == nodes; });
+    std::erase_if(others.points, [&](const auto& point) { return point.scale.extent() == extent; });
     others.range = {};
     for (const MeasuredTime& point : others.points) others.range.add(point);
     others.choices = LibraryChoices(others.points);
@@ -103,15 +127,15 @@ double StructuralModel::Data::error_per_doubling() const {
     others.carry_residuals();
     std::vector<double> errors;
     for (const MeasuredTime& point : points) {
-      if (point.scale.nodes != nodes) continue;
+      if (point.scale.extent() != extent) continue;
       const MethodKey method = method_of(point);
       const double carried = others.residuals.at(others.place(method, point.scale, point.bytes));
       errors.push_back(std::abs(others.log_us(method, point.scale, point.bytes) + carried -
                                 std::log(point.time.count() * 1e6)));
     }
-    const double away = std::max(others.range.doublings_to_nodes(nodes), 1.0);
+    const double away = std::max(others.range.doublings_to(extent), 1.0);
     const double deviation = quantile(std::move(errors), 0.5) / of_normal;
-    squares += std::max(0.0, deviation * deviation - batch_noise * batch_noise) / (away * away);
+    squares += std::max(0.0, deviation * deviation - model->noise * model->noise) / (away * away);
     scales += 1;
   }
   return std::clamp(std::sqrt(squares / scales), least_per_doubling, most_per_doubling);
@@ -127,6 +151,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);
+    data->curves[{method_of(point), point.scale}][point.bytes.count] = point.time.count();
   }
   data->choices = LibraryChoices(data->points);
   if (fit) {
@@ -141,6 +166,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
 
 const std::string& StructuralModel::system() const { return data_->system; }
 Interconnect StructuralModel::interconnect() const { return data_->model->interconnect; }
+int StructuralModel::cores() const { return data_->points.front().scale.cores; }
 const NetworkFit& StructuralModel::fit() const { return data_->fit; }
 const std::vector<MeasuredTime>& StructuralModel::points() const { return data_->points; }
 
@@ -151,8 +177,11 @@ std::vector<MethodKey> StructuralModel::methods() const {
 }
 
 std::string StructuralModel::basis() const {
-  return fmt::format("{} times of {} methods on {} nodes", data_->points.size(),
-                     data_->by_algorithm.size(), fmt::join(data_->range.nodes(), ", "));
+  const Scale& scale = data_->points.front().scale;
+  const std::string where =
+      scale.is_host() ? fmt::format("ranks on {} cores", scale.cores) : "nodes";
+  return fmt::format("{} times of {} methods on {} {}", data_->points.size(),
+                     data_->by_algorithm.size(), fmt::join(data_->range.extents(), ", "), where);
 }
 
 bool StructuralModel::has_measured(const MethodKey& method) const {
@@ -161,23 +190,22 @@ bool StructuralModel::has_measured(const MethodKey& method) const {
 
 bool StructuralModel::can_predict(const MethodKey& method, const Scale& scale) const {
   const auto played = played_method(method, scale);
-  return played && played->interconnect == interconnect();
+  return played && played->interconnect == interconnect() &&
+         scale.cores == data_->points.front().scale.cores;
 }
 
 Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, Bytes bytes) const {
   assert(can_predict(method, scale));
   const Data& data = *data_;
-  const double log_us =
-      data.log_us(method, scale, bytes) + data.residuals.at(data.place(method, scale, bytes));
   const auto own = data.by_algorithm.find(method.algorithm);
   const MeasuredRange& range = own == data.by_algorithm.end() ? data.range : own->second;
   const double sizes = range.doublings_to_size(bytes);
   const double unseen = own == data.by_algorithm.end() ? unseen_noise : 0;
   const double deviation = std::hypot(
-      std::hypot(batch_noise, data.fit.per_doubling * range.doublings_to_nodes(scale.nodes)),
+      std::hypot(data.model->noise, data.fit.per_doubling * range.doublings_to(scale.extent())),
       unseen, per_size_doubling * sizes);
   Estimate estimate;
-  estimate.time = Seconds{std::exp(log_us) * 1e-6};
+  estimate.time = Seconds{std::exp(data.log_time(method, scale, bytes)) * 1e-6};
   estimate.low = estimate.time * std::exp(-eighty_percent * deviation);
   estimate.high = estimate.time * std::exp(eighty_percent * deviation);
   estimate.extrapolates = range.beyond(scale, bytes);
@@ -186,9 +214,10 @@ Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, 
 
 bool StructuralModel::may_change(const MethodKey& method, const Scale& scale, Bytes bytes) const {
   const auto own = data_->by_algorithm.find(method.algorithm);
-  if (own != data_->by_algorithm.end() && own->second.nodes().count(scale.nodes) > 0) return false;
+  if (own != data_->by_algorithm.end() && own->second.extents().count(scale.extent()) > 0)
+    return false;
   const PlayedMethod named = data_->named(method, scale);
-  return named.falls_back || named.form == PlayedForm::library_choice ||
+  return named.falls_back || family_of(named) == PlayedFamily::choice ||
          is_replaced(named, scale.ranks, bytes_of(bytes), element_bytes);
 }
 

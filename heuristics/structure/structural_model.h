@@ -29,13 +29,15 @@ struct NetworkFit {
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
 class StructuralModel {
  public:
-  /// Requires rows of one system that all play on `interconnect` (played_method()), at least one.
+  /// Requires rows of one system that all play on `interconnect` (played_method()), on as many
+  /// cores, at least one.
   /// Fits them, unless `fit` has been made of them before.
   StructuralModel(Interconnect interconnect, const std::vector<MeasuredTime>& rows,
                   std::optional<NetworkFit> fit = {});
 
   const std::string& system() const;
   Interconnect interconnect() const;
+  int cores() const;  // of a host; else 0
   const NetworkFit& fit() const;
   const std::vector<MeasuredTime>& points() const;
   /// Measured methods in the order of their names.
@@ -49,7 +51,7 @@ class StructuralModel {
   /// Requires can_predict().
   Estimate estimate(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   /// Whether the name may stand for another schedule there than where it was measured: requests
-  /// that the library answers with another one, and its own choice by rules that are not known.
+  /// that the library answers with another one, and its own choice, whose rules differ by version.
   /// Never at scales where it was measured.
   bool may_change(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   /// By how much a choice should count its time as longer: what may change, and methods that were

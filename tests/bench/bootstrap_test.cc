@@ -207,8 +207,24 @@ TEST(BootstrapTest, WhoGivesUpIsNotTakenForTheCause) {
   const std::string address = free_address();
   Result zero = attend(bootstrap(address, 0, 3), 10);
   Result one = attend(bootstrap(address, 1, 3, 2), 11);
-  EXPECT_THAT(failure_of(one), HasSubstr("waited 2 s for the ranks that rank 0 waits for"));
-  EXPECT_THAT(failure_of(zero), HasSubstr("rank 1 waited for rank 2 at the meeting " + address));
+  EXPECT_THAT(failure_of(one), HasSubstr("waited 2 s for rank 2 at the meeting"));
+  EXPECT_THAT(failure_of(zero),
+              HasSubstr("rank 2 did not come to the meeting " + address + ": rank 1 has gone"));
+}
+
+TEST(BootstrapTest, ARank0ThatIsStoppedIsNotTakenForOneThatWaits) {
+  Reception stopped("127.0.0.1:0", "a test", 2);
+  const std::string address = "127.0.0.1:" + std::to_string(stopped.port());
+  Result one = attend(bootstrap(address, 1, 3, 2), 11);
+  std::vector<Reception::Caller> heard;  // and never answered
+  while (one.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    stopped.serve(std::chrono::milliseconds(20),
+                  [&](Reception::Caller&& caller, const std::string& /*line*/) {
+                    heard.push_back(std::move(caller));
+                  });
+  }
+  EXPECT_EQ(heard.size(), 1U);
+  EXPECT_THAT(failure_of(one), HasSubstr("waited 2 s for rank 0, which says nothing more, at"));
 }
 
 TEST(BackOffTest, PausesGrowToASecondAndDifferBetweenRanks) {

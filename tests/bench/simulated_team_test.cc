@@ -1,3 +1,4 @@
+#include <fstream>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 #include "bench/simulated/team.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
@@ -43,6 +45,60 @@ TEST(SimulatedTeam, RingOnAStarTakesTheClosedForm) {
   EXPECT_EQ(measured.latency_ns.size(), 1U);
   EXPECT_NEAR(static_cast<double>(measured.latency_ns[0]), expected * 1e9, 0.5);
   EXPECT_THAT(measured.exact->bottleneck, HasSubstr("host"));
+}
+
+/// A file of `calibrate` with so many ranks on two cores, whose times no star of links has.
+std::string host_file(const std::string& name) {
+  std::vector<MeasuredTime> rows;
+  for (const int ranks : {2, 4}) {
+    for (const char* algorithm : {"ring", "direct"}) {
+      for (std::int64_t bytes = 1 << 10; bytes <= 4 << 20; bytes *= 8) {
+        MeasuredTime row;
+        row.library = "shm";
+        row.algorithm = algorithm;
+        row.scale = {ranks, 1, {}, 2};
+        row.bytes = Bytes{bytes};
+        row.time = Seconds{1e-6 * ranks * ranks + 1e-10 * static_cast<double>(bytes * ranks)};
+        rows.push_back(row);
+      }
+    }
+  }
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path) << to_toml(Calibration(rows), "a host", "made");
+  return path;
+}
+
+TEST(SimulatedTeam, AFittedFileAnswersAsValidateDoes) {
+  const std::string path = host_file("fitted_host.toml");
+  const Calibration fit = *calibration_of(path);
+  CaseBinder binder;
+  for (const int workers : {4, 6}) {
+    const Measurement measured =
+        measure_simulated(simulated_case(path, "ring", workers, 64 << 10), binder);
+    MethodKey ring = fit.structures().front().methods().front();
+    ring.algorithm = "ring";
+    const Estimate estimate = *fit.estimate(ring, {workers, 1, {}, 2}, Bytes{64 << 10});
+    EXPECT_EQ(measured.exact->time, estimate.time) << workers;
+    EXPECT_THAT(measured.exact->why, HasSubstr("host-memory network, fitted to 20 times"));
+  }
+  Case automatic = simulated_case(path, "auto", 6, 64 << 10);
+  automatic.algorithm = binder.decide_algorithm(automatic).algorithm;
+  EXPECT_THAT(measure_simulated(automatic, binder).exact->why, HasSubstr("fitted"));
+}
+
+TEST(SimulatedTeam, SaysWhatTheStarOfAFittedFileLeavesOut) {
+  const std::string path = host_file("fitted_host_star.toml");
+  CaseBinder binder;
+  Case point = simulated_case(path, "ring", 6, 64 << 10);
+  point.simulated.engine = "fluid";
+  EXPECT_THAT(measure_simulated(point, binder).exact->why,
+              HasSubstr("not by its fit: another engine is asked for"));
+  point.simulated.engine = "auto";
+  point.simulated.stragglers = "3:10us";
+  const Measurement disturbed = measure_simulated(point, binder);
+  EXPECT_THAT(disturbed.exact->why, HasSubstr("disturbances"));
+  EXPECT_EQ(disturbed.exact->engine, "fluid");
+  EXPECT_GT(disturbed.exact->messages, 0);
 }
 
 TEST(SimulatedTeam, ExactFiguresSurviveTheRecordFileBitByBit) {

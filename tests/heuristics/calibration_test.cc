@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "heuristics/calibration/fitted_machine.h"
-#include "heuristics/calibration/time_curve.h"
 #include "heuristics/policies/regret.h"
+#include "heuristics/time_curve.h"
 #include "topologies/machine_file.h"
 
 namespace collbench {

@@ -165,6 +165,7 @@ class GrpcWire : private OutgoingEvents, private IncomingEvents {
   bool advance_joining();
   void tell(Rank peer, const GrpcControl& control);
   void tell_missing();
+  bool is_silent(Rank r) const;
   std::vector<Rank> missing_but_for(Rank listener) const;
   std::string missing() const;
   bool handle_one(Seconds longest);

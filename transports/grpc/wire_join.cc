@@ -15,7 +15,7 @@ namespace {
 using Kind = GrpcControl::Kind;
 
 constexpr Seconds retry_pause{0.05};
-constexpr std::chrono::seconds report_period{2};
+constexpr Seconds report_period{2};           // or a quarter of the timeout
 constexpr std::size_t most_named = 64;        // missing ranks
 constexpr std::size_t longest_trouble = 160;  // characters
 
@@ -57,6 +57,7 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
   if (parent_ >= 0) await_joining(parent_);
   for (const Rank child : children_) await_joining(child);
   const Clock::time_point start = Clock::now();
+  const Seconds period = std::min(report_period, options_.timeout / 4);
   Clock::time_point reported = start;
   while (!advance_joining()) {
     poll(retry_pause);
@@ -64,11 +65,11 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
     if (now - start > options_.timeout) {
       fail(name_of(options_.rank) + " waited " + to_string(options_.timeout) + " for " + missing());
     }
-    if (now - start < report_period) continue;
+    if (now - start < period) continue;
     // What is missing is told as soon as it changes: ranks that time out now must know it.
     await_orphans();
     tell_missing();
-    if (now - reported < report_period) continue;
+    if (now - reported < period) continue;
     reported = now;
     if (options_.on_waiting) options_.on_waiting("waiting for " + missing());
   }
@@ -129,12 +130,21 @@ void GrpcWire::tell_missing() {
   }
 }
 
+// Whether a neighbour in the tree has come but neither goes on nor says for whom it waits, as one
+// that lives would: it may have been stopped meanwhile.
+bool GrpcWire::is_silent(Rank r) const {
+  const Peer& peer = peers_[static_cast<std::size_t>(r)];
+  if (!peer.joined() || !peer.misses.empty()) return false;
+  if (r == parent_) return said_ready_ && !may_begin_;
+  return !peer.ready && std::find(children_.begin(), children_.end(), r) != children_.end();
+}
+
 // Ranks missing here or reported missing by neighbours, without those that `listener` reported.
 std::vector<Rank> GrpcWire::missing_but_for(Rank listener) const {
   std::vector<Rank> ranks;
   for (Rank r = 0; r < options_.ranks; ++r) {
     const Peer& peer = peers_[static_cast<std::size_t>(r)];
-    if (peer.awaited && !peer.joined()) ranks.push_back(r);
+    if ((peer.awaited && !peer.joined()) || (r != listener && is_silent(r))) ranks.push_back(r);
     if (r != listener) ranks.insert(ranks.end(), peer.misses.begin(), peer.misses.end());
   }
   std::sort(ranks.begin(), ranks.end());
@@ -148,6 +158,7 @@ std::string GrpcWire::missing() const {
   for (std::size_t i = 0; i < std::min(ranks.size(), most_named); ++i) {
     const Peer& peer = peers_[static_cast<std::size_t>(ranks[i])];
     names += (names.empty() ? "" : ", ") + name_of(ranks[i]) + " at " + peer.address;
+    if (is_silent(ranks[i])) names += " (it has come, but says nothing more)";
     if (peer.opened && !peer.arrived()) names += " (reached, but it has not reached this rank)";
     if (!peer.opened && !peer.trouble.empty()) names += " (" + reason_in(peer.trouble) + ")";
   }

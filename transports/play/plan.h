@@ -22,7 +22,7 @@
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
 #include "transports/endpoint.h"
-#include "transports/play/fusion.h"
+#include "algorithms/fusion.h"
 
 namespace collbench {
 

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "transports/endpoint.h"
-#include "transports/play/fusion.h"
+#include "algorithms/fusion.h"
 #include "transports/shm/shm_world.h"
 
 namespace collbench {

@@ -1,7 +1,7 @@
 // Ranks that see each other's memory: threads of one process, or processes over one arena.
 #include <algorithm>
 
-#include "transports/play/fusion.h"
+#include "algorithms/fusion.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
 #include "transports/world/backend.h"

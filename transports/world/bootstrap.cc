@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto between_words = Seconds{5};  // or a quarter of the timeout
 constexpr const char* gone = "gone";        // says a guest whose patience has ended
 constexpr auto between_looks = std::chrono::milliseconds(100);
+constexpr auto between_signs = std::chrono::milliseconds(500);  // of life, to those who wait
 constexpr int children_each = 16;
 constexpr std::size_t most_named = 32;
 constexpr std::size_t strangers = 64;  // at once, beside the ranks
@@ -35,18 +36,17 @@ class BootstrapPatience {
             std::min(between_words, bootstrap.timeout / 4))),
         next_word_(Clock::now() + pause_) {}
 
-  /// Throws once the time is over; true, having told it, when it is time for a word.
-  bool check(const std::string& missing) {
+  /// Throws once the time is over, and tells now and then who is missing.
+  void check(const std::string& missing) {
     const auto now = Clock::now();
     if (now >= end_) {
       throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}",
                                        bootstrap_.rank, to_string(bootstrap_.timeout), missing,
                                        bootstrap_.address));
     }
-    if (now < next_word_) return false;
+    if (now < next_word_) return;
     next_word_ = now + pause_;
     say(fmt::format("waiting for {} at {}", missing, bootstrap_.address));
-    return true;
   }
   void say(const std::string& text) const {
     if (bootstrap_.on_waiting) bootstrap_.on_waiting(text);
@@ -139,13 +139,16 @@ class BootstrapHost {
       admit(std::move(caller), line);
     };
     Clock::time_point looked = Clock::now();
+    Clock::time_point signed_at = looked;
     while (missing_ > 0) {
       reception_.serve(between_looks, said);
       if (missing_ == 0 || Clock::now() - looked < between_looks) continue;
       looked = Clock::now();
       watch_guests();
       const std::string absent = names_of(absent_ranks());
-      if (!patience_.check(absent)) continue;
+      patience_.check(absent);
+      if (looked - signed_at < between_signs) continue;
+      signed_at = looked;
       for (const Guest& guest : guests_) {
         if (guest.socket.is_open()) guest.socket.send("wait " + absent);
       }
@@ -200,8 +203,8 @@ class BootstrapHost {
       if (!guest.is_open() || !guest.readable(std::chrono::milliseconds(0))) continue;
       const bool lost = !guest.receive() || guest.received().size() > longest_hello;
       if (guest.take_line() == gone) {
-        throw TransportError(fmt::format("rank {} waited for {} at the meeting {} and has gone", r,
-                                         names_of(absent_ranks()), bootstrap_.address));
+        throw TransportError(fmt::format("{} did not come to the meeting {}: rank {} has gone",
+                                         names_of(absent_ranks()), bootstrap_.address, r));
       }
       if (lost) throw TransportError(fmt::format("rank {} was lost at the start", r));
     }
@@ -274,7 +277,7 @@ class Attendance {
     };
     LineSocket host = connect_again(address, BackOff(static_cast<unsigned>(self.rank)), check);
     const std::optional<std::string> number =
-        greeted_number(next_line(host, whom, "its greeting", true));
+        greeted_number(next_line(host, whom, whom, "its greeting", true));
     if (!number) {
       throw TransportError(fmt::format(
           "what listens at {} is no meeting of this version: has the run begun without rank {}?",
@@ -284,7 +287,7 @@ class Attendance {
     host.send(guest_line(self, bootstrap_.token, *number));
     std::string awaited = whom == "rank 0" ? "the ranks that rank 0 waits for" : whom;
     for (;;) {
-      const std::string line = next_line(host, awaited, "its answer", false);
+      const std::string line = next_line(host, awaited, whom, "its answer", false);
       if (line.starts_with("wait ")) {
         awaited = line.substr(5, 500);
         continue;
@@ -296,8 +299,10 @@ class Attendance {
     }
   }
 
-  std::string next_line(LineSocket& host, const std::string& whom, const char* what,
-                        bool greeting) {
+  /// `speaker` should say it, perhaps once `whom` has come.
+  std::string next_line(LineSocket& host, const std::string& whom, const std::string& speaker,
+                        const char* what, bool greeting) {
+    const auto begun = Clock::now();
     for (;;) {
       if (const std::optional<std::string> line = host.take_line()) return *line;
       if (host.readable(between_looks)) {
@@ -308,7 +313,9 @@ class Attendance {
         if (greeting && host.received().size() > longest_hello) return "";
       }
       try {
-        patience_.check(whom);
+        // A host that lives says now and then for whom it waits.
+        const bool silent = !greeting && Clock::now() - begun > bootstrap_.timeout / 2;
+        patience_.check(silent ? speaker + ", which says nothing more," : whom);
       } catch (const TransportError&) {
         if (!greeting) host.send(gone);  // or it would be blamed for those that it waited for
         throw;

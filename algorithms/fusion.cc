@@ -1,4 +1,4 @@
-#include "transports/play/fusion.h"
+#include "algorithms/fusion.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "heuristics/calibration/time_curve.h"
+#include "heuristics/time_curve.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,74 @@
+#include "bench/simulated/fitted_case.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "heuristics/calibration/fit.h"
+
+namespace collbench {
+namespace {
+
+/// As many ranks as the case has, where the structure was measured.
+Scale scale_on(const StructuralModel& structure, const Case& point, const Machine& machine) {
+  if (structure.cores() > 0) return {point.workers, 1, {}, structure.cores()};
+  if (structure.interconnect() == Interconnect::gpu_nodes) {
+    return {point.workers, nodes_of(machine.topology.layout(), point.workers)};
+  }
+  return {point.workers, point.workers};
+}
+
+/// The method that the case names, run as the first of those that were measured.
+MethodKey method_on(const StructuralModel& structure, const Case& point) {
+  MethodKey method = structure.methods().front();
+  method.algorithm = point.algorithm;
+  method.protocol.clear();
+  method.type = point.type;
+  method.op = point.op;
+  return method;
+}
+
+/// Why only messages can answer; empty if the fit can.
+std::string need_of_messages(const Case& point) {
+  const Simulated& asked = point.simulated;
+  if (point.collective != CollectiveKind::all_reduce) return "it knows all-reduces only";
+  if (!point.groups.empty()) return "it knows all ranks together, not groups";
+  if (asked.engine != "auto" && asked.engine != "model") return "another engine is asked for";
+  Simulated plain;
+  plain.topology = asked.topology;
+  plain.engine = asked.engine;
+  plain.seed = asked.seed;
+  plain.equal_chunks = asked.equal_chunks;
+  return asked == plain ? "" : "mappings, disturbances and real data need messages";
+}
+
+}  // namespace
+
+std::optional<Measurement> measure_fitted_case(const Case& point, const Calibration& calibration,
+                                               const Machine& machine, std::string& why_not) {
+  why_not = need_of_messages(point);
+  if (!why_not.empty()) return {};
+  for (const StructuralModel& structure : calibration.structures()) {
+    const Scale scale = scale_on(structure, point, machine);
+    const MethodKey method = method_on(structure, point);
+    if (!structure.can_predict(method, scale)) continue;
+    const Estimate estimate = structure.estimate(method, scale, point.bytes);
+    Measurement measured;
+    measured.latency_ns.push_back(std::llround(estimate.time.count() * 1e9));
+    measured.played = fmt::format("{} (by the fit)", point.algorithm);
+    Exact exact;
+    exact.time = estimate.time;
+    exact.engine = "model";
+    exact.why = fmt::format(
+        "the constants of the file's {} network, fitted to {}; 80 % within {} to {}{}{}",
+        network_model(structure.interconnect()).name, structure.basis(), to_string(estimate.low),
+        to_string(estimate.high),
+        estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates);
+    measured.exact = exact;
+    return measured;
+  }
+  why_not = fmt::format("it does not know what '{}' plays there", point.algorithm);
+  return {};
+}
+
+}  // namespace collbench
