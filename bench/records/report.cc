@@ -5,7 +5,7 @@
 namespace collbench {
 
 std::string case_name(const Case& point) {
-  if (point.backend.empty()) return point.algorithm;
+  if (point.backend.empty()) return point.algorithm;  // of another program: its name is all
   std::string name = fmt::format("{}/{}", point.algorithm, point.backend);
   if (point.isolate) name += ".isolate";
   if (point.private_buffers) name += ".private";

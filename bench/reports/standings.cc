@@ -17,7 +17,8 @@ constexpr std::size_t most_lines = 4;
 
 /// What a comparison holds constant beside the size.
 std::string setting_of(Case point) {
-  point.algorithm = point.backend = point.transport = point.devices = "";
+  point.algorithm = point.backend = "any";
+  point.transport = point.devices = "";
   point.isolate = point.private_buffers = false;
   point.bytes = {0};
   return case_name(point);

@@ -139,6 +139,7 @@ TEST(VerdictAnnotationsTest, AtMostTenOfAKindComeBecauseMoreAreNotShown) {
 
 TEST(VerdictAnnotationsTest, WrongResultsOfRecordsAreErrorsAndRightOnesAreSilent) {
   Record right;
+  right.point.backend = "shm";
   right.measurement.wrong = 0;
   Record wrong = right;
   wrong.point.algorithm = "tree";

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "algorithms/collective.h"
+#include "algorithms/fusion.h"
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
 #include "transports/endpoint.h"
-#include "algorithms/fusion.h"
 
 namespace collbench {
 

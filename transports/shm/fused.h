@@ -11,8 +11,8 @@
 
 #include <memory>
 
-#include "transports/endpoint.h"
 #include "algorithms/fusion.h"
+#include "transports/endpoint.h"
 #include "transports/shm/shm_world.h"
 
 namespace collbench {
