@@ -45,12 +45,12 @@ class MetricsReader {
 
   void take(std::string_view line) {
     const std::size_t end = line.rfind('}');
-    const auto value =
-        end == line.npos ? std::nullopt : number_in(trimmed(line.substr(end + 1)), 0, 1e15);
+    const double value =
+        end == line.npos ? 0 : number_in(trimmed(line.substr(end + 1)), 0, 1e15).value_or(0);
     const std::string labels(line.substr(0, std::min(end, line.size())));
     const auto ranks = small_integer_in(label(labels, "nranks"), 1, 1 << 20);
     const std::int64_t bytes = bytes_of_range(label(labels, "message_size"));
-    if (!value || !(*value > 0) || !ranks || bytes == 0) {
+    if (!(value > 0) || !ranks || bytes == 0) {
       ++job_.left_out["metrics of NCCL Inspector without ranks, size or value"];
       return;
     }
@@ -66,7 +66,7 @@ class MetricsReader {
     if (record.rank >= *ranks) return;
     record.kind = logged_kind(label(labels, "collective"));
     record.bytes = bytes;
-    record.duration_us = value.value_or(0);
+    record.duration_us = value;
     record.count = 0;
     const std::string choice = label(labels, "algo_proto");
     const std::size_t split = choice.find('_');

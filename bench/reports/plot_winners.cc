@@ -58,7 +58,7 @@ std::size_t place_in(const std::set<Value>& values, Value value) {
 }
 
 void write_cell(std::ostream& out, std::size_t x, std::size_t y, const WinnerCell& cell,
-                const std::string& name, std::string_view colour) {
+                const std::string& name, std::string_view colour, std::string_view font) {
   const bool tie = overlap(*cell.contest[0], *cell.contest[1]) &&
                    cell.contest[0]->point.simulated.topology.empty();
   const double behind = cell.contest[1]->median_ns / cell.contest[0]->median_ns;
@@ -70,10 +70,18 @@ void write_cell(std::ostream& out, std::size_t x, std::size_t y, const WinnerCel
   out << fmt::format(
       "set object rectangle from {},{} to {},{} fc rgb '{}' fs solid {} border rgb '#ffffff'\n",
       left - 0.48, low - 0.48, left + 0.48, low + 0.48, colour, tie ? 0.3 : 0.75);
-  out << fmt::format("set label {} at {},{} center noenhanced\n", gnuplot_quoted(name), left,
-                     low + 0.12);
-  out << fmt::format("set label {} at {},{} center noenhanced\n", gnuplot_quoted(margin), left,
-                     low - 0.18);
+  // The back end has a line of its own, so that names stay within their cells.
+  const std::size_t at = name.find('@');
+  const std::string lines[] = {name.substr(0, at), at == std::string::npos ? "" : name.substr(at),
+                               margin};
+  double height = low + 0.22;
+  for (const std::string& line : lines) {
+    if (!line.empty()) {
+      out << fmt::format("set label {} at {},{:.2f} center noenhanced{}\n", gnuplot_quoted(line),
+                         left, height, font);
+    }
+    height -= 0.22;
+  }
 }
 
 template <typename Value, typename Text>
@@ -116,7 +124,7 @@ void write_winner_map(std::ostream& out, const std::vector<Record>& records,
     const Case& winner = cell.contest.front()->point;
     write_cell(out, place_in(sizes, cell.bytes), place_in(workers, cell.workers), cell,
                contender_name(winner, standings.with_backend()),
-               chart_colour(places.at(winner.algorithm)));
+               chart_colour(places.at(winner.algorithm)), sizes.size() > 7 ? " font ',8'" : "");
   }
   out << "plot NaN notitle\n" << std::flush;
 }

@@ -56,9 +56,9 @@ TEST(WinnerMapTest, ACellHasTheFastestItsColourAndTheLead) {
       winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("tree", 2, {1024}, 1500),
                scripted_record("auto", 2, {1024}, 900), scripted_record("ring", 4, {2048}, 3000),
                scripted_record("tree", 4, {2048}, 1000)});
-  EXPECT_THAT(script, HasSubstr("set label 'ring' at 0,0.12"));
-  EXPECT_THAT(script, HasSubstr("set label '+50 %' at 0,-0.18"));
-  EXPECT_THAT(script, HasSubstr("set label 'tree' at 1,1.12"));
+  EXPECT_THAT(script, HasSubstr("set label 'ring' at 0,0.22"));
+  EXPECT_THAT(script, HasSubstr("set label '+50 %' at 0,-0.22"));
+  EXPECT_THAT(script, HasSubstr("set label 'tree' at 1,1.22"));
   EXPECT_THAT(script, HasSubstr("set label '3.0x'"));
   EXPECT_THAT(script, HasSubstr("set xtics ('1 KiB' 0, '2 KiB' 1)"));
   EXPECT_THAT(script, HasSubstr("set ytics ('2' 0, '4' 1)"));
