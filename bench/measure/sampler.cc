@@ -296,7 +296,7 @@ class Sampler {
 
   void time_back_to_back() {
     const int iterations = back_to_back_iterations();
-    // Who shows no progress for a rank's timeout is lost, and what costs some nanoseconds is done
+    // A rank without progress for the timeout is lost, and what costs some nanoseconds is done
     // where it does not show in the time of an iteration.
     const int stride = summarize(measured_.latency_ns).median_ns > 2e4 ? 1 : 64;
     for (int batch = 0; batch < back_to_back_batches; ++batch) {
