@@ -16,7 +16,7 @@
 
 namespace collbench {
 
-/// How a case is measured, by whom; scripted in tests.
+/// How a case is measured; scripted in tests.
 using MeasureCase = std::function<Measurement(const Case&, const Sampling&)>;
 
 struct TuningPlan {

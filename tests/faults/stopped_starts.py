@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stops a rank by SIGSTOP at a random moment of a start-up, and looks whom the others blame.
+"""Stops a rank by SIGSTOP at a random moment of a start-up, and checks which rank the others blame.
 
     stopped_starts.py COLLBENCH [--tries 40] [--seed 1] [--ways grpc,hosts,meet,servers]
 

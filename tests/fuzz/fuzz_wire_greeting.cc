@@ -30,9 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (c < ' ' || c > '~') std::abort();
   }
   if (!greeting.unfit.empty()) return 0;
-  if (greeting.who.rank < 0 || greeting.who.ranks < 1) std::abort();
-  const std::string proof = caller_proof("token", greeting.who, 3, std::string(32, '0'));
+  if (greeting.identity.rank < 0 || greeting.identity.ranks < 1) std::abort();
+  const std::string proof = caller_proof("token", greeting.identity, 3, std::string(32, '0'));
   if (proof.size() != 64 || same_secret(values[grpc_names::proof], proof)) std::abort();
-  if (proof == listener_proof("token", greeting.who, 3, std::string(32, '0'))) std::abort();
+  if (proof == listener_proof("token", greeting.identity, 3, std::string(32, '0'))) std::abort();
   return 0;
 }

@@ -11,13 +11,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace collbench;
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (const auto preamble = read_preamble(text)) {
-    if (preamble->who.rank < 0 || preamble->who.ranks < 1) std::abort();
+    if (preamble->identity.rank < 0 || preamble->identity.ranks < 1) std::abort();
     if (is_proved(*preamble, "a token that is in no input")) std::abort();
     const auto again = read_preamble(
         std::string(preamble_names::start) + "x HTTP/1.0\r\n" + preamble_names::header + ": " +
-        preamble_value(preamble->use, preamble->who, "a token") + preamble_names::end);
-    if (!again || again->use != preamble->use || again->who.rank != preamble->who.rank ||
-        again->who.number != preamble->who.number || !is_proved(*again, "a token")) {
+        preamble_value(preamble->use, preamble->identity, "a token") + preamble_names::end);
+    if (!again || again->use != preamble->use || again->identity.rank != preamble->identity.rank ||
+        again->identity.number != preamble->identity.number || !is_proved(*again, "a token")) {
       std::abort();
     }
   }

@@ -55,11 +55,11 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Jo
   for (const auto& [name, value] : common_arguments()) all.SetInt(name, value);
   for (const auto& [name, value] : arguments) all.SetInt(name, value);
   // gRPC's own words for a proxy to be told; here the listener itself reads them.
-  const GrpcIdentity who{from, ranks, random_digits()};
+  const GrpcIdentity identity{from, ranks, random_digits()};
   all.SetString("grpc.http_connect_server", preamble_names::target);
   all.SetString("grpc.http_connect_headers",
                 std::string(preamble_names::header) + ":" +
-                    preamble_value(ConnectionUse::grpc, who, security.token));
+                    preamble_value(ConnectionUse::grpc, identity, security.token));
   if (!security.tls.name.empty()) all.SetSslTargetNameOverride(security.tls.name);
   return grpc::CreateCustomChannel(address, channel_credentials(security.tls), all);
 }

@@ -139,10 +139,10 @@ struct ConnectionGuard::Room {
     if (!preamble) return false;
     if (!is_proved(*preamble, self.token)) {
       say(each.socket, preamble_names::refused);
-      if (preamble->who.rank < self.ranks) refused.insert(preamble->who.rank);
+      if (preamble->identity.rank < self.ranks) refused.insert(preamble->identity.rank);
       return false;
     }
-    if (preamble->use == ConnectionUse::elements) return answer_elements(each, preamble->who);
+    if (preamble->use == ConnectionUse::elements) return answer_elements(each, preamble->identity);
     each.watched = Descriptor(fcntl(each.socket.number(), F_DUPFD_CLOEXEC, 0));
     if (each.watched.number() < 0) return false;
     say(each.socket, std::string(preamble_names::granted) + "\r\n");
@@ -152,12 +152,13 @@ struct ConnectionGuard::Room {
   }
 
   // Requires the lock.
-  bool answer_elements(Unproved& each, const GrpcIdentity& who) {
-    if (!takes_elements || who.ranks != self.ranks || who.rank >= self.ranks) return false;
+  bool answer_elements(Unproved& each, const GrpcIdentity& identity) {
+    if (!takes_elements || identity.ranks != self.ranks || identity.rank >= self.ranks)
+      return false;
     const std::string number = random_digits();
-    const ElementProofs proofs = element_proofs(self.token, who, self.rank, number);
+    const ElementProofs proofs = element_proofs(self.token, identity, self.rank, number);
     each.expected = proofs.caller;
-    each.from = who.rank;
+    each.from = identity.rank;
     say(each.socket, elements_answer(number, proofs.listener));
     return true;
   }

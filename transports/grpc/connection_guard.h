@@ -1,4 +1,5 @@
-// A guard for incoming connections: listens, and admits whom the preamble proves to be of the job.
+// A guard for incoming connections: listens, and admits those whose preamble proves that they are
+// of the job.
 //
 // gRPC does not limit connections, and keeps some hundred bytes of every stream that a stranger
 // opens and resets, which costs its caller twenty-two. The guard therefore accepts connections

@@ -37,8 +37,8 @@ bool is_greeting_number(std::string_view text) {
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                            const GrpcMetadata& metadata) {
   GrpcGreeting greeting;
-  greeting.who = {read_number(metadata(grpc_names::rank)), read_number(metadata(grpc_names::ranks)),
-                  metadata(grpc_names::number)};
+  greeting.identity = {read_number(metadata(grpc_names::rank)),
+                       read_number(metadata(grpc_names::ranks)), metadata(grpc_names::number)};
   const std::string version = metadata(grpc_names::version);
   if (called != served) {
     greeting.unfit = "there is no such method";
@@ -47,7 +47,8 @@ GrpcGreeting read_greeting(std::string_view called, std::string_view served,
                      shortened(version) + "'; all ranks need the same version of collbench";
   }
   if (!greeting.unfit.empty()) return greeting;
-  if (greeting.who.rank < 0 || greeting.who.ranks < 1 || !is_greeting_number(greeting.who.number)) {
+  if (greeting.identity.rank < 0 || greeting.identity.ranks < 1 ||
+      !is_greeting_number(greeting.identity.number)) {
     greeting.unfit = "the call names no rank";
   }
   return greeting;

@@ -56,7 +56,7 @@ struct GrpcSelf {
 using GrpcMetadata = std::function<std::string(const char* name)>;
 
 struct GrpcGreeting {
-  GrpcIdentity who;
+  GrpcIdentity identity;
   std::string unfit;  // why the call is refused; empty if it may belong to this run
 };
 /// Reads a call of the method `called`, where `served` is the one that is there. The reason for

@@ -30,11 +30,11 @@ GrpcHandshake::GrpcHandshake(grpc::ServerContextBase& context, std::string_view 
       })) {
   if (!greeting_.unfit.empty()) return;
   const std::string number = random_digits();
-  expected_ = caller_proof(self.token, who(), self.rank, number);
+  expected_ = caller_proof(self.token, identity(), self.rank, number);
   context.AddInitialMetadata(grpc_names::version, grpc_names::protocol);
   context.AddInitialMetadata(grpc_names::number, number);
   context.AddInitialMetadata(grpc_names::proof,
-                             listener_proof(self.token, who(), self.rank, number));
+                             listener_proof(self.token, identity(), self.rank, number));
 }
 
 grpc::Status GrpcHandshake::verdict() const {

@@ -30,7 +30,7 @@ class GrpcHandshake {
                 const GrpcSelf& self);
 
   /// What the caller claims to be, proved only once verdict_on() is OK.
-  const GrpcIdentity& who() const { return greeting_.who; }
+  const GrpcIdentity& identity() const { return greeting_.identity; }
   /// Why the call is refused; OK if the caller's proof comes next.
   grpc::Status verdict() const;
   /// The same once its first message has come: OK if that is the proof.

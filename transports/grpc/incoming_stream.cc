@@ -73,14 +73,14 @@ struct IncomingStream::Call {
     for (const grpc::Slice& slice : *slices) {
       pieces.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
     }
-    events.received(handshake->who().rank, pieces, slices);
+    events.received(handshake->identity().rank, pieces, slices);
   }
 
   void take_proof() {
     if (is_stopped || is_finishing || is_ended) return;
     if (const grpc::Status verdict = handshake->verdict_on(message); verdict.ok()) {
       state = State::proved;
-      events.arrived(owner, handshake->who());
+      events.arrived(owner, handshake->identity());
     } else {
       finish(verdict);
     }
@@ -88,9 +88,9 @@ struct IncomingStream::Call {
 
   void on_done() {
     is_ended = true;
-    if (state == State::greeting) events.went_away(handshake->who());
+    if (state == State::greeting) events.went_away(handshake->identity());
     if (state != State::accepted) return;
-    const Rank from = handshake->who().rank;
+    const Rank from = handshake->identity().rank;
     if (context.IsCancelled()) {
       events.incoming_ended(from, {StreamEnd::Kind::lost, "its stream broke"});
     } else {

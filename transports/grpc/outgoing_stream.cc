@@ -66,13 +66,13 @@ struct OutgoingStream::Call {
   Call(Rank peer, const GrpcSelf& caller, std::int64_t piece_bytes, OutgoingEvents& listener)
       : to(peer),
         self(caller),
-        who{caller.rank, caller.ranks, random_digits()},
+        identity{caller.rank, caller.ranks, random_digits()},
         piece(piece_bytes),
         events(listener) {}
 
   const Rank to;
   const GrpcSelf& self;
-  const GrpcIdentity who;
+  const GrpcIdentity identity;
   const std::int64_t piece;
   OutgoingEvents& events;
   grpc::ClientContext context;
@@ -108,14 +108,14 @@ struct OutgoingStream::Call {
     // One that refuses sends no such mark, only the status.
     if (!ok || !context.GetServerInitialMetadata().contains(grpc_names::version)) return;
     const std::string number = value_of(context, grpc_names::number);
-    const std::string expected = listener_proof(self.token, who, to, number);
+    const std::string expected = listener_proof(self.token, identity, to, number);
     if (!same_secret(value_of(context, grpc_names::proof), expected)) {
       is_stranger = true;
       context.TryCancel();
       return;
     }
     is_known = true;
-    const grpc::Slice proof(caller_proof(self.token, who, to, number));
+    const grpc::Slice proof(caller_proof(self.token, identity, to, number));
     stream->Write(grpc::ByteBuffer(&proof, 1), wrote.put());
     stream->Read(&control, read.put());
   }
@@ -188,7 +188,7 @@ OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
   call_->context.AddMetadata(grpc_names::version, grpc_names::protocol);
   call_->context.AddMetadata(grpc_names::rank, std::to_string(self.rank));
   call_->context.AddMetadata(grpc_names::ranks, std::to_string(self.ranks));
-  call_->context.AddMetadata(grpc_names::number, call_->who.number);
+  call_->context.AddMetadata(grpc_names::number, call_->identity.number);
   grpc::GenericStub stub(channel);
   call_->stream = stub.PrepareCall(&call_->context, method, &queue);
   call_->stream->StartCall(call_->started.put());

@@ -11,9 +11,9 @@ namespace {
 
 constexpr const char* uses[] = {"grpc", "elements"};
 
-std::string proof(std::string_view token, ConnectionUse use, const GrpcIdentity& who) {
+std::string proof(std::string_view token, ConnectionUse use, const GrpcIdentity& identity) {
   const std::string part = std::string("connection for ") + uses[static_cast<std::size_t>(use)];
-  return proof_of(token, {part, who.rank, 0, who.ranks, who.number, ""});
+  return proof_of(token, {part, identity.rank, 0, identity.ranks, identity.number, ""});
 }
 
 // The words of our header's line; none if there is no such line.
@@ -27,9 +27,10 @@ std::vector<std::string> header_words(std::string_view text) {
 
 }  // namespace
 
-std::string preamble_value(ConnectionUse use, const GrpcIdentity& who, const std::string& token) {
-  return uses[static_cast<std::size_t>(use)] + (' ' + std::to_string(who.rank)) + ' ' +
-         std::to_string(who.ranks) + ' ' + who.number + ' ' + proof(token, use, who);
+std::string preamble_value(ConnectionUse use, const GrpcIdentity& identity,
+                           const std::string& token) {
+  return uses[static_cast<std::size_t>(use)] + (' ' + std::to_string(identity.rank)) + ' ' +
+         std::to_string(identity.ranks) + ' ' + identity.number + ' ' + proof(token, use, identity);
 }
 
 std::optional<Preamble> read_preamble(std::string_view text) {
@@ -39,19 +40,19 @@ std::optional<Preamble> read_preamble(std::string_view text) {
   const std::vector<std::string> words = header_words(text);
   if (words.size() != 5) return std::nullopt;
   Preamble preamble;
-  preamble.who = {small_integer_in(words[1]).value_or(-1), small_integer_in(words[2]).value_or(-1),
-                  words[3]};
+  preamble.identity = {small_integer_in(words[1]).value_or(-1),
+                       small_integer_in(words[2]).value_or(-1), words[3]};
   preamble.proof = words[4];
   const bool for_elements = words[0] == uses[static_cast<std::size_t>(ConnectionUse::elements)];
   if (!for_elements && words[0] != uses[0]) return std::nullopt;
   preamble.use = for_elements ? ConnectionUse::elements : ConnectionUse::grpc;
-  const bool is_whole =
-      preamble.who.rank >= 0 && preamble.who.ranks >= 1 && is_greeting_number(preamble.who.number);
+  const bool is_whole = preamble.identity.rank >= 0 && preamble.identity.ranks >= 1 &&
+                        is_greeting_number(preamble.identity.number);
   return is_whole ? std::optional(preamble) : std::nullopt;
 }
 
 bool is_proved(const Preamble& preamble, const std::string& token) {
-  return same_secret(preamble.proof, proof(token, preamble.use, preamble.who));
+  return same_secret(preamble.proof, proof(token, preamble.use, preamble.identity));
 }
 
 ElementProofs element_proofs(const std::string& token, const GrpcIdentity& caller, Rank to,

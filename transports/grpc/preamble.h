@@ -27,7 +27,7 @@ enum class ConnectionUse : std::uint8_t { grpc, elements };
 
 struct Preamble {
   ConnectionUse use = ConnectionUse::grpc;
-  GrpcIdentity who;  // as it claims
+  GrpcIdentity identity;  // as it claims
   std::string proof;
 };
 
@@ -47,7 +47,8 @@ constexpr std::size_t longest_preamble = 1024;  // bytes
 constexpr std::size_t proof_digits = 64;
 
 /// The value of the caller's header. A random number is made for it.
-std::string preamble_value(ConnectionUse use, const GrpcIdentity& who, const std::string& token);
+std::string preamble_value(ConnectionUse use, const GrpcIdentity& identity,
+                           const std::string& token);
 /// Reads what begins with CONNECT and ends with an empty line; nothing if it is none of ours.
 std::optional<Preamble> read_preamble(std::string_view text);
 /// Whether its proof is one of this token.

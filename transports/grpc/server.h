@@ -30,7 +30,7 @@ struct GrpcServing {
   int calls_at_once = 8;     // of a connection
   int longest_message = -1;  // bytes; -1: any
   std::vector<ChannelArgument> arguments;
-  Rank rank = -1;  // who serves; -1: no rank
+  Rank rank = -1;  // of the server; -1: none
   int ranks = 1;
 };
 

@@ -96,7 +96,7 @@ class IncomingEvents {
   /// must be made to wait for the next call.
   virtual void called(IncomingStream& stream) = 0;
   /// The caller has proved that it knows the token. Must accept or refuse.
-  virtual void arrived(IncomingStream& stream, const GrpcIdentity& who) = 0;
+  virtual void arrived(IncomingStream& stream, const GrpcIdentity& identity) = 0;
   /// A call that was answered has ended without a proof; the identity in `claimed` is unverified.
   virtual void went_away(const GrpcIdentity& claimed) = 0;
   /// The next read starts only with IncomingStream::read().

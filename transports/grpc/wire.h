@@ -147,7 +147,7 @@ class GrpcWire : private OutgoingEvents, private IncomingEvents {
 
   void opened(Rank to) override;
   void called(IncomingStream& stream) override;
-  void arrived(IncomingStream& stream, const GrpcIdentity& who) override;
+  void arrived(IncomingStream& stream, const GrpcIdentity& identity) override;
   void went_away(const GrpcIdentity& claimed) override;
   void received(Rank from, std::span<const std::span<const std::byte>> pieces,
                 const std::shared_ptr<const void>& keeper) override;
@@ -155,7 +155,7 @@ class GrpcWire : private OutgoingEvents, private IncomingEvents {
   void outgoing_ended(Rank to, const StreamEnd& end) override;
   void incoming_ended(Rank from, const StreamEnd& end) override;
 
-  std::string unfit_identity(const GrpcIdentity& who) const;
+  std::string unfit_identity(const GrpcIdentity& identity) const;
   void listen_for_next();
   void open_stream(Rank to);
   void open_again();

@@ -123,28 +123,28 @@ void GrpcWire::called(IncomingStream& /*stream*/) {
   listen_for_next();
 }
 
-void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& who) {
+void GrpcWire::arrived(IncomingStream& stream, const GrpcIdentity& identity) {
   const auto found = std::find_if(greeting_.begin(), greeting_.end(),
                                   [&](const auto& held) { return held.get() == &stream; });
   std::unique_ptr<IncomingStream> proved = std::move(*found);
   greeting_.erase(found);
-  const std::string reason = unfit_identity(who);
+  const std::string reason = unfit_identity(identity);
   // A caller with the right token but another world size, or, while ranks join, a second process
   // with the same rank: the run was started wrongly and ends.
   const bool twice = phase_ == Phase::listening && reason.ends_with(started_twice);
-  if (who.ranks != options_.ranks || twice) suspect(reason, true);
+  if (identity.ranks != options_.ranks || twice) suspect(reason, true);
   if (!reason.empty()) {
     proved->refuse(reason);
     refused_.push_back(std::move(proved));
     return;
   }
-  proved_[proved->connection()] = who.rank;
+  proved_[proved->connection()] = identity.rank;
   server_->guard().prove(proved->connection());
-  Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
+  Peer& peer = peers_[static_cast<std::size_t>(identity.rank)];
   if (peer.in != nullptr) refused_.push_back(std::move(peer.in));
   peer.in = std::move(proved);
   peer.in->accept();
-  reach(who.rank);
+  reach(identity.rank);
 }
 
 void GrpcWire::went_away(const GrpcIdentity& claimed) {
@@ -157,19 +157,21 @@ Rank GrpcWire::rank_behind(const std::string& connection) const {
   return found == proved_.end() ? -1 : found->second;
 }
 
-std::string GrpcWire::unfit_identity(const GrpcIdentity& who) const {
-  if (who.ranks != options_.ranks) {
-    return "rank " + std::to_string(who.rank) + " was started for " + std::to_string(who.ranks) +
-           " ranks, this run has " + std::to_string(options_.ranks);
+std::string GrpcWire::unfit_identity(const GrpcIdentity& identity) const {
+  if (identity.ranks != options_.ranks) {
+    return "rank " + std::to_string(identity.rank) + " was started for " +
+           std::to_string(identity.ranks) + " ranks, this run has " +
+           std::to_string(options_.ranks);
   }
-  if (who.rank == options_.rank) return "rank " + std::to_string(who.rank) + started_twice;
-  if (who.rank < 0 || who.rank >= options_.ranks) {
-    return "there is no place for a rank " + std::to_string(who.rank) + " at rank " +
+  if (identity.rank == options_.rank)
+    return "rank " + std::to_string(identity.rank) + started_twice;
+  if (identity.rank < 0 || identity.rank >= options_.ranks) {
+    return "there is no place for a rank " + std::to_string(identity.rank) + " at rank " +
            std::to_string(options_.rank) + " of " + std::to_string(options_.ranks);
   }
-  const Peer& peer = peers_[static_cast<std::size_t>(who.rank)];
+  const Peer& peer = peers_[static_cast<std::size_t>(identity.rank)];
   if (peer.in != nullptr && !peer.in->ended()) {
-    return "rank " + std::to_string(who.rank) + started_twice;
+    return "rank " + std::to_string(identity.rank) + started_twice;
   }
   if (phase_ >= Phase::closing || !failure_.empty())
     return "rank " + std::to_string(options_.rank) + " is ending";

@@ -70,16 +70,16 @@ std::string names_of(const std::vector<Rank>& ranks) {
 /// Why a guest that knows the token cannot be the rank that it says to be; empty if it can.
 std::string unfit(const BootstrapGuest& guest, const std::string& host,
                   const Bootstrap& bootstrap) {
-  const std::string who = fmt::format("rank {} at {}", guest.rank, host);
+  const std::string identity = fmt::format("rank {} at {}", guest.rank, host);
   if (guest.version != bootstrap.version) {
-    return fmt::format("{} has version {} where rank {} has {}", who, guest.version, bootstrap.rank,
-                       bootstrap.version);
+    return fmt::format("{} has version {} where rank {} has {}", identity, guest.version,
+                       bootstrap.rank, bootstrap.version);
   }
   if (guest.ranks != bootstrap.ranks) {
-    return fmt::format("{} was started for {} ranks, rank {} for {}", who, guest.ranks,
+    return fmt::format("{} was started for {} ranks, rank {} for {}", identity, guest.ranks,
                        bootstrap.rank, bootstrap.ranks);
   }
-  if (guest.rank >= guest.ranks) return fmt::format("{} is no rank of {}", who, guest.ranks);
+  if (guest.rank >= guest.ranks) return fmt::format("{} is no rank of {}", identity, guest.ranks);
   return "";
 }
 

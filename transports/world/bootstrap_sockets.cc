@@ -68,13 +68,13 @@ void allow_descriptors(std::size_t count) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Reception::Reception(const std::string& address, const std::string& who, std::size_t most)
+Reception::Reception(const std::string& address, const std::string& identity, std::size_t most)
     : most_(most) {
   std::string failure;
   listeners_ = listen_at(split(address), failure);
   if (!listeners_.empty()) return;
   throw TransportError(
-      fmt::format("{} cannot listen at the meeting {}: {}", who, address, failure));
+      fmt::format("{} cannot listen at the meeting {}: {}", identity, address, failure));
 }
 
 void Reception::accept_all(const Descriptor& listener) {

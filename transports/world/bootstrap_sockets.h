@@ -46,7 +46,7 @@ class Reception {
     std::chrono::steady_clock::time_point until;
   };
   /// Listens at HOST:PORT as listen_at() does. Throws TransportError, led by `who`.
-  Reception(const std::string& address, const std::string& who, std::size_t most);
+  Reception(const std::string& address, const std::string& identity, std::size_t most);
 
   int port() const { return port_of(listeners_.front()); }
   /// Waits up to `patience` for callers, and gives each that has said its line to `said`.

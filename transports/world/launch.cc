@@ -185,18 +185,18 @@ class Launch {
   }
 
   LaunchEnd end_of(const LaunchCommand& command, int code) const {
-    const std::string who = fmt::format("rank {} on {}", command.rank, command.host);
+    const std::string identity = fmt::format("rank {} on {}", command.rank, command.host);
     if (code == 255) {
-      return {5, fmt::format("{}: '{}' failed; 'ssh {}' must work without a password", who,
+      return {5, fmt::format("{}: '{}' failed; 'ssh {}' must work without a password", identity,
                              plan_.ssh[0], command.host)};
     }
     if (code == 126 || code == 127) {
       return {4, fmt::format("{}: there is no '{}' that can be run; --program says where it is",
-                             who, plan_.program)};
+                             identity, plan_.program)};
     }
-    if (code == 130 || code == 143) return {code, fmt::format("{} was interrupted", who)};
-    if (code > 128) return {5, fmt::format("{} was killed by signal {}", who, code - 128)};
-    return {code, fmt::format("{} ended with exit code {}", who, code)};
+    if (code == 130 || code == 143) return {code, fmt::format("{} was interrupted", identity)};
+    if (code > 128) return {5, fmt::format("{} was killed by signal {}", identity, code - 128)};
+    return {code, fmt::format("{} ended with exit code {}", identity, code)};
   }
 
   void tell(const std::string& signal) {

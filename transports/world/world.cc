@@ -127,9 +127,10 @@ class ProcessWorld final : public World {
         ChildProcess& child =
             children_[kind_ == RankKind::launched ? 0 : static_cast<std::size_t>(rank)];
         if (!child.ended()) continue;
-        const std::string who = kind_ == RankKind::launched ? "the launcher of " + backend_.name
-                                                            : name_ranks(std::span(&rank, 1));
-        throw TransportError(who + " " + *child.ended() + " before it joined the others");
+        const std::string identity = kind_ == RankKind::launched
+                                         ? "the launcher of " + backend_.name
+                                         : name_ranks(std::span(&rank, 1));
+        throw TransportError(identity + " " + *child.ended() + " before it joined the others");
       }
       if (Clock::now() > deadline) {
         throw TransportError(name_ranks(missing) + " did not join within " + to_string(timeout));

@@ -70,7 +70,7 @@ class BothServices final : private IncomingEvents {
     while (server_.queue().Next(&tag, &ok)) static_cast<GrpcTag*>(tag)->run(ok);
   }
   void called(IncomingStream& /*stream*/) override { await_stream(); }
-  void arrived(IncomingStream& stream, const GrpcIdentity& /*who*/) override {
+  void arrived(IncomingStream& stream, const GrpcIdentity& /*identity*/) override {
     latest_ = &stream;
     server_.guard().prove(stream.connection());
     stream.accept();

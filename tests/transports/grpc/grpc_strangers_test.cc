@@ -241,18 +241,18 @@ TEST(GrpcDoorTest, TheOldestStrangerGoesWhenTheDoorIsFull) {
 
 TEST(GrpcDoorTest, NoByteOfWhoDoesNotKnowTheTokenIsPassedOn) {
   OpenDoor open(100, Seconds{60.0});
-  const GrpcIdentity who{2, 3, std::string(32, 'a')};
-  const std::string right = recorded_preamble(OpenDoor::token, who);
+  const GrpcIdentity identity{2, 3, std::string(32, 'a')};
+  const std::string right = recorded_preamble(OpenDoor::token, identity);
   std::string changed = right;
   changed.replace(changed.find(" 2 3 "), 5, " 0 3 ");
   std::vector<Stranger> strangers;
   for (const std::string& words :
        {std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), std::string("\x16\x03\x01"),
         std::string("CONNECT x HTTP/1.0\r\n\r\n"), std::string("CONNECT ") + std::string(1100, 'x'),
-        recorded_preamble("another token", who), changed, right + "PRI",
+        recorded_preamble("another token", identity), changed, right + "PRI",
         recorded_preamble(OpenDoor::token, {2, 3, "short"}),
         // Elements, which this owner has not asked for.
-        recorded_preamble(OpenDoor::token, who, ConnectionUse::elements)}) {
+        recorded_preamble(OpenDoor::token, identity, ConnectionUse::elements)}) {
     strangers.emplace_back(open.guard.port());
     EXPECT_TRUE(strangers.back().say(words));
   }
@@ -278,12 +278,12 @@ TEST(GrpcDoorTest, APreambleMayComeInAnyPieces) {
 /// The caller's side of a connection of elements by rank 2, up to its proof.
 struct ElementsCaller {
   explicit ElementsCaller(int port) : socket(port) {
-    socket.say(recorded_preamble(OpenDoor::token, who, ConnectionUse::elements));
+    socket.say(recorded_preamble(OpenDoor::token, identity, ConnectionUse::elements));
     const auto answer = read_elements_answer(socket.hear(100));
-    if (answer) proofs = element_proofs(OpenDoor::token, who, 1, answer->number);
+    if (answer) proofs = element_proofs(OpenDoor::token, identity, 1, answer->number);
     is_answered = answer && answer->proof == proofs.listener;
   }
-  const GrpcIdentity who{2, 3, std::string(32, 'b')};
+  const GrpcIdentity identity{2, 3, std::string(32, 'b')};
   Stranger socket;
   ElementProofs proofs;
   bool is_answered = false;

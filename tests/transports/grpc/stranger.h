@@ -18,10 +18,10 @@
 namespace collbench {
 
 /// What a caller that knows the token says first: a stranger that has recorded it may repeat it.
-inline std::string recorded_preamble(const std::string& token, const GrpcIdentity& who,
+inline std::string recorded_preamble(const std::string& token, const GrpcIdentity& identity,
                                      ConnectionUse use = ConnectionUse::grpc) {
   return std::string(preamble_names::start) + "x HTTP/1.0\r\nUser-Agent: x\r\n" +
-         preamble_names::header + ": " + preamble_value(use, who, token) + preamble_names::end;
+         preamble_names::header + ": " + preamble_value(use, identity, token) + preamble_names::end;
 }
 
 /// Move only. Thread safety: none.
