@@ -1,10 +1,37 @@
 #include "cli/declare.h"
 
+#include <iostream>
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/exit_code.h"
+#include "cli/terminal.h"
 
 namespace collbench {
+namespace {
+
+/// A rank among several reads only its part of them.
+void warn_of_unread(const Settings& settings) {
+  const std::vector<std::string> unread = settings.unread_flags();
+  if (unread.empty() || !speaker().empty()) return;
+  std::cout.flush();
+  std::cerr << fmt::format("collbench: warning: {} had no effect here\n", fmt::join(unread, ", "));
+}
+
+int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsAction* run,
+              SettingsFiles* files) {
+  const Settings settings =
+      files == nullptr ? Settings(app, rows) : Settings(app, rows, files(app));
+  if (shows_settings(settings)) return exit_ok;
+  const int code = run(settings);
+  warn_of_unread(settings);
+  return code;
+}
+
+}  // namespace
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
@@ -20,10 +47,11 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
 }
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      std::span<const OptionRow> rows, Action& action,
-                      int (*run)(const Settings& settings)) {
-  return add_command(parent, name, help, rows, action,
-                     [rows, run](const CLI::App& command) { return run(Settings(command, rows)); });
+                      std::span<const OptionRow> rows, Action& action, SettingsAction* run,
+                      SettingsFiles* files) {
+  return add_command(parent, name, help, rows, action, [rows, run, files](const CLI::App& command) {
+    return carry_out(command, rows, run, files);
+  });
 }
 
 CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std::string& help) {
@@ -33,7 +61,8 @@ CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std
 }
 
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
-                         std::span<const OptionRow> rows, Action& action, Action run) {
+                         std::span<const OptionRow> rows, Action& action, SettingsAction* run,
+                         SettingsFiles* files) {
   declare_options(app, rows);
   app.require_subcommand(0, 1);
   app.allow_extras();
@@ -42,7 +71,7 @@ void add_default_command(CLI::App& app, const std::string& name, const std::stri
   command->fallthrough();
   command->set_help_flag();
   command->allow_extras();
-  action = std::move(run);
+  action = [&app, rows, run, files] { return carry_out(app, rows, run, files); };
 }
 
 }  // namespace collbench

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/settings.h"
 
@@ -39,14 +40,22 @@ std::string version_text();
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
                       std::function<int(const CLI::App&)> run);
-/// The same for a command that takes flags alone.
+
+/// What a command does with its settings; returns the exit code.
+using SettingsAction = int(const Settings& settings);
+/// The files of a command's settings, the one that wins first.
+using SettingsFiles = std::vector<ConfigLayer>(const CLI::App& app);
+
+/// The same for a command that reads its settings: flags alone, or the environment and `files` too.
+/// Flags that it did not read are named in a warning after it.
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      std::span<const OptionRow> rows, Action& action,
-                      int (*run)(const Settings& settings));
+                      std::span<const OptionRow> rows, Action& action, SettingsAction* run,
+                      SettingsFiles* files = nullptr);
 /// Declares a command that does nothing by itself: one of those below it must be given.
 CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std::string& help);
 /// Declares a command whose options stand on `app` itself, because it is what a bare `app` does.
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
-                         std::span<const OptionRow> rows, Action& action, Action run);
+                         std::span<const OptionRow> rows, Action& action, SettingsAction* run,
+                         SettingsFiles* files);
 
 }  // namespace collbench

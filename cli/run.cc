@@ -147,9 +147,7 @@ void name_nccl_library(const Settings& settings) {
   if (!file.empty()) setenv("COLLBENCH_NCCL_LIBRARY", file.c_str(), 1);
 }
 
-int run(const CLI::App& app) {
-  const Settings settings(app, run_option_rows(), config_layers(config_file_of(app)));
-  if (shows_settings(settings)) return exit_ok;
+int run(const Settings& settings) {
   name_nccl_library(settings);
   const std::optional<LaunchedWorker> worker = launched_here(settings);
   std::vector<Case> cases = cases_of(settings, worker);
@@ -160,8 +158,9 @@ int run(const CLI::App& app) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  add_default_command(app, "run", "measure for real (the default)", run_option_rows(), action,
-                      [&app] { return run(app); });
+  const auto files = [](const CLI::App& command) { return config_layers(config_file_of(command)); };
+  add_default_command(app, "run", "measure for real (the default)", run_option_rows(), action, run,
+                      files);
 }
 
 }  // namespace collbench

@@ -366,9 +366,7 @@ void print_text(const Settings& settings, const Inquiry& inquiry) {
   });
 }
 
-int select_command(const CLI::App& app) {
-  const Settings settings(app, select_rows, explicit_layer(config_file_of(app)));
-  shows_settings(settings);
+int select_command(const Settings& settings) {
   const Inquiry inquiry = inquiry_of(settings);
   const std::string& format = settings.text("format");
   require_known(settings.label("format"), format, {"text", "json"}, "format");
@@ -391,7 +389,7 @@ int select_command(const CLI::App& app) {
 
 void add_select(CLI::App& app, Action& action) {
   add_command(app, "select", "choose an algorithm, and say why", select_rows, action,
-              select_command);
+              select_command, explicit_file_of);
 }
 
 }  // namespace collbench

@@ -159,6 +159,10 @@ std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
   return {{explicit_file, parse_config(read_file(explicit_file), explicit_file)}};
 }
 
+std::vector<ConfigLayer> explicit_file_of(const CLI::App& app) {
+  return explicit_layer(config_file_of(app));
+}
+
 std::string config_file_of(const CLI::App& app, const std::string& name) {
   const CLI::Option* option = app.get_option(name);
   return option->count() > 0 ? option->as<std::string>() : std::string();
@@ -187,7 +191,7 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
     if (option->count() == 0) continue;
     take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
     values_.find(row.name)->second.words = option->results();
-    check_value(row, label(row.name), text(row.name));
+    check_value(row, label(row.name), at(row.name).value);
   }
   refuse_unknown_variables(app);
 }
@@ -198,7 +202,8 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
   take_environment();
   take_files(layers);
   for (const OptionRow& row : rows) {
-    if (given(row.name)) check_value(row, label(row.name), text(row.name));
+    const Setting& setting = at(row.name);
+    if (setting.priority > 0) check_value(row, label(row.name), setting.value);
   }
 }
 
@@ -238,6 +243,12 @@ const Setting& Settings::at(std::string_view name) const {
   const auto found = values_.find(name);
   assert(found != values_.end());
   return found->second;
+}
+
+const Setting& Settings::read(std::string_view name) const {
+  const Setting& setting = at(name);
+  setting.is_read->store(true, std::memory_order_relaxed);
+  return setting;
 }
 
 int Settings::count(std::string_view name, std::int64_t least, std::int64_t most) const {
@@ -288,8 +299,8 @@ std::string Settings::label(std::string_view name) const {
 
 std::string_view Settings::pick(std::string_view one, std::string_view other) const {
   const auto rank = [&](std::string_view name) {
-    const bool off = at(name).value == "false";
-    return off ? 0 : at(name).priority;
+    const Setting& setting = read(name);
+    return setting.value == "false" ? 0 : setting.priority;
   };
   require(rank(one) == 0 || rank(one) != rank(other),
           fmt::format("{} and {} exclude each other", label(one), label(other)));
@@ -304,6 +315,16 @@ void Settings::refuse_group(std::string_view group, const std::vector<std::strin
     if (row.group != group || !is_flag || std::ranges::find(kept, row.name) != kept.end()) continue;
     throw InvalidArgument(fmt::format("--{} has no effect {}", row.name, where));
   }
+}
+
+std::vector<std::string> Settings::unread_flags() const {
+  std::vector<std::string> names;
+  for (const OptionRow& row : rows_) {
+    const Setting& setting = at(row.name);
+    const bool is_flag = setting.priority == flag_priority && !is_argument(row);
+    if (is_flag && row.name != "config" && !*setting.is_read) names.push_back(label(row.name));
+  }
+  return names;
 }
 
 std::string Settings::to_config() const {

@@ -6,10 +6,12 @@
 // would configure take flags alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +55,7 @@ struct Setting {
   std::string source;  // "flag", "COLLBENCH_WORKERS", "./collbench.toml:3"; "default"
   int priority = 0;    // larger wins; 0 is the default
   std::vector<std::string> words = {};  // of an argument that takes several
+  std::shared_ptr<std::atomic<bool>> is_read = std::make_shared<std::atomic<bool>>(false);
 };
 
 /// Declares the rows on `app` in their groups.
@@ -70,6 +73,8 @@ std::vector<ConfigLayer> config_layers(const std::string& explicit_file);
 /// `explicit_file` alone, or none if it is empty: for commands other than `run`, whose settings the
 /// files found by themselves hold. Throws as config_layers().
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file);
+/// That of the flag --config.
+std::vector<ConfigLayer> explicit_file_of(const CLI::App& app);
 
 /// The value that the flag --config or the argument `name` has, or "".
 std::string config_file_of(const CLI::App& app, const std::string& name = "--config");
@@ -86,11 +91,11 @@ class Settings {
 
   /// Whether the command has this option.
   bool declares(std::string_view name) const { return values_.find(name) != values_.end(); }
-  const Setting& at(std::string_view name) const;  // requires a declared name
-  const std::string& text(std::string_view name) const { return at(name).value; }
-  bool flag(std::string_view name) const { return at(name).value == "true"; }
-  bool given(std::string_view name) const { return at(name).priority > 0; }
-  const std::vector<std::string>& words(std::string_view name) const { return at(name).words; }
+  // These count as reading an option, which is of a declared name; see unread_flags().
+  const std::string& text(std::string_view name) const { return read(name).value; }
+  bool flag(std::string_view name) const { return read(name).value == "true"; }
+  bool given(std::string_view name) const { return read(name).priority > 0; }
+  const std::vector<std::string>& words(std::string_view name) const { return read(name).words; }
 
   // Values by what they are, as core/parse.h reads them. Each throws InvalidArgument that names the
   // option, and where it was set.
@@ -116,12 +121,18 @@ class Settings {
   void refuse_group(std::string_view group, const std::vector<std::string_view>& kept,
                     std::string_view where) const;
 
+  /// Options given as flags that nothing has read so far: in what the command did, they had no
+  /// effect.
+  std::vector<std::string> unread_flags() const;
+
   /// All settings as a configuration file that reproduces them, with the source of each.
   std::string to_config() const;
   /// "workers = 8 (COLLBENCH_WORKERS)", one per value that is not the default.
   std::vector<std::string> provenance() const;
 
  private:
+  const Setting& at(std::string_view name) const;
+  const Setting& read(std::string_view name) const;
   void take_environment();
   void take_files(const std::vector<ConfigLayer>& layers);
   void take(std::string_view name, const std::string& value, std::string source, int priority);

@@ -98,9 +98,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   return code;
 }
 
-int simulate_command(const CLI::App& app) {
-  const Settings settings(app, simulate_option_rows(), explicit_layer(config_file_of(app)));
-  if (shows_settings(settings)) return exit_ok;
+int simulate_command(const Settings& settings) {
   std::vector<Case> cases = simulated_cases_of(settings);
   if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
   for (const Case& point : cases) std::cout << simulated_case(point) << '\n';
@@ -111,7 +109,7 @@ int simulate_command(const CLI::App& app) {
 
 void add_simulate(CLI::App& app, Action& action) {
   add_command(app, "simulate", "play it on a simulated network", simulate_option_rows(), action,
-              simulate_command);
+              simulate_command, explicit_file_of);
 }
 
 }  // namespace collbench

@@ -209,11 +209,13 @@ std::span<const OptionRow> sweep_rows() {
   return rows;
 }
 
-int sweep_command(const CLI::App& app) {
+std::vector<ConfigLayer> sweep_files(const CLI::App& app) {
   std::vector<ConfigLayer> layers = explicit_layer(config_file_of(app, "FILE"));
   std::ranges::copy(explicit_layer(config_file_of(app)), std::back_inserter(layers));
-  const Settings settings(app, sweep_rows(), layers);
-  if (shows_settings(settings)) return exit_ok;
+  return layers;
+}
+
+int sweep_command(const Settings& settings) {
   if (!settings.flag("list")) return sweep(settings);
   for (const Case& point : possible_cases(settings)) std::cout << case_name(point) << '\n';
   return exit_ok;
@@ -237,7 +239,7 @@ int merge(const Settings& settings) {
 
 void add_sweep(CLI::App& app, Action& action) {
   add_command(app, "sweep", "simulate many cases in parallel, resumable, into a file", sweep_rows(),
-              action, sweep_command);
+              action, sweep_command, sweep_files);
 }
 
 void add_merge(CLI::App& app, Action& action) {

@@ -43,8 +43,7 @@ void refuse_what_has_no_effect(const Settings& settings, const Strategy& strateg
   }
 }
 
-int train_command(const CLI::App& app) {
-  const Settings settings(app, train_option_rows(), {});
+int train_command(const Settings& settings) {
   if (asks_for_workload(settings)) return train_workload(settings);
   if (settings.given("topo")) return train_on_network(settings);
   std::vector<std::string> names;
@@ -59,7 +58,7 @@ int train_command(const CLI::App& app) {
 
 void add_train(CLI::App& app, Action& action) {
   add_command(app, "train", "train a small model on replicas, and time it", train_option_rows(),
-              action, train_command);
+              action, train_command, [](const CLI::App&) { return std::vector<ConfigLayer>(); });
 }
 
 }  // namespace collbench

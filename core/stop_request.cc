@@ -47,6 +47,4 @@ Seconds time_since_stop_signal() noexcept {
   return Seconds{static_cast<double>(now_ns() - caught_at_ns) * 1e-9};
 }
 
-void forget_stop_signal() noexcept { caught = 0; }
-
 }  // namespace collbench

@@ -24,7 +24,4 @@ Seconds time_since_stop_signal() noexcept;
 /// within a second.
 inline constexpr Seconds stop_grace{0.6};
 
-/// Forgets a signal, for tests.
-void forget_stop_signal() noexcept;
-
 }  // namespace collbench

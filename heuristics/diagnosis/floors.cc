@@ -72,8 +72,6 @@ bool names_gpu(const std::string& text, std::string_view gpu) {
 
 }  // namespace
 
-std::span<const VendorFloor> vendor_floors() { return floor_rows; }
-
 std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale) {
   std::string text = lower_case(hardware);
   for (const NamedMachine& row : named_machines) {

@@ -3,7 +3,6 @@
 // opinion.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +22,6 @@ struct VendorFloor {
   Bytes at;            // the size of the test; 0: the largest
   const char* source;  // where it is published
 };
-std::span<const VendorFloor> vendor_floors();
 
 /// Those of the GPUs that `hardware` names (a machine as for --topo, or what a table says of its
 /// devices) and of that scale.

@@ -3,15 +3,17 @@
 damaged, and checks what each run must keep to:
 
   - it ends by itself within the time limit, with a documented exit code, never by a signal;
-  - it does not accept the value (exit 0), unless ACCEPTED says why that is right;
+  - it does not accept the value (exit 0), unless it says that the option had no effect, or
+    ACCEPTED says why that is right;
   - its message is ours: no text of an exception or a library's own diagnosis, and no control
     character of the input reaches the output.
 
 Options come from `--help`, so a new option is attacked without a change here. The same seed gives
 the same attack.
 
-usage: attack.py COLLBENCH [--seed N] [--share X] [--only TEXT] [--jobs N]
+usage: attack.py COLLBENCH [--seed N] [--share X] [--files N] [--only TEXT] [--jobs N]
   --share X   a part of all inputs, drawn by the seed [1]
+  --files N   ways in which each file is damaged for each of its readers [20]
   --only TEXT only inputs whose command line contains TEXT
 Exits 1 if any run broke a rule; the last line counts runs and breaches.
 """
@@ -29,49 +31,55 @@ import tempfile
 CODES = {0, 1, 2, 3, 4, 5, 77}
 TIME_LIMIT_S = 30
 
-# Short runs, so that what is attacked is the option and not the machine.
-BASES = {
-    "run": ["--algo", "ring", "--workers", "2", "-b", "1K", "-e", "1K", "-n", "2",
-            "--max-time", "5ms", "--timeout", "2s"],
-    "simulate": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K"],
-    "sweep": ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K",
-              "--output", "{tmp}/sweep.jsonl"],
-    "train": ["--steps", "1", "--workers", "1"],
-    "select": ["--topo", "star:4,1Gbps,1us", "--size", "1K"],
-    "merge": ["{tmp}/good.json"],
-    "ab": ["--base", "{binary}", "--head", "{binary}", "--rounds", "1", "--no-self-check", "--",
-           "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "2", "--max-time", "5ms"],
-    "compare": ["{tmp}/good.json", "{tmp}/good.json"],
-    "history list": ["--db", "{tmp}/history.sqlite"],
-    "history add": ["{tmp}/good.json", "{tmp}/good.json", "--db", "{tmp}/new.sqlite"],
-    "history show": ["ring", "--db", "{tmp}/history.sqlite"],
-    "history changes": ["--db", "{tmp}/history.sqlite"],
-    "history prune": ["--db", "{tmp}/history.sqlite"],
-    "report": ["{tmp}/good.json"],
-    "calibrate": ["{tmp}/table.csv"],
-    "regret": ["{tmp}/table.csv"],
-    "tune": ["--offline", "{tmp}/table.csv"],
-    "validate": ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"],
-    "diagnose": ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"],
-    "logs": ["{tmp}/inspector.log"],
-    "profile": ["--", "true"],
-    "synth": ["--topo", "{tmp}/net.csv", "--bytes", "64K"],
-    "algos order": ["ring", "-W", "4"],
-    "algos list": [],
-    "algos show": ["ring"],
-    "algos verify": ["ring"],
-    "topo list": [],
-    "topo show": ["star:4,1Gbps,1us"],
-    "topo validate": ["{tmp}/machine.toml"],
-    "topo convert": ["{tmp}/machine.toml", "--to", "toml"],
-    "topo from-machine": [],
-    "topo draw": ["star:4,1Gbps,1us"],
-    "doctor": ["--help"],
-    "completion": ["bash"],
-}
-# Commands that do not end by themselves or reach other machines are attacked through their help.
-HELD_BACK = {"launch", "doctor", "help", "version"}
-
+# Short runs, so that what is attacked is the option and not the machine. Each must succeed by
+# itself. A command may have several.
+BASES = [
+    ("run", ["--algo", "ring", "--workers", "2", "-b", "1K", "-e", "1K", "-n", "2",
+            "--max-time", "5ms", "--timeout", "2s"]),
+    ("simulate", ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K"]),
+    ("sweep", ["--topo", "star:4,1Gbps,1us", "--algo", "ring", "-b", "1K", "-e", "1K",
+              "--output", "{tmp}/sweep.jsonl"]),
+    ("train", ["--steps", "1", "--workers", "1"]),
+    ("train", ["--steps", "1", "--workers", "2", "--sharding", "full", "--buckets", "tensor"]),
+    ("train", ["--workload", "resnet50", "--topo", "cluster:2xdgx-h100"]),
+    ("select", ["--topo", "star:4,1Gbps,1us", "-b", "1K", "-W", "4"]),
+    ("merge", ["{tmp}/good.json", "--output", "{tmp}/merged.json"]),
+    ("ab", ["--base", "{binary}", "--head", "{binary}", "--rounds", "1", "--no-self-check", "--",
+           "--algo", "ring", "-b", "1K", "-e", "1K", "-n", "2", "--max-time", "5ms"]),
+    ("ab", ["--base", "cat {tmp}/osu.txt", "--head", "cat {tmp}/osu.txt", "--read", "osu",
+            "--rounds", "1", "--no-self-check"]),
+    ("compare", ["{tmp}/good.json", "{tmp}/good.json"]),
+    ("history list", ["--db", "{tmp}/history.sqlite"]),
+    ("history add", ["{tmp}/good.json", "{tmp}/good.json", "--db", "{tmp}/new.sqlite"]),
+    ("history show", ["ring/shm/workers:2/1024/f32/sum", "--db", "{tmp}/history.sqlite"]),
+    ("history changes", ["--db", "{tmp}/history.sqlite"]),
+    ("history prune", ["--db", "{tmp}/history.sqlite", "--keep", "100"]),
+    ("report", ["{tmp}/good.json"]),
+    ("calibrate", ["{tmp}/table.csv"]),
+    ("regret", ["{tmp}/table.csv"]),
+    ("tune", ["--offline", "{tmp}/table.csv"]),
+    ("validate", ["{tmp}/table.csv", "--machine", "star:8,1Gbps,1us"]),
+    ("diagnose", ["{tmp}/nccl.txt", "--topo", "star:2,100Gbps,2us"]),
+    ("logs", ["{tmp}/inspector.log"]),
+    ("profile", ["--", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2",
+                 "{binary}", "--algo", "mpi", "-b", "1K", "-e", "1K", "-n", "2"]),
+    ("synth", ["--topo", "{tmp}/net.csv", "--objective", "64K"]),
+    ("synth", ["--topo", "{tmp}/net.csv", "--bound", "--json"]),
+    ("launch", ["--hosts", "127.0.0.1:2", "--ssh", "sh {tmp}/ssh.sh", "--", "run", "--algo", "ring",
+                "-b", "1K", "-e", "1K", "-n", "2"]),
+    ("doctor", []),
+    ("algos order", ["ring", "-W", "4"]),
+    ("algos list", []),
+    ("algos show", ["ring"]),
+    ("algos verify", ["ring"]),
+    ("topo list", []),
+    ("topo show", ["star:4,1Gbps,1us"]),
+    ("topo validate", ["{tmp}/machine.toml"]),
+    ("topo convert", ["{tmp}/machine.toml", "--to", "toml"]),
+    ("topo from-machine", []),
+    ("topo draw", ["star:4,1Gbps,1us", "--dot", "-"]),
+    ("completion", ["bash"]),
+]
 NUMBERS = ["", " ", "x", "1x", "1.5.2", "-", "--", "nan", "inf", "1e999", "99999999999999999999",
            "0x", "1,,2", "\u0661", "1 2", "\x1b[31m1", "-99999999999999999999"]
 MEASURES = NUMBERS + ["1KiBB", "5parsec", "-1K", "1e400G", "s", "K"]
@@ -171,11 +179,25 @@ def damaged(seed, good):
                                          b"<", b"\"", b"#"]) * draw.choice([1, 1000]) + data[a:])
 
 
-def inputs_of_options(binary, tmp):
-    for command, base in BASES.items():
-        if command.split()[0] in HELD_BACK:
-            continue
+def whole_bases(binary, tmp):
+    """Every base, filled in; one that fails by itself would prove nothing."""
+    for command, base in BASES:
         filled = [word.format(tmp=tmp, binary=binary) for word in base]
+        done = subprocess.run([binary, *command.split(), *filled], capture_output=True, cwd=tmp,
+                              stdin=subprocess.DEVNULL, timeout=TIME_LIMIT_S, check=False)
+        if done.returncode == 4:  # there is no MPI, say
+            print(f"left out, since it cannot run here: {command}")
+            continue
+        if done.returncode != 0:
+            sys.exit(f"'{command} {' '.join(filled)}' is to succeed and ended with "
+                     f"{done.returncode}: {done.stderr.decode('utf-8', 'replace')}")
+        if b"had no effect" in done.stderr:
+            sys.exit(f"'{command}': {done.stderr.decode('utf-8', 'replace')}")
+        yield command, filled
+
+
+def inputs_of_options(binary, tmp):
+    for command, filled in [*whole_bases(binary, tmp)]:
         for option, placeholder in words_of(binary, command):
             for value in values_for(command, option, placeholder):
                 given = value.replace("{tmp}", tmp)
@@ -203,15 +225,47 @@ READERS = {  # file kind: commands that read it
     "program.xml": [["simulate", "--topo", "star:4,1Gbps,1us", "-b", "1K", "-e", "1K", "--algo",
                      "file:"]],
     "history.sqlite": [["history", "list", "--db"], ["history", "changes", "--db"]],
-    "fitted.toml": [["select", "--size", "1K", "--topo"]],
+}
+TABLE_READERS = [["report"], ["diagnose", "--topo", "star:8,100Gbps,2us"]]
+TOPOLOGY_READERS = [["topo", "show"], ["synth", "--bound", "--topo"]]
+AB_READER = ["ab", "--rounds", "1", "--no-self-check", "--head", "cat {tmp}/osu.txt", "--read"]
+CORPORA = {  # folder of tests/fuzz/corpus, or a file in it: commands that read such files
+    "job_log": [["logs"], ["report"]],
+    "foreign_table": TABLE_READERS + [["validate", "--machine", "star:8,1Gbps,1us"]],
+    "named_times/gbench.json": [AB_READER + ["gbench", "--base", "cat:"]],
+    "named_times/hyperfine.json": [AB_READER + ["hyperfine", "--base", "cat:"]],
+    "named_times/units.csv": [AB_READER + ["csv:name,time,unit", "--base", "cat:"]],
+    "comparison": [["report"]],
+    "records": [["report"], ["merge"]],
+    "replay_files": [["report"]],
+    "config": [["run", "--config"]],
+    "workload": [["train", "--topo", "star:4,1Gbps,1us", "--workload"]],
+    "machine": TOPOLOGY_READERS,
+    "edge_list": TOPOLOGY_READERS,
+    "nvidia_smi": TOPOLOGY_READERS,
+    "nccl_xml": TOPOLOGY_READERS,
+    "hwloc_xml": TOPOLOGY_READERS,
+    "astra_yaml": TOPOLOGY_READERS,
+    "simgrid_xml": TOPOLOGY_READERS,
 }
 
 
-def inputs_of_files(tmp, per_reader):
+def files_and_readers(tmp):
     for name, readers in READERS.items():
-        path = os.path.join(tmp, name)
-        if not os.path.exists(path):
-            continue
+        yield os.path.join(tmp, name), readers
+    corpus = os.path.join(os.path.dirname(__file__), "../fuzz/corpus")
+    for name, readers in CORPORA.items():
+        path = os.path.join(corpus, name)
+        if os.path.isdir(path):
+            for entry in sorted(os.listdir(path)):
+                yield os.path.join(path, entry), readers
+        else:
+            yield path, readers
+
+
+def inputs_of_files(tmp, per_reader):
+    for path, readers in files_and_readers(tmp):
+        name = os.path.basename(path)
         with open(path, "rb") as file:
             good = file.read()
         for number, reader in enumerate(readers):
@@ -219,9 +273,12 @@ def inputs_of_files(tmp, per_reader):
                 bad = os.path.join(tmp, f"bad-{number}-{seed}-{name}")
                 with open(bad, "wb") as file:
                     file.write(damaged(seed * 31 + number, good))
-                line = [word.format(good=os.path.join(tmp, "good.json")) for word in reader]
+                line = [word.format(good=os.path.join(tmp, "good.json"), tmp=tmp)
+                        for word in reader]
                 if line[-1] == "file:":
                     line[-1] += bad
+                elif line[-1] == "cat:":
+                    line[-1] = "cat " + bad
                 else:
                     line.append(bad)
                 yield line, name, None
@@ -237,8 +294,8 @@ def prepare(binary, tmp):
         with open(os.path.join(tmp, name), "w", encoding="utf-8") as out:
             out.write(text)
 
-    base = BASES["run"]
-    make("out.txt", "run", *base, "--json", os.path.join(tmp, "good.json"))
+    make("out.txt", "run", "--algo", "ring,direct", "--workers", "2,3", "-b", "1K", "-e", "64K",
+         "-f", "4", "-n", "2", "--json", os.path.join(tmp, "good.json"))
     make("nccl.txt", "report", "good.json", "--format", "nccl")
     make("table.csv", "report", "good.json", "--format", "csv")
     make("machine.toml", "topo", "convert", "--to", "toml",
@@ -261,6 +318,7 @@ def prepare(binary, tmp):
     write("deep.toml", "a" + ".a" * 50000 + " = 1\nb = " + "[" * 50000 + "]" * 50000 + "\n")
     write("deep.xml", "<a>" * 50000 + "</a>" * 50000)
     write("empty", "")
+    write("ssh.sh", 'shift\nexec sh -c "$*"\n')
     with open(os.path.join(tmp, "garbage"), "wb") as out:
         out.write(random.Random(1).randbytes(4096))
 
@@ -288,7 +346,8 @@ def breach(line, option, value, binary, tmp):
         return f"foreign text '{named.group()}'", text[at:at + 300]
     if any(ord(c) < 32 and c not in "\n\t\r" for c in text):
         return "control characters in the output", repr(shown)
-    if value is not None and done.returncode == 0 and not is_accepted(option, value):
+    unread = re.search(rf"warning: .*{re.escape(option)}\b.* had no effect here", text) is not None
+    if value is not None and done.returncode == 0 and not unread and not is_accepted(option, value):
         return f"accepted {option}", shown
     return "", shown
 
@@ -302,7 +361,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1)
-    parser.add_argument("--files", type=int, default=60)
+    parser.add_argument("--files", type=int, default=20, help="ways to damage a file")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()

@@ -74,6 +74,14 @@ TEST(LaunchSourcesTest, NothingIsLaunchedWithoutVariables) {
   EXPECT_FALSE(launched({{"TF_CONFIG", "{}"}}));
 }
 
+TEST(LaunchSourcesTest, OneRankOfMpirunIsAWorldOfItsOwn) {
+  Variables alone = open_mpi;
+  for (const char* rank : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) alone[rank] = "0";
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}) alone[size] = "1";
+  EXPECT_FALSE(launched(alone)) << "PMIx does not say of how many";
+  EXPECT_FALSE(launched(both(alone, slurm))) << "the step is that of mpirun's daemons";
+}
+
 TEST(LaunchSourcesTest, EachSourceSaysRankSizeAndWhereTheOthersAre) {
   const auto expect = [](const Variables& variables, const char* source, int rank, int ranks,
                          const char* bootstrap) {

@@ -106,5 +106,19 @@ TEST(ConfigErrorTest, SettingsAboutSettingsAreNoKeys) {
   EXPECT_EQ(invoke(folder, {"--list"}).code, 2);
 }
 
+TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
+  ScratchFolder folder;
+  const std::vector<std::string> bound = {"synth", "--topo", "star:3,1Gbps,1us", "--bound"};
+  EXPECT_EQ(invoke(folder, bound).err, "");
+  std::vector<std::string> more = bound;
+  more.insert(more.end(), {"--msccl", "x.xml", "--objective", "64M", "--json"});
+  const Outcome outcome = invoke(folder, more);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "collbench: warning: --objective, --msccl had no effect here\n");
+  const Outcome step = invoke(
+      folder, {"train", "--workload", "resnet50", "--topo", "star:4,1Gbps,1us", "--widths", "3"});
+  EXPECT_THAT(step.err, HasSubstr("warning: --widths had no effect here"));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -220,6 +220,12 @@ TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   }
 }
 
+TEST(Mpi, ARankOfMpirunDoesNotStartItAgain) {
+  setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  EXPECT_THROW(mpirun_command(2), Unavailable);
+  unsetenv("OMPI_COMM_WORLD_RANK");
+}
+
 TEST(Mpi, RefusesLessThanOneRank) { EXPECT_THROW(mpirun_command(0), InvalidArgument); }
 
 // What only Open MPI does.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -233,6 +234,13 @@ std::string mpi_library() {
 
 std::vector<std::string> mpirun_command(int ranks) {
   require(ranks >= 1, fmt::format("mpi: ranks must be at least 1, not {}", ranks));
+  for (const char* of_rank : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (std::getenv(of_rank) == nullptr) continue;
+    throw Unavailable(
+        fmt::format("mpi: this process was started by mpirun ({} is set) and cannot start it "
+                    "again; ask that one for the ranks: mpirun -n {}",
+                    of_rank, ranks));
+  }
   std::vector<std::string> command{COLLBENCH_MPIEXEC, "-n", std::to_string(ranks)};
   if (!mpi_library().starts_with("Open MPI")) return command;
 

@@ -169,18 +169,22 @@ std::vector<Claim> options_of(const LaunchFacts& facts) {
 std::vector<Claim> launchers_of(const LaunchFacts& facts) {
   require_known("--launcher", facts.launcher, launcher_names());
   std::vector<Claim> claims;
+  bool by_mpirun = false;
+  bool is_alone = false;
   for (const Source& source : sources) {
     if (facts.launcher != "auto" && facts.launcher != source.key) continue;
     const std::optional<Claim> claim = source.read(facts, source);
     require(claim || facts.launcher == "auto",
             fmt::format("--launcher {}: {} is not set", source.key, source.variables.index));
-    if (claim && claim->ranks != 1) claims.push_back(*claim);
+    if (!claim) continue;
+    by_mpirun = by_mpirun || claim->source == open_mpi || claim->source == pmi;
+    is_alone = is_alone || claim->ranks == 1;
+    if (claim->ranks != 1) claims.push_back(*claim);
   }
-  const bool by_mpirun = std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
-    return claim.source == open_mpi || claim.source == pmi;
-  });
   // mpirun starts its daemons with srun, and their step is what Slurm's variables then describe.
   if (by_mpirun) std::erase_if(claims, [](const Claim& claim) { return claim.source == slurm; });
+  // PMIx alone does not say of how many, and a launcher of one rank gives it that rank's.
+  if (is_alone) std::erase_if(claims, [](const Claim& claim) { return claim.source == pmix; });
   return claims;
 }
 
