@@ -18,7 +18,8 @@ import sys
 import tempfile
 import time
 
-BACK_ENDS = {"threads": [], "processes": ["--isolate"], "grpc": ["--backend", "grpc"]}
+BACK_ENDS = {"threads": [], "processes": ["--isolate"], "grpc": ["--backend", "grpc"],
+             "tcp": ["--backend", "grpc", "--transport", "tcp"], "mpi": ["--backend", "mpi"]}
 
 
 def one_try(binary, words, number, delay, folder):
