@@ -116,7 +116,7 @@ class CellRun:
                 continue
             if words[1:2] == [b"worker"] and words[3:4] == [str(rank).encode()]:
                 found.append(pid)
-            elif words[1:2] == [b"train"] and f"RANK={rank}".encode() in told:
+            elif words[1:2] == [b"train"] and any(is_task(variable, rank) for variable in told):
                 found.append(pid)
         return found
 
@@ -182,6 +182,14 @@ class CellRun:
         for process in self.processes:
             process.wait_until(time.monotonic() + 5)
         subprocess.run(["rm", "-rf", str(self.folder)], check=False)
+
+
+def is_task(variable, rank):
+    """Whether an entry of a process's environment makes it this worker of a training."""
+    if variable.startswith(b"TF_CONFIG="):
+        task = json.loads(variable.split(b"=", 1)[1])["task"]
+        return task == {"type": "worker", "index": rank}
+    return variable == f"RANK={rank}".encode()
 
 
 def named_rank(lines):
