@@ -238,7 +238,7 @@ CORPORA = {  # folder of tests/fuzz/corpus, or a file in it: commands that read 
     "comparison": [["report"]],
     "records": [["report"], ["merge"]],
     "replay_files": [["report"]],
-    "config": [["run", "--config"]],
+    "config": [["run", "--list", "--config"]],
     "workload": [["train", "--topo", "star:4,1Gbps,1us", "--workload"]],
     "machine": TOPOLOGY_READERS,
     "edge_list": TOPOLOGY_READERS,
@@ -294,7 +294,7 @@ def prepare(binary, tmp):
         with open(os.path.join(tmp, name), "w", encoding="utf-8") as out:
             out.write(text)
 
-    make("out.txt", "run", "--algo", "ring,direct", "--workers", "2,3", "-b", "1K", "-e", "64K",
+    make("out.txt", "run", "--algo", "ring,direct", "--workers", "2", "-b", "1K", "-e", "256K",
          "-f", "4", "-n", "2", "--json", os.path.join(tmp, "good.json"))
     make("nccl.txt", "report", "good.json", "--format", "nccl")
     make("table.csv", "report", "good.json", "--format", "csv")
