@@ -55,9 +55,9 @@ class YieldingBarrier {
 };
 
 // One all-reduce of all ranks: the latency is left in `samples` by the last to look.
-class Race {
+class ExecutorRace {
  public:
-  Race(const std::string& name, int ranks, std::int64_t count, int iterations)
+  ExecutorRace(const std::string& name, int ranks, std::int64_t count, int iterations)
       : name_(name),
         ranks_(ranks),
         count_(count),
@@ -133,7 +133,7 @@ void executor_against_handwritten(benchmark::State& state, const std::string& na
   const auto iterations =
       static_cast<int>(std::clamp<std::int64_t>(400'000'000 / (bytes * ranks + 20'000), 15, 500));
   for (auto _ : state) {
-    Race race(name, ranks, bytes / 4, iterations);
+    ExecutorRace race(name, ranks, bytes / 4, iterations);
     const Times times = race.run();
     if (race.is_wrong()) {
       state.SkipWithError("a sum is wrong");

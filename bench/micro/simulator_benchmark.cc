@@ -13,32 +13,32 @@
 namespace collbench {
 namespace {
 
-enum class Network : std::uint8_t { star, torus, fat_tree, dragonfly };
+enum class NetworkKind : std::uint8_t { star, torus, fat_tree, dragonfly };
 
 /// 50 GB/s per cable; 1 us over the star, 500 ns per cable elsewhere. 1,024 hosts but for the star.
-Topology network(Network kind, int hosts) {
+Topology network(NetworkKind kind, int hosts) {
   const LinkClass link{.name = "link",
                        .nominal = {50e9},
                        .efficiency = 1,
-                       .latency = Seconds{kind == Network::star ? 1e-6 : 5e-7},
+                       .latency = Seconds{kind == NetworkKind::star ? 1e-6 : 5e-7},
                        .level = 0,
                        .source = {}};
   const DragonflyLinks cables{1, link};
   switch (kind) {
-    case Network::torus:
+    case NetworkKind::torus:
       return torus({16, 8, 8}, {true, true, true}, {link});
-    case Network::fat_tree:
+    case NetworkKind::fat_tree:
       return fat_tree({32, 32}, {1, 32}, {1, 1}, {link});
-    case Network::dragonfly:
+    case NetworkKind::dragonfly:
       return dragonfly(8, 8, 8, 2, cables, cables, cables, link);
-    case Network::star:
+    case NetworkKind::star:
       break;
   }
   return star(hosts, link);
 }
 
 /// Items are messages.
-void fluid(benchmark::State& state, const std::string& spec, Network kind, Posting posting) {
+void fluid(benchmark::State& state, const std::string& spec, NetworkKind kind, Posting posting) {
   const auto ranks = static_cast<int>(state.range(0));
   Scenario scenario{make_schedule(spec, ranks), {network(kind, ranks), {}, {}, {}}};
   scenario.placement.resize(static_cast<std::size_t>(ranks));
@@ -51,19 +51,21 @@ void fluid(benchmark::State& state, const std::string& spec, Network kind, Posti
   state.SetItemsProcessed(messages);
 }
 
-BENCHMARK_CAPTURE(fluid, ring_star, "ring", Network::star, Posting::eager)->Arg(64)->Arg(1024);
-BENCHMARK_CAPTURE(fluid, ring_star_rendezvous, "ring", Network::star, Posting::rendezvous)
+BENCHMARK_CAPTURE(fluid, ring_star, "ring", NetworkKind::star, Posting::eager)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(fluid, ring_star_rendezvous, "ring", NetworkKind::star, Posting::rendezvous)
     ->Arg(1024);
-BENCHMARK_CAPTURE(fluid, ring_torus, "ring", Network::torus, Posting::eager)->Arg(1024);
-BENCHMARK_CAPTURE(fluid, ring_fat_tree, "ring", Network::fat_tree, Posting::eager)->Arg(1024);
-BENCHMARK_CAPTURE(fluid, two_rings_star, "ring:bidirectional", Network::star, Posting::eager)
+BENCHMARK_CAPTURE(fluid, ring_torus, "ring", NetworkKind::torus, Posting::eager)->Arg(1024);
+BENCHMARK_CAPTURE(fluid, ring_fat_tree, "ring", NetworkKind::fat_tree, Posting::eager)->Arg(1024);
+BENCHMARK_CAPTURE(fluid, two_rings_star, "ring:bidirectional", NetworkKind::star, Posting::eager)
     ->Arg(1024);
-BENCHMARK_CAPTURE(fluid, halving_torus, "halving-doubling", Network::torus, Posting::eager)
+BENCHMARK_CAPTURE(fluid, halving_torus, "halving-doubling", NetworkKind::torus, Posting::eager)
     ->Arg(1024);
-BENCHMARK_CAPTURE(fluid, halving_dragonfly, "halving-doubling", Network::dragonfly, Posting::eager)
+BENCHMARK_CAPTURE(fluid, halving_dragonfly, "halving-doubling", NetworkKind::dragonfly,
+                  Posting::eager)
     ->Arg(1024);
-BENCHMARK_CAPTURE(fluid, double_tree_star, "double-tree", Network::star, Posting::eager)->Arg(1024);
-BENCHMARK_CAPTURE(fluid, direct_star, "direct", Network::star, Posting::eager)->Arg(256);
+BENCHMARK_CAPTURE(fluid, double_tree_star, "double-tree", NetworkKind::star, Posting::eager)
+    ->Arg(1024);
+BENCHMARK_CAPTURE(fluid, direct_star, "direct", NetworkKind::star, Posting::eager)->Arg(256);
 
 }  // namespace
 }  // namespace collbench

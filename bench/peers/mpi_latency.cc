@@ -102,9 +102,9 @@ Shared* share(const World& world) {
 }
 
 // One size on one rank: its buffers and what happens to them around an iteration.
-class Case {
+class LatencyCase {
  public:
-  Case(const World& world, const Options& options, std::int64_t bytes)
+  LatencyCase(const World& world, const Options& options, std::int64_t bytes)
       : world_(world),
         options_(options),
         count_(bytes / static_cast<std::int64_t>(sizeof(float))),
@@ -185,7 +185,7 @@ std::int64_t at_quantile(const std::vector<std::int64_t>& sorted, double q) {
 
 void measure(const World& world, const Options& options, std::int64_t bytes,
              const std::string& library) {
-  Case one(world, options, bytes);
+  LatencyCase one(world, options, bytes);
   one.produce(0);
   one.reduce();
   world.shared->wrong += one.consume(0);

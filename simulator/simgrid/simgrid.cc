@@ -150,7 +150,7 @@ std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settin
 }
 
 // What the child sends back: an Outcome's numbers, one after the other.
-class Packer {
+class OutcomeWriter {
  public:
   template <typename T>
   void put(const T& value) {
@@ -169,9 +169,9 @@ class Packer {
   std::vector<std::byte> bytes_;
 };
 
-class Unpacker {
+class OutcomeReader {
  public:
-  explicit Unpacker(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  explicit OutcomeReader(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   template <typename T>
   void get(T& value) {
     if (bytes_.size() - at_ < sizeof value) {
@@ -237,16 +237,16 @@ class Simulation {
         wrong_ += count_unlike(vector_of(rank), exact_.data());
       }
     }
-    Packer packer;
-    packer.put(ends_);
-    packer.put(world_.round_end());
-    packer.put(world_.links());
-    packer.put(world_.transfers());
-    packer.put(world_.messages());
-    packer.put(scenario_.real_data ? wrong_ : std::int64_t{-1});
+    OutcomeWriter writer;
+    writer.put(ends_);
+    writer.put(world_.round_end());
+    writer.put(world_.links());
+    writer.put(world_.transfers());
+    writer.put(world_.messages());
+    writer.put(scenario_.real_data ? wrong_ : std::int64_t{-1});
     // SimGrid's own end is as slow as its beginning, and this process ends anyway.
     kernel_.release();
-    return packer.take();
+    return writer.take();
   }
 
  private:
@@ -339,7 +339,7 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);
-  Unpacker result(
+  OutcomeReader result(
       run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
                    {.name = "simgrid"}));
   Outcome outcome;

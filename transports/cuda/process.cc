@@ -27,9 +27,9 @@ constexpr std::int64_t page_bytes = 4096;
 constexpr std::int64_t shown_block = std::int64_t{2} << 20;
 
 // Shared host memory of another owner, registered with this process's devices while this lives.
-class HostMemory {
+class RegisteredHostMemory {
  public:
-  HostMemory(std::byte* host, std::size_t bytes) : host_(host) {
+  RegisteredHostMemory(std::byte* host, std::size_t bytes) : host_(host) {
     check_cuda(cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
                "cudaHostRegister");
     void* address = nullptr;
@@ -38,9 +38,9 @@ class HostMemory {
     check_cuda(error, "cudaHostGetDevicePointer");
     on_device_ = static_cast<std::byte*>(address);
   }
-  ~HostMemory() { cudaHostUnregister(host_); }
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
+  ~RegisteredHostMemory() { cudaHostUnregister(host_); }
+  RegisteredHostMemory(const RegisteredHostMemory&) = delete;
+  RegisteredHostMemory& operator=(const RegisteredHostMemory&) = delete;
   std::byte* on_device() const { return on_device_; }
 
  private:
@@ -218,8 +218,8 @@ class CudaProcess final : public CudaProcessCommunicator {
   std::string device_name_;
   CudaSchedules schedules_;
   CudaNeighbours neighbours_;
-  std::optional<HostMemory> late_;
-  std::deque<HostMemory> stages_;  // by rank; none where all reach all
+  std::optional<RegisteredHostMemory> late_;
+  std::deque<RegisteredHostMemory> stages_;  // by rank; none where all reach all
   CudaPlace place_;
   std::uint64_t started_ = 0;        // numbers of rows so far, the same on all ranks
   std::vector<std::byte*> scratch_;  // by rank
