@@ -40,11 +40,12 @@ constexpr OptionRow ab_rows[] = {
      "screening rounds, each of fresh processes; as many as the budget has"},
     {ab_group, "confirm-rounds", "", "N", "40",
      "with --rounds: fresh rounds of a suspect at most; 0: screening decides"},
-    {ab_group, "budget", "", "TIME", "10min", "all in all; a round that would end later is left"},
-    {ab_group, "seed", "", "N", "1", "of the order of arms and cases"},
+    {ab_group, "budget", "", "TIME", "10min",
+     "time for everything; no round begins that would end later"},
+    {ab_group, "seed", "", "N", "1", "seed of the order of sides and cases"},
     {ab_group, "keep", "", "DIR", "", "keep the records of all rounds there"},
     {ab_group, "progress", "", "WHEN", "auto", "auto, on, off"},
-    {ab_group, "no-self-check", "", "", "", "leave out base against itself"},
+    {ab_group, "no-self-check", "", "", "", "do not compare base with itself"},
 };
 
 /// The records of all rounds as files, so that `compare` can look at them again.

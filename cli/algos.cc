@@ -206,8 +206,8 @@ constexpr OptionRow show_algorithm_rows[] = {
      Presence::required},
     {options_group, "workers", "W", "N", "4", "number of workers"},
     {options_group, "collective", "", "NAME", "all-reduce",
-     "or reduce-scatter, all-gather, broadcast, reduce"},
-    {options_group, "root", "r", "N", "0", "of a broadcast or a reduce"},
+     "reduce-scatter, all-gather, broadcast or reduce"},
+    {options_group, "root", "r", "N", "0", "root rank of a broadcast or reduce"},
     {options_group, "format", "", "NAME", "table", "table, msccl, goal or markdown"},
     {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},
 };

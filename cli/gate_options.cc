@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t most_failures_told = 20;  // worst first; the table has all
 
 constexpr OptionRow gate_rows[] = {
-    {verdicts_group, "threshold", "", "PERCENT", "5%", "changes within it are none"},
+    {verdicts_group, "threshold", "", "PERCENT", "5%", "smaller changes count as none"},
     {verdicts_group, "threshold-for", "", "FILTER=PERCENT[,..]", "",
      "another one for some cases: 'bytes<=4K=20%'"},
     {verdicts_group, "alpha", "", "PERCENT", "1%", "chance of any false alarm in the comparison"},

@@ -24,7 +24,7 @@ constexpr OptionRow regret_rows[] = {
      "largest-scale (the best of the largest scale known), model (fitted to the tables), and "
      "those of select"},
     {options_group, "fit", "", "FILE", "", fit_help},
-    {options_group, "collective", "", "NAME", "all-reduce", "whose rows are judged"},
+    {options_group, "collective", "", "NAME", "all-reduce", "collective whose rows to judge"},
     {options_group, "held-out", "", "", "",
      "the policy does not know the measurements of the size that it is asked for"},
     {options_group, "regions", "", "", "", "also by size and number of ranks"},

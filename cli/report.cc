@@ -55,7 +55,7 @@ constexpr OptionRow shape_rows[] = {
     {shape_group, "repository", "", "URL", "",
      "for the page: revisions link to URL/commit/REVISION; CI's own if it says it"},
     {shape_group, "columns", "", "NAME[,..]", "", "columns of the table"},
-    {shape_group, "sort", "", "NAME[,..]", "", "rows of the table; -busbw: largest first"},
+    {shape_group, "sort", "", "NAME[,..]", "", "sort rows by these columns; -busbw: largest first"},
     {shape_group, "title", "", "TEXT", "", "heading of the page"},
     {shape_group, "color", "", "WHEN", "auto", "auto, always or never"},
     {shape_group, "raw-samples", "", "", "", "CSV has a row per sample"},

@@ -34,8 +34,8 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "workers", "W", "N[,..]", "",
      "ranks; 8,64 or 8:64:x2; one per device by default"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",
-     "or reduce-scatter, all-gather, broadcast, reduce"},
-    {what_to_simulate, "root", "", "N", "0", "of a broadcast or a reduce"},
+     "reduce-scatter, all-gather, broadcast or reduce"},
+    {what_to_simulate, "root", "", "N", "0", "root rank of a broadcast or reduce"},
     {what_to_simulate, "groups", "", "GROUPS", "",
      "disjoint groups of ranks side by side: 2x4, or 0-3;4-7"},
     {what_to_simulate, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
@@ -46,30 +46,30 @@ constexpr OptionRow network_rows[] = {
      "play on two engines; exit 3 if they differ by more than 1e-9"},
     {what_to_simulate, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
     {what_to_simulate, "filter", "F", "EXPR", "",
-     "only cases where e.g. 'bytes>=1M algo:ring' holds"},
+     "keep only matching cases, as 'bytes>=1M algo:ring'"},
 
     {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
      "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},
-    {network, "latency", "", "TIME", "", "of every link of a file that says none (net.csv)"},
+    {network, "latency", "", "TIME", "", "latency of links in a file that gives none (net.csv)"},
     {network, "mapping", "", "NAME[,..]", "row-major", "ranks to hosts: row-major, snake, rail"},
     {network, "posting", "", "NAME[,..]", "eager",
-     "bytes start when the sender is there (eager) or both sides are (rendezvous)"},
+     "a message starts when its sender is ready (eager) or both sides are (rendezvous)"},
     {network, "protocol", "", "NAME[,..]", "auto",
-     "of the machine's ladder: auto, LL, Simple, ..."},
-    {network, "equal-chunks", "", "", "", "chunks are real shares instead of whole elements"},
+     "protocol of the machine: auto, LL, Simple, ..."},
+    {network, "equal-chunks", "", "", "", "cut the vector into equal shares, not whole elements"},
 };
 
 constexpr OptionRow disturbance_rows[] = {
     {disturbance, "jitter", "", "TIME", "0", "mean of the exponential delay of each rank's start"},
-    {disturbance, "stragglers", "", "R:TIME,..", "", "these ranks start later"},
+    {disturbance, "stragglers", "", "R:TIME,..", "", "ranks that start later, and by how much"},
     {disturbance, "slow-hosts", "", "H:X,..", "", "links of host H reach X of their bandwidth"},
-    {disturbance, "seed", "", "N", "1", "of the jitter"},
+    {disturbance, "seed", "", "N", "1", "seed of the jitter"},
 };
 
 constexpr OptionRow detail_rows[] = {
     {output_group, "explain", "x", "", "", "say what bounds each case, and show its busiest links"},
     {output_group, "links", "", "FILE", "", "CSV of bytes and utilisation of every link, one case"},
-    {output_group, "ranks", "", "FILE", "", "CSV of the end of every rank and round, one case"},
+    {output_group, "ranks", "", "FILE", "", "CSV of when each rank and round ends, one case"},
     {output_group, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
 };
 

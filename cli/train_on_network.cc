@@ -29,7 +29,7 @@ constexpr const char* simulated_network =
 constexpr OptionRow training_network_rows[] = {
     {simulated_network, "compute-time", "", "TIME", "",
      "of a worker's batch; by --device, or measured here by default"},
-    {simulated_network, "points", "", "N", "20", "of the curve of the loss"},
+    {simulated_network, "points", "", "N", "20", "points of the loss curve"},
     {simulated_network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };
 
