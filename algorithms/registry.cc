@@ -8,6 +8,7 @@
 #include "algorithms/allreduce.h"
 #include "algorithms/exchange/schedule_file.h"
 #include "algorithms/halves.h"
+#include "algorithms/options.h"
 #include "algorithms/registry_rows.h"
 #include "algorithms/synthesised.h"
 #include "core/error.h"
