@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/stop_request.h"
 
 namespace collbench {

@@ -10,6 +10,7 @@
 #include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/measured_files.h"
 #include "cli/output_file.h"
 #include "cli/run_options.h"
 #include "cli/select_nodes.h"

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/keyed_digest.h"
+#include "core/stop_request.h"
 #include "transports/world/line_socket.h"
 #include "transports/world/shared_memory.h"
 #include "transports/world/shared_rendezvous.h"
