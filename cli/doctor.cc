@@ -1,7 +1,6 @@
 #include "cli/doctor.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>

@@ -1,6 +1,10 @@
 // The exit codes of `collbench`; docs/exit-codes.md explains them to users.
 #pragma once
 
+#include <csignal>
+
+#include "core/stop_request.h"
+
 namespace collbench {
 
 enum ExitCode : int {
@@ -14,5 +18,11 @@ enum ExitCode : int {
   exit_interrupted = 130,  // Ctrl-C; what was measured is kept
   exit_terminated = 143,   // SIGTERM; likewise
 };
+
+/// 130 or 143 for the signal that asked the run to stop after the case that is being measured.
+/// Requires that one came.
+inline int interrupt_exit_code() {
+  return stop_signal() == SIGINT ? exit_interrupted : exit_terminated;
+}
 
 }  // namespace collbench

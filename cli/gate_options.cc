@@ -9,7 +9,6 @@
 #include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/environment_variable.h"

@@ -1,7 +1,5 @@
 // The `collbench` command: its table of contents, and the one place where errors become exit codes.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <new>

@@ -1,6 +1,5 @@
 // `collbench profile -- mpirun -n 8 ./app`: what the collectives of an MPI program did, recorded by
 // a library that is preloaded into it (transports/mpi/profile).
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -15,7 +14,6 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/external_program.h"
-#include "cli/interrupt.h"
 #include "cli/report_job.h"
 #include "cli/terminal.h"
 #include "core/environment_variable.h"

@@ -1,7 +1,6 @@
 #include "cli/report_job.h"
 
 #include <iostream>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -13,7 +13,6 @@
 #include "bench/reports/columns.h"
 #include "bench/reports/last_run.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/stop_request.h"

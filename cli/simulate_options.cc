@@ -1,7 +1,5 @@
 #include "cli/simulate_options.h"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "bench/measure/case_filter.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <iostream>
 #include <iterator>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -14,7 +13,6 @@
 #include "bench/simulated/team.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"

@@ -9,7 +9,6 @@
 #include "cli/settings.h"
 #include "cli/train_options.h"
 #include "cli/train_runs.h"
-#include "cli/train_servers.h"
 #include "core/suggest.h"
 
 namespace collbench {

@@ -1,4 +1,4 @@
-#include "cli/train_evaluator.h"
+// The evaluator beside a training cluster: it follows the checkpoints and says how good they are.
 
 #include <chrono>
 #include <iostream>
@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/train_options.h"
+#include "cli/train_runs.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/stop_request.h"

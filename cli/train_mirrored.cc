@@ -13,7 +13,6 @@
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
-#include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
 #include "cli/train_runs.h"

@@ -1,7 +1,6 @@
 #include "cli/train_options.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,6 @@
 // The options of `collbench train`, and what they say of the plan and the data.
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>

@@ -20,6 +20,14 @@ int train_central(const Settings& settings);
 /// trains, and reports on rank 0. Throws TransportError on every worker if one is lost or
 /// disagrees.
 int train_workers(const Settings& settings);
+/// `parameter-server`: with TF_CONFIG this process is the task that it names (chief, worker, ps or
+/// evaluator); with --isolate it is the chief and starts the others; else all are threads. Throws
+/// TransportError if a server or the chief is missing or lost.
+int train_servers(const Settings& settings);
+/// The evaluator of either: evaluates the held-out samples with each latest checkpoint of
+/// --checkpoint (it may skip some), until the one that ends training. Prints a row for each, and
+/// writes --tensorboard. Throws TransportError if no new checkpoint comes within --timeout.
+int evaluate_checkpoints(const Settings& settings);
 
 /// Real training on a simulated network: --model with --topo.
 int train_on_network(const Settings& settings);

@@ -1,23 +1,22 @@
-#include "cli/train_servers.h"
+// `parameter-server`: asynchronous workers and servers, as threads of this process, or this process
+// as one task of many.
 
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "cli/isolated_tasks.h"
 #include "cli/remote.h"
 #include "cli/terminal.h"
-#include "cli/train_evaluator.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
+#include "cli/train_runs.h"
 #include "cli/train_session.h"
 #include "core/environment_variable.h"
 #include "core/error.h"

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
-#include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/stop_request.h"
 

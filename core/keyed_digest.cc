@@ -1,7 +1,6 @@
 #include "core/keyed_digest.h"
 
 #include <array>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "training/bucket_plan.h"

@@ -5,7 +5,6 @@
 // tool's command line, whose -g tells how many GPUs a process drives.
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 

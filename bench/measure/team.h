@@ -5,8 +5,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "bench/records/case.h"
 #include "bench/records/record.h"

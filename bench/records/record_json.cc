@@ -1,9 +1,7 @@
 #include "bench/records/record_json.h"
 
-#include <cmath>
 #include <map>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>

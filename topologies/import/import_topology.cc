@@ -1,7 +1,6 @@
 #include "topologies/import/import_topology.h"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 

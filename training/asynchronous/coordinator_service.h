@@ -5,8 +5,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "training/asynchronous/run_messages.h"
 
-#include <chrono>
 #include <cstring>
 #include <span>
 #include <type_traits>

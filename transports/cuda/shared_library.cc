@@ -1,7 +1,5 @@
 #include "transports/cuda/shared_library.h"
 
-#include <cstdlib>
-
 #include <dlfcn.h>
 #include <link.h>
 

@@ -15,8 +15,8 @@
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
 #include "transports/world/bootstrap.h"
+#include "transports/world/endpoint_views.h"
 #include "transports/world/joined_world.h"
-#include "transports/world/lent_endpoint.h"
 
 namespace collbench {
 namespace {

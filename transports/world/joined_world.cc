@@ -17,8 +17,8 @@
 #include "transports/waiting.h"
 #include "transports/world/agreement.h"
 #include "transports/world/core_order.h"
+#include "transports/world/endpoint_views.h"
 #include "transports/world/joined_memory.h"
-#include "transports/world/lent_endpoint.h"
 
 namespace collbench {
 namespace {

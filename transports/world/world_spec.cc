@@ -7,7 +7,7 @@
 #include "algorithms/registry.h"
 #include "transports/faults/checked_endpoint.h"
 #include "transports/faults/faulty_endpoint.h"
-#include "transports/world/group_endpoint.h"
+#include "transports/world/endpoint_views.h"
 
 namespace collbench {
 

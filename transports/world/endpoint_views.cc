@@ -1,4 +1,4 @@
-#include "transports/world/group_endpoint.h"
+#include "transports/world/endpoint_views.h"
 
 #include <algorithm>
 #include <map>
@@ -8,6 +8,18 @@
 
 namespace collbench {
 namespace {
+
+class LentEndpoint final : public WrappedEndpoint {
+ public:
+  explicit LentEndpoint(std::shared_ptr<Endpoint> endpoint)
+      : WrappedEndpoint(std::move(endpoint)) {}
+
+  std::byte* scratch(ScratchUse use, Bytes size) override { return Endpoint::scratch(use, size); }
+  bool try_wait(Ticket ticket) override { return endpoint_->try_wait(ticket); }
+  bool play(const Fusion& fusion, Region in, Region out, Reduction reduction) override {
+    return endpoint_->play(fusion, in, out, reduction);
+  }
+};
 
 class GroupEndpoint final : public WrappedEndpoint {
  public:
@@ -46,6 +58,10 @@ class GroupEndpoint final : public WrappedEndpoint {
 };
 
 }  // namespace
+
+std::unique_ptr<Endpoint> lend(std::shared_ptr<Endpoint> endpoint) {
+  return std::make_unique<LentEndpoint>(std::move(endpoint));
+}
 
 std::unique_ptr<Endpoint> make_group_endpoint(std::shared_ptr<Endpoint> endpoint,
                                               std::vector<Rank> members) {
