@@ -21,12 +21,12 @@ namespace {
 constexpr const char* ab_group = "Measuring";
 
 // Processes differ more than the iterations of one, so many short ones tell more than a few long.
-constexpr Seconds sequential_case_time{0.02};
+constexpr Seconds sequential_case_time{0.005};
 constexpr Seconds fixed_case_time{0.05};
 
 constexpr OptionRow ab_rows[] = {
     {arguments_group, "ARGS", "", "-- ARGS", "",
-     "after --: what to measure, as `run` takes it; 20 ms (with --rounds 50 ms) per case unless it "
+     "after --: what to measure, as `run` takes it; 5 ms (with --rounds 50 ms) per case unless it "
      "says"},
     {ab_group, "base", "", "BIN|CMD", "", "the collbench to compare with; with --read a command",
      Presence::required},

@@ -91,8 +91,8 @@ RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine&
   plan.cycles = settings.count("run-cycles", 1, 1'000'000);
   plan.skip_unavailable = settings.flag("skip-unavailable");
   follow(plan, progress, measured_case);
-  plan.bound = [bounds = std::make_shared<MemoryBounds>()](const Case& point,
-                                                           const Measurement& measured) {
+  plan.bound = [bounds = std::make_shared<MemoryBounds>(plan.sampling.max_time)](
+                   const Case& point, const Measurement& measured) {
     return (*bounds)(point, measured);
   };
   return plan;

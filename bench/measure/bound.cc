@@ -16,7 +16,7 @@ namespace {
 
 // A probe that other processes disturbed is repeated so often before the case itself is believed.
 constexpr int most_probes = 4;
-constexpr Seconds probe_time{0.1};
+constexpr Seconds longest_probe{0.1};
 
 /// Vectors that all ranks together read or write at least, and how that is written. An all-reduce
 /// reads N and writes N; a reduce-scatter and a reduce read N and write one; an all-gather and a
@@ -38,6 +38,7 @@ std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measureme
   Probe& probe = probes_[{threads, working_set.count}];
   const auto [vectors, formula] = vectors_moved(point);
   const Bytes moved = point.bytes * vectors;
+  const Seconds probe_time = std::min(longest_probe, case_time_);
   const Bandwidth reached = moved / Seconds{summarize(measured.latency_ns).median_ns * 1e-9};
   while (probe.times == 0 || (probe.rate < reached && probe.times < most_probes)) {
     probe.rate = std::max(probe.rate, measure_memory_bandwidth(threads, working_set, probe_time));

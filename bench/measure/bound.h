@@ -17,11 +17,13 @@
 namespace collbench {
 
 /// Measures B when it is first needed for a number of threads and a working set, which takes about
-/// 0.1 s each, and remembers it. Where the case went faster than that, other processes had
-/// disturbed the probe: it is repeated, and if need be the rate of the case itself stands for B,
-/// since no bound may lie above what was reached. Thread safety: one thread.
+/// 0.1 s each, or the time of a case if that is less, and remembers it. Where the case went faster
+/// than that, other processes had disturbed the probe: it is repeated, and if need be the rate of
+/// the case itself stands for B, since no bound may lie above what was reached. Thread safety: one
+/// thread.
 class MemoryBounds {
  public:
+  explicit MemoryBounds(Seconds case_time) : case_time_(case_time) {}
   /// Nothing below 64 KiB, where latency rules and not memory, nor for a single worker.
   std::optional<Bound> operator()(const Case& point, const Measurement& measured);
 
@@ -30,6 +32,7 @@ class MemoryBounds {
     Bandwidth rate;
     int times = 0;
   };
+  Seconds case_time_;
   std::map<std::pair<int, std::int64_t>, Probe> probes_;  // by threads and working set in bytes
 };
 

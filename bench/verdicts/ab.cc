@@ -46,8 +46,8 @@ class AbRun {
     std::shuffle(order.begin(), order.end(), random);
     ArmFiles files;
     if (!rounds_.measure(order, {}, false, files)) return false;
-    if (comparison_.base.empty()) comparison_.base = files[0].environment;
-    if (comparison_.head.empty()) comparison_.head = files[1].environment;
+    if (comparison_.base.empty()) comparison_.base = files[0].front().environment;
+    if (comparison_.head.empty()) comparison_.head = files[1].front().environment;
     arms_.base.add(files[0]);
     arms_.head.add(files[1]);
     arms_.again.add(files[2]);

@@ -29,7 +29,7 @@ bool AbRounds::measure(std::span<const AbArm> order, const std::vector<Case>& on
       if (stopped_by_.empty()) stopped_by_ = "a signal to its process";
       return false;
     }
-    files[static_cast<std::size_t>(arm)] = std::move(*file);
+    files[static_cast<std::size_t>(arm)].push_back(std::move(*file));
   }
   return true;
 }

@@ -11,8 +11,8 @@
 
 namespace collbench {
 
-/// Of each AbArm, in the order of the enumeration.
-using ArmFiles = std::array<RecordFile, 3>;
+/// Of each AbArm, in the order of the enumeration: the records of its processes, as they ran.
+using ArmFiles = std::array<std::vector<RecordFile>, 3>;
 
 /// Thread safety: belongs to one thread. The plan must outlive it.
 class AbRounds {

@@ -12,8 +12,7 @@
 namespace collbench {
 namespace {
 
-constexpr int fewest_rounds = 2;  // for there to be a comparison at all
-constexpr int fewest_pairs = 10;  // with fewer, signed ranks refute nothing at a look's alpha
+constexpr int fewest_starts = 10;  // of a side: with fewer, ranks refute nothing at a look's alpha
 
 /// A timed case that both sides have.
 struct TimedCase {
@@ -33,7 +32,7 @@ class SequentialRun {
     for (const double moment : looks) {
       const bool last = moment == looks.back();
       const bool goes_on = measure_until(plan_.budget * moment, last);
-      if (goes_on && !last && comparison_.rounds < fewest_pairs) continue;
+      if (goes_on && !last && comparison_.rounds * plan_.starts < fewest_starts) continue;
       // Nothing comes after the last look, so it may spend all that is left.
       look(goes_on ? moment : 1);
       if (!goes_on || open_cases().empty()) break;
@@ -53,11 +52,11 @@ class SequentialRun {
   /// Rounds of the open cases until that time. False if nothing more can be measured: all is
   /// decided, a stop was requested, or the budget has no room for a round.
   bool measure_until(Seconds until, bool last) {
-    while (comparison_.rounds < fewest_rounds || rounds_.elapsed() < until) {
+    while (comparison_.rounds == 0 || rounds_.elapsed() < until) {
       const std::vector<Case> open = open_cases();
       if (comparison_.rounds > 0 && open.empty()) return false;
-      // The first are measured whatever they cost: without them there is no comparison.
-      const Seconds limit = comparison_.rounds < fewest_rounds ? Seconds{1e18} : plan_.budget;
+      // The first is measured whatever it costs: without it there is no comparison.
+      const Seconds limit = comparison_.rounds == 0 ? Seconds{1e18} : plan_.budget;
       if (rounds_.stopped(latest_, limit)) return false;
       plan_.on_progress(comparison_.rounds == 0
                             ? std::string("round 1")
@@ -70,18 +69,19 @@ class SequentialRun {
     return !last;
   }
 
-  /// Base and head in random order, with the open cases if some are decided.
+  /// Starts of base and head in random order, with the open cases if some are decided.
   bool round(const std::vector<Case>& open) {
-    std::array<AbArm, 2> order = {AbArm::base, AbArm::head};
-    if (std::bernoulli_distribution()(random_)) std::swap(order[0], order[1]);
+    std::vector<AbArm> order(static_cast<std::size_t>(plan_.starts), AbArm::base);
+    order.resize(2 * order.size(), AbArm::head);
+    std::shuffle(order.begin(), order.end(), random_);
     const bool all = comparison_.rounds == 0 || open.size() == cases_.size();
     ArmFiles files;
     if (!rounds_.measure(order, all ? std::vector<Case>() : open, false, files)) return false;
     arms_.base.add(files[0]);
     arms_.head.add(files[1]);
     if (comparison_.rounds++ == 0) {
-      comparison_.base = files[0].environment;
-      comparison_.head = files[1].environment;
+      comparison_.base = files[0].front().environment;
+      comparison_.head = files[1].front().environment;
       find_cases();
     }
     for (TimedCase& one : cases_) {
@@ -105,31 +105,40 @@ class SequentialRun {
     }
   }
 
+  /// Of times that stand round by round. Where a start was skipped rounds cannot be told apart.
+  RatioEstimate estimate(const std::vector<double>& base, const std::vector<double>& head,
+                         const TimedCase& one, double confidence = usual_confidence) const {
+    const auto starts = static_cast<std::size_t>(plan_.starts);
+    const double threshold = threshold_of(plan_.rule, one.point);
+    if (base.size() != head.size() || base.size() % starts != 0) {
+      return estimate_ratio(base, head, threshold, Order::apart, confidence);
+    }
+    return estimate_within_rounds(base, head, base.size() / starts, threshold, confidence);
+  }
+
   /// Base against itself: rounds against the rounds after them.
   std::optional<RatioEstimate> noise_of(const TimedCase& one) const {
     const std::vector<double> base = lower_quartiles(arms_.base.of(one.key));
-    if (!plan_.noise_arm || base.size() < 2) return std::nullopt;
+    const auto starts = static_cast<std::size_t>(plan_.starts);
+    if (!plan_.noise_arm || base.size() < 2 * starts) return std::nullopt;
     std::vector<double> odd;
     std::vector<double> even;
-    for (std::size_t i = 0; i + 1 < base.size(); i += 2) {
-      odd.push_back(base[i]);
-      even.push_back(base[i + 1]);
+    for (std::size_t i = 0; i < base.size() / (2 * starts) * (2 * starts); ++i) {
+      (i / starts % 2 == 0 ? odd : even).push_back(base[i]);
     }
-    return estimate_ratio(odd, even, threshold_of(plan_.rule, one.point), Order::in_turn);
+    return estimate(odd, even, one);
   }
 
   /// Decides what the rounds so far show, at `moment` of the budget.
   void look(double moment) {
-    const double share = moment - spent_;
-    spent_ = moment;
+    const double share = spent_until(moment) - spent_;
+    spent_ += share;
     const double confidence = 1 - (1 - usual_confidence) * share;
     std::vector<RatioEstimate> estimates;
     for (TimedCase& one : cases_) {
       if (!one.over) {
-        const std::vector<double> base = lower_quartiles(arms_.base.of(one.key));
-        one.estimate =
-            estimate_ratio(base, lower_quartiles(arms_.head.of(one.key)),
-                           threshold_of(plan_.rule, one.point), Order::in_turn, confidence);
+        one.estimate = estimate(lower_quartiles(arms_.base.of(one.key)),
+                                lower_quartiles(arms_.head.of(one.key)), one, confidence);
       }
       estimates.push_back(one.estimate);
     }
@@ -187,6 +196,8 @@ class SequentialRun {
 Comparison run_sequential(const AbPlan& plan) {
   require(plan.budget.count() > 0,
           fmt::format("ab needs a budget above 0 s, not {} s", plan.budget.count()));
+  require(plan.starts > 0,
+          fmt::format("ab needs at least 1 process of a side in a round, not {}", plan.starts));
   return SequentialRun(plan).run();
 }
 

@@ -20,6 +20,9 @@ namespace collbench {
 class ArmRecords {
  public:
   void add(const RecordFile& file);
+  void add(const std::vector<RecordFile>& files) {
+    for (const RecordFile& file : files) add(file);
+  }
   /// to_json(case) of all cases, in the order of their first records.
   const std::vector<std::string>& keys() const { return keys_; }
   /// The rounds of a case, in the order taken; none for a case that is not there.

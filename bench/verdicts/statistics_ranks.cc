@@ -1,6 +1,7 @@
 #include "bench/verdicts/statistics_ranks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +10,7 @@
 #include <numeric>
 
 #include <boost/math/special_functions/erf.hpp>
+#include <fmt/format.h>
 
 #include "core/error.h"
 
@@ -39,6 +41,20 @@ Chances u_chances(std::size_t n, std::size_t m) {
   return row[m];
 }
 
+/// P(U = u) for the sum over `blocks` blocks, each of n and m.
+Chances u_chances(std::size_t n, std::size_t m, std::size_t blocks) {
+  const Chances one = u_chances(n, m);
+  Chances sum = one;
+  for (std::size_t block = 1; block < blocks; ++block) {
+    Chances next(sum.size() + n * m, 0.0);
+    for (std::size_t u = 0; u < sum.size(); ++u) {
+      for (std::size_t v = 0; v < one.size(); ++v) next[u + v] += sum[u] * one[v];
+    }
+    sum = std::move(next);
+  }
+  return sum;
+}
+
 /// P(W = w) for n signed ranks: each rank counts or not, with equal chance.
 Chances signed_rank_chances(std::size_t n) {
   Chances chances = {1};
@@ -54,13 +70,14 @@ Chances signed_rank_chances(std::size_t n) {
 }
 
 /// A comparison of thousands of cases asks for the same few distributions.
-std::shared_ptr<const Chances> remembered(std::size_t n, std::size_t m) {
+std::shared_ptr<const Chances> remembered(std::size_t n, std::size_t m, std::size_t blocks = 1) {
   static std::mutex mutex;
-  static std::map<std::pair<std::size_t, std::size_t>, std::shared_ptr<const Chances>> known;
+  static std::map<std::array<std::size_t, 3>, std::shared_ptr<const Chances>> known;
   const std::lock_guard lock(mutex);
-  auto& chances = known[{n, m}];
+  auto& chances = known[{n, m, blocks}];
   if (chances == nullptr) {
-    chances = std::make_shared<const Chances>(m == 0 ? signed_rank_chances(n) : u_chances(n, m));
+    chances =
+        std::make_shared<const Chances>(m == 0 ? signed_rank_chances(n) : u_chances(n, m, blocks));
   }
   return chances;
 }
@@ -122,6 +139,12 @@ void require_values(std::span<const double> values) {
           "a rank test needs numbers, not NaN");
 }
 
+std::size_t block_size(std::span<const double> values, std::size_t blocks) {
+  require(blocks > 0 && values.size() % blocks == 0,
+          fmt::format("{} values cannot be cut into {} equal blocks", values.size(), blocks));
+  return values.size() / blocks;
+}
+
 /// How many of the sorted pairs to leave out at each end, plus one: the largest k with
 /// P(X <= k - 1) <= tail; 0 if even the extremes are within the tail.
 std::size_t interval_rank(const Chances& chances, double tail) {
@@ -156,40 +179,55 @@ Shift shift_of(std::vector<double> candidates, std::size_t k) {
 
 }  // namespace
 
-RankTest mann_whitney(std::span<const double> first, std::span<const double> second) {
+RankTest mann_whitney(std::span<const double> first, std::span<const double> second,
+                      std::size_t blocks) {
   require_values(first);
   require_values(second);
-  std::vector<double> all(first.begin(), first.end());
-  all.insert(all.end(), second.begin(), second.end());
-  const Ranks ranks = rank(all);
-  const auto n = static_cast<double>(first.size());
-  const auto m = static_cast<double>(second.size());
-  const auto of_second = ranks.of.begin() + static_cast<std::ptrdiff_t>(first.size());
+  const std::size_t n = block_size(first, blocks);
+  const std::size_t m = block_size(second, blocks);
+  const auto total = static_cast<double>(n + m);
+  const auto pairs = static_cast<double>(n * m);
   RankTest test;
-  test.statistic = std::accumulate(of_second, ranks.of.end(), 0.0) - m * (m + 1) / 2;
-  if (ranks.ties == 0 && first.size() * second.size() <= largest_exact_product) {
-    fill_exact(test, *remembered(first.size(), second.size()));
+  double ties = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto of_first = first.subspan(block * n, n);
+    const auto of_second = second.subspan(block * m, m);
+    std::vector<double> all(of_first.begin(), of_first.end());
+    all.insert(all.end(), of_second.begin(), of_second.end());
+    const Ranks ranks = rank(all);
+    const auto begin = ranks.of.begin() + static_cast<std::ptrdiff_t>(n);
+    test.statistic +=
+        std::accumulate(begin, ranks.of.end(), 0.0) - static_cast<double>(m * (m + 1)) / 2;
+    ties += ranks.ties;
+  }
+  if (ties == 0 && n * m * blocks <= largest_exact_product) {
+    fill_exact(test, *remembered(n, m, blocks));
   } else {
-    const double total = n + m;
-    fill_normal(test, n * m / 2, n * m / 12 * (total + 1 - ranks.ties / (total * (total - 1))));
+    const auto count = static_cast<double>(blocks);
+    fill_normal(test, count * pairs / 2,
+                pairs / 12 * (count * (total + 1) - ties / (total * (total - 1))));
   }
   return test;
 }
 
 Shift hodges_lehmann(std::span<const double> first, std::span<const double> second,
-                     double confidence) {
+                     double confidence, std::size_t blocks) {
   require_values(first);
   require_values(second);
+  const std::size_t n = block_size(first, blocks);
+  const std::size_t m = block_size(second, blocks);
   std::vector<double> differences;
-  differences.reserve(first.size() * second.size());
-  for (const double b : second) {
-    for (const double a : first) differences.push_back(b - a);
+  differences.reserve(n * m * blocks);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    for (const double b : second.subspan(block * m, m)) {
+      for (const double a : first.subspan(block * n, n)) differences.push_back(b - a);
+    }
   }
   const double tail = (1 - confidence) / 2;
   const auto pairs = static_cast<double>(differences.size());
-  const auto total = static_cast<double>(first.size() + second.size());
+  const auto total = static_cast<double>(n + m);
   const std::size_t k = differences.size() <= largest_exact_product
-                            ? interval_rank(*remembered(first.size(), second.size()), tail)
+                            ? interval_rank(*remembered(n, m, blocks), tail)
                             : interval_rank(pairs / 2, pairs * (total + 1) / 12, tail);
   return shift_of(std::move(differences), k);
 }

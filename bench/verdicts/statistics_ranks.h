@@ -27,14 +27,17 @@ struct Shift {
   double high = 0;
 };
 
-/// Mann-Whitney's U: how often a value of `second` exceeds one of `first`, ties half. Requires
-/// values on both sides, none NaN.
-RankTest mann_whitney(std::span<const double> first, std::span<const double> second);
+/// Mann-Whitney's U: how often a value of `second` exceeds one of `first`, ties half. Cut into
+/// `blocks` equal parts, only values of the same part meet (van Elteren 1960): what part the values
+/// come from then makes no difference. Requires values on both sides, none NaN.
+RankTest mann_whitney(std::span<const double> first, std::span<const double> second,
+                      std::size_t blocks = 1);
 
-/// Hodges and Lehmann's shift from `first` to `second`: the median of all differences; the interval
-/// holds the shifts that mann_whitney() does not refute at (1 - confidence) / 2 on either side.
+/// Hodges and Lehmann's shift from `first` to `second`: the median of all differences, or of those
+/// within the blocks; the interval holds the shifts that mann_whitney() does not refute at
+/// (1 - confidence) / 2 on either side.
 Shift hodges_lehmann(std::span<const double> first, std::span<const double> second,
-                     double confidence);
+                     double confidence, std::size_t blocks = 1);
 
 /// Wilcoxon's signed ranks of paired differences; zeros are left out. Requires a difference.
 RankTest wilcoxon(std::span<const double> differences);

@@ -14,7 +14,7 @@ namespace {
 constexpr double suspect_chance = 0.20;
 constexpr double noise_chance = 0.01;
 // Each look has half as many rounds again as the one before, so a case is measured at most half
-// longer than its decision takes, and the last look has a third of alpha.
+// longer than its decision takes.
 constexpr double look_ratio = 1.5;
 constexpr double earliest_look = 0.01;  // of the budget
 
@@ -81,6 +81,23 @@ RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const do
   estimate.high = std::exp(shift.high);
   estimate.base_rounds = static_cast<int>(base.size());
   estimate.head_rounds = static_cast<int>(head.size());
+  return estimate;
+}
+
+RatioEstimate estimate_within_rounds(std::span<const double> base_ns,
+                                     std::span<const double> head_ns, std::size_t blocks,
+                                     double threshold, double confidence) {
+  const std::vector<double> base = logarithms(base_ns);
+  const std::vector<double> head = logarithms(head_ns);
+  const double margin = std::log1p(threshold);
+  const Shift shift = hodges_lehmann(base, head, confidence, blocks);
+  RatioEstimate estimate;
+  estimate.p_slower = mann_whitney(shifted(base, margin), head, blocks).p_greater;
+  estimate.p_faster = mann_whitney(shifted(base, -margin), head, blocks).p_less;
+  estimate.ratio = std::exp(shift.estimate);
+  estimate.low = std::exp(shift.low);
+  estimate.high = std::exp(shift.high);
+  estimate.base_rounds = estimate.head_rounds = static_cast<int>(blocks);
   return estimate;
 }
 
@@ -187,6 +204,8 @@ std::vector<double> sequential_looks() {
   std::reverse(looks.begin(), looks.end());
   return looks;
 }
+
+double spent_until(double moment) { return moment * moment; }
 
 bool is_within(const RatioEstimate& estimate, double threshold) {
   return estimate.low >= 1 / (1 + threshold) && estimate.high <= 1 + threshold;

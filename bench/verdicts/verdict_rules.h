@@ -2,12 +2,12 @@
 //
 // Stored records are decided at once: Holm over all timed cases at `alpha`. A sequential run
 // (bench/verdicts/ab.h) looks at its rounds several times and spends `alpha`, and the 5 % of its
-// intervals, in proportion to the budget used (Kim and DeMets' spending function with exponent 1):
-// since the shares add up to one, all looks together are wrong no more often than one would be. A
-// run with fixed rounds has two stages: a case that looks different after the screening rounds is
-// measured afresh, and only the fresh rounds decide, in a few looks that share `alpha` between
-// them. So neither a lucky round nor effects that vary with a process's memory layout make a
-// verdict.
+// intervals, with the square of the budget used (Kim and DeMets' spending function with exponent
+// 2): since the shares add up to one, all looks together are wrong no more often than one would be,
+// and more than half is left for the last look, at the cases that are hard to decide. A run with
+// fixed rounds has two stages: a case that looks different after the screening rounds is measured
+// afresh, and only the fresh rounds decide, in a few looks that share `alpha` between them. So
+// neither a lucky round nor effects that vary with a process's memory layout make a verdict.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,13 @@ RatioEstimate estimate_ratio(std::span<const double> base_ns, std::span<const do
                              double threshold, Order order = Order::apart,
                              double confidence = usual_confidence);
 
+/// The same for rounds of several processes of each side in random order: `blocks` rounds, one
+/// after the other, of equally many times. Only times of one round meet, so that what the machine
+/// did from round to round is in neither side, and chance is all that parts them within one.
+RatioEstimate estimate_within_rounds(std::span<const double> base_ns,
+                                     std::span<const double> head_ns, std::size_t blocks,
+                                     double threshold, double confidence = usual_confidence);
+
 /// Whether screening rounds ask for fresh ones: the ratio leans a third of the threshold or more to
 /// one side, with a one-sided chance below 20 % if nothing differed.
 bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns, double threshold,
@@ -55,9 +62,12 @@ std::vector<int> confirming_looks(int most);
 std::vector<VerdictOutcome> confirmed(std::span<const RatioEstimate> estimates,
                                       const GateRule& rule, double share);
 
-/// When a sequential run looks at its rounds: shares of the budget, rising, the last being 1. A
-/// look may spend what has been added since the look before.
+/// When a sequential run looks at its rounds: shares of the budget, rising, the last being 1.
 std::vector<double> sequential_looks();
+
+/// What all looks until that share of the budget may have spent, of alpha and of the intervals' 5 %
+/// alike. A look may spend what has been added since the look before.
+double spent_until(double moment);
 
 /// Whether the whole interval lies within the threshold.
 bool is_within(const RatioEstimate& estimate, double threshold);

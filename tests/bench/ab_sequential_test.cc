@@ -1,6 +1,8 @@
 // The sequential comparison over runs that are made up: where it spends its budget, when it ends,
 // and how often it is wrong.
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +87,7 @@ TEST(AbSequential, DecidedCasesGetNoFurtherRounds) {
     EXPECT_EQ(comparison.verdicts[i].outcome, VerdictOutcome::same) << i;
     EXPECT_LT(comparison.verdicts[i].ratio->head_rounds, rounds / 3) << i;
     EXPECT_EQ(comparison.verdicts[i].head->rounds_ns.size(),
-              static_cast<std::size_t>(comparison.verdicts[i].ratio->head_rounds));
+              static_cast<std::size_t>(2 * comparison.verdicts[i].ratio->head_rounds));
   }
 }
 
@@ -96,16 +98,78 @@ TEST(AbSequential, ALargeSlowdownIsCalledAtAnEarlyLook) {
   EXPECT_LT(runs.elapsed().count(), 30);
 }
 
+TEST(AbSequential, ARoundHasSeveralStartsOfEachSideInRandomOrder) {
+  SyntheticRuns runs(quiet_machine, 1, 0.05, 1, 5);  // on the threshold: never decided
+  AbPlan plan = sequential_over(runs, 5, Seconds{20});
+  std::string order;
+  plan.measure = [&](const AbTask& task) {
+    order += task.arm == AbArm::base ? 'b' : 'h';
+    return runs.measure(task);
+  };
+  const Comparison comparison = run_ab(plan);
+  ASSERT_EQ(order.size() % 4, 0u);
+  std::set<std::string> orders;
+  for (std::size_t round = 0; round < order.size(); round += 4) {
+    orders.insert(order.substr(round, 4));
+    EXPECT_EQ(std::count(order.begin() + static_cast<std::ptrdiff_t>(round),
+                         order.begin() + static_cast<std::ptrdiff_t>(round) + 4, 'b'),
+              2);
+  }
+  EXPECT_EQ(orders.size(), 6u);  // all there are
+  EXPECT_EQ(static_cast<std::size_t>(comparison.rounds), order.size() / 4);
+  plan.starts = 0;
+  EXPECT_THROW(run_ab(plan), InvalidArgument);
+}
+
+TEST(AbSequential, WhatTheMachineDoesFromRoundToRoundPartsNoSides) {
+  // The level moves by factors of up to 20 between rounds, on both sides alike.
+  std::vector<double> base;
+  std::vector<double> head;
+  RandomEngine random = random_engine(9, "jumps");
+  std::normal_distribution<double> noise(0, 0.02);
+  for (int round = 0; round < 30; ++round) {
+    const double level = 1e6 * std::exp(0.1 * (round * 7 % 30));
+    for (int start = 0; start < 2; ++start) {
+      base.push_back(level * std::exp(noise(random)));
+      head.push_back(level * std::exp(noise(random)));
+    }
+  }
+  EXPECT_TRUE(is_within(estimate_within_rounds(base, head, 30, 0.05), 0.05));
+  EXPECT_FALSE(is_within(estimate_ratio(base, head, 0.05, Order::apart), 0.05));
+}
+
+TEST(AbSequential, DecidesMostEqualCasesUnderTwentyPercentOfNoise) {
+  int open = 0;
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    SyntheticRuns runs(Noise{0.20, 0, 0, 0, 0}, 12, 0, 0, seed);
+    const Comparison comparison = sequential(runs, seed, Seconds{300});
+    open += count(comparison, VerdictOutcome::inconclusive);
+    EXPECT_EQ(count(comparison, VerdictOutcome::slower), 0);
+    EXPECT_EQ(count(comparison, VerdictOutcome::faster), 0);
+  }
+  EXPECT_LE(open, 8);  // a third of 24
+}
+
 TEST(AbSequential, TheLooksSpendAlphaOnce) {
   const std::vector<double> looks = sequential_looks();
   EXPECT_TRUE(std::is_sorted(looks.begin(), looks.end()));
   EXPECT_EQ(looks.back(), 1);
-  // One case at the edge of alpha is shown by one look with all of alpha, not by one with a third.
+  EXPECT_EQ(spent_until(0), 0);
+  EXPECT_EQ(spent_until(1), 1);
+  double total = 0;
+  double before = 0;
+  for (const double look : looks) {
+    EXPECT_GT(spent_until(look) - before, 0);
+    total += spent_until(look) - before;
+    before = spent_until(look);
+  }
+  EXPECT_DOUBLE_EQ(total, 1);
+  // One case at the edge of alpha is shown by one look with all of alpha, not by one with a part.
   RatioEstimate edge;
   edge.p_slower = 0.009;
   const GateRule rule;
   EXPECT_EQ(confirmed(std::vector{edge}, rule, 1).front(), VerdictOutcome::slower);
-  EXPECT_EQ(confirmed(std::vector{edge}, rule, 1 - looks[looks.size() - 2]).front(),
+  EXPECT_EQ(confirmed(std::vector{edge}, rule, 1 - spent_until(looks[looks.size() - 2])).front(),
             VerdictOutcome::inconclusive);
 }
 
@@ -127,7 +191,7 @@ TEST(AbSequential, ARowShowsTheEstimateThatDecides) {
 TEST(AbSequential, AStopShowsWhatThereIs) {
   SyntheticRuns runs(quiet_machine, 2, 0, 2, 7);
   AbPlan plan = sequential_over(runs, 7, two_minutes);
-  plan.stop_requested = [&] { return std::string(runs.processes() >= 4 ? "SIGINT" : ""); };
+  plan.stop_requested = [&] { return std::string(runs.processes() >= 8 ? "SIGINT" : ""); };
   const Comparison comparison = run_ab(plan);
   EXPECT_EQ(comparison.stopped_by, "SIGINT");
   EXPECT_EQ(comparison.rounds, 2);
@@ -147,7 +211,7 @@ TEST(AbSequential, AWrongCaseIsMeasuredNoFurtherAndABudgetOfNothingIsRefused) {
   };
   const Comparison comparison = run_ab(plan);
   EXPECT_EQ(comparison.verdicts[1].outcome, VerdictOutcome::wrong);
-  EXPECT_EQ(comparison.verdicts[1].head->rounds_ns.size(), 1u);
+  EXPECT_EQ(comparison.verdicts[1].head->rounds_ns.size(), 2u);  // those of one round
   EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::same);
   plan.budget = Seconds{0};
   EXPECT_THROW(run_ab(plan), InvalidArgument);

@@ -151,6 +151,72 @@ TEST(Statistics, TheIntervalHoldsTheShiftsThatTheTestDoesNotRefute) {
   }
 }
 
+/// P(sum of U >= at least) by going through all ways to part each block's six values.
+double chance_by_counting(int blocks, double at_least) {
+  std::vector<double> ways = {1};  // by the sum of U so far
+  for (int block = 0; block < blocks; ++block) {
+    std::vector<double> next(ways.size() + 9, 0.0);
+    for (unsigned chosen = 0; chosen < 64; ++chosen) {
+      int members = 0;
+      int u = 0;
+      for (int place = 0; place < 6; ++place) {
+        if ((chosen >> place & 1U) == 0) continue;
+        u += place - members++;
+      }
+      if (members != 3) continue;
+      for (std::size_t sum = 0; sum < ways.size(); ++sum) {
+        next[sum + static_cast<std::size_t>(u)] += ways[sum] / 20;
+      }
+    }
+    ways = std::move(next);
+  }
+  double chance = 0;
+  for (std::size_t sum = 0; sum < ways.size(); ++sum) {
+    if (static_cast<double>(sum) >= at_least) chance += ways[sum];
+  }
+  return chance;
+}
+
+TEST(Statistics, InBlocksOnlyValuesOfOneBlockMeet) {
+  // Three blocks of 3 and 3, of which the second and third took 100 and 10,000 times as long.
+  const Values first = {1, 5, 3, 120, 180, 160, 10'000, 40'000, 20'000};
+  const Values second = {2, 4, 6, 130, 190, 200, 30'000, 50'000, 60'000};
+  const RankTest test = mann_whitney(first, second, 3);
+  EXPECT_EQ(test.statistic, 6 + 7 + 8);
+  EXPECT_TRUE(test.exact);
+  EXPECT_NEAR(test.p_greater, chance_by_counting(3, 21), tolerance);
+  EXPECT_NEAR(test.p_less, 1 - chance_by_counting(3, 22), tolerance);
+  // One block hides in the spread of the levels what three show.
+  EXPECT_GT(mann_whitney(first, second).p_greater, 3 * test.p_greater);
+  EXPECT_THROW(mann_whitney(first, second, 2), InvalidArgument);
+  EXPECT_THROW(hodges_lehmann(first, second, 0.95, 0), InvalidArgument);
+}
+
+TEST(Statistics, InBlocksTheIntervalHoldsWhatIsNotRefutedForFewAndForMany) {
+  for (const std::size_t blocks : {10u, 1000u}) {  // exact and normal
+    RandomEngine random = random_engine(8, "blocks");
+    std::normal_distribution<double> noise;
+    Values first(2 * blocks);
+    Values second(2 * blocks);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const double level = 10.0 * static_cast<double>(i / 2 % 7);
+      first[i] = level + noise(random);
+      second[i] = level + noise(random) + 0.25;
+    }
+    const Shift shift = hodges_lehmann(first, second, 0.95, blocks);
+    EXPECT_GT(shift.high, shift.estimate);
+    EXPECT_NEAR(shift.estimate, 0.25, blocks > 10 ? 0.1 : 1);
+    for (const double moved : {shift.low - 1e-3, shift.low + 1e-3, shift.high + 1e-3}) {
+      Values back = second;
+      for (double& value : back) value -= moved;
+      const RankTest test = mann_whitney(first, back, blocks);
+      EXPECT_EQ(test.exact, blocks == 10);
+      const bool inside = moved > shift.low && moved < shift.high;
+      EXPECT_EQ(std::min(test.p_less, test.p_greater) > 0.0251, inside) << moved;
+    }
+  }
+}
+
 TEST(Statistics, FewValuesBoundNothingAndEqualOnesShowNothing) {
   const Values one = {1.0};
   EXPECT_TRUE(std::isinf(hodges_lehmann(one, one, 0.95).high));

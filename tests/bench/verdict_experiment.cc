@@ -2,13 +2,14 @@
 //
 //   collbench_verdict_experiment synthetic JOBS        made-up noise
 //   collbench_verdict_experiment trace DIR...          rounds kept by `collbench ab --keep DIR`
-//   collbench_verdict_experiment sequential JOBS SECONDS   made-up noise, the sequential design
-//   collbench_verdict_experiment redraw JOBS SECONDS DIR   the same over kept rounds, drawn at
-//   random
+//   collbench_verdict_experiment sequential JOBS SECONDS [CASE_MS [FIRST_SEED]]   made-up noise,
+//   the sequential design; a case takes so long in a process (30 ms) collbench_verdict_experiment
+//   redraw JOBS SECONDS DIR   the same over kept rounds, drawn at random
 //
 // For every slowdown of head, as a share of cases and of jobs (a job is one comparison, flagged if
 // any of its cases is): called slower, called faster, called the same; and what a job cost in
 // processes.
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -63,7 +64,8 @@ constexpr double slowdowns[] = {0, 0.1, 0.2, 0.5};
 std::map<std::string, Noise> made_up_noises() {
   return {{"1 quiet (sigma 2 %, drift 0.5 %)", {0.02, 0.005, 0.98, 0.02, 0.3}},
           {"2 shared (sigma 8 %, drift 3 %, spikes 10 %)", {0.08, 0.03, 0.98, 0.10, 0.7}},
-          {"3 bad (sigma 20 %, drift 8 %, spikes 20 %)", {0.20, 0.08, 0.98, 0.20, 1.0}}};
+          {"3 bad (sigma 20 %, drift 8 %, spikes 20 %)", {0.20, 0.08, 0.98, 0.20, 1.0}},
+          {"4 sigma 20 % alone", {0.20, 0, 0, 0, 0}}};
 }
 
 void synthetic(int jobs) {
@@ -86,13 +88,15 @@ constexpr double sequential_slowdowns[] = {0, 0.1, 0.2};
 constexpr int sequential_cases = 12;
 
 /// One case of twelve is slowed.
-void sequential(int jobs, Seconds budget) {
+void sequential(int jobs, Seconds budget, Seconds case_cost, int first_seed) {
   print_heading();
-  for (const auto& [name, noise] : made_up_noises()) {
+  std::map<std::string, Noise> noises = made_up_noises();
+  for (auto& [name, noise] : noises) {
+    noise.case_cost = case_cost;
     for (const double slowdown : sequential_slowdowns) {
       Tally tally;
       for (int job = 0; job < jobs; ++job) {
-        const auto seed = static_cast<std::uint64_t>(job);
+        const auto seed = static_cast<std::uint64_t>(first_seed + job);
         SyntheticRuns runs(noise, sequential_cases, slowdown, 1, seed);
         const Comparison comparison = run_ab(sequential_over(runs, seed, budget));
         tally.add(comparison, runs.processes());
@@ -197,23 +201,21 @@ void trace(const std::string& folder) {
   }
 }
 
-/// Rounds of a kept job of one binary against itself, drawn with replacement: base and head of a
-/// round stay together, since what the machine did then is in both, and change sides at random.
+/// Rounds of a kept job of one binary against itself, drawn with replacement: a round of two starts
+/// of each side is two kept rounds that followed each other, since what the machine did then is in
+/// both; base and head of each change sides at random.
 class RedrawnRuns {
  public:
   RedrawnRuns(const KeptJob& job, double slowdown, std::uint64_t seed)
       : job_(job), slowdown_(slowdown), random_(random_engine(seed, "redrawn")) {}
 
   std::optional<RecordFile> measure(const AbTask& task) {
-    if (processes_++ % 2 == 0) {
-      const std::size_t rounds = std::min(job_.arms.at("base").size(), job_.arms.at("head").size());
-      round_ = std::uniform_int_distribution<std::size_t>(0, rounds - 1)(random_);
-      swapped_ = std::bernoulli_distribution()(random_);
-    }
+    if (processes_++ % (2 * starts) == 0) draw();
     const bool head = task.arm == AbArm::head;
-    RecordFile file = job_.arms.at(head != swapped_ ? "head" : "base")[round_];
+    const std::size_t start = places_[head ? 1 : 0]++;
+    RecordFile file = job_.arms.at(head != swapped_[start] ? "head" : "base")[first_ + start];
     keep_wanted(file, task);
-    elapsed_ += Seconds{0.03} * static_cast<double>(1 + file.records.size());
+    elapsed_ += start_cost + case_cost * static_cast<double>(file.records.size());
     const std::string slowed = to_json(job_.arms.at("base")[0].records[0].point);
     for (Record& record : file.records) {
       if (!head || to_json(record.point) != slowed) continue;
@@ -227,11 +229,23 @@ class RedrawnRuns {
   Seconds elapsed() const { return elapsed_; }
 
  private:
+  static constexpr std::size_t starts = 2;  // AbPlan's
+  static constexpr Seconds start_cost{0.03};
+  static constexpr Seconds case_cost{0.03};
+
+  void draw() {
+    const std::size_t rounds = std::min(job_.arms.at("base").size(), job_.arms.at("head").size());
+    first_ = std::uniform_int_distribution<std::size_t>(0, rounds - starts)(random_);
+    for (bool& swapped : swapped_) swapped = std::bernoulli_distribution()(random_);
+    places_ = {};
+  }
+
   const KeptJob& job_;
   double slowdown_;
   RandomEngine random_;
-  std::size_t round_ = 0;
-  bool swapped_ = false;
+  std::size_t first_ = 0;  // the first of the two kept rounds
+  std::array<bool, starts> swapped_{};
+  std::array<std::size_t, 2> places_{};  // of the next start of base and head
   int processes_ = 0;
   Seconds elapsed_{0};
 };
@@ -263,8 +277,10 @@ int experiment(const std::vector<std::string>& words) {
     for (std::size_t i = 1; i < words.size(); ++i) trace(words[i]);
     return 0;
   }
-  if (words.size() == 3 && words[0] == "sequential") {
-    sequential(std::stoi(words[1]), Seconds{std::stod(words[2])});
+  if (words.size() >= 3 && words[0] == "sequential") {
+    const double case_ms = words.size() > 3 ? std::stod(words[3]) : 30;
+    sequential(std::stoi(words[1]), Seconds{std::stod(words[2])}, Seconds{case_ms / 1000},
+               words.size() > 4 ? std::stoi(words[4]) : 0);
     return 0;
   }
   if (words.size() == 4 && words[0] == "redraw") {

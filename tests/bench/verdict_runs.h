@@ -22,6 +22,8 @@ struct Noise {
   double memory = 0.98;  // how much of the level's deviation stays
   double spike_share = 0.05;
   double spike = 1.0;  // of the logarithm, mean (exponential)
+  Seconds start_cost{0.03};
+  Seconds case_cost{0.03};
 };
 
 /// Processes that "measure" cases in no time. Head is slower by `slowdown` in the first
@@ -45,7 +47,7 @@ class SyntheticRuns {
 
   std::optional<RecordFile> measure(const AbTask& task) {
     ++processes_;
-    elapsed_ += start_cost;
+    elapsed_ += noise_.start_cost;
     level_ = noise_.memory * level_ + noise_.drift * normal_(random_);
     RecordFile file;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
@@ -54,7 +56,7 @@ class SyntheticRuns {
                             return one.workers == cases_[i].workers;
                           });
       if (!wanted) continue;
-      elapsed_ += case_cost;
+      elapsed_ += noise_.case_cost;
       const bool slowed = task.arm == AbArm::head && static_cast<int>(i) < slow_cases_;
       double log_time = std::log(1e7) + level_ + noise_.sigma * normal_(random_);
       if (uniform_(random_) < noise_.spike_share) log_time += noise_.spike * exponential_(random_);
@@ -72,9 +74,6 @@ class SyntheticRuns {
   Seconds elapsed() const { return elapsed_; }
 
  private:
-  static constexpr Seconds start_cost{0.03};
-  static constexpr Seconds case_cost{0.03};
-
   Noise noise_;
   double slowdown_;
   int slow_cases_;
