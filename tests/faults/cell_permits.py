@@ -23,14 +23,13 @@ def disk_refusal():
     return ""
 
 
-def clock_refusal(options):
-    if not options.clock_shim:
-        return "no --clock-shim"
-    shown = subprocess.run([options.collbench, "--version"], capture_output=True, text=True,
-                           env={**os.environ, "LD_PRELOAD": options.clock_shim}, check=False)
+def preload_refusal(collbench, library):
+    """Why a library cannot be preloaded into the command; empty if it can."""
+    shown = subprocess.run([collbench, "--version"], capture_output=True, text=True,
+                           env={**os.environ, "LD_PRELOAD": library}, check=False)
     # Sanitizers want to be loaded first.
     said = shown.stderr.strip()
-    return f"no other clock: {said}" if said or shown.returncode != 0 else ""
+    return f"nothing can be preloaded: {said}" if said or shown.returncode != 0 else ""
 
 
 def refusal(fault, options):
@@ -39,4 +38,7 @@ def refusal(fault, options):
         return CellNetwork.refusal()
     if fault == "disk":
         return disk_refusal()
-    return clock_refusal(options) if fault == "clock" else ""
+    if fault == "clock":
+        return preload_refusal(options.collbench, options.clock_shim) if options.clock_shim else (
+            "no --clock-shim")
+    return ""

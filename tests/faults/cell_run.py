@@ -114,7 +114,8 @@ class CellRun:
                 told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if words[1:2] == [b"worker"] and words[3:4] == [str(rank).encode()]:
+            if words[1:2] == [b"worker"] and (words[3:4] == [str(rank).encode()] or
+                                              f"OMPI_COMM_WORLD_RANK={rank}".encode() in told):
                 found.append(pid)
             elif words[1:2] == [b"train"] and any(is_task(variable, rank) for variable in told):
                 found.append(pid)
@@ -132,10 +133,14 @@ class CellRun:
             time.sleep(0.05)
 
     def _left_now(self):
+        try:
+            files = [*(self.folder / "tmp").rglob("*")]
+        except FileNotFoundError:  # somebody is tidying up
+            return ["temporary files that come and go"]
         left = [f"process {pid}" for pid in self.marked()]
         left += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - self.shared_before
                  if "collbench" in name and "stand-in" not in name and not self._mapped(name)]
-        left += [f"temporary file {path}" for path in (self.folder / "tmp").rglob("*")]
+        left += [f"temporary file {path}" for path in files]
         return left + [f"file {path}" for path in self.folder.rglob("*.unfinished*")]
 
     @staticmethod

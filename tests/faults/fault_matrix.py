@@ -6,15 +6,16 @@
     fault_matrix.py --collbench ... --table matrix.md               # the table as Markdown
 
 Three ranks; rank 1 suffers (the disk is rank 0's, which alone writes). Transports: `threads` and
-`processes` over shared memory, `grpc` with workers that the command starts, `remote` with one
-command per rank; `train` is remote too, `trainone` a training whose command starts its workers. A
-cell is right if every survivor ends in time, with code 5 and the right rank named (or 0 where
-nothing was lost), if the records written so far can be read, and if no process (and with it no
-listening port), segment or temporary file stays. Exits 1 if a cell is wrong; cells that this
-machine does not permit are left out with the reason, and if that is all of them it exits 77.
+`processes` over shared memory, `grpc`, `tcp` and `mpi` with workers that the command starts,
+`remote` with one command per rank; `train` is remote too, `trainone` a training whose command
+starts its workers. A cell is right if every survivor ends in time, with code 5 and the right rank
+named (or 0 where nothing was lost), if the records written so far can be read, and if no process
+(and with it no listening port), segment or temporary file stays. Exits 1 if a cell is wrong; cells
+that this machine does not permit are left out with the reason, and if that is all it exits 77.
 """
 import argparse
 import os
+import random
 import re
 import signal
 import subprocess
@@ -52,7 +53,7 @@ class Cell:
 def cells():
     every = ["threads", "processes", "grpc", "remote"]
     apart = ["processes", "grpc", "remote"]
-    lost = [*apart, "train", "trainone"]
+    lost = [*apart, "tcp", "mpi", "train", "trainone"]
     transports = {"kill": lost, "stop": lost, "cut": ["remote", "train"],
                   "halfopen": ["remote", "train"], "slow": every, "disk": every, "clock": every,
                   "files": apart}
@@ -67,6 +68,7 @@ class Play:
     def __init__(self, options, cell):
         self.options, self.cell = options, cell
         self.run = CellRun(options.collbench)
+        self.draw = random.Random(f"{options.seed} {cell.name}")
         self.network = None
         self.victim = None        # number of its process, once known
         self.ranks = {}           # Process by rank; only 0 where one command runs all
@@ -109,7 +111,8 @@ class Play:
         reports = ["--json", self.records_path()] if not self.trains else []
         extra = self.shim() if self.cell.fault == "clock" else {}
         kinds = {"threads": ["-B", "shm"], "processes": ["-B", "shm", "--isolate"],
-                 "grpc": ["-B", "grpc"], "trainone": ["--isolate"]}
+                 "grpc": ["-B", "grpc"], "tcp": ["-B", "grpc", "--transport", "tcp"],
+                 "mpi": ["-B", "mpi"], "trainone": ["--isolate"]}
         if not self.remote:
             prefix = self.few_files() if self.few_files_now() else []
             words = kinds[self.cell.transport] + ["--workers", str(RANKS)]
@@ -163,7 +166,7 @@ class Play:
                 break
             time.sleep(0.001)
         if self.cell.moment != "end":
-            time.sleep(0.12)  # anywhere in what goes on for ever
+            time.sleep(self.draw.uniform(0, 0.25))  # anywhere in what goes on for ever
 
     def strikes_itself(self):
         """Whether the fault was injected, to come in the middle of a message."""
@@ -176,7 +179,7 @@ class Play:
         return self.ranks[0].rows() > 0
 
     def find_victim(self):
-        if self.victim is None and self.cell.transport in ("processes", "grpc", "trainone"):
+        if self.victim is None and not self.remote and self.cell.transport != "threads":
             self.victim = self.run.worker(1)
 
     def signal_victim(self, number):
@@ -345,6 +348,7 @@ def main():
     parser.add_argument("--collbench", required=True, help="the command to be tried")
     parser.add_argument("--clock-shim", default="", help="library made from clock_jump.cc")
     parser.add_argument("--cells", default="", help="only cells whose name matches")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
     parser.add_argument("--timeout", type=float, default=3, help="-T of the runs, in seconds")
     parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, if busy")
     parser.add_argument("--pause", type=float, help="of a slow rank [half of --timeout]")

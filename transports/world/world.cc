@@ -128,10 +128,12 @@ class ProcessWorld final : public World {
         ChildProcess& child =
             children_[kind_ == RankKind::launched ? 0 : static_cast<std::size_t>(rank)];
         if (!child.ended()) continue;
-        const std::string identity = kind_ == RankKind::launched
-                                         ? "the launcher of " + backend_.name
-                                         : name_ranks(std::span(&rank, 1));
-        throw TransportError(identity + " " + *child.ended() + " before it joined the others");
+        if (kind_ == RankKind::launched) {
+          throw TransportError(name_ranks(missing) + " did not join: the launcher of " +
+                               backend_.name + " " + *child.ended());
+        }
+        throw TransportError(name_ranks(std::span(&rank, 1)) + " " + *child.ended() +
+                             " before it joined the others");
       }
       if (Clock::now() > deadline) {
         throw TransportError(name_ranks(missing) + " did not join within " + to_string(timeout));
@@ -280,19 +282,24 @@ class ProcessWorld final : public World {
   }
 
   // Closing the sockets tells idle workers to leave. Those that do not, or are not asked, are
-  // killed; a launcher whose workers are gone cleans up after them before it ends.
+  // killed; a launcher ends its workers itself, so that it can clean up after them.
   void end_workers(bool kindly) {
-    if (!kindly) {
-      for (const JoinedWorker& worker : workers_) worker.process.signal(SIGKILL);
-    }
+    std::vector<ProcessHandle> processes;
+    for (JoinedWorker& worker : workers_) processes.push_back(std::move(worker.process));
     workers_.clear();
+    const auto kill_all = [&] {
+      for (const ProcessHandle& process : processes) process.signal(SIGKILL);
+    };
     if (kind_ == RankKind::launched && !children_.empty()) {
       ChildProcess& launcher = children_.front();
-      if (!launcher.ended_within(patience_with_leavers)) launcher.signal(SIGTERM);
+      if (!kindly || !launcher.ended_within(patience_with_leavers)) launcher.signal(SIGTERM);
+      if (!launcher.ended_within(patience_with_leavers)) kill_all();
       launcher.ended_within(patience_with_leavers);
     } else if (kindly) {
       const auto deadline = Clock::now() + patience_with_leavers;
       for (ChildProcess& child : children_) child.ended_within(deadline - Clock::now());
+    } else {
+      kill_all();
     }
     children_.clear();
   }
