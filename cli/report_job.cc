@@ -25,6 +25,7 @@ constexpr OptionRow job_rows[] = {
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
     {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
+    {output_group, "html", "", "FILE", "", "a page that works offline, with who waited"},
     {output_group, "output", "o", "FILE", "",
      "write a step of the job, for train --workload on other networks and scales"},
     {output_group, "inspector", "", "FOLDER", "",
@@ -104,6 +105,7 @@ int report_job(JobLog job, const Settings& settings) {
   write_output(settings.text("csv"), [&](std::ostream& out) { write_job_csv(out, report); });
   write_output(settings.text("markdown"),
                [&](std::ostream& out) { write_job_markdown(out, report); });
+  write_output(settings.text("html"), [&](std::ostream& out) { write_job_html(out, report); });
   write_workload(settings, job);
   if (settings.given("inspector")) write_inspector_files(job, settings.text("inspector"));
   if (settings.given("flight-recorder")) {

@@ -79,8 +79,11 @@ void take_asked(const json& node, GraphNode& made) {
   if (name.empty()) return;
   made.is_collective = true;
   made.kind = logged_kind(name);
-  const std::int64_t elements = std::clamp<std::int64_t>(
-      number_of(attribute_of(node, "in_msg_nelems"), 0), 0, std::int64_t{1} << 45);
+  const std::int64_t in = number_of(attribute_of(node, "in_msg_nelems"), 0);
+  const std::int64_t out = number_of(attribute_of(node, "out_msg_nelems"), in);
+  const bool part = made.kind == LoggedKind::all_gather || made.kind == LoggedKind::reduce_scatter;
+  const std::int64_t elements =
+      std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, std::int64_t{1} << 45);
   made.bytes = elements * element_bytes_of(text_of(attribute_of(node, "dtype")));
 }
 

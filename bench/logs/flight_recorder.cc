@@ -56,7 +56,7 @@ RecordState state_of(const std::string& state) {
 class FlightReader {
  public:
   FlightReader(const json& dump, const std::string& file, JobLog& job)
-      : dump_(dump), job_(job), rank_(std::max(rank_in_name(file), 0)) {
+      : dump_(dump), job_(job), rank_(rank_of_file(file, job)) {
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     const std::string version = text_at(dump, "version");

@@ -69,7 +69,7 @@ class MetricsReader {
     record.duration_us = value;
     record.count = 0;
     const std::string choice = label(labels, "algo_proto");
-    const std::size_t split = choice.find('_');
+    const std::size_t split = choice.rfind('_');  // "NVLS_TREE_SIMPLE"
     if (split != choice.npos) {
       record.algorithm = job_.word(choice.substr(0, split));
       record.protocol = job_.word(choice.substr(split + 1));

@@ -1,4 +1,4 @@
-// What was found in a job's logs, as text for people, JSON, CSV and Markdown.
+// What was found in a job's logs, as text for people, a page, JSON, CSV and Markdown.
 #pragma once
 
 #include <iosfwd>
@@ -38,6 +38,8 @@ struct JobReport {
 
 void write_job_text(std::ostream& out, const JobReport& report);
 void write_job_markdown(std::ostream& out, const JobReport& report);
+/// A page that works offline and needs no script.
+void write_job_html(std::ostream& out, const JobReport& report);
 /// One object; docs/logs.md has its keys.
 void write_job_json(std::ostream& out, const JobReport& report);
 /// A row per communicator, kind and size.

@@ -22,6 +22,12 @@ double mean_duration(const JobOperation& operation) {
   return timed > 0 ? sum / timed : unknown_time;
 }
 
+/// One duration alone holds the waiting for others and the transfer, nobody knows in which parts.
+bool tells_transfer(const JobOperation& operation) {
+  return std::count_if(operation.records.begin(), operation.records.end(),
+                       [](const LogRecord& record) { return record.duration_us > 0; }) > 1;
+}
+
 /// Rank 0 alone says what it chose in some formats.
 template <typename Member>
 std::uint8_t said_word(const JobOperation& operation, Member member) {
@@ -34,7 +40,7 @@ std::uint8_t said_word(const JobOperation& operation, Member member) {
 std::vector<SizeFigures> figures_by_size(const JobLog& job,
                                          const std::vector<JobOperation>& operations) {
   struct Sums {
-    std::int64_t operations = 0, timed = 0;
+    std::int64_t operations = 0, timed = 0, split = 0;
     double transfer = 0, duration = 0;
   };
   using Key = std::tuple<int, LoggedKind, std::int64_t, std::uint8_t, std::uint8_t, std::uint8_t>;
@@ -47,7 +53,10 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
     sum.operations += operation.weight();
     if (operation.last < 0) continue;
     sum.timed += operation.weight();
-    sum.transfer += static_cast<double>(operation.weight()) * operation.transfer_us;
+    if (tells_transfer(operation)) {
+      sum.split += operation.weight();
+      sum.transfer += static_cast<double>(operation.weight()) * operation.transfer_us;
+    }
     sum.duration += static_cast<double>(operation.weight()) * mean_duration(operation);
   }
   std::vector<SizeFigures> rows;
@@ -58,8 +67,9 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
     row.operations = sum.operations;
     if (sum.timed == 0) continue;
     const int ranks = job.communicators[static_cast<std::size_t>(row.communicator)].ranks;
-    row.transfer_us = sum.transfer / static_cast<double>(sum.timed);
     row.duration_us = sum.duration / static_cast<double>(sum.timed);
+    if (sum.split == 0) continue;
+    row.transfer_us = sum.transfer / static_cast<double>(sum.split);
     if (ranks < 2 || !waits_for_all(row.kind)) continue;
     row.bus_gbs =
         bus_factor(row.kind, ranks) * static_cast<double>(row.bytes) / row.transfer_us * 1e-3;
@@ -91,12 +101,13 @@ void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
     verdict.operations += operation.weight();
     verdict.bytes += operation.weight() * operation.any().bytes;
     if (operation.last < 0) continue;
-    add(verdict.transfer_us, weight * operation.transfer_us);
+    const bool split = tells_transfer(operation);
+    if (split) add(verdict.transfer_us, weight * operation.transfer_us);
     for (const LogRecord& record : operation.records) {
       const auto rank = static_cast<std::size_t>(ranks.in_job(record));
       if (!(record.duration_us > 0) || rank >= count) continue;
       add(verdict.duration_us[rank], weight * record.duration_us);
-      if (!operation.timed_by_all) continue;
+      if (!operation.timed_by_all || !split) continue;
       waits[rank] += weight * (operation.waiting_us(record));
       waited[rank] += operation.weight();
     }

@@ -30,9 +30,9 @@ class KinetoReader {
  public:
   KinetoReader(const json& trace, const std::string& file, JobLog& job) : trace_(trace), job_(job) {
     const json info = trace.value("distributedInfo", json::object());
-    const std::int64_t stated = integer_at(info, "rank");
-    rank_ = static_cast<int>(std::clamp<std::int64_t>(
-        stated >= 0 ? stated : std::max(rank_in_name(file), 0), 0, 1 << 20));
+    std::int64_t stated = integer_at(info, "rank");
+    if (stated < 0) stated = rank_of_collectives();
+    rank_ = stated >= 0 && stated <= 1 << 20 ? static_cast<int>(stated) : rank_of_file(file, job);
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     const double base = number_at(trace, "baseTimeNanoseconds", 0);
@@ -64,6 +64,25 @@ class KinetoReader {
   }
 
  private:
+  /// By its place in the largest group, for traces without distributedInfo; -1 if nothing says it.
+  std::int64_t rank_of_collectives() const {
+    std::int64_t rank = -1;
+    std::size_t largest = 0;
+    const auto events = trace_.find("traceEvents");
+    if (events == trace_.end() || !events->is_array()) return rank;
+    for (const json& event : *events) {
+      if (text_at(event, "name") != "record_param_comms") continue;
+      const json args = event.value("args", json::object());
+      const std::int64_t place = integer_at(args, "Rank");
+      const std::vector<int> members = ranks_in_text(text_at(args, "Process Group Ranks"));
+      if (place < 0 || (rank >= 0 && members.size() <= largest)) continue;
+      largest = members.size();
+      const auto at = static_cast<std::size_t>(place);
+      rank = at < members.size() ? members[at] : place;
+    }
+    return rank;
+  }
+
   /// Remembers what a collective asked for, and which launch belongs to it.
   void link(const json& event) {
     const auto args = event.is_object() ? event.find("args") : event.end();

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/mpi/profile/profile_format.h"
 
 namespace collbench {
@@ -21,7 +23,7 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 18> reader_rows = {{
+constexpr std::array<LogReader, 19> reader_rows = {{
     {"collbench",
      [](std::string_view head) {
        return begins_like_json(head) && has(head, "\"schema_version\"") &&
@@ -58,6 +60,11 @@ constexpr std::array<LogReader, 18> reader_rows = {{
     {"NCCL RAS",
      [](std::string_view head) { return begins_like_json(head) && has(head, "\"communicators\""); },
      read_nccl_ras},
+    {"NCCL RAS (text)",
+     [](std::string_view head) {
+       return has(head, "Job summary") && has(head, "Communicators...");
+     },
+     read_nccl_ras_text},
     {"Horovod timeline",
      [](std::string_view head) {
        return begins_like_json(head) &&
@@ -135,13 +142,36 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
 }
 
 int rank_in_name(const std::string& file) {
-  const std::string_view name = std::string_view(file).substr(file.find_last_of('/') + 1);
-  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  const auto last = std::find_if(name.rbegin(), name.rend(), is_digit);
-  if (last == name.rend()) return -1;
-  const auto first = std::find_if_not(last, name.rend(), is_digit);
-  const std::string_view digits(&*first.base(), static_cast<std::size_t>(first - last));
-  return small_integer_in(digits, 0, 1 << 20).value_or(-1);
+  const std::string name = lower_case(file.substr(file.find_last_of('/') + 1));
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number_at = [&](std::size_t from, int most) {
+    const auto first = name.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto last = std::find_if_not(first, name.end(), is_digit);
+    const std::string_view digits(&*first, static_cast<std::size_t>(last - first));
+    return small_integer_in(digits, 0, most).value_or(-1);
+  };
+  for (std::size_t at = 0; (at = name.find("rank", at)) != name.npos; at += 4) {
+    std::size_t from = at + 4;
+    if (from < name.size() && std::string_view("_-=.").find(name[from]) != name.npos) ++from;
+    if (from < name.size() && is_digit(name[from])) return number_at(from, 1 << 20);
+  }
+  const std::size_t end = name.find_last_of("0123456789");
+  if (end == name.npos) return -1;
+  const std::size_t before = name.find_last_not_of("0123456789", end);
+  return number_at(before == name.npos ? 0 : before + 1, 4095);
+}
+
+int rank_of_file(const std::string& file, JobLog& job) {
+  const int named = rank_in_name(file);
+  if (named >= 0) return named;
+  job.note_once(
+      "files that do not say their rank are counted in the order of their names: what is said of "
+      "such a rank is of its file");
+  std::set<int> taken;
+  for (const JobProcess& process : job.processes) taken.insert(process.rank);
+  int rank = 0;
+  while (taken.contains(rank)) ++rank;
+  return rank;
 }
 
 int element_bytes_of(std::string_view type) {

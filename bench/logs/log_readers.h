@@ -28,9 +28,12 @@ std::span<const LogReader> log_readers();
 /// Reads one text. Throws InvalidArgument if no reader knows it or can use any of it.
 void read_log(std::string_view text, const std::string& file, JobLog& job);
 
-/// The last number in the name of a file, without its folder: "nccl_trace_rank_3" is of rank 3.
-/// -1 if there is none.
+/// The number behind "rank" in the name of a file, without its folder ("rank_3.20261124.json" is of
+/// rank 3), else its last number if that is below 4096: others are processes and dates. -1 if there
+/// is none.
 int rank_in_name(const std::string& file);
+/// The same; where the name says none, the least rank that no process of the job has, with a note.
+int rank_of_file(const std::string& file, JobLog& job);
 
 /// Bytes of one element of a type by any of the names that logs use ("ncclFloat32", "BFloat16",
 /// "float"); 0 if it is not known.
@@ -44,6 +47,7 @@ void read_inspector(std::string_view text, const std::string& file, JobLog& job)
 void read_inspector_prometheus(std::string_view text, const std::string& file, JobLog& job);
 void read_nccl_profiler(std::string_view text, const std::string& file, JobLog& job);
 void read_nccl_debug(std::string_view text, const std::string& file, JobLog& job);
+void read_nccl_ras_text(std::string_view text, const std::string& file, JobLog& job);
 void read_nccl_ras(std::string_view text, const std::string& file, JobLog& job);
 void read_flight_recorder_json(std::string_view text, const std::string& file, JobLog& job);
 void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job);

@@ -100,7 +100,9 @@ class DebugReader {
       }
       return;
     }
-    if (holds(line->text, "ncclCommInitRank") && holds(line->text, "commId")) {
+    const bool is_init =
+        holds(line->text, " - Init COMPLETE") || holds(line->text, " - Init START");
+    if (is_init && holds(line->text, " nranks ")) {
       take_init(*line);
     } else if (holds(line->text, ": opCount ")) {
       take_collective(*line);
@@ -121,14 +123,27 @@ class DebugReader {
       ++job_.left_out["Init lines of NCCL without ranks"];
       return;
     }
-    const std::string id(word_behind(line.text, " commId "));
+    std::string id(word_behind(line.text, " commId "));
+    const bool completed = holds(line.text, "COMPLETE");
+    if (id.empty() && !completed) return;  // of a split: the line at its end says it
+    if (id.empty()) id = id_by_order(line, *ranks);
     DebugCommunicator& known =
-        communicators_[fmt::format("{} {}", line.process, word_behind(line.text, " comm "))];
+        communicators_[fmt::format("{} {}", line.process, word_behind(line.text, "comm "))];
     known.communicator = job_.communicator(id, "", *ranks);
     known.rank = *rank;
     const auto device = small_integer_in(word_behind(line.text, " cudaDev "), 0, 255);
     HostSigns& host = host_of(line);
     if (device) host.devices = std::max(host.devices, *device + 1);
+  }
+
+  /// Versions before 2.17 say no id: pointers of processes are joined by the order in which each
+  /// made its communicators of so many ranks.
+  std::string id_by_order(const DebugLine& line, int ranks) {
+    job_.note_once(
+        "this NCCL does not say which communicators of its processes are one: those of as many "
+        "ranks "
+        "are joined in the order in which they were made");
+    return fmt::format("{} of {} ranks", ++made_[{std::string(line.process), ranks}], ranks);
   }
 
   void take_collective(const DebugLine& line) {
@@ -166,14 +181,18 @@ class DebugReader {
 
   void take_sign(const DebugLine& line) {
     if (line.text.starts_with("NET/IB : Using ")) take_adapters(line);
-    if (holds(line.text, "GPU Direct RDMA Disabled")) ++host_of(line).direct_disabled;
+    // With a distance it is of one GPU and an adapter far from it, as every host has.
+    const bool is_far = holds(line.text, "(distance ");
+    if (holds(line.text, "GPU Direct RDMA Disabled") && !is_far) ++host_of(line).direct_disabled;
     if (holds(line.text, "NVLS multicast support is not available"))
       host_of(line).nvls = 0;
     else if (holds(line.text, "NVLS multicast support is available"))
       host_of(line).nvls = 1;
     if (holds(line.text, "Using network Socket")) host_of(line).sockets = true;
-    if (!line.text.starts_with("Channel ")) return;
-    if (holds(line.text, " via SHM")) host_of(line).through_host = true;
+    if (!line.text.starts_with("Channel ") && !line.text.starts_with("Ring ")) return;
+    if (holds(line.text, " via SHM") || holds(line.text, " via direct shared memory")) {
+      host_of(line).through_host = true;
+    }
     if (holds(line.text, " via NET/IB")) {
       HostSigns& host = host_of(line);
       ++(holds(line.text, "/GDRDMA") ? host.direct_channels : host.staged_channels);
@@ -196,6 +215,7 @@ class DebugReader {
 
   JobLog& job_;
   std::map<std::string, DebugCommunicator> communicators_;  // by process and pointer
+  std::map<std::pair<std::string, int>, int> made_;         // communicators by process and ranks
   std::map<std::string, std::size_t> latest_;               // collective by process
   std::map<std::tuple<int, int, LoggedKind, std::int64_t>, std::int64_t> places_;
   int warnings_ = 0;

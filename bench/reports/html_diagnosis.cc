@@ -8,22 +8,11 @@
 #include <pugixml.hpp>
 
 #include "bench/reports/diagnosis_report.h"
+#include "bench/reports/html_elements.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
 namespace {
-
-/// HTML closes no element by "/>".
-constexpr unsigned section_format =
-    pugi::format_raw | pugi::format_no_empty_element_tags | pugi::format_skip_control_chars;
-
-pugi::xml_node add_element(pugi::xml_node parent, const char* name, const std::string& text,
-                           const char* style = nullptr) {
-  pugi::xml_node child = parent.append_child(name);
-  if (style != nullptr) child.append_attribute("class") = style;
-  child.text().set(text.c_str());
-  return child;
-}
 
 /// Where a size and a ratio of times lie in the drawing; both axes are logarithmic.
 class RatioPlane {
@@ -131,19 +120,7 @@ void add_drawing(pugi::xml_node parent, const Diagnosis& diagnosis) {
   }
 }
 
-void add_causes(pugi::xml_node parent, const Diagnosis& diagnosis) {
-  if (!diagnosis.causes.empty()) {
-    pugi::xml_node list = parent.append_child("ol");
-    for (const FoundCause& found : diagnosis.causes) {
-      pugi::xml_node item = list.append_child("li");
-      add_element(
-          item, "b",
-          fmt::format("{} ({}, {})", found.cause->title, found.cause->name, how_sure(found)));
-      add_element(item, "p", "Seen: " + found.seen);
-      add_element(item, "p", fmt::format("It means: {}", found.cause->means));
-      add_element(item.append_child("p"), "code", found.cause->check);
-    }
-  }
+void add_remarks(pugi::xml_node parent, const Diagnosis& diagnosis) {
   if (!diagnosis.undecided.empty()) add_element(parent, "p", diagnosis.undecided, "warn");
   for (const VendorFloor& floor : diagnosis.floors) {
     add_element(parent, "p",
@@ -156,23 +133,20 @@ void add_causes(pugi::xml_node parent, const Diagnosis& diagnosis) {
 void add_size_table(pugi::xml_node parent, const Diagnosis& diagnosis) {
   pugi::xml_node details = parent.append_child("details");
   add_element(details, "summary", "All sizes");
-  pugi::xml_node table = details.append_child("table");
-  pugi::xml_node heading = table.append_child("thead").append_child("tr");
-  for (const char* name :
-       {"size", "measured", "expected", "80 % interval", "verdict", "taken to be played"}) {
-    add_element(heading, "th", name);
-  }
-  pugi::xml_node body = table.append_child("tbody");
+  std::vector<std::vector<std::string>> rows;
   for (const JudgedSize& size : diagnosis.sizes) {
-    pugi::xml_node row = body.append_child("tr");
-    add_element(row, "td", to_string(size.bytes), "n");
-    add_element(row, "td", time_text(size.measured), "n");
-    add_element(row, "td", time_text(size.expected.time), "n");
-    add_element(
-        row, "td",
-        fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high)), "n");
-    add_element(row, "td", size.verdict, size.verdict == "slow" ? "bad" : nullptr);
-    add_element(row, "td", size.played);
+    rows.push_back(
+        {to_string(size.bytes), time_text(size.measured), time_text(size.expected.time),
+         fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high)),
+         size.verdict, size.played});
+  }
+  const pugi::xml_node body = add_table(
+      details, {"size", "measured", "expected", "80 % interval", "verdict", "taken to be played"},
+      rows, [](std::size_t column) { return column >= 4; });
+  std::size_t i = 0;
+  for (pugi::xml_node row : body.children()) {
+    if (diagnosis.sizes[i++].verdict != "slow") continue;
+    row.last_child().previous_sibling().append_attribute("class") = "bad";
   }
 }
 
@@ -181,12 +155,7 @@ void add_size_table(pugi::xml_node parent, const Diagnosis& diagnosis) {
 void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
   if (diagnoses.empty()) return;
   pugi::xml_document document;
-  pugi::xml_node section = document.append_child("section");
-  section.append_attribute("id") = "diagnosis";
-  section.append_attribute("aria-labelledby") = "diagnosis-title";
-  pugi::xml_node title = add_element(section, "h2", "Diagnosis");
-  title.append_attribute("id") = "diagnosis-title";
-  title.append_attribute("tabindex") = "-1";
+  pugi::xml_node section = add_section(document, "diagnosis", "Diagnosis");
   for (const Diagnosis& diagnosis : diagnoses) {
     add_element(section, "h3",
                 fmt::format("{}: {}, {}, on {}", diagnosis.table, diagnosis.method,
@@ -194,10 +163,11 @@ void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& di
     add_element(section, "p", diagnosis_line(diagnosis), diagnosis.healthy ? "good" : "bad");
     add_element(section, "p", diagnosis_figures(diagnosis));
     add_drawing(section, diagnosis);
-    add_causes(section, diagnosis);
+    add_causes(section, diagnosis.causes);
+    add_remarks(section, diagnosis);
     add_size_table(section, diagnosis);
   }
-  section.print(out, "", section_format, pugi::encoding_utf8);
+  write_elements(out, document);
   out << '\n';
 }
 

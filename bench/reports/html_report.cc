@@ -10,24 +10,10 @@
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/html_diagnosis.h"
+#include "bench/reports/html_elements.h"
 
 namespace collbench {
 namespace {
-
-/// HTML closes no element by "/>", and "<td />" would be left open.
-constexpr unsigned html_format =
-    pugi::format_raw | pugi::format_no_empty_element_tags | pugi::format_skip_control_chars;
-
-pugi::xml_node add_text(pugi::xml_node parent, const char* element, const std::string& text) {
-  pugi::xml_node child = parent.append_child(element);
-  child.text().set(text.c_str());
-  return child;
-}
-
-void write_element(std::ostream& out, const char* element, const std::string& text) {
-  pugi::xml_document document;
-  add_text(document, element, text).print(out, "", html_format, pugi::encoding_utf8);
-}
 
 /// "2026-11-20 11:02 to 11:19 UTC": when the cases of some files began. Empty where no file says.
 std::string measured_when(const std::vector<const ReportSource*>& sources) {
@@ -67,14 +53,14 @@ void add_revision(pugi::xml_node parent, const std::string& revision,
     parent.append_child(pugi::node_pcdata).set_value(revision.c_str());
     return;
   }
-  pugi::xml_node link = add_text(parent, "a", revision);
+  pugi::xml_node link = add_element(parent, "a", revision);
   link.append_attribute("href") = (repository + "/commit/" + revision).c_str();
 }
 
 void add_fact(pugi::xml_node list, const char* name, const std::string& text) {
   if (text.empty()) return;
-  add_text(list, "dt", name);
-  add_text(list, "dd", text);
+  add_element(list, "dt", name);
+  add_element(list, "dd", text);
 }
 
 /// Where, when and with what: the first thing that a reader of figures asks. Files that agree on
@@ -99,8 +85,8 @@ void write_origins(std::ostream& out, const HtmlReport& report) {
     add_fact(list, "measured", measured_when(sources));
     const std::string revision = value_of(environment, "git_revision", "");
     if (environment.contains("version")) {
-      add_text(list, "dt", "with");
-      pugi::xml_node with = add_text(
+      add_element(list, "dt", "with");
+      pugi::xml_node with = add_element(
           list, "dd",
           "collbench " + value_of(environment, "version") + (revision.empty() ? "" : " at "));
       add_revision(with, revision, report.repository);
@@ -108,7 +94,7 @@ void write_origins(std::ostream& out, const HtmlReport& report) {
     if (sources.size() == 1) add_fact(list, "command", value_of(environment, "command", ""));
     if (!list.first_child()) document.remove_child(list);
   }
-  document.print(out, "", html_format, pugi::encoding_utf8);
+  write_elements(out, document);
 }
 
 /// What is shown where scripts do not run: every case, as the terminal's table has it.
@@ -120,49 +106,44 @@ void write_plain_table(std::ostream& out, const HtmlReport& report) {
   const std::vector<Column> columns = table_columns({}, cases, true);
   pugi::xml_document document;
   pugi::xml_node plain = document.append_child("noscript");
-  add_text(plain, "p", "Scripts are off: the charts need them, the table does not.");
+  add_element(plain, "p", "Scripts are off: the charts need them, the table does not.");
   pugi::xml_node table = plain.append_child("table");
   pugi::xml_node heading = table.append_child("thead").append_child("tr");
-  add_text(heading, "th", "file");
+  add_element(heading, "th", "file");
   for (const Column& column : columns) {
-    add_text(heading, "th", column.heading + " " + column.unit);
+    add_element(heading, "th", column.heading + " " + column.unit);
   }
   pugi::xml_node body = table.append_child("tbody");
   for (const ReportSource& source : report.sources) {
     for (const Record& record : source.file.records) {
       const Row row{record, figures(record)};
       pugi::xml_node line = body.append_child("tr");
-      add_text(line, "td", source.name);
+      add_element(line, "td", source.name);
       for (const Column& column : columns) {
-        pugi::xml_node cell = add_text(line, "td", cell_text(column, row));
+        pugi::xml_node cell = add_element(line, "td", cell_text(column, row));
         if (!column.left()) cell.append_attribute("class") = "n";
       }
     }
   }
-  plain.print(out, "", html_format, pugi::encoding_utf8);
+  write_elements(out, document);
   out << '\n';
 }
 
 }  // namespace
 
 void write_html(std::ostream& out, const HtmlReport& report) {
-  out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-         "<meta name=\"color-scheme\" content=\"light dark\">\n"
-         // Nothing is loaded from anywhere, and the browser sees to it.
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
-         "'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n";
-  write_element(out, "title", report.title);
-  out << "\n<style>\n" << page_style() << "</style>\n</head>\n<body>\n<main id=\"page\">";
-  write_element(out, "h1", report.title);
-  write_origins(out, report);
-  write_diagnosis_section(out, report.diagnoses);
-  out << "</main>\n";
-  write_plain_table(out, report);
-  out << "<script type=\"application/json\" id=\"data\">" << page_data(report) << "</script>\n"
-      << "<script>\n"
-      << echarts_script() << "\n</script>\n<script>\n"
-      << page_script() << "</script>\n</body>\n</html>\n";
+  const auto body = [&](std::ostream& main) {
+    write_origins(main, report);
+    write_diagnosis_section(main, report.diagnoses);
+  };
+  const auto behind = [&](std::ostream& end) {
+    write_plain_table(end, report);
+    end << "<script type=\"application/json\" id=\"data\">" << page_data(report) << "</script>\n"
+        << "<script>\n"
+        << echarts_script() << "\n</script>\n<script>\n"
+        << page_script() << "</script>\n";
+  };
+  write_page(out, report.title, body, behind);
 }
 
 ReportFormat html_format() { return {"html", "one page that works offline"}; }

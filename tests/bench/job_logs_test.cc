@@ -54,7 +54,7 @@ void expect_like(const json& found, const json& expected, const std::string& pla
 
 TEST(JobLogsTest, EverySampleGetsItsAnswer) {
   const json expected = json::parse(read_file(samples + "expected.json"));
-  EXPECT_EQ(expected.size(), 25U);
+  EXPECT_EQ(expected.size(), 26U);
   for (const auto& [path, answer] : expected.items()) {
     if (path == "_") continue;
     expect_like(judged(read_job({samples + path})), answer, path);
@@ -130,6 +130,50 @@ TEST(JobLogsTest, TextAndMarkdownSayTheSameFirst) {
   EXPECT_THAT(markdown.str(), HasSubstr("late rank: 2: last in 12 of 12 operations"));
   EXPECT_THAT(markdown.str(), HasSubstr("| all-reduce | 25 MiB | 9 |"));
   EXPECT_THAT(csv.str(), HasSubstr("0x5d31c7a90be442,4,all-reduce,26214400,9,919.111,"));
+}
+
+std::string page_of(JobLog job) {
+  const JobVerdict verdict = judge_job(job, {});
+  std::ostringstream page;
+  write_job_html(page, {job, verdict, {}});
+  return page.str();
+}
+
+TEST(JobLogsTest, ThePageHasTheAnswersTheWaitingAndTheTablesWithoutAScript) {
+  const std::string page = page_of(read_job({samples + "inspector/late_rank"}));
+  for (const char* part :
+       {"<h1>NCCL Inspector: 4 files, 48 records of 1 communicator</h1>",
+        "<p class=\"good\">Network: healthy", "<p class=\"bad\">Late rank: 2: last in 12 of 12",
+        "Mean waiting by rank", "rank 2</text><rect class=\"slow\"",
+        "<b>a rank is late (straggler, 99 %)</b>", "<h3>Communicator 'DP Group 0'",
+        "<td>all-reduce</td><td class=\"n\">25 MiB</td>"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_EQ(page.find("<script"), page.npos);
+  EXPECT_EQ(page.find("/>"), page.npos);
+}
+
+TEST(JobLogsTest, NoNameInALogBecomesAPartOfThePage) {
+  JobLog job = read_job({samples + "inspector/late_rank"});
+  job.communicators.front().name = "<img src=x>";
+  job.processes[0].name = "</section><b>";
+  EXPECT_THAT(page_of(std::move(job)),
+              testing::AllOf(HasSubstr("&lt;img src=x&gt;"), testing::Not(HasSubstr("<img"))));
+}
+
+TEST(JobLogsTest, TheLogOfOneRankSaysNothingOfItsWaiting) {
+  JobLog job = read_job({samples + "inspector/late_rank/synth-a-pid4101.log"});
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_FALSE(std::isfinite(verdict.transfer_us));
+  for (const double wait : verdict.mean_wait_us) EXPECT_FALSE(std::isfinite(wait));
+  for (const SizeFigures& row : verdict.sizes) {
+    EXPECT_FALSE(std::isfinite(row.transfer_us));
+    EXPECT_GT(row.duration_us, 2000);
+  }
+  std::ostringstream text;
+  write_job_text(text, {job, verdict, {}});
+  EXPECT_THAT(text.str(), HasSubstr("cannot be told from one rank's durations"));
+  EXPECT_THAT(text.str(), HasSubstr("late rank: cannot be told from this, because "));
 }
 
 TEST(JobLogsTest, GzipIsUnpackedAndBounded) {

@@ -65,7 +65,7 @@ const std::array<Machinery, 21> machinery{{
     {"benchmark/", {"bench"}},
     {"openssl/", {"core"}},
     {"CLI/", {"cli"}},
-    {"pugixml", {"topologies", "algorithms", "bench/reports"}},
+    {"pugixml", {"topologies", "algorithms", "bench/reports", "bench/logs"}},
     {"zlib.h", {"bench/logs"}},
     {"boost/graph", {"topologies"}},
     {"boost/math", {"bench/verdicts"}},
