@@ -19,6 +19,7 @@ constexpr Example examples[] = {
   collbench simulate --topo cluster:4xdgx-h100 --algo ring,double-tree -b 1M -e 1G
   collbench simulate --topo torus:16x16x16,50GBps,1us --algo torus -b 64M -e 64M --explain
   collbench simulate --topo star:64,100Gbps,5us --algo all -b 1M -e 1M --json out.json
+  collbench simulate --workload nccl-inspector-4711/ --topo star:64,200Gbps,5us --algo ring,auto
   collbench simulate --topo star:8,100Gbps,5us --collective all-gather --groups 2x4
 )"},
     {"sweep", R"(

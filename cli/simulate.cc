@@ -15,6 +15,7 @@
 #include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
+#include "cli/simulate_workload.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/stop_request.h"
@@ -99,6 +100,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
 }
 
 int simulate_command(const Settings& settings) {
+  if (settings.given("workload")) return simulate_workload(settings);
   std::vector<Case> cases = simulated_cases_of(settings);
   if (!settings.flag("list")) return simulate_cases(settings, std::move(cases));
   for (const Case& point : cases) std::cout << simulated_case(point) << '\n';

@@ -5,6 +5,7 @@
 #include "bench/measure/case_filter.h"
 #include "bench/simulated/sweep.h"
 #include "cli/run_options.h"
+#include "cli/simulate_workload.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "simulator/simulate.h"
@@ -71,25 +72,6 @@ constexpr OptionRow detail_rows[] = {
     {output_group, "trace", "", "FILE", "", "messages of one case for ui.perfetto.dev"},
 };
 
-/// Words separated by ';', so that specifications may hold commas.
-std::vector<std::string> topologies_of(const Settings& settings) {
-  const std::string label = settings.label("topo");
-  const std::string& text = settings.text("topo");
-  std::vector<std::string> topologies;
-  for (const std::string& part : split_at(text, ';')) {
-    const std::string word(trimmed(part));
-    require(!word.empty(), fmt::format("{}: '{}' has an empty specification", label, text));
-    const auto read_range = [&](const std::string& range) {
-      return parse_worker_counts(label, range);
-    };
-    const std::string& latency = settings.text("latency");
-    for (const std::string& one : expand_braces(word, read_range)) {
-      topologies.push_back(latency.empty() ? one : one + ",latency=" + latency);
-    }
-  }
-  return topologies;
-}
-
 Sweep axes_of(const Settings& settings) {
   Sweep axes;
   axes.algorithms = settings.list("algo");
@@ -115,22 +97,46 @@ Simulated simulated_of(const Settings& settings) {
   return simulated;
 }
 
-}  // namespace
-
-std::span<const OptionRow> simulate_option_rows() {
+std::span<const OptionRow> common_option_rows() {
   static const std::vector<OptionRow> rows = concatenated(
       {network_rows, size_option_rows(), disturbance_rows, record_output_rows(), detail_rows});
   return rows;
 }
 
-std::span<const OptionRow> sweep_option_rows() {
-  static const std::vector<OptionRow> rows = concatenated({spread_rows, simulate_option_rows()});
+}  // namespace
+
+std::span<const OptionRow> simulate_option_rows() {
+  static const std::vector<OptionRow> rows =
+      concatenated({simulated_workload_rows(), common_option_rows()});
   return rows;
+}
+
+std::span<const OptionRow> sweep_option_rows() {
+  static const std::vector<OptionRow> rows = concatenated({spread_rows, common_option_rows()});
+  return rows;
+}
+
+std::vector<std::string> simulated_topologies_of(const Settings& settings) {
+  const std::string label = settings.label("topo");
+  const std::string& text = settings.text("topo");
+  std::vector<std::string> topologies;
+  for (const std::string& part : split_at(text, ';')) {
+    const std::string word(trimmed(part));
+    require(!word.empty(), fmt::format("{}: '{}' has an empty specification", label, text));
+    const auto read_range = [&](const std::string& range) {
+      return parse_worker_counts(label, range);
+    };
+    const std::string& latency = settings.text("latency");
+    for (const std::string& one : expand_braces(word, read_range)) {
+      topologies.push_back(latency.empty() ? one : one + ",latency=" + latency);
+    }
+  }
+  return topologies;
 }
 
 std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::string>* left_out) {
   SimulatedSweep sweep;
-  sweep.topologies = topologies_of(settings);
+  sweep.topologies = simulated_topologies_of(settings);
   sweep.mappings = settings.list("mapping");
   sweep.postings = settings.list("posting");
   sweep.protocols = settings.list("protocol");

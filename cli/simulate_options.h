@@ -14,6 +14,10 @@ std::span<const OptionRow> simulate_option_rows();
 /// Those of simulate, and how a sweep is spread and kept.
 std::span<const OptionRow> sweep_option_rows();
 
+/// What --topo names: words separated by ';', so that specifications may hold commas, with their
+/// ranges in braces expanded.
+std::vector<std::string> simulated_topologies_of(const Settings& settings);
+
 /// The cases, filtered. Throws as simulated_cases and parse_filter do, and InvalidArgument, naming
 /// the option and where it was set, for a value that is wrong.
 /// `left_out` as for simulated_cases().

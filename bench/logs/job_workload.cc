@@ -143,6 +143,7 @@ JobWorkload workload_of_job(const JobLog& job) {
   const RankRecords& records = most_telling(ranks);
   const std::size_t period = period_of(records);
   JobWorkload made;
+  made.communicator = communicator;
   made.steps = static_cast<int>(records.size() / period);
   if (records.size() < 2 * period) {
     made.remarks.push_back("the sizes do not repeat: all of the log counts as one step");

@@ -12,6 +12,7 @@ namespace collbench {
 
 struct JobWorkload {
   Workload workload;
+  int communicator = 0;              // of JobLog::communicators
   int steps = 0;                     // that the logs hold
   std::vector<std::string> remarks;  // what was assumed or left out
 };

@@ -90,6 +90,47 @@ TEST_F(LogsTest, AStepOfTheJobIsReplayedAtAnotherScale) {
   EXPECT_THAT(step, HasSubstr("exposed communication"));
 }
 
+TEST_F(LogsTest, SimulateReplaysTheLogsThemselvesOnOtherNetworksWithOtherAlgorithms) {
+  const std::vector<std::string> replay = {"simulate",
+                                           "--workload",
+                                           samples + "inspector/late_rank",
+                                           "--topo",
+                                           "star:4,368Gbps,5us;star:16,368Gbps,5us",
+                                           "--algo",
+                                           "ring,recursive-doubling"};
+  const std::string table = out(replay);
+  EXPECT_THAT(table,
+              AllOf(StartsWith("# one step of the job: 4 all-reduces of 83 MiB"),
+                    HasSubstr("\nas recorded"), HasSubstr("with its waiting for other ranks")));
+  std::vector<std::string> arguments = replay;
+  arguments.insert(arguments.end(), {"--json", "-"});
+  const json steps = json::parse(out(arguments));
+  ASSERT_EQ(steps.size(), 5U);
+  const auto ms = [&](std::size_t step, const char* key) { return steps[step][key].get<double>(); };
+  // 25 MiB three times and 8 MiB once, transfers alone.
+  EXPECT_NEAR(ms(0, "communication_ms"), 3.091, 0.03);
+  EXPECT_NEAR(ms(1, "communication_ms"), ms(0, "communication_ms"), 0.2) << "46 GB/s, 4 ranks";
+  EXPECT_GT(ms(3, "communication_ms"), 1.1 * ms(1, "communication_ms")) << "16 ranks";
+  EXPECT_GT(ms(2, "communication_ms"), 1.2 * ms(1, "communication_ms")) << "another algorithm";
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_LE(ms(i, "exposed_ms"), ms(i, "communication_ms") + 1e-9);
+    EXPECT_GE(ms(i, "step_ms"), ms(i, "exposed_ms"));
+  }
+}
+
+TEST_F(LogsTest, ReplaysWithoutTimesCountAllAsExposed) {
+  const std::string table = out({"simulate", "--workload", samples + "nccl_debug/healthy.log",
+                                 "--topo", "star:4,100Gbps,5us", "--algo", "ring"});
+  EXPECT_THAT(table, AllOf(HasSubstr("all counts as exposed"), HasSubstr("star:4,100Gbps,5us")));
+  EXPECT_THAT(refused({"simulate", "--workload", "missing/", "--topo", "star:4,100Gbps,5us"}, 4),
+              HasSubstr("missing/"));
+}
+
+TEST_F(LogsTest, WritesAPage) {
+  out({"logs", samples + "inspector/late_rank", "--html", "job.html"});
+  EXPECT_THAT(folder_.read("job.html"), HasSubstr("Late rank: 2"));
+}
+
 TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
   out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "6", "-w", "0",
        "--rank-times", "--inject", "late:rank=1:every=1:time=30ms", "--json", "run.json"});
