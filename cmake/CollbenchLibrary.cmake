@@ -116,10 +116,12 @@ function(collbench_precompiled target)
     <optional> <span> <string> <vector> <fmt/format.h> ${ARGN})
 endfunction()
 
-# collbench_debug_unoptimised(): targets of this folder are not optimised in Debug builds, whatever
-# the preset says: their code takes longer to compile than it runs in tests.
-macro(collbench_debug_unoptimised)
-  add_compile_options("$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:CXX>>:-O0>")
+# collbench_compile_quickly(): targets of this folder are optimised less than the preset says, since
+# their code takes longer to compile than it runs: not at all in Debug builds, and by -O1 in those of
+# ./collbench, where that saves a fifth of the compiler's time.
+macro(collbench_compile_quickly)
+  add_compile_options("$<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:CXX>>:-O0>"
+    "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
 endmacro()
 
 # Warnings that both g++ 12 and clang 14 must stay silent about; errors with COLLBENCH_WERROR.
