@@ -59,12 +59,18 @@ double lead(const Stretch& stretch) {
 }
 
 /// "7.4 +- 0.3": the ratio of two medians; relative errors add as squares, as of independent ones.
+/// Of times that scatter widely an error on both sides says nothing, so the ends stand: "8 to 400".
 std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bool unicode) {
   const double factor = slow.median_ns / fast.median_ns;
   const auto relative = [](const ContenderTime& time) {
     return (time.high_ns - time.low_ns) / 2 / time.median_ns;
   };
   const double error = factor * std::hypot(relative(fast), relative(slow));
+  if (error > factor / 3) {
+    const double least = slow.low_ns / fast.high_ns;
+    const double most = slow.high_ns / fast.low_ns;
+    return fmt::format("{:.{}f} to {:.{}f}", least, least < 10 ? 1 : 0, most, most < 10 ? 1 : 0);
+  }
   const int digits = factor >= 100 || error >= 1 ? 0 : factor >= 10 || error >= 0.1 ? 1 : 2;
   const std::string text = fmt::format("{:.{}f}", factor, digits);
   if (error == 0) return text;
@@ -77,15 +83,13 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
   const auto name = [&](const ContenderTime* time) {
     return contender_name(time->point, with_backend);
   };
-  const auto faster_than = [&](const ContenderTime* other) {
-    return fmt::format("{} times faster than {}", factor_text(fastest, *other, unicode),
-                       name(other));
+  const auto against = [&](const ContenderTime* other) {
+    const std::string factor = factor_text(fastest, *other, unicode);
+    return overlap(fastest, *other) ? fmt::format("as fast as {} ({})", name(other), factor)
+                                    : fmt::format("{} times faster than {}", factor, name(other));
   };
-  std::string text = overlap(fastest, *contest[1])
-                         ? fmt::format("as fast as {} ({})", name(contest[1]),
-                                       factor_text(fastest, *contest[1], unicode))
-                         : faster_than(contest[1]);
-  if (contest.size() > 2) text += ", " + faster_than(contest.back());
+  std::string text = against(contest[1]);
+  if (contest.size() > 2) text += ", " + against(contest.back());
   if (stretch.first == stretch.last) {
     return fmt::format("at {}{}: {} is {}", to_string(stretch.first), stretch.setting,
                        stretch.winner, text);

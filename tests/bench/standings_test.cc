@@ -69,6 +69,22 @@ TEST(StandingsTest, WhatCannotBeToldApartIsNotCalledFaster) {
       ElementsAre(StartsWith("at 1 KiB: ring is as fast as tree (1.01 +- ")));
 }
 
+TEST(StandingsTest, OfTimesThatScatterWidelyTheEndsOfTheRatioStand) {
+  EXPECT_THAT(
+      standings({timed("auto", "shm", {1024}, 10), timed("tree", "shm", {1024}, 2000, 190)}),
+      ElementsAre(
+          testing::ContainsRegex("^at 1 KiB: auto is [0-9.]+ to [0-9]+ times faster than tree$")));
+}
+
+TEST(StandingsTest, TheLastIsNotCalledSlowerWhereItCannotBeToldApart) {
+  EXPECT_THAT(standings({timed("ring", "shm", {1024}, 100, 30), timed("tree", "shm", {1024}, 101),
+                         timed("direct", "shm", {1024}, 102)}),
+              ElementsAre(StartsWith("at 1 KiB: ring is as fast as tree (1.0")));
+  EXPECT_THAT(standings({timed("ring", "shm", {1024}, 100, 30), timed("tree", "shm", {1024}, 101),
+                         timed("direct", "shm", {1024}, 102)}),
+              ElementsAre(testing::HasSubstr("as fast as direct (1.0")));
+}
+
 TEST(StandingsTest, SizesWithTheSameWinnerAreOneSentence) {
   EXPECT_THAT(
       standings({timed("ring", "shm", {1024}, 1), timed("tree", "shm", {1024}, 2),
