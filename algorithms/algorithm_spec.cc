@@ -8,7 +8,8 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view file_prefix = "file:";
-constexpr std::string_view network_prefix = "synth:topo=";
+constexpr std::string_view synth_prefix = "synth:";
+constexpr std::string_view network_key = ":topo=";
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -25,8 +26,11 @@ AlgorithmSpec parse_algorithm_spec(std::string_view text) {
   if (text.starts_with(file_prefix)) {
     return {"file", {{"path", std::string(text.substr(file_prefix.size()))}}};
   }
-  if (text.starts_with(network_prefix)) {
-    return {"synth", {{"topo", std::string(text.substr(network_prefix.size()))}}};
+  const std::size_t network = text.find(network_key);
+  if (text.starts_with(synth_prefix) && network != text.npos) {
+    AlgorithmSpec made = parse_algorithm_spec(text.substr(0, network));
+    made.options["topo"] = text.substr(network + network_key.size());
+    return made;
   }
   AlgorithmSpec spec;
   for (const std::string& part : split_at(text, ':')) {

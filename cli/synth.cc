@@ -73,8 +73,9 @@ int synthesise_network(const Settings& settings) {
     show(settings, certify(network, goal, trees), nullptr);
     return exit_ok;
   }
-  const SynthesisedPlan plan =
-      wants_latency(settings) ? synthesise_shallow(network, goal) : synthesise(network, goal);
+  const SynthesisedPlan plan = wants_latency(settings)
+                                   ? synthesise_shallow(network, goal)
+                                   : synthesise(network, goal, !settings.text("msccl").empty());
   show(settings, plan.certificate, &plan);
   require(settings.text("msccl").empty() || goal == CollectiveKind::all_reduce,
           "--msccl writes all-reduces");

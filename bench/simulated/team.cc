@@ -21,6 +21,7 @@
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
+#include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -192,6 +193,7 @@ Choice CaseBinder::decide_protocol(const Scenario& scenario) {
 
 BoundCase CaseBinder::bind(const Case& point) {
   const Machine& machine = machine_of(point);
+  remember_machine(machine);
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(point.algorithm), machine.topology, group_size(point));
   BoundCase bound{scenario_of(point, machine, spec), to_string(spec)};

@@ -16,6 +16,7 @@
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
+#include "heuristics/synthesis/synthesise.h"
 #include "topologies/wire_rings.h"
 
 namespace collbench {
@@ -88,7 +89,9 @@ class ModelPolicy {
   explicit ModelPolicy(const Question& question)
       : question_(question),
         machine_(*question.machine),
-        placement_(place("row-major", question.workers, machine_.topology)) {}
+        placement_(place("row-major", question.workers, machine_.topology)) {
+    remember_machine(machine_);
+  }
 
   /// The candidate with its fastest protocol.
   Candidate candidate(const std::string& name) const {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -12,168 +12,241 @@
 #include "core/error.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
-#include "heuristics/synthesis/timetable.h"
 
 namespace collbench {
 namespace {
 
-/// `chunks` as whole shares next to the weights: chunk i goes where (i + offset) / chunks falls.
-/// With other offsets others are rounded up.
-std::vector<int> whole_shares(const std::vector<double>& weights, int chunks, double offset) {
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::vector<int> shares;
-  double end = 0;
-  int given = 0;
-  for (const double weight : weights) {
-    end += weight / total * chunks;
-    const int up_to = std::clamp(static_cast<int>(std::ceil(end - offset - 1e-6)), given, chunks);
-    shares.push_back(up_to - given);
-    given = up_to;
-  }
-  shares.back() += chunks - given;
-  return shares;
-}
-
-/// How many of `chunks` chunks follow each tree; every root has as many where they are its own.
-std::vector<int> shares_of(const TreePacking& packing, int chunks) {
-  const bool by_rank = packing.goal != CollectiveKind::all_reduce;
-  std::vector<int> shares;
-  for (auto first = packing.trees.begin(); first != packing.trees.end();) {
-    const auto of_other = [&](const PackedTree& tree) {
-      return by_rank && tree.root != first->root;
-    };
-    const auto last = std::find_if(first, packing.trees.end(), of_other);
-    std::vector<double> weights;
-    for (auto tree = first; tree != last; ++tree) weights.push_back(tree->weight);
-    const std::vector<int> part = whole_shares(weights, by_rank ? chunks / packing.ranks : chunks,
-                                               (first->root + 0.5) / packing.ranks);
-    shares.insert(shares.end(), part.begin(), part.end());
-    first = last;
-  }
-  return shares;
-}
-
-/// Chunks of all trees in turn, evenly.
-std::vector<ChunkOnTree> in_turn(const TreePacking& packing, int chunks) {
-  const bool by_rank = packing.goal != CollectiveKind::all_reduce;
-  const std::vector<int> shares = shares_of(packing, chunks);
-  std::vector<std::pair<double, int>> turns;
-  for (std::size_t j = 0; j < shares.size(); ++j) {
-    for (int i = 0; i < shares[j]; ++i) {
-      turns.emplace_back((i + 0.5) / shares[j], static_cast<int>(j));
-    }
-  }
-  std::stable_sort(turns.begin(), turns.end());
-  std::vector<int> next(by_rank ? packing.ranks : 1, 0);
-  for (std::size_t r = 0; r < next.size(); ++r) {
-    next[r] = static_cast<int>(r) * (chunks / static_cast<int>(next.size()));
-  }
-  std::vector<ChunkOnTree> order;
-  for (const auto& [turn, tree] : turns) {
-    order.push_back({next[by_rank ? packing.trees[tree].root : 0]++, tree});
-  }
-  return order;
-}
-
-/// The operations of every rank in every round, one after the other.
-class TabledHops {
+/// Where the pieces of each tree are in the vector: one slot of pieces for each.
+class PieceLayout {
  public:
-  TabledHops(const std::vector<TimedHop>& hops, int ranks) : ranks_(ranks) {
-    const int rounds = hops.empty() ? 0 : hops.back().round + 1;
-    first_.assign(static_cast<std::size_t>(rounds) * ranks + 1, 0);
-    for (const TimedHop& hop : hops) {
-      ++first_[turn(hop.from, hop.round) + 1];
-      ++first_[turn(hop.to, hop.round) + 1];
+  PieceLayout(const TreePacking& packing, const Pipelining& pipelining)
+      : pieces_(pipelining.pieces),
+        tracks_(pipelining.tracks),
+        blocks_(packing.goal == CollectiveKind::all_reduce ? 1 : packing.ranks) {
+    std::vector<std::vector<std::size_t>> trees(static_cast<std::size_t>(blocks_));
+    for (std::size_t j = 0; j < packing.trees.size(); ++j) {
+      trees[blocks_ == 1 ? 0 : packing.trees[j].root].push_back(j);
     }
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    ops_.resize(first_.back());
-    for (const TimedHop& hop : hops) {
-      ops_[next[turn(hop.from, hop.round)]++] = {OpKind::send, hop.to, {hop.chunk, 1}};
-      ops_[next[turn(hop.to, hop.round)]++] = {
-          hop.reduces ? OpKind::recv_reduce : OpKind::recv, hop.from, {hop.chunk, 1}};
-    }
+    for (const auto& of_block : trees) slots_ = std::max(slots_, of_block.size());
+    for (const auto& of_block : trees) place(packing, of_block);
   }
 
-  int rounds() const { return static_cast<int>((first_.size() - 1) / ranks_); }
-  void round(Rank rank, int t, Round& out) const {
-    const std::size_t at = turn(rank, t);
-    for (std::size_t i = first_[at]; i < first_[at + 1]; ++i) out.push(ops_[i]);
+  /// The tree of each slot.
+  const std::vector<std::size_t>& trees() const { return trees_; }
+  int first_chunk(std::size_t slot) const { return static_cast<int>(slot) * pieces_; }
+  std::int64_t chunks() const { return static_cast<std::int64_t>(trees_.size()) * pieces_; }
+
+  Partition partition() const {
+    return [layout = *this](int chunk, std::int64_t count, int element_bytes) {
+      return layout.first_element(chunk, count, element_bytes);
+    };
   }
 
  private:
-  std::size_t turn(Rank rank, int t) const { return static_cast<std::size_t>(t) * ranks_ + rank; }
+  // Every block has as many slots: those for which there is no tree are empty, and follow the last.
+  void place(const TreePacking& packing, const std::vector<std::size_t>& trees) {
+    double total = 0;
+    for (const std::size_t tree : trees) total += packing.trees[tree].weight;
+    double end = 0;
+    for (std::size_t i = 0; i < slots_; ++i) {
+      const std::size_t tree = trees[std::min(i, trees.size() - 1)];
+      end = i + 1 < trees.size() ? end + packing.trees[tree].weight / total : 1;
+      ends_.push_back(end);
+      trees_.push_back(tree);
+    }
+  }
 
-  int ranks_;
-  std::vector<std::size_t> first_;  // by turn, and the end
-  std::vector<Op> ops_;
+  std::int64_t first_element(int chunk, std::int64_t count, int element_bytes) const {
+    const auto slot = static_cast<std::size_t>(chunk / pieces_);
+    const int block = static_cast<int>(slot / slots_);
+    if (block == blocks_) return count;
+    const std::int64_t begin = share_start(block, blocks_, count);
+    const auto all = static_cast<double>(share_start(block + 1, blocks_, count) - begin);
+    const double from = slot % slots_ == 0 ? 0 : ends_[slot - 1];
+    const double share = from + (ends_[slot] - from) * pieces_before(chunk % pieces_);
+    const std::int64_t line = std::max(1, 64 / element_bytes);
+    const auto at = static_cast<std::int64_t>(std::llround(all * share));
+    const bool is_large =
+        all >= 16.0 * static_cast<double>(line) * pieces_ * static_cast<double>(slots_);
+    return begin + (is_large ? at / line * line : at);
+  }
+
+  /// The share of a slot that comes before piece `piece`. The first pieces of tracks grow from one
+  /// track to the next, so that tracks are not in step.
+  double pieces_before(int piece) const {
+    const auto before = [this](double n) {
+      return n < tracks_ ? n * (n + 1) / (2.0 * tracks_) : n - (tracks_ - 1) / 2.0;
+    };
+    return before(piece) / before(pieces_);
+  }
+
+  int pieces_;
+  int tracks_;
+  int blocks_;             // of the vector, one for each root that has a share
+  std::size_t slots_ = 0;  // of each block
+  std::vector<std::size_t> trees_;
+  std::vector<double> ends_;  // by slot, as a share of its block
 };
+
+/// What every rank does with the pieces of every tree, and how many rounds after the first.
+class TreeMoves {
+ public:
+  TreeMoves(const TreePacking& packing, const PieceLayout& layout)
+      : of_rank_(static_cast<std::size_t>(packing.ranks)) {
+    for (std::size_t slot = 0; slot < layout.trees().size(); ++slot) {
+      add(packing.trees[layout.trees()[slot]], layout.first_chunk(slot));
+    }
+  }
+
+  int longest_offset() const { return longest_; }
+
+  /// In round `t` of one of `tracks` tracks, which take turns in the pieces; of all if `track` < 0.
+  void round(Rank rank, int t, int turns, int tracks, int track, Round& out) const {
+    for (const Move& move : of_rank_[rank]) {
+      const int turn = t - move.offset;
+      if (turn < 0 || turn >= turns) continue;
+      const int piece = turn * tracks + std::max(track, 0);
+      const int count = track < 0 ? tracks : 1;
+      out.push({move.kind, move.peer, {move.first + piece, count}});
+    }
+  }
+
+ private:
+  struct Move {
+    int offset;
+    Rank peer;
+    int first;  // chunk
+    OpKind kind;
+  };
+
+  void add_edge(Rank from, Rank to, int offset, OpKind kind, int first) {
+    of_rank_[from].push_back({offset, to, first, OpKind::send});
+    of_rank_[to].push_back({offset, from, first, kind});
+    longest_ = std::max(longest_, offset);
+  }
+
+  // Sums leave a rank when those of its deepest branch have arrived; copies go down at once.
+  void add(const PackedTree& tree, int first) {
+    const auto ranks = static_cast<Rank>(of_rank_.size());
+    int begin = 0;
+    if (!tree.reduce.empty()) {
+      const std::vector<int> height = heights(tree.reduce);
+      for (Rank r = 0; r < ranks; ++r) {
+        if (r != tree.root) add_edge(r, tree.reduce[r], height[r], OpKind::recv_reduce, first);
+      }
+      begin = height[tree.root];
+    }
+    if (tree.broadcast.empty()) return;
+    const std::vector<int> depth = depths(tree.broadcast);
+    for (Rank r = 0; r < ranks; ++r) {
+      if (r == tree.root) continue;
+      add_edge(tree.broadcast[r], r, begin + depth[r] - 1, OpKind::recv, first);
+    }
+  }
+
+  static std::vector<int> heights(const std::vector<Rank>& parents) {
+    std::vector<int> height(parents.size(), 0);
+    for (std::size_t r = 0; r < parents.size(); ++r) {
+      int above = 0;
+      for (Rank at = static_cast<Rank>(r); at >= 0; at = parents[at]) {
+        height[at] = std::max(height[at], above++);
+      }
+    }
+    return height;
+  }
+
+  std::vector<std::vector<Move>> of_rank_;  // the same order of trees at both ends of an edge
+  int longest_ = 0;
+};
+
+/// First rounds of runs of alike ones: those in which every edge has a piece are alike.
+std::vector<int> runs_of(int turns, int longest_offset) {
+  std::vector<int> runs;
+  const int all = turns + longest_offset;
+  for (int t = 0; t < all; ++t) {
+    if (t <= longest_offset || t >= turns) runs.push_back(t);
+  }
+  return runs;
+}
 
 }  // namespace
 
-Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes) {
-  constexpr double most_hops = 4e6;
-  constexpr double most_chunks = 32768;
-  constexpr double least_bytes = 4096;  // of a chunk: real messages cost time of their own
+Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelining,
+                         const std::string& name) {
+  constexpr std::int64_t most_chunks = 1 << 24;
+  require(!packing.trees.empty(), fmt::format("{}: there is no tree to play", name));
+  require(pipelining.tracks >= 1 && pipelining.pieces >= 1 &&
+              pipelining.pieces % pipelining.tracks == 0,
+          fmt::format("{}: {} pieces cannot be dealt to {} tracks", name, pipelining.pieces,
+                      pipelining.tracks));
+  const PieceLayout layout(packing, pipelining);
+  require(layout.chunks() <= most_chunks,
+          fmt::format("{}: {} chunks are more than {}", name, layout.chunks(), most_chunks));
+  const auto moves = std::make_shared<const TreeMoves>(packing, layout);
+  const int tracks = pipelining.tracks;
+  const int turns = pipelining.pieces / tracks;
+  const Shape shape{packing.ranks, static_cast<int>(layout.chunks()),
+                    turns + moves->longest_offset()};
+  const std::vector<int> runs = runs_of(turns, moves->longest_offset());
+  const auto play = [&](int track) {
+    const auto round = [moves, turns, tracks, track](Rank rank, int t, Round& out) {
+      moves->round(rank, t, turns, tracks, track, out);
+    };
+    return Schedule(name, shape, round, layout.partition(), runs);
+  };
+  if (tracks == 1) return play(-1);
+  std::vector<Schedule> parts;
+  for (int track = 0; track < tracks; ++track) parts.push_back(play(track));
+  return play(-1).with_tracks(std::move(parts));
+}
+
+Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
+                          Seconds message) {
+  constexpr double most_messages = 4e6;
+  constexpr double least_bytes = 1024;  // of a piece
+  constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
+  constexpr double ill_filled = 16;     // the least where there are too many messages
+  constexpr double filling = 0.2;       // of a round per hop: links are partly used meanwhile
+  constexpr double spare = 6;           // of a round over its latency, so that tracks fill links
   const RankPaths paths(topology);
-  Seconds latency{0};
-  bool is_direct = true;
+  double latency = 0;
   for (const PackedTree& tree : packing.trees) {
     const std::vector<Rank>& parents = tree.reduce.empty() ? tree.broadcast : tree.reduce;
     for (Rank r = 0; r < packing.ranks; ++r) {
       if (r == tree.root) continue;
-      const auto links = paths.links(parents[r], r);
-      latency = std::max(latency, summarize(topology, links).latency);
-      is_direct = is_direct && links.size() <= 1;
+      latency = std::max(latency, summarize(topology, paths.links(parents[r], r)).latency.count());
     }
   }
+  latency += message.count();
   const double way = longest_way(packing);
   const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
-  double rounds = (is_direct ? 150 : 60) * way;  // then filling costs about a percent at most
-  if (latency.count() > 0) rounds = std::min(rounds, std::sqrt(way * seconds / latency.count()));
-  rounds = std::max(rounds, 1.0);
-  const double per_chunk = packing.seconds_per_byte * slowest_well_used(topology, packing);
-  const double most = std::max(1.0, std::min({most_chunks, most_hops / (2 * packing.ranks),
-                                              static_cast<double>(bytes.count) / least_bytes}));
-  Chunking chunking{1, is_direct ? 8 : 32};
-  while (chunking.room > (is_direct ? 4 : 8) && rounds * chunking.room / per_chunk > most)
-    chunking.room /= 2;
-  chunking.chunks =
-      static_cast<int>(std::clamp(rounds * chunking.room / per_chunk,
-                                  std::min(most, static_cast<double>(packing.trees.size())), most));
-  return chunking;
-}
-
-Schedule packed_schedule(const Topology& topology, const TreePacking& packing,
-                         const Chunking& chunking, const std::string& name) {
-  constexpr int most_chunks = 1 << 20;
-  require(chunking.chunks >= 1 && chunking.chunks <= most_chunks && chunking.room >= 1,
-          fmt::format("{}: chunks must be from 1 to {} and the room of a round at least 1, not {} "
-                      "and {}",
-                      name, most_chunks, chunking.chunks, chunking.room));
-  require(!packing.trees.empty(), fmt::format("{}: there is no tree to play", name));
-  const bool by_rank = packing.goal != CollectiveKind::all_reduce;
-  const int per_rank = (chunking.chunks + packing.ranks - 1) / packing.ranks;
-  const int chunks = by_rank ? per_rank * packing.ranks : chunking.chunks;
-  const auto table = std::make_shared<const TabledHops>(
-      timetable(topology, packing, in_turn(packing, chunks), chunking.room), packing.ranks);
-  return {name,
-          {.ranks = packing.ranks, .chunks = chunks, .rounds = table->rounds()},
-          [table](Rank rank, int t, Round& out) { table->round(rank, t, out); },
-          by_rank ? share_partition(packing.ranks, per_rank) : Partition{}};
+  const auto trees = static_cast<double>(packing.trees.size());
+  const double edges = trees * 2 * packing.ranks;
+  const double most =
+      std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
+                             static_cast<double>(bytes.count) / (least_bytes * trees)));
+  if (latency == 0) return {static_cast<int>(std::min(most, well_filled * way)), 1};
+  Pipelining best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const int tracks : {1, 8, 16}) {
+    const double enough = well_filled * way / (tracks == 1 ? 1 : 3);  // each is a piece per track
+    for (double turns = 1; turns * tracks <= most && turns <= enough;
+         turns = std::ceil(turns * 1.05)) {
+      const double pieces = turns * tracks;
+      const double alone = latency + seconds / pieces;
+      const double round = std::max(seconds / turns, tracks == 1 ? alone : spare * alone);
+      const double time = (turns + filling * (way - 1)) * round;
+      if (time >= least) continue;
+      least = time;
+      best = {static_cast<int>(pieces), tracks};
+    }
+  }
+  return best;
 }
 
 int longest_way(const TreePacking& packing) {
   int longest = 0;
-  for (const PackedTree& tree : packing.trees) {
-    int way = 0;
-    for (const std::vector<Rank>* parents : {&tree.reduce, &tree.broadcast}) {
-      if (parents->empty()) continue;
-      const std::vector<int> depth = depths(*parents);
-      way += *std::max_element(depth.begin(), depth.end());
-    }
-    longest = std::max(longest, way);
-  }
+  for (const PackedTree& tree : packing.trees) longest = std::max(longest, way_of(tree));
   return longest;
 }
 

@@ -1,11 +1,16 @@
-// Packed trees as an ordinary schedule: equal chunks follow each other along the trees.
+// Packed trees as an ordinary schedule: pieces of every tree's share follow each other along it.
 //
-// A tree of weight w carries about w * chunks of them. Every hop of every chunk gets a round: the
-// first after the rank has what it passes on in which all links on the way still have room, older
-// chunks first. A round lets a link pass what it can in the time that the slowest well-used link
-// needs for one chunk. So messages never queue, and links that are shared equally among messages
-// are shared as the trees' weights want it; reductions, broadcasts and chunks overlap. Every sum is
-// made on the way to one root and copied from there, so all ranks end with the same bits.
+// In every round each message edge of each tree carries one piece, of as many bytes as the tree's
+// weight says, so that a link passes in every round what it passes of the whole vector, over the
+// pieces: links are busy for the same part of every round, and no table of rounds is needed. Piece
+// p crosses an edge `offset` rounds from the first leaf in round offset + p; reductions, broadcasts
+// and pieces overlap. Every sum is made on the way to one root and copied from there, so all ranks
+// end with the same bits.
+//
+// A rank cannot begin a round before it has all messages of the last, so a schedule in step leaves
+// links idle for a latency per round. Pieces are therefore dealt out to tracks
+// (algorithms/schedule.h), each of which keeps its own step: while the messages of one are under
+// way, those of the others use the links.
 #pragma once
 
 #include <string>
@@ -17,21 +22,22 @@
 namespace collbench {
 
 /// How finely packed trees are cut.
-struct Chunking {
-  int chunks = 1;  // of all trees, 1 to 2^20
-  int room = 1;    // chunks that the slowest well-used link passes in a round
+struct Pipelining {
+  int pieces = 1;  // of every tree's share: a multiple of `tracks`
+  int tracks = 1;
 };
 
-/// What suits a vector of `bytes`: about sqrt(way * T / latency) rounds, where T is the time of the
-/// fullest link, so that filling the trees costs as much as the latencies of the rounds. Messages
-/// that pass several links compete where ranks are not in step, and then rounds have more room.
-Chunking chunking_for(const Topology& topology, const TreePacking& packing, Bytes bytes);
+/// What suits a vector of `bytes`: filling the trees takes as long as their hops, so pieces are
+/// small, but not so small that a round takes no longer than the latency of its messages, which is
+/// `message` more than that of their links.
+Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
+                          Seconds message = Seconds{0});
 
-/// For all-gather and reduce-scatter chunks are rounded up to a multiple of the ranks, and rank r
-/// has the r-th n-th of them (algorithms/collective.h). Requires a packing for this topology.
-/// Memory: 24 bytes per message of the schedule.
-Schedule packed_schedule(const Topology& topology, const TreePacking& packing,
-                         const Chunking& chunking, const std::string& name);
+/// For all-gather and reduce-scatter rank r has the r-th n-th of the chunks
+/// (algorithms/collective.h). Requires a packing of trees. Memory: 16 bytes per end of an edge of a
+/// tree.
+Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelining,
+                         const std::string& name);
 
 /// Sum of the depths of the deepest tree's reduction and broadcast.
 int longest_way(const TreePacking& packing);

@@ -21,6 +21,9 @@ std::string dead_link_text(const Certificate& certificate);
 /// to_schedule(), proved by the verifier. Throws Error with the first violation, which would be a
 /// fault of ours.
 Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes);
+/// Whether that proof is of one piece of every tree, as all would be more than 20 million messages.
+/// The pieces of a tree do the same in other rounds, on chunks of their own.
+bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule);
 
 /// Graphviz: the hops of the trees, as wide as the share of the vector that takes them, one colour
 /// for each of the seven trees that carry most.

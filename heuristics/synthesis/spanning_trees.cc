@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace collbench {
 namespace {
@@ -94,20 +95,21 @@ std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
   return contract(costs, root);
 }
 
-std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs) {
+std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance) {
   const int n = costs.ranks;
   std::vector<double> key(n, infinite);
   std::vector<int> depth(n, 0);
   std::vector<Rank> joined(n, -1);
   std::vector<bool> inside(n, false);
   std::vector<std::vector<Rank>> neighbours(n);
-  key[0] = 0;
+  key[start] = 0;
   for (int step = 0; step < n; ++step) {
     int best = -1;
-    for (int v = 0; v < n; ++v) {
+    for (int i = 0; i < n; ++i) {
+      const int v = start + i < n ? start + i : start + i - n;  // ties fall alike from every start
       if (inside[v]) continue;
-      if (best < 0 || key[v] < key[best] * (1 - equal_within) ||
-          (key[v] <= key[best] * (1 + equal_within) && depth[v] < depth[best])) {
+      if (best < 0 || key[v] < key[best] * (1 - tolerance) ||
+          (key[v] <= key[best] * (1 + tolerance) && depth[v] < depth[best])) {
         best = v;
       }
     }
@@ -119,7 +121,7 @@ std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs) {
     }
     for (int v = 0; v < n; ++v) {
       const double cost = costs.at(best, v) + costs.at(v, best);
-      if (inside[v] || cost >= key[v] * (1 - equal_within)) continue;
+      if (inside[v] || cost >= key[v] * (1 - tolerance)) continue;
       key[v] = cost;
       joined[v] = best;
       depth[v] = depth[best] + 1;
@@ -150,6 +152,22 @@ std::vector<int> depths(const std::vector<Rank>& parents) {
     for (auto w = way.rbegin(); w != way.rend(); ++w) depth[*w] = next++;
   }
   return depth;
+}
+
+std::vector<Rank> with_root(std::vector<Rank> parents, Rank root) {
+  Rank above = -1;
+  for (Rank at = root; at >= 0;) {
+    const Rank next = std::exchange(parents[at], above);
+    above = at;
+    at = next;
+  }
+  return parents;
+}
+
+int depth_of(const std::vector<Rank>& parents) {
+  if (parents.empty()) return 0;
+  const std::vector<int> depth = depths(parents);
+  return *std::max_element(depth.begin(), depth.end());
 }
 
 }  // namespace collbench

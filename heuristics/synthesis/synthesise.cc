@@ -24,12 +24,26 @@ class PlanStore {
     networks_.insert_or_assign(topology.name(), topology);
   }
 
+  void remember(const Machine& machine) {
+    remember(machine.topology);
+    const std::lock_guard lock(mutex_);
+    message_.insert_or_assign(machine.topology.name(), latency_of(machine.costs));
+  }
+
+  /// What a message costs beyond its links there; 0 if nobody said.
+  Seconds message(const std::string& network) {
+    const std::lock_guard lock(mutex_);
+    const auto known = message_.find(network);
+    return known == message_.end() ? Seconds{0} : known->second;
+  }
+
   std::shared_ptr<const SynthesisedPlan> plan(const SynthesisRequest& request) {
     const std::lock_guard lock(mutex_);
     auto network = networks_.find(request.network);
     if (network == networks_.end()) {
-      const Topology read = machine(request.network, request.ranks).topology;
-      network = networks_.emplace(request.network, read).first;
+      const Machine read = machine(request.network, request.ranks);
+      network = networks_.emplace(request.network, read.topology).first;
+      message_.insert_or_assign(request.network, latency_of(read.costs));
     }
     const Topology& topology = network->second;
     require(topology.hosts() == request.ranks,
@@ -52,7 +66,19 @@ class PlanStore {
     return true;
   }
 
+  /// With the protocol of large messages, which sends fewest bytes.
+  static Seconds latency_of(const Costs& costs) {
+    constexpr double usual_bytes = 65536;
+    const Protocol* large = nullptr;
+    for (const Protocol& protocol : costs.protocols) {
+      if (large == nullptr || protocol.wire_factor < large->wire_factor) large = &protocol;
+    }
+    return std::max(message_cost(costs, large, usual_bytes, 0).latency,
+                    message_cost(costs, large, usual_bytes, 1).latency);
+  }
+
   std::mutex mutex_;
+  std::map<std::string, Seconds> message_;  // by network
   std::map<std::string, Topology> networks_;
   std::map<std::pair<std::string, CollectiveKind>, std::shared_ptr<const SynthesisedPlan>> plans_;
 };
@@ -64,7 +90,8 @@ PlanStore& plan_store() {
 
 Schedule answer(const SynthesisRequest& request) {
   if (request.ranks == 1) return {"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}};
-  return to_schedule(*plan_store().plan(request), request.bytes);
+  const auto plan = plan_store().plan(request);
+  return to_schedule(*plan, request.bytes, plan_store().message(request.network));
 }
 
 }  // namespace
@@ -73,10 +100,11 @@ double SynthesisedPlan::share() const {
   return certificate.bound.seconds_per_gigabyte.value() / (packing.seconds_per_byte * 1e9);
 }
 
-SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal) {
+SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, bool equal_pieces) {
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
-  return {std::move(certificate), pack_trees(topology, goal, target)};
+  auto [packing, whole] = pack_trees(topology, goal, target, equal_pieces);
+  return {std::move(certificate), std::move(packing), std::move(whole)};
 }
 
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {
@@ -84,14 +112,16 @@ SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal
   return plan;
 }
 
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes) {
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message) {
+  const TreePacking& packing = plan.played();
   const Topology& topology = plan.certificate.topology;
-  return packed_schedule(topology, plan.packing, chunking_for(topology, plan.packing, bytes),
-                         "synth");
+  return packed_schedule(packing, pipelining_for(topology, packing, bytes, message), "synth");
 }
 
 void offer_synthesis() { set_synthesiser(answer); }
 
 void remember_network(const Topology& topology) { plan_store().remember(topology); }
+
+void remember_machine(const Machine& machine) { plan_store().remember(machine); }
 
 }  // namespace collbench

@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/tree_packing.h"
+#include "topologies/machine.h"
 
 namespace collbench {
 
@@ -15,19 +16,25 @@ namespace collbench {
 struct SynthesisedPlan {
   Certificate certificate;
   TreePacking packing;
+  TreePacking whole{};  // as pack_trees() has it
+  /// What a schedule plays.
+  const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
   /// Time of the bound over that of the trees, at most 1.
   double share() const;
 };
 
-/// Throws InvalidArgument as certify() and pack_trees() do.
-SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal);
+/// Throws InvalidArgument as certify() and pack_trees() do. `equal_pieces`: for formats that know
+/// chunks of one size only.
+SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal,
+                           bool equal_pieces = false);
 
 /// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:
 /// for vectors so small that only latency counts.
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal);
 
-/// The plan as a schedule for a vector of `bytes`, which is not proved here.
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes);
+/// The plan as a schedule for a vector of `bytes`, which is not proved here. `message` is what a
+/// message costs beyond the latency of its links.
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message = Seconds{0});
 
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
 /// name of their network. Call it once, before threads make schedules.
@@ -36,5 +43,7 @@ void offer_synthesis();
 /// Lets a topology be found by its name when `synth` asks for it; otherwise the name is read as a
 /// specification. Thread safety: any number of threads.
 void remember_network(const Topology& topology);
+/// The same with the machine's costs of a message, by which schedules are then cut.
+void remember_machine(const Machine& machine);
 
 }  // namespace collbench

@@ -26,18 +26,32 @@ struct PackedTree {
   std::vector<Rank> broadcast;  // the same; empty: does not broadcast
 };
 
+/// Hops from the first leaf to the last.
+int way_of(const PackedTree& tree);
+
 struct TreePacking {
   CollectiveKind goal = CollectiveKind::all_reduce;
   int ranks = 0;
   std::vector<PackedTree> trees;  // by root
   double seconds_per_byte = 0;    // of the whole vector: of the fullest link
+  double least_by_routes = 0;     // no trees over the topology's routes take less; 0: not known
 };
 
-/// Packs until the time is within `tolerance` of `target` (seconds per byte, a bound) or cannot be
-/// improved with the routes of the topology. Requires a goal without a root and at least 2 ranks.
-/// Throws InvalidArgument if a rank cannot be reached without passing through others.
-TreePacking pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                       double tolerance = 5e-4);
+/// `whole` is what is better played where messages of `packing` pass several links: equally heavy
+/// trees (whole_trees.h). Empty where they pass one each, or the packing is of equal trees already,
+/// as on networks that look alike from many ranks (alike_trees.h).
+struct BothPackings {
+  TreePacking packing;
+  TreePacking whole;
+};
+
+/// Packs until the time is within 0.05 % of `target` (seconds per byte, a bound) or cannot be
+/// improved with the routes of the topology; among equally fast packings one of shallow trees.
+/// `always_whole`: for plans that have room for equal pieces only. Requires a goal without a root
+/// and at least 2 ranks. Throws InvalidArgument if a rank cannot be reached without passing through
+/// others.
+BothPackings pack_trees(const Topology& topology, CollectiveKind goal, double target,
+                        bool always_whole = false);
 
 /// Trees of the fewest hops: of all-reduce one, from the middle of the network; otherwise one of
 /// every root. Requires and throws as pack_trees().

@@ -1,0 +1,217 @@
+#include "heuristics/synthesis/alike_trees.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "heuristics/synthesis/capacity_graph.h"
+#include "heuristics/synthesis/linear_program.h"
+#include "heuristics/synthesis/rank_paths.h"
+#include "heuristics/synthesis/spanning_trees.h"
+
+namespace collbench {
+namespace {
+
+/// Vertices of one number have as many links of each capacity to those of every number.
+std::vector<int> alike_vertices(const Topology& topology) {
+  std::vector<int> number(topology.vertices());
+  for (Vertex v = 0; v < topology.vertices(); ++v) number[v] = v < topology.hosts() ? 0 : 1;
+  using Sight =
+      std::vector<std::tuple<int, double, bool>>;  // neighbours, and whether they are behind
+  for (std::size_t known = 0;;) {
+    std::vector<Sight> sights(number.size());
+    for (std::size_t l = 0; l < topology.links().size(); ++l) {
+      const Link& link = topology.links()[l];
+      const double capacity = topology.capacity(static_cast<LinkId>(l));
+      sights[link.from].emplace_back(number[link.to], capacity, false);
+      sights[link.to].emplace_back(number[link.from], capacity, true);
+    }
+    std::map<std::pair<int, Sight>, int> numbers;
+    for (std::size_t v = 0; v < number.size(); ++v) {
+      std::sort(sights[v].begin(), sights[v].end());
+      const auto next = static_cast<int>(numbers.size());
+      number[v] = numbers.emplace(std::pair{number[v], sights[v]}, next).first->second;
+    }
+    if (numbers.size() == known) return number;
+    known = numbers.size();
+  }
+}
+
+class AlikePacker {
+ public:
+  AlikePacker(const Topology& topology, CollectiveKind goal)
+      : topology_(topology), goal_(goal), paths_(topology) {
+    const std::vector<int> number = alike_vertices(topology);
+    std::map<std::tuple<int, int, double>, int> classes;
+    for (std::size_t l = 0; l < topology.links().size(); ++l) {
+      const Link& link = topology.links()[l];
+      const double capacity = topology.capacity(static_cast<LinkId>(l));
+      // Both directions of a cable are alike for a tree that is walked up and down.
+      const auto [a, b] = std::minmax(number[link.from], number[link.to]);
+      const auto next = static_cast<int>(classes.size());
+      class_of_.push_back(classes.emplace(std::tuple{a, b, capacity}, next).first->second);
+      total_ += capacity;
+    }
+    capacity_.assign(classes.size(), 0);
+    for (std::size_t l = 0; l < class_of_.size(); ++l) {
+      capacity_[class_of_[l]] += topology.capacity(static_cast<LinkId>(l)) / total_;
+    }
+  }
+
+  std::size_t classes() const { return capacity_.size(); }
+
+  /// Prices of the classes at which trees are taken, and how much of the vector takes each.
+  std::vector<std::pair<std::vector<double>, double>> solve() {
+    std::vector<std::vector<double>> asked{std::vector<double>(classes(), 1)};
+    std::vector<std::vector<double>> loads{class_loads(tree_at(asked[0], 0))};
+    std::vector<double> gains(classes() + 1, 0);
+    gains[0] = 1;
+    double most = 0;
+    for (std::size_t c = 0; c < classes(); ++c) most = std::max(most, loads[0][c] / capacity_[c]);
+    LinearProgram program(std::move(gains), 1.01 * most);
+    LinearRow all{{}, 1};
+    for (std::size_t c = 0; c < classes(); ++c) {
+      all.terms.emplace_back(1 + static_cast<int>(c), capacity_[c]);
+    }
+    program.add(all, true);
+    for (int i = 0; i < most_iterations; ++i) {
+      LinearRow row{{{0, 1}}, 0};
+      for (std::size_t c = 0; c < classes(); ++c) {
+        if (loads.back()[c] > 0) row.terms.emplace_back(1 + static_cast<int>(c), -loads.back()[c]);
+      }
+      program.add(row, true);
+      program.solve();
+      std::vector<double> prices(program.values().begin() + 1, program.values().end());
+      std::vector<double> load = class_loads(tree_at(prices, 0));
+      double cost = 0;
+      for (std::size_t c = 0; c < classes(); ++c) cost += prices[c] * load[c];
+      if (cost >= program.gain() * (1 - 1e-6)) break;
+      asked.push_back(std::move(prices));
+      loads.push_back(std::move(load));
+    }
+    std::vector<std::pair<std::vector<double>, double>> taken;
+    for (const auto& [row, weight] : program.prices()) {
+      if (row > 0 && weight > 1e-6) taken.emplace_back(asked[row - 1], weight);
+    }
+    return taken;
+  }
+
+  /// `times` of the trees at every rank, by weight.
+  TreePacking pack(const std::vector<std::pair<std::vector<double>, double>>& taken, int times) {
+    TreePacking packing{goal_, paths_.ranks(), {}, 0};
+    double end = 0;
+    int given = 0;
+    for (const auto& [prices, weight] : taken) {
+      end += weight;
+      const int up_to = static_cast<int>(end * times + 0.5);
+      for (Rank start = 0; up_to > given && start < paths_.ranks(); ++start) {
+        packing.trees.insert(packing.trees.end(), static_cast<std::size_t>(up_to - given),
+                             tree_at(prices, start));
+      }
+      given = std::max(given, up_to);
+    }
+    for (PackedTree& tree : packing.trees) {
+      tree.weight = 1.0 / static_cast<double>(packing.trees.size());
+    }
+    std::stable_sort(packing.trees.begin(), packing.trees.end(),
+                     [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
+    packing.seconds_per_byte = fullest(packing.trees);
+    return packing;
+  }
+
+ private:
+  static constexpr int most_iterations = 60;
+
+  PackedTree tree_at(const std::vector<double>& prices, Rank start) {
+    if (prices != priced_) price_pairs(prices);
+    PackedTree tree;
+    tree.root = start;
+    std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6);
+    if (goal_ == CollectiveKind::all_reduce) {
+      tree.root =
+          static_cast<Rank>(std::find(parents.begin(), parents.end(), -1) - parents.begin());
+    } else {
+      parents = with_root(std::move(parents), start);
+    }
+    if (goal_ != CollectiveKind::all_gather) tree.reduce = parents;
+    if (goal_ != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
+    return tree;
+  }
+
+  void price_pairs(const std::vector<double>& prices) {
+    const int ranks = paths_.ranks();
+    costs_ = {ranks, std::vector<double>(static_cast<std::size_t>(ranks) * ranks,
+                                         std::numeric_limits<double>::infinity())};
+    for (Rank from = 0; from < ranks; ++from) {
+      for (Rank to = 0; to < ranks; ++to) {
+        const auto links = paths_.links(from, to);
+        if (links.empty()) continue;
+        double cost = 1e-12;  // so that no tie is between nothing and nothing
+        for (const LinkId link : links) cost += prices[class_of_[link]];
+        costs_.at(from, to) = cost;
+      }
+    }
+    priced_ = prices;
+  }
+
+  template <class Use>
+  void for_each_link(const PackedTree& tree, Use use) const {
+    for (Rank r = 0; r < paths_.ranks(); ++r) {
+      if (r == tree.root) continue;
+      if (!tree.broadcast.empty()) {
+        for (const LinkId link : paths_.links(tree.broadcast[r], r)) use(link);
+      }
+      if (!tree.reduce.empty()) {
+        for (const LinkId link : paths_.links(r, tree.reduce[r])) use(link);
+      }
+    }
+  }
+
+  std::vector<double> class_loads(const PackedTree& tree) const {
+    std::vector<double> loads(classes(), 0);
+    for_each_link(tree, [&](LinkId link) { loads[class_of_[link]] += 1; });
+    return loads;
+  }
+
+  double fullest(const std::vector<PackedTree>& trees) const {
+    std::vector<double> load(class_of_.size(), 0);
+    for (const PackedTree& tree : trees) {
+      for_each_link(tree, [&](LinkId link) { load[link] += tree.weight; });
+    }
+    double most = 0;
+    for (std::size_t l = 0; l < load.size(); ++l) {
+      most = std::max(most, load[l] / topology_.capacity(static_cast<LinkId>(l)));
+    }
+    return most;
+  }
+
+  const Topology& topology_;
+  CollectiveKind goal_;
+  RankPaths paths_;
+  std::vector<int> class_of_;     // by link
+  std::vector<double> capacity_;  // of all links of a class, as a share of total_
+  double total_ = 0;
+  std::vector<double> priced_;  // what costs_ were made of
+  PairCosts costs_;
+};
+
+}  // namespace
+
+TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double target,
+                        double tolerance) {
+  constexpr std::size_t most_classes = 64;
+  constexpr int most_times = 8;
+  TreePacking best{goal, topology.hosts(), {}, 0};
+  if (!capacity_graph(topology).is_bidirectional()) return best;
+  AlikePacker packer(topology, goal);
+  if (packer.classes() > most_classes) return best;
+  const auto taken = packer.solve();
+  for (int times = 1; times <= (taken.size() == 1 ? 1 : most_times); ++times) {
+    TreePacking packing = packer.pack(taken, times);
+    if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
+  }
+  return best;
+}
+
+}  // namespace collbench

@@ -1,0 +1,18 @@
+// Packings of networks that look alike from many ranks: one tree about every rank.
+//
+// Links between alike vertices (colour refinement: Weisfeiler and Leman 1968) get equal prices, so
+// that the linear program has one price per class of links and a thousand ranks are packed in
+// seconds. Its cheapest trees grown about every rank stand for one tree and its images. Nothing is
+// assumed of the network: what the trees load is counted, and compared with the bound.
+#pragma once
+
+#include "heuristics/synthesis/tree_packing.h"
+
+namespace collbench {
+
+/// Equally heavy trees within `tolerance` of `target` seconds per byte; none if they do not get
+/// there, or links are not alike in both directions. Requires as pack_trees().
+TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double target,
+                        double tolerance);
+
+}  // namespace collbench

@@ -1,0 +1,77 @@
+// The trees that a packing chooses from: those which are cheapest at some prices of the links.
+//
+// Column generation asks for them with prices of its linear program, the search for equal trees
+// with prices that grow with what links carry already.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "heuristics/synthesis/rank_paths.h"
+#include "heuristics/synthesis/spanning_trees.h"
+#include "heuristics/synthesis/tree_packing.h"
+
+namespace collbench {
+
+/// How often each link carries what follows a tree, ascending.
+using TreeLoads = std::vector<std::pair<LinkId, double>>;
+TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree);
+
+/// Trees without weights, and what each loads. Thread safety: none.
+class TreePricer {
+ public:
+  TreePricer(const Topology& topology, CollectiveKind goal);
+
+  /// Adds the cheapest trees to those known; returns the time that these prices prove no packing
+  /// can beat, where each link's price is that of all its capacity, a share of total(). Throws
+  /// InvalidArgument if a rank cannot be reached without passing through others.
+  double price(const std::vector<double>& prices);
+  /// Adds one that may be a little dearer but is less deep, about `start`. Only where links are
+  /// alike in both directions and roots are free; elsewhere it adds none and returns false.
+  bool price_shallow(const std::vector<double>& prices, Rank start);
+
+  const std::vector<PackedTree>& trees() const { return trees_; }
+  const std::vector<TreeLoads>& loads() const { return loads_; }
+  const std::vector<int>& ways() const { return ways_; }
+  /// Of each link, as a share of total() bytes per second.
+  const std::vector<double>& capacity() const { return capacity_; }
+  double total() const { return total_; }
+  int ranks() const { return ranks_; }
+
+  /// Equal roots may share their trees, which makes programs small: a tree then loads both
+  /// directions of an edge by the ranks on either side. It loses where links are not alike in both
+  /// directions, so few ranks have trees of their own.
+  bool shares_trees() const;
+  /// How many sets of trees have to carry equal parts: one of each rank, or all together.
+  int roots() const { return has_equal_roots() ? ranks_ : 1; }
+  int root_of(const PackedTree& tree) const { return has_equal_roots() ? tree.root : 0; }
+  /// The mean of both directions, which prices of shared trees are.
+  void make_even(std::vector<double>& prices) const;
+
+  /// `weighted` trees as a packing: those shared once for each root, all by root.
+  TreePacking packing(std::vector<PackedTree> weighted) const;
+
+ private:
+  bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
+  PairCosts pair_costs(const std::vector<double>& prices) const;
+  double cost_of(const PackedTree& tree, const PairCosts& costs) const;
+  PackedTree spanning(const PairCosts& costs, Rank start, double tolerance) const;
+  double keep(PackedTree tree, const PairCosts& costs);
+  TreeLoads shared_loads(const std::vector<Rank>& parents) const;
+  std::vector<PackedTree> of_all_roots(const std::vector<PackedTree>& shared) const;
+
+  Topology topology_;
+  CollectiveKind goal_;
+  int ranks_;
+  RankPaths paths_;
+  bool is_bidirectional_;
+  std::vector<double> capacity_;
+  double total_ = 0;
+  std::vector<PackedTree> trees_;
+  std::vector<TreeLoads> loads_;
+  std::vector<int> ways_;
+  std::map<std::pair<Rank, TreeLoads>, std::size_t> known_;
+};
+
+}  // namespace collbench

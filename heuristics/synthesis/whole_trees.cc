@@ -1,0 +1,195 @@
+#include "heuristics/synthesis/whole_trees.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace collbench {
+namespace {
+
+constexpr double steepness[] = {30, 120, 500, 2000};
+// Of a time: more trees leave fewer pieces for each, and so longer filling.
+constexpr double each_tree_costs = 3e-5;
+constexpr double most_asked = 24000;   // over the ranks: for trees, at each multiple
+constexpr double depth_strain = 0.05;  // of a hop of a tree: a full link has 1
+constexpr std::size_t most_recent = 300;
+constexpr std::size_t most_tried = 12;  // trees given up, and taken instead, per step
+
+class MultipleSearch {
+ public:
+  /// `target` is the time of the whole vector through all links together, as the pricer's prices
+  /// have it.
+  MultipleSearch(TreePricer& pricer, double target) : pricer_(pricer), target_(target) {}
+
+  /// The time over the target; fills counts().
+  double run(const std::vector<double>& weights, int of_each) {
+    of_each_ = of_each;
+    first_ = weights.size();
+    asks_left_ = static_cast<int>(
+        std::min(most_asked / static_cast<double>(pricer_.ranks()), 20.0 * of_each));
+    begin(weights);
+    for (const double steep : steepness) {
+      steep_ = steep;
+      measure();
+      while (improve()) {
+      }
+    }
+    return *std::max_element(fill_.begin(), fill_.end());
+  }
+  const std::vector<int>& counts() const { return counts_; }
+
+ private:
+  /// What one tree adds to the fill of a link.
+  double unit(LinkId link, double messages) const {
+    return messages / (pricer_.capacity()[link] * target_ * of_each_ * pricer_.roots());
+  }
+
+  void begin(const std::vector<double>& weights) {
+    counts_.assign(pricer_.trees().size(), 0);
+    for (int root = 0; root < pricer_.roots(); ++root) {
+      double all = 0;
+      for (std::size_t c = 0; c < weights.size(); ++c) all += of_root(c, root) ? weights[c] : 0;
+      double end = 0;
+      int given = 0;
+      for (std::size_t c = 0; c < weights.size(); ++c) {
+        if (!of_root(c, root) || weights[c] <= 0) continue;
+        end += weights[c] / all * of_each_;
+        const int up_to = std::clamp(static_cast<int>(std::lround(end)), given, of_each_);
+        counts_[c] = up_to - given;
+        given = up_to;
+      }
+    }
+    fill_.assign(pricer_.capacity().size(), 0);
+    for (std::size_t c = 0; c < counts_.size(); ++c) add(c, counts_[c]);
+  }
+
+  bool of_root(std::size_t tree, int root) const {
+    return pricer_.root_of(pricer_.trees()[tree]) == root;
+  }
+
+  void add(std::size_t tree, int times) {
+    if (times == 0) return;
+    for (const auto& [link, messages] : pricer_.loads()[tree]) {
+      fill_[link] += times * unit(link, messages);
+    }
+  }
+
+  double strain(double fill) const { return std::exp(std::min(600.0, steep_ * (fill - 1))); }
+
+  void measure() {
+    strain_.resize(fill_.size());
+    for (std::size_t l = 0; l < fill_.size(); ++l) strain_[l] = strain(fill_[l]);
+  }
+
+  double cost(std::size_t tree) const {
+    double sum = 0;
+    for (const auto& [link, messages] : pricer_.loads()[tree]) {
+      sum += strain_[link] * unit(link, messages);
+    }
+    return sum;
+  }
+
+  double all_strain() const { return std::accumulate(strain_.begin(), strain_.end(), 0.0); }
+
+  /// Gives up one of the trees that strain most for one that strains less; false if there is none.
+  bool improve() {
+    std::vector<std::pair<double, std::size_t>> out;
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      if (counts_[c] > 0) out.emplace_back(-cost(c), c);
+    }
+    std::sort(out.begin(), out.end());
+    const double before = all_strain();
+    const auto deep = [&](std::size_t c) { return depth_strain * pricer_.ways()[c]; };
+    for (const auto& [saves, tree] : out) {
+      change(tree, -1);
+      if (asks_left_-- > 0) ask();
+      const std::size_t other = best_for(pricer_.root_of(pricer_.trees()[tree]));
+      change(other, 1);
+      const double saved_by_depth = deep(tree) - deep(other);
+      if (all_strain() < (before + saved_by_depth) * (1 - 1e-9)) return true;
+      change(other, -1);
+      change(tree, 1);
+    }
+    return false;
+  }
+
+  void change(std::size_t tree, int times) {
+    counts_[tree] += times;
+    add(tree, times);
+    for (const auto& [link, messages] : pricer_.loads()[tree]) strain_[link] = strain(fill_[link]);
+  }
+
+  /// The tree that adds least strain, by trying those that look cheapest.
+  std::size_t best_for(int root) {
+    std::vector<std::pair<double, std::size_t>> in;
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      const bool looks_good = c < first_ || counts_[c] > 0 || c + most_recent > counts_.size();
+      if (looks_good && of_root(c, root)) in.emplace_back(cost(c), c);
+    }
+    const std::size_t keep = std::min(in.size(), most_tried);
+    std::partial_sort(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(keep), in.end());
+    in.resize(keep);
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t best = in.front().second;
+    for (const auto& [looks, tree] : in) {
+      double strains = depth_strain * pricer_.ways()[tree];
+      for (const auto& [link, messages] : pricer_.loads()[tree]) {
+        strains += strain(fill_[link] + unit(link, messages)) - strain_[link];
+      }
+      if (strains >= least) continue;
+      least = strains;
+      best = tree;
+    }
+    return best;
+  }
+
+  /// Looks for trees over the links that are least full.
+  void ask() {
+    std::vector<double> prices(strain_.size());
+    double sum = 0;
+    for (std::size_t l = 0; l < prices.size(); ++l) {
+      prices[l] = (strain_[l] + 1e-12) / pricer_.capacity()[l];
+      sum += prices[l] * pricer_.capacity()[l];
+    }
+    for (double& price : prices) price /= sum;
+    if (pricer_.shares_trees()) pricer_.make_even(prices);
+    const bool shallow = asked_ % 2 == 1 && pricer_.price_shallow(prices, asked_ / 2);
+    if (!shallow) pricer_.price(prices);
+    ++asked_;
+    counts_.resize(pricer_.trees().size(), 0);
+  }
+
+  TreePricer& pricer_;
+  double target_;
+  int of_each_ = 1;
+  double steep_ = 0;
+  std::vector<int> counts_;     // by tree
+  std::vector<double> fill_;    // by link: time over the target
+  std::vector<double> strain_;  // by link: what its fill costs
+  int asks_left_ = 0;
+  int asked_ = 0;
+  std::size_t first_ = 0;  // trees that were there before
+};
+
+}  // namespace
+
+std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
+                                 double seconds_per_byte, int most, double tolerance) {
+  MultipleSearch search(pricer, seconds_per_byte * pricer.total());
+  std::vector<int> best;
+  double least = std::numeric_limits<double>::infinity();
+  int of_each = pricer.roots() > 1 ? 1 : 4;
+  for (; of_each * pricer.roots() <= most; of_each += std::max(1, of_each / 6)) {
+    const double time = search.run(weights, of_each);
+    const double whole = time + each_tree_costs * of_each * pricer.roots();
+    if (whole >= least) continue;
+    least = whole;
+    best = search.counts();
+    if (time <= 1 + tolerance) break;
+  }
+  if (!best.empty()) best.resize(pricer.trees().size(), 0);
+  return best;
+}
+
+}  // namespace collbench

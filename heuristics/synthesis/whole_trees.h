@@ -1,0 +1,22 @@
+// Packings of equally heavy trees: what plays without loss where messages pass several links.
+//
+// Links share their rate equally among messages, so that equal messages of one round end together,
+// at the time that the fullest link needs; unequal ones end one after the other and leave links
+// idle that others wait for. Weights of a linear program are rarely multiples of one another, so
+// this is a search: from rounded weights on, one tree at a time is given up for another while that
+// makes the fullest links less full.
+#pragma once
+
+#include <vector>
+
+#include "heuristics/synthesis/tree_pricing.h"
+
+namespace collbench {
+
+/// How often each of pricer.trees() is taken, so that every root has as many: the fewest, up to
+/// `most` in all, that reach `seconds_per_byte` within `tolerance`, or else the best found.
+/// `weights` of the trees are where it begins. More trees may be added to the pricer.
+std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
+                                 double seconds_per_byte, int most, double tolerance);
+
+}  // namespace collbench
