@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
-"""Prints how near to their bounds synthesised schedules are, for every list of links in a folder.
+"""Prints how near to their bounds synthesised schedules are, or how they compare with the registry.
 
-Each row is a network: the bound, the trees' share of it, and the time that the engine `fluid` simulates for
-two sizes over the bound. Usage: synthesis_table.py COLLBENCH FOLDER [--collective NAME] [--most-ranks N]
+    synthesis_table.py COLLBENCH FOLDER [--collective NAME] [--most-ranks N] [--latency TIME]
+    synthesis_table.py COLLBENCH --shipped [--size 1G]
+
+With a folder, each row is a list of links in it: the bound, the trees' share of it, and the time that the
+engine `fluid` simulates for two sizes over the bound; then how many are within 1 % and 3 %. With --shipped,
+each row is a network that the program knows by name, whole or as a small cluster or slice: the time of
+`synth`, of the fastest other algorithm of the registry, and their ratio. Where switches add (NVLS, SHARP) no
+schedule of messages can compete; their time is printed beside.
 """
 import argparse
 import fractions
@@ -11,25 +17,32 @@ import pathlib
 import subprocess
 
 SIZES = {"64M": 64 << 20, "1G": 1 << 30}
+SHIPPED = ["abci-v100", "alps-gh200", "aws-p4d", "aws-p5", "aws-p5en", "aws-p6-b200", "dgx-1-v100", "dgx-2", "dgx-a100",
+           "dgx-h100", "google-a3-high", "google-a3-mega", "hgx-b200", "hgx-h200", "mi300x", "gb200-nvl72",
+           "ethernet-100g:8", "ethernet-25g:8", "ethernet-10g:8", "roce-200g:8", "tensorflow-tutorial",
+           "example-torus:4x4", "example-torus:2x4x4", "tpu-v2:4x4", "tpu-v3:4x4", "tpu-v4:2x2x4", "tpu-v5e:4x4",
+           "tpu-v5e:4x8", "tpu-v5p:2x2x4", "tpu-v6e:4x4", "tpu-v7:2x2x1", "cluster:2xdgx-a100", "cluster:2xdgx-h100",
+           "cluster:4xdgx-h100", "cluster:2xmi300x", "cluster:4xabci-v100", "cluster:2xaws-p4d", "superpod-h100:2",
+           "star:8,100Gbps,5us", "full:8,64GBps,1us", "torus:4x4,50GBps,1us", "mesh:4x4,50GBps,1us",
+           "fat-tree:4x4:1x2:1x2,100Gbps,1us", "dragonfly:2x2x2x1:1x1x1,200Gbps,1us"]
+NO_PEERS = {"synth", "auto"}  # what is compared with all others
 
 
 def output_of(*command):
-    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[0] if done.stderr.strip() else f"exit code {done.returncode}")
+    return done.stdout
 
 
-def simulated_seconds(program, network, collective, size):
-    text = output_of(program, "simulate", "--topo", network, "--algo", "synth", "--collective", collective,
-                     "-b", size, "--engine", "fluid", "--format", "json")
-    return json.loads(text)["records"][0]["exact"]["time_us"] / 1e6
+def simulated_seconds(program, network, collective, size, algorithm="synth", engine="fluid"):
+    text = output_of(program, "simulate", "--topo", network, "--algo", algorithm, "--collective", collective,
+                     "-b", size, "-e", size, "--engine", engine, "--format", "json")
+    return json.loads(text)["records"][0]["exact"]["time_s"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--collective", default="all-reduce")
-    parser.add_argument("--most-ranks", type=int, default=128)
-    arguments = parser.parse_args()
+def against_bounds(arguments):
+    within = {size: [] for size in SIZES}
     print(f"{'network':26} {'ranks':>5} {'s/GB':>12} {'share':>7}" + "".join(f" {s:>7}" for s in SIZES))
     for network in sorted(arguments.folder.glob("*.csv")):
         if "from,to," not in network.read_text()[:400]:
@@ -41,10 +54,53 @@ def main():
         plan = json.loads(output_of(arguments.program, "synth", "--topo", network, "--collective",
                                     arguments.collective, "--json"))
         seconds = float(fractions.Fraction(bound["seconds_per_GB"])) / 1e9
-        times = [simulated_seconds(arguments.program, network, arguments.collective, size) / (seconds * count)
+        named = f"{network},latency={arguments.latency}" if arguments.latency else network
+        times = [simulated_seconds(arguments.program, named, arguments.collective, size) / (seconds * count)
                  for size, count in SIZES.items()]
+        for size, time in zip(SIZES, times):
+            within[size].append(time)
         print(f"{network.stem:26} {bound['ranks']:5} {bound['seconds_per_GB']:>12} {plan['share_of_bound']:7.4f}"
               + "".join(f" {time:7.4f}" for time in times), flush=True)
+    for size, times in within.items():
+        print(f"{size}: within 1 % on {sum(t <= 1.01 for t in times)}, 3 % on {sum(t <= 1.03 for t in times)} of "
+              f"{len(times)}, worst {max(times):.4f}")
+
+
+def against_registry(arguments):
+    names = [line.split()[0] for line in output_of(arguments.program, "algos").splitlines()
+             if line and not line[0].isspace()]
+    for network in SHIPPED:
+        try:
+            ours = simulated_seconds(arguments.program, network, "all-reduce", arguments.size, engine="auto")
+        except RuntimeError as error:
+            print(f"{network:34} {error}", flush=True)
+            continue
+        others = {}
+        for name in names:
+            if name in NO_PEERS:
+                continue
+            try:
+                others[name] = simulated_seconds(arguments.program, network, "all-reduce", arguments.size, name, "auto")
+            except RuntimeError:
+                continue  # it does not fit these ranks
+        best = min(others, key=others.get)
+        print(f"{network:34} synth {ours * 1e3:10.4f} ms  {best} {others[best] * 1e3:10.4f} ms  "
+              f"{others[best] / ours:6.3f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--collective", default="all-reduce")
+    parser.add_argument("--most-ranks", type=int, default=128)
+    parser.add_argument("--latency", help="of every link")
+    parser.add_argument("--shipped", action="store_true")
+    parser.add_argument("--size", default="1G", help="with --shipped")
+    arguments = parser.parse_args()
+    if arguments.shipped == bool(arguments.folder):
+        parser.error("a folder of lists of links, or --shipped")
+    (against_registry if arguments.shipped else against_bounds)(arguments)
 
 
 if __name__ == "__main__":

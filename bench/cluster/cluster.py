@@ -64,8 +64,9 @@ def ip(*words, host=None):
 class Cluster:
     """Hosts h0, h1, .. and the switch; requires to be inside the namespaces of enter()."""
 
-    def __init__(self, hosts, rate=None, delay=None, mtu=1500, burst=None, queue="50ms"):
+    def __init__(self, hosts, rate=None, delay=None, mtu=1500, burst=None, queue="50ms", host_rates=None):
         self.hosts, self.rate, self.mtu = hosts, rate, mtu
+        self.host_rates = host_rates or {}  # of hosts whose link has another rate
         self.burst, self.queue = burst, queue
         self.delay = delay
         ip("netns", "add", "switch")
@@ -84,27 +85,28 @@ class Cluster:
         ip("address", "add", self.address(place) + "/16", "dev", "eth0", host=name)
         ip("address", "add", self.address(place, 6) + "/64", "dev", "eth0", "nodad", host=name)
         ip("link", "set", "eth0", "up", host=name)
-        self._shape(name, "eth0")
-        self._shape("switch", port)
+        rate = self.host_rates.get(place, self.rate)
+        self._shape(name, "eth0", rate)
+        self._shape("switch", port, rate)
 
-    def _shape(self, namespace, device):
+    def _shape(self, namespace, device, rate):
         parent = ["root"]
         if self.delay:
             sh("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "handle", "1:", "netem",
                "delay", self.delay, "limit", "100000")
             parent = ["parent", "1:1"]
-        if not self.rate:
+        if not rate:
             return
         seen = (self.mtu + ETHERNET_HEADER) / (self.mtu + ETHERNET_HEADER + ETHERNET_UNSEEN)
         # A bucket of 0.5 ms: timers may come so late without a loss of rate, and messages that fit
         # into it are not slowed down. Packets that TCP hands over in one go, up to 64 KiB, would be
         # cut by tbf if they were larger than the bucket.
-        burst = self.burst or max(int(self.rate / 8 * 0.5e-3), 4 * self.mtu + 2000)
+        burst = self.burst or max(int(rate / 8 * 0.5e-3), 4 * self.mtu + 2000)
         largest = max(self.mtu, min(65536, burst - 3 * self.mtu))
         ip("link", "set", device, "gso_max_size", str(largest),
            host=namespace)
         sh("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",
-           "rate", f"{self.rate * seen:.0f}bit", "burst", str(burst), "latency", self.queue)
+           "rate", f"{rate * seen:.0f}bit", "burst", str(burst), "latency", self.queue)
 
     @staticmethod
     def address(place, family=4):
@@ -206,6 +208,8 @@ def arguments():
     parser.add_argument("--workers-per-host", type=int, default=1, metavar="N", help="[1]")
     parser.add_argument("--rate", type=bits_per_second, metavar="RATE",
                         help="of every link, each way: 100mbit, 1gbit; not limited by default")
+    parser.add_argument("--host-rate", action="append", default=[], metavar="HOST:RATE",
+                        help="of the link of one host, from 0: 3:50mbit; may be given again")
     parser.add_argument("--delay", metavar="TIME",
                         help="of every link, each way: 50us; needs netem in the kernel")
     parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="[1500]")
@@ -219,8 +223,18 @@ def arguments():
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="kill what runs longer")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     options = parser.parse_args()
+    options.host_rates = {}
     if options.hosts < 1 or options.hosts > 250 or options.workers_per_host < 1:
         parser.error("--hosts is 1 to 250, --workers-per-host at least 1")
+    for text in options.host_rate:
+        host, _, rate = text.partition(":")
+        if not host.isdigit() or int(host) >= options.hosts:
+            parser.error("--host-rate is HOST:RATE, such as 3:50mbit, of a host from 0 to "
+                         f"{options.hosts - 1}, not '{text}'")
+        try:
+            options.host_rates[int(host)] = bits_per_second(rate)
+        except argparse.ArgumentTypeError as error:
+            parser.error(f"--host-rate: {error}")
     if options.cut and not re.fullmatch(r"[0-9]+:[0-9.]+", options.cut):
         parser.error("--cut is HOST:SECONDS, such as 2:1.5")
     if options.cut and int(options.cut.split(":")[0]) >= options.hosts:
@@ -235,7 +249,7 @@ def main():
         signal.signal(number, lambda *_: sys.exit(128 + number))
     try:
         cluster = Cluster(options.hosts, options.rate, options.delay, options.mtu, options.burst,
-                          options.queue)
+                          options.queue, options.host_rates)
     except subprocess.CalledProcessError as error:
         skip(f"this kernel cannot do it: {' '.join(error.cmd)}")
     midway = None

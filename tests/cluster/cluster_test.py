@@ -7,6 +7,8 @@ CHECK is one of
   hierarchical  4 hosts of 2 workers: a schedule whose inner level is the host sends fewer bytes over
                 the links than one whose inner level is not
   shaped        a ring over links of 100 Mbit/s is no faster than they are, and not half as fast
+  uneven        one host of three at half the rate slows a ring to what its link carries; a rate for a
+                host that is not there is refused
   cut           the plug of one host is pulled in the middle: all others end in time, with exit code 5
                 and its rank named, and rank 0 keeps the records of what was finished
   down          the same, but the host itself takes its device down
@@ -95,6 +97,23 @@ def shaped():
     # Other work on this machine makes some iterations late, but not all.
     need(floor * 0.95 < times[len(times) // 2] and times[0] < floor * 2,
          f"{times} ns where the links allow {floor:.0f}")
+
+
+def uneven():
+    refused = subprocess.run([sys.executable, TOOL, "--hosts", "3", "--host-rate", "3:50mbit", "--", "true"],
+                             capture_output=True, text=True)
+    need(refused.returncode == 2 and "from 0 to 2, not '3:50mbit'" in refused.stderr, refused.stderr)
+    rate = 100e6
+    net = cluster.Cluster(3, rate, host_rates={1: rate / 2})
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "records.json")
+        codes, said, _ = run_all(net, ["run", "--algo", "ring", "-b", "2M", "-e", "2M", "-n", "3",
+                                       "-w", "1", "--max-time", "5s", "--json", file])
+        need(codes == [0] * 3, f"exit codes {codes}; {said}")
+        with open(file) as text:
+            times = sorted(json.load(text)["records"][0]["latency_ns"])
+    floor = 2 * 2 / 3 * 2 * 2**20 / cluster.payload_rate(rate / 2) * 1e9
+    need(floor * 0.95 < times[len(times) // 2], f"{times} ns where the slow link allows {floor:.0f}")
 
 
 def fail_in_the_middle(what, after, arguments, broken=2):
@@ -210,7 +229,7 @@ def killed():
     sys.exit(f"FAILED: left behind: {made & spaces()}")
 
 
-CHECKS = {"start": start, "hierarchical": hierarchical, "shaped": shaped, "cut": cut, "down": down,
+CHECKS = {"start": start, "hierarchical": hierarchical, "shaped": shaped, "uneven": uneven, "cut": cut, "down": down,
           "train": train, "tls": tls, "killed": killed}
 if CHECK != "killed":
     cluster.enter()
