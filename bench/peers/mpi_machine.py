@@ -4,7 +4,7 @@
     bench/peers/mpi_machine.py --collbench build/cli/collbench --rounds 5
 
 Each round is one `collbench run` per number of workers, with processes of its own; algorithms alternate within every size. A figure is
-the median over the rounds of (the library's median time / ours): above 1 we are faster. `auto` stands beside the library's own choice.
+the median over the rounds of (the library's median time / ours): above 1 we are faster; in brackets the least and the most of the rounds. `auto` stands beside the library's own choice.
 """
 import argparse
 import collections
@@ -32,6 +32,8 @@ def times_of(options, workers, pairs):
         if record['wrong_elements']:
             sys.exit(f'wrong sums: {record["case"]}')
         algorithm = record['case']['algorithm']
+        if algorithm.startswith('mpi:') and not record['played'].endswith(', ' + algorithm[len('mpi:'):]):
+            sys.exit(f'{algorithm} was asked for, and played was {record["played"]}')
         times[record['case']['size_bytes']][algorithm] = record['summary']['median_ns']
     return times
 
@@ -69,7 +71,8 @@ def main():
         print(f'\n{workers} workers, {options.rounds} rounds | ' + ' | '.join(f'{ours} / {theirs}' for ours, theirs in pairs.items()))
         for size, of_pairs in sorted(ratios.items()):
             medians = {ours: statistics.median(values) for ours, values in of_pairs.items()}
-            print(f'{size_in_words(size):>8} | ' + ' | '.join(f'{medians[ours]:.2f}' for ours in pairs), flush=True)
+            print(f'{size_in_words(size):>8} | ' + ' | '.join(
+                f'{medians[ours]:.2f} ({min(of_pairs[ours]):.2f} {max(of_pairs[ours]):.2f})' for ours in pairs), flush=True)
             for ours, value in medians.items():
                 all_ratios[ours].append(value)
     print('\nover all points')

@@ -1,11 +1,13 @@
 // What a rank does while it waits: in any order that the plan allows, with the same sums.
 #include "transports/play/execute.h"
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -128,6 +130,19 @@ TEST(Execute, DoesWhatItCanBeforeItWaits) {
   const Region region = float_region(data);
   EXPECT_THROW(execute(bound, region, region), TransportError);
   EXPECT_EQ(endpoint.sent_up, tree.chunks()) << "segments that reached the parent";
+}
+
+// A sum that would overwrite what is still sent goes beside it, and the next one back: the vector
+// is copied once where the last sum is not in its place, never else.
+TEST(Plan, SumsThatFollowEachOtherAreNotCopied) {
+  for (const auto& [ranks, in_place, copies] :
+       {std::tuple{2, true, 1}, std::tuple{4, true, 0}, std::tuple{8, true, 1},
+        std::tuple{2, false, 0}, std::tuple{4, false, 1}, std::tuple{8, false, 0}}) {
+    const Plan plan(make_schedule("recursive-doubling", ranks), 0, 1000, DataType::f32,
+                    ReduceOp::sum, in_place);
+    const auto is_copy = [](const Step& step) { return step.kind == Step::Kind::copy; };
+    EXPECT_EQ(std::ranges::count_if(plan.steps(), is_copy), copies) << ranks << in_place;
+  }
 }
 
 // The steps of a rank that sends up what it gets, then gets the sum back.

@@ -252,7 +252,6 @@ std::vector<std::string> mpirun_command(int ranks) {
 
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm) {
   const MpiAlgorithm chosen = mpi_algorithm(algorithm);
-  permit_mpi_choices();
   start_mpi_session();
   return std::make_unique<MpiCommunicator>(chosen);
 }

@@ -1,7 +1,6 @@
 #include "transports/mpi/mpi_choice.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
@@ -93,11 +92,6 @@ MpiAlgorithm mpi_algorithm(const std::string& name) {
   const std::vector<std::string> names = mpi_algorithms();
   throw InvalidArgument(fmt::format("{} has no algorithm '{}'; it has {}.{}", mpi_library(), name,
                                     fmt::join(names, ", "), did_you_mean(plain, names)));
-}
-
-void permit_mpi_choices() {
-  if (!is_open_mpi()) return;
-  setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
 }
 
 void choose_mpi_algorithm(const MpiAlgorithm& algorithm) {

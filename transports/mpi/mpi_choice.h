@@ -31,8 +31,6 @@ std::string last_played();
 /// What last_played() says where the algorithm is obeyed.
 std::string played_name(const MpiAlgorithm& algorithm);
 
-/// To be called before MPI starts.
-void permit_mpi_choices();
 /// Makes the library play it: in communicators made, and calls made, before the next choice.
 /// Throws Unavailable if the library does not let itself be told. Thread safety: as MPI.
 void choose_mpi_algorithm(const MpiAlgorithm& algorithm);

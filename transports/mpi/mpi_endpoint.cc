@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,7 @@ namespace {
 constexpr int only_tag = 0;
 constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is staging memory
 // On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
-// the receiver is in MPI again, which it may never be: 256 pieces stood still for ever.
+// the receiver is in MPI again, which it may never be: 256 pieces of 128 KiB stood still for ever.
 constexpr std::int64_t pieces_underway = 8;
 constexpr int tests_before_yields = 100;
 constexpr int tests_between_looks = 64;
@@ -64,10 +63,10 @@ struct Departure {
 };
 
 struct MessageTransfer {
-  std::span<const Rank> sources;  // of what is reduced
-  Region own;
-  Region into;
-  Reduction reduction;
+  std::span<const Rank> sources = {};  // of what is reduced
+  Region own = {};
+  Region into = {};
+  Reduction reduction = {};
   bool is_send = false;
   std::size_t first = 0;  // its arrivals or its departure
   std::size_t count = 0;
@@ -81,6 +80,7 @@ class MpiEndpoint final : public Endpoint {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     unposted_.resize(static_cast<std::size_t>(ranks_));
     unsent_.resize(static_cast<std::size_t>(ranks_));
+    underway_.resize(static_cast<std::size_t>(ranks_));
   }
   MpiEndpoint(const MpiEndpoint&) = delete;
   MpiEndpoint& operator=(const MpiEndpoint&) = delete;
@@ -101,35 +101,26 @@ class MpiEndpoint final : public Endpoint {
   Seconds now() const override { return Seconds{MPI_Wtime()}; }
   void reserve(const Traffic&) override {}
   Ticket send(Rank to, Region from) override {
-    MessageTransfer& transfer = begin();
-    transfer.is_send = true;
-    transfer.first = departures_.size();
+    const std::size_t number = departures_.size();
+    begin({.is_send = true, .first = number});
     departures_.push_back({.to = to, .from = from.data, .bytes = from.size().count});
     std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
     if (waiting.empty()) sending_to_.push_back(to);
-    waiting.push_back(transfer.first);
+    waiting.push_back(number);
     send_to(to);
     std::erase_if(sending_to_, [&](Rank rank) { return has_sent(rank); });
     return transfers_.size() - 1;
   }
 
   Ticket recv(Rank from, Region into) override {
-    MessageTransfer& transfer = begin();
-    transfer.into = into;
-    transfer.first = arrivals_in_use_;
-    transfer.count = 1;
+    begin({.into = into, .first = arrivals_in_use_, .count = 1});
     expect(from, into);
     return transfers_.size() - 1;
   }
 
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override {
-    MessageTransfer& transfer = begin();
-    transfer.sources = sources;
-    transfer.own = own;
-    transfer.into = into;
-    transfer.reduction = reduction;
-    transfer.first = arrivals_in_use_;
+    MessageTransfer& transfer = begin({sources, own, into, reduction, false, arrivals_in_use_});
     for (const Rank source : sources) {
       if (source != rank_) expect(source, {nullptr, into.count, into.type});
     }
@@ -164,9 +155,9 @@ class MpiEndpoint final : public Endpoint {
   }
   [[noreturn]] void fail(const std::string& what) { throw TransportError(give_up("MPI: " + what)); }
 
-  MessageTransfer& begin() {
+  MessageTransfer& begin(const MessageTransfer& transfer) {
     ++open_;
-    return transfers_.emplace_back();
+    return transfers_.emplace_back(transfer);
   }
 
   void end() {
@@ -188,7 +179,7 @@ class MpiEndpoint final : public Endpoint {
     const std::int64_t pieces = pieces_of(arrival.bytes);
     arrival.requests.assign(static_cast<std::size_t>(pieces), MPI_REQUEST_NULL);
     for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
-      arrival.stages.push_back(stages_.take());
+      arrival.stages.push_back(stages_.take(arrival.bytes));
     }
     unposted_[static_cast<std::size_t>(from)].push_back(arrivals_in_use_++);
     post_from(from);
@@ -240,21 +231,27 @@ class MpiEndpoint final : public Endpoint {
     std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
     while (!waiting.empty()) {
       Departure& departure = departures_[waiting.front()];
-      note_taken(departure);
-      while (!departure.is_posted() && departure.posted < departure.taken + pieces_underway) {
+      for (; !departure.is_posted(); ++departure.posted, ++underway(to)) {
+        if (underway(to) == pieces_underway && !make_room(to)) return;
         const MessagePiece piece(departure.bytes, departure.posted);
         check(MPI_Isend(departure.from + piece.first, piece.count, MPI_BYTE, to, only_tag,
                         MPI_COMM_WORLD, &departure.request(departure.posted)),
               "MPI_Isend");
-        ++departure.posted;
       }
-      if (!departure.is_posted()) return;
       waiting.erase(waiting.begin());
     }
   }
 
+  std::int64_t& underway(Rank to) { return underway_[static_cast<std::size_t>(to)]; }
+  bool make_room(Rank to) {
+    for (Departure& departure : departures_) {
+      if (departure.to == to) note_taken(departure);
+    }
+    return underway(to) < pieces_underway;
+  }
+
   void note_taken(Departure& departure) {
-    for (; departure.taken < departure.posted; ++departure.taken) {
+    for (; departure.taken < departure.posted; ++departure.taken, --underway(departure.to)) {
       int is_complete = 0;
       check(MPI_Test(&departure.request(departure.taken), &is_complete, MPI_STATUS_IGNORE),
             "MPI_Isend");
@@ -280,7 +277,7 @@ class MpiEndpoint final : public Endpoint {
       return departure.taken == pieces;
     };
     if (leaves_waiting_to_mpi(may_block)) {
-      for (; departure.taken < pieces; ++departure.taken) {
+      for (; departure.taken < pieces; ++departure.taken, --underway(departure.to)) {
         check(MPI_Wait(&departure.request(departure.taken), MPI_STATUS_IGNORE), "MPI_Isend");
       }
       return true;
@@ -335,12 +332,13 @@ class MpiEndpoint final : public Endpoint {
   bool wait_until(Done done, bool may_block, Late late) {
     if (done()) return true;
     if (!may_block) return false;
-    const Seconds begin = now();
+    Seconds begin{0};  // of looking, so that a short wait reads no clock
     for (int tests = 1;; ++tests) {
       if (!sending_to_.empty()) go_on_sending();
       if (done()) return true;
       if (hears() && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
+        if (begin == Seconds{0}) begin = now();
         if (now() - begin > timeout_) fail(late());
       }
       if (tests > tests_before_yields) sched_yield();
@@ -367,7 +365,7 @@ class MpiEndpoint final : public Endpoint {
   void release(Arrival& arrival) {
     ++arrival.released;
     if (arrival.released == pieces_of(arrival.bytes)) {
-      stages_.give_back(arrival.stages);
+      stages_.give_back(arrival.stages, arrival.bytes);
       arrival.stages.clear();
     } else if (!arrival.is_posted()) {
       post_from(arrival.from);
@@ -381,6 +379,7 @@ class MpiEndpoint final : public Endpoint {
   std::vector<MessageTransfer> transfers_;
   std::vector<Departure> departures_;
   std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
+  std::vector<std::int64_t> underway_;            // pieces by receiver
   std::vector<Rank> sending_to_;                  // with such
   std::vector<Arrival> arrivals_;                 // those in use come first
   std::size_t arrivals_in_use_ = 0;

@@ -1,6 +1,7 @@
 #include "transports/mpi/mpi_session.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,6 +74,8 @@ Alarm alarm_of_ranks;
 class MpiSession {
  public:
   MpiSession() {
+    // Without it Open MPI, which looks but now, takes no choice of its algorithms (mpi_choice.h).
+    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
       throw TransportError("MPI cannot start here");

@@ -57,7 +57,7 @@ class PlanReplay {
     return {};
   }
 
-  // Snapshots first, then what is worked on. Where values have no content, neither has this.
+  // Sums come first, then what is worked on. Where values have no content, neither has this.
   void lay_out_scratch() {
     scratch_ = work_ = {nullptr, plan_.count(), plan_.type()};
     const int vectors = (plan_.needs_scratch() ? 1 : 0) + (plan_.needs_work() ? 1 : 0);

@@ -129,7 +129,7 @@ class PlanBuilder {
   void build() {
     for (int t = 0; t < schedule_.rounds(); ++t) {
       resolve(schedule_, plan_.rank_, t, round_);
-      wait_for_old_snapshots();
+      bring_together();
       post_sends();
       wait_for_overwritten_sends();
       post_receives(t);
@@ -181,23 +181,36 @@ class PlanBuilder {
     in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), clash), in_flight_.end());
   }
 
-  // This round's snapshots will lie where earlier ones may still be read.
-  void wait_for_old_snapshots() {
-    for (const Op& op : round_.sends()) {
-      const Range r = range(op.chunks);
-      if (folded_this_round(r)) wait_for_sends(Place::scratch, r);
-    }
-  }
-
   // After this round's sends are on their way: peers need not wait for what this rank waits for.
   void wait_for_overwritten_sends() {
     for (const Receipt& receipt : round_.receipts()) {
-      wait_for_sends(home(receipt.chunks), range(receipt.chunks));
+      wait_for_sends(destination(receipt), range(receipt.chunks));
     }
+  }
+
+  // Where what is received goes. A sum does not replace what this round sends: it goes beside it,
+  // and the next one comes back.
+  Place destination(const Receipt& receipt) {
+    const Place place = home(receipt.chunks);
+    const Range r = range(receipt.chunks);
+    const bool is_sent = std::any_of(sent_now_.begin(), sent_now_.end(), [&](const Sent& sent) {
+      return sent.place == place && sent.range.overlaps(r);
+    });
+    if (!is_sent) return place;
+    plan_.needs_scratch_ = true;
+    return Place::scratch;
   }
 
   void copy(Place from, Place to, Range r) {
     if (r.first == r.last) return;
+    if (!plan_.steps_.empty()) {
+      Step& last = plan_.steps_.back();
+      if (last.kind == Step::Kind::copy && last.from == from && last.to == to &&
+          last.first + last.count == r.first) {
+        last.count += r.last - r.first;
+        return;
+      }
+    }
     plan_.steps_.push_back({.kind = Step::Kind::copy,
                             .from = from,
                             .to = to,
@@ -224,44 +237,29 @@ class PlanBuilder {
     return *begin;
   }
 
-  bool folded_this_round(Range r) const {
-    const auto clash = [&](const Receipt& receipt) {
-      return receipt.folds && range(receipt.chunks).overlaps(r);
+  // The chunks of an operation lie in one place each, before anything of the round is posted. What
+  // one brings home another may have had elsewhere: that comes home in the next pass.
+  void bring_together() {
+    const auto count_away = [&] {
+      return std::count(places_.begin(), places_.end(), Place::scratch) +
+             std::count(places_.begin(), places_.end(), Place::input);
     };
-    return std::any_of(round_.receipts().begin(), round_.receipts().end(), clash);
-  }
-
-  // Copies what has not been copied this round: one snapshot serves every send of a chunk.
-  void take_snapshot(Chunks chunks, Place from) {
-    for (int c = chunks.first; c < chunks.first + chunks.count; ++c) {
-      if (std::find(snapshot_.begin(), snapshot_.end(), c) != snapshot_.end()) continue;
-      const Range r = range({c, 1});
-      const bool extends = !plan_.steps_.empty() && !snapshot_.empty() &&
-                           plan_.steps_.back().kind == Step::Kind::copy &&
-                           plan_.steps_.back().to == Place::scratch &&
-                           plan_.steps_.back().from == from &&
-                           plan_.steps_.back().first + plan_.steps_.back().count == r.first;
-      if (extends) {
-        plan_.steps_.back().count += r.last - r.first;
-      } else {
-        copy(from, Place::scratch, r);
+    for (auto away = count_away() + 1; count_away() < away;) {
+      away = count_away();
+      for (const Op& op : round_.sends()) current_place(op.chunks);
+      for (const Receipt& receipt : round_.receipts()) {
+        if (receipt.folds) current_place(receipt.chunks);
       }
-      snapshot_.push_back(c);
     }
-    plan_.needs_scratch_ = true;
   }
 
   void post_sends() {
-    snapshot_.clear();
+    sent_now_.clear();
     std::map<Rank, int> messages;
     for (const Op& op : round_.sends()) {
       const Range r = range(op.chunks);
       if (r.first == r.last) continue;
-      Place place = current_place(op.chunks);
-      if (place != Place::input && folded_this_round(r)) {
-        take_snapshot(op.chunks, place);
-        place = Place::scratch;
-      }
+      const Place place = current_place(op.chunks);
       const std::int32_t ticket = plan_.tickets_++;
       plan_.steps_.push_back({.kind = Step::Kind::send,
                               .from = place,
@@ -270,6 +268,7 @@ class PlanBuilder {
                               .first = r.first,
                               .count = r.last - r.first});
       in_flight_.push_back({ticket, place, r});
+      sent_now_.push_back(in_flight_.back());
       int& most = plan_.traffic_.messages_per_peer_and_round;
       most = std::max(most, ++messages[op.peer]);
     }
@@ -285,7 +284,7 @@ class PlanBuilder {
                 .ticket = plan_.tickets_++,
                 .first = r.first,
                 .count = r.last - r.first};
-      step.to = home(receipt.chunks);
+      step.to = destination(receipt);
       if (receipt.folds) {
         if (sources.front() == plan_.rank_) sources = sources.subspan(1);  // leads unmarked
         step.kind = Step::Kind::recv_reduce;
@@ -316,7 +315,7 @@ class PlanBuilder {
   std::vector<Place> places_;  // of each chunk's current value
   std::vector<Sent> in_flight_;
   std::vector<std::int32_t> receiving_;
-  std::vector<int> snapshot_;  // chunks of this round that scratch memory holds
+  std::vector<Sent> sent_now_;  // this round
   std::optional<Completion> completion_;
 };
 

@@ -6,7 +6,7 @@
 // - Every fold of a resolved round becomes one N-way reduction.
 // - Sends are waited for late: before the first write into what they carry, or at the end.
 // - A send whose chunks its own rank reduces into in the same round carries the values from before
-//   the round, so it is sent from a snapshot in scratch memory.
+//   the round, so the sum goes to scratch memory, and the next one back.
 // - Out of place, a chunk is read from the input until it has first been written: to the output, or
 //   to working memory what the collective does not leave there (sums for others on their way).
 // - avg divides where a chunk's fold becomes complete, or at the end if some round completes only
@@ -26,8 +26,8 @@
 
 namespace collbench {
 
-/// Where elements of a step lie: the caller's input, its output, or memory of the plan, for
-/// snapshots (scratch) and for what is only worked on (work).
+/// Where elements of a step lie: the caller's input, its output, or memory of the plan, for sums
+/// beside what is still sent (scratch) and for what is only worked on (work).
 enum class Place : std::uint8_t { input, output, scratch, work };
 
 struct Step {
