@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class ProfileTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(PROFILED_JOB).empty() || is_missing("mpirun")) {
+    if (std::string(PROFILED_JOB).empty() || is_missing(PROFILED_LAUNCHER)) {
       GTEST_SKIP() << "MPI was not found when this was configured";
     }
   }
@@ -26,7 +26,7 @@ class ProfileTest : public testing::Test {
   Outcome profile(const std::vector<std::string>& options, const std::vector<std::string>& job) {
     std::vector<std::string> words = {"profile"};
     words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", "mpirun", "-n", "4"});
+    words.insert(words.end(), {"--", PROFILED_LAUNCHER, "-n", "4"});
     words.insert(words.end(), job.begin(), job.end());
     return invoke(folder_, words,
                   {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
