@@ -24,8 +24,7 @@ namespace collbench {
 namespace {
 
 constexpr std::int64_t buffer_bytes = 256 << 10;  // of one peer
-constexpr Seconds between_controls{0.001};        // the wire is polled so often while elements move
-constexpr Seconds while_opening{0.001};           // the longest sleep
+constexpr Seconds between_controls{0.001};        // of the wire; the longest sleep at opening
 constexpr Seconds for_streams_to_tell{2.0};
 
 class TcpEndpoint final : public PolledEndpoint {
@@ -40,7 +39,16 @@ class TcpEndpoint final : public PolledEndpoint {
   }
   ~TcpEndpoint() override { wire_->stop(); }
 
-  Ticket send(Rank to, Region from) override;
+  Ticket send(Rank to, Region from) override {
+    const std::span<const std::byte> bytes(from.data, static_cast<std::size_t>(from.size().count));
+    if (bytes.empty()) return 0;
+    check_peer(to);
+    wire_->to(to);
+    Ticket ticket = 0;
+    link_to(to).tcp.send(
+        bytes, [&]() -> SliceCount& { return *start_sending(to, from.size(), ticket).slices; });
+    return ticket;
+  }
 
  private:
   struct Link {
@@ -59,17 +67,105 @@ class TcpEndpoint final : public PolledEndpoint {
     const TcpLink& link = links_[static_cast<std::size_t>(peer)].tcp;
     return wire_->sent_all(peer) && (!link.is_open() || !link.broken().empty());
   }
-  bool poll(Seconds longest) override;
-
-  Link& link_to(Rank peer);
-  void take_connections();
-  bool move();
-  bool receive(Rank from, Link& link);
-  void mourn(Rank peer, Link& link);
-  void sleep(Seconds longest);
   // Whole elements that are held wait for those of other peers.
   bool takes_more(Rank peer) {
     return intake_.awaits(peer) && intake_.queue(peer).size() < widest_element;
+  }
+
+  bool poll(Seconds longest) override {
+    if (wire_->stopping()) return wire_->poll(longest);  // the caller's memory is no longer ours
+    if (opening_) {
+      take_connections();
+      longest = std::min(longest, between_controls);
+    }
+    bool moved = move();
+    if (!moved && longest > Seconds{0}) {
+      sleep(longest);
+      moved = move();
+    }
+    const Seconds time = now();
+    if (moved && time - controlled_ < between_controls) return true;
+    if (longest <= Seconds{0} && time - controlled_ < between_controls) return false;
+    controlled_ = time;
+    return wire_->poll(Seconds{0}) || moved;
+  }
+
+  Link& link_to(Rank peer) {
+    Link& link = links_[static_cast<std::size_t>(peer)];
+    if (link.is_used) return link;
+    wire_->reach(peer);  // so that it can be asked whether it lives
+    link.is_used = true;
+    link.buffer.resize(buffer_bytes);
+    used_.push_back(peer);
+    opening_ = opening_ || !link.tcp.is_open();
+    return link;
+  }
+
+  void take_connections() {
+    for (ElementsConnection& each : wire_->take_elements()) {
+      Link& link = links_[static_cast<std::size_t>(each.from)];
+      if (each.from < rank() && !link.tcp.is_open()) link.tcp.take(std::move(each.socket));
+    }
+    opening_ = false;
+    for (const Rank peer : used_) {
+      TcpLink& link = links_[static_cast<std::size_t>(peer)].tcp;
+      if (rank() < peer && !link.is_open()) {
+        link.call(wire_->address_of(peer), wire_->self(), peer);
+      }
+      opening_ = opening_ || !link.is_open();
+    }
+  }
+
+  // Sends and receives what goes without waiting.
+  bool move() {
+    bool moved = false;
+    for (const Rank peer : used_) {
+      Link& link = links_[static_cast<std::size_t>(peer)];
+      if (!link.tcp.is_open()) continue;
+      moved |= link.tcp.flush();
+      if (takes_more(peer)) moved |= receive(peer, link);
+      if (!link.tcp.broken().empty()) mourn(peer, link);
+    }
+    return moved;
+  }
+
+  // Whoever has given up because of a third rank, or was killed, is told better by its streams.
+  void mourn(Rank peer, Link& link) {
+    if (link.whole_until == Seconds{0}) link.whole_until = now();
+    if (now() - link.whole_until < for_streams_to_tell) return;
+    wire_->suspect("rank " + std::to_string(peer) + " was lost: " + link.tcp.broken(), false);
+  }
+
+  bool receive(Rank from, Link& link) {
+    ByteQueue& queue = intake_.queue(from);
+    if (const std::span<std::byte> room = intake_.room(from); !room.empty()) {
+      const std::int64_t n = link.tcp.read(room);
+      if (n > 0) intake_.filled(from, n);
+      return n > 0;
+    }
+    const std::int64_t held = queue.size();
+    // What is held is part of an element: the rest of it comes behind it.
+    std::array<std::byte, widest_element> part;
+    const std::span<std::byte> kept(part.data(), static_cast<std::size_t>(held));
+    queue.peek(kept);
+    const std::int64_t n = link.tcp.read(std::span(link.buffer).subspan(kept.size()));
+    if (n == 0) return false;
+    queue.consume(held);
+    std::memcpy(link.buffer.data(), part.data(), kept.size());
+    queue.push(std::span(link.buffer).first(static_cast<std::size_t>(held + n)), nullptr);
+    intake_.settle();
+    return true;
+  }
+
+  void sleep(Seconds longest) {
+    std::vector<pollfd> waiting;
+    for (const Rank peer : used_) {
+      const TcpLink& tcp = links_[static_cast<std::size_t>(peer)].tcp;
+      const int events = (tcp.waits_to_write() ? POLLOUT : 0) | (takes_more(peer) ? POLLIN : 0);
+      if (!tcp.is_open() || !tcp.broken().empty() || events == 0) continue;
+      waiting.push_back({tcp.descriptor(), static_cast<short>(events), 0});
+    }
+    ::poll(waiting.data(), waiting.size(), std::max(1, static_cast<int>(longest.count() * 1000)));
   }
 
   std::vector<Link> links_;  // by rank
@@ -77,116 +173,6 @@ class TcpEndpoint final : public PolledEndpoint {
   bool opening_ = false;  // some link that is used is not open
   Seconds controlled_{0};
 };
-
-TcpEndpoint::Link& TcpEndpoint::link_to(Rank peer) {
-  Link& link = links_[static_cast<std::size_t>(peer)];
-  if (link.is_used) return link;
-  wire_->reach(peer);  // so that it can be asked whether it lives
-  link.is_used = true;
-  link.buffer.resize(buffer_bytes);
-  used_.push_back(peer);
-  opening_ = opening_ || !link.tcp.is_open();
-  if (rank() < peer && !link.tcp.is_begun()) {
-    link.tcp.call(wire_->address_of(peer), wire_->self(), peer);
-  }
-  return link;
-}
-
-Endpoint::Ticket TcpEndpoint::send(Rank to, Region from) {
-  const std::span<const std::byte> bytes(from.data, static_cast<std::size_t>(from.size().count));
-  if (bytes.empty()) return 0;
-  check_peer(to);
-  wire_->to(to);
-  Ticket ticket = 0;
-  link_to(to).tcp.send(
-      bytes, [&]() -> SliceCount& { return *start_sending(to, from.size(), ticket).slices; });
-  return ticket;
-}
-
-void TcpEndpoint::take_connections() {
-  for (ElementsConnection& each : wire_->take_elements()) {
-    Link& link = links_[static_cast<std::size_t>(each.from)];
-    if (each.from < rank() && !link.tcp.is_open()) link.tcp.take(std::move(each.socket));
-  }
-  opening_ = false;
-  for (const Rank peer : used_) {
-    TcpLink& link = links_[static_cast<std::size_t>(peer)].tcp;
-    if (!link.is_open() && link.is_begun()) link.go_on();
-    opening_ = opening_ || !link.is_open();
-  }
-}
-
-bool TcpEndpoint::poll(Seconds longest) {
-  if (wire_->stopping()) return wire_->poll(longest);  // the caller's memory is no longer ours
-  if (opening_) {
-    take_connections();
-    longest = std::min(longest, while_opening);
-  }
-  bool moved = move();
-  if (!moved && longest > Seconds{0}) {
-    sleep(longest);
-    moved = move();
-  }
-  const Seconds time = now();
-  if (moved && time - controlled_ < between_controls) return true;
-  if (longest <= Seconds{0} && time - controlled_ < between_controls) return false;
-  controlled_ = time;
-  return wire_->poll(Seconds{0}) || moved;
-}
-
-// Sends and receives what goes without waiting.
-bool TcpEndpoint::move() {
-  bool moved = false;
-  for (const Rank peer : used_) {
-    Link& link = links_[static_cast<std::size_t>(peer)];
-    if (!link.tcp.is_open()) continue;
-    moved |= link.tcp.flush();
-    if (takes_more(peer)) moved |= receive(peer, link);
-    if (!link.tcp.broken().empty()) mourn(peer, link);
-  }
-  return moved;
-}
-
-// Whoever has given up because of a third rank, or was killed, is told better by its streams.
-void TcpEndpoint::mourn(Rank peer, Link& link) {
-  if (link.whole_until == Seconds{0}) link.whole_until = now();
-  if (now() - link.whole_until < for_streams_to_tell) return;
-  wire_->suspect("rank " + std::to_string(peer) + " was lost: " + link.tcp.broken(), false);
-}
-
-bool TcpEndpoint::receive(Rank from, Link& link) {
-  ByteQueue& queue = intake_.queue(from);
-  if (const std::span<std::byte> room = intake_.room(from); !room.empty()) {
-    const std::int64_t n = link.tcp.read(room);
-    if (n > 0) intake_.filled(from, n);
-    return n > 0;
-  }
-  const std::int64_t held = queue.size();
-  // What is held is part of an element: the rest of it comes behind it.
-  std::array<std::byte, widest_element> part;
-  const std::span<std::byte> kept(part.data(), static_cast<std::size_t>(held));
-  queue.peek(kept);
-  const std::int64_t n = link.tcp.read(std::span(link.buffer).subspan(kept.size()));
-  if (n == 0) return false;
-  queue.consume(held);
-  std::memcpy(link.buffer.data(), part.data(), kept.size());
-  queue.push(std::span(link.buffer).first(static_cast<std::size_t>(held + n)), nullptr);
-  intake_.settle();
-  return true;
-}
-
-void TcpEndpoint::sleep(Seconds longest) {
-  std::vector<pollfd> waiting;
-  for (const Rank peer : used_) {
-    const Link& link = links_[static_cast<std::size_t>(peer)];
-    const bool writes = link.tcp.waits_to_write();
-    const bool reads = !link.tcp.is_open() || takes_more(peer);
-    if (link.tcp.descriptor() < 0 || !link.tcp.broken().empty() || !(writes || reads)) continue;
-    waiting.push_back({link.tcp.descriptor(),
-                       static_cast<short>((writes ? POLLOUT : 0) | (reads ? POLLIN : 0)), 0});
-  }
-  ::poll(waiting.data(), waiting.size(), std::max(1, static_cast<int>(longest.count() * 1000)));
-}
 
 }  // namespace
 
