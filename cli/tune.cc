@@ -23,7 +23,6 @@
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/stop_request.h"
-#include "heuristics/exports/export_rules.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -43,6 +42,20 @@ constexpr OptionRow tune_rows[] = {
     {output_group, "output", "o", "FILE", "", "write the rules here"},
 };
 
+std::string what_is_missing(const std::string& library) {
+  for (const Backend& backend : backends()) {
+    if (backend.name != library) continue;
+    const std::string why = why_unavailable(backend);
+    const std::string cause =
+        why.empty() ? "" : fmt::format("nothing can be measured ({}), and ", why);
+    return cause +
+           "it takes no rules from here that a second run could prove; rules by a model are "
+           "written by 'select --export'";
+  }
+  return "the MPI of a build is chosen when it is configured, with -DCOLLBENCH_MPI=openmpi or "
+         "mpich";
+}
+
 const Backend& backend_of_library(const std::string& library, LibraryTuning& tuning) {
   std::vector<std::string> known;
   for (const Backend& backend : backends()) {
@@ -54,10 +67,9 @@ const Backend& backend_of_library(const std::string& library, LibraryTuning& tun
       return backend;
     }
   }
-  throw Unavailable(fmt::format(
-      "--library {}: this build can tune {}; a build with another MPI is configured with "
-      "-DMPI_CXX_COMPILER, rules for other libraries by a model are made with 'select --export'",
-      library, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+  throw Unavailable(
+      fmt::format("--library {}: {}; this build can tune {}", library, what_is_missing(library),
+                  known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 /// Worlds of the library, one for each number of workers, started when first needed; `variables`
@@ -136,7 +148,8 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
     means.push_back(mean_of(point.log_ratios));
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
                              to_string(point.point.bytes), point.is_obeyed ? "yes" : "NO",
-                             point.played, gain_in_words(gain_of(point)));
+                             point.played.empty() ? "as fast as it is by name" : point.played,
+                             gain_in_words(gain_of(point)));
   }
   if (means.size() > 1) {
     std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", means.size(),
@@ -150,8 +163,15 @@ std::string temporary_rules() {
       .string();
 }
 
-std::string text_of_rules(const TuningResult& result, const LibraryTuning& tuning) {
-  return find_rule_format(tuning.format).write(rules_of(result, "this machine"));
+/// The names of the files written.
+std::vector<std::string> write_rules(const TuningResult& result, const LibraryTuning& tuning,
+                                     const std::string& file) {
+  std::vector<std::string> names;
+  for (const auto& [ending, text] : tuning.files(rules_of(result, "this machine"))) {
+    names.push_back(file + ending);
+    write_file(names.back(), text);
+  }
+  return names;
 }
 
 /// Loads the rules, measures with and without them, and takes back those that lose time. Returns
@@ -159,7 +179,10 @@ std::string text_of_rules(const TuningResult& result, const LibraryTuning& tunin
 int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& without,
           Seconds budget) {
   const std::string file = temporary_rules();
-  write_file(file, text_of_rules(result, tuning));
+  const std::vector<std::string> files = write_rules(result, tuning, file);
+  const auto remove_files = [&] {
+    for (const std::string& name : files) std::filesystem::remove(name);
+  };
   LibraryWorlds with(tuning.variables(file));
   const auto through = [](LibraryWorlds& worlds) {
     return [&worlds](const Case& point, const Sampling& sampling) {
@@ -172,10 +195,10 @@ int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& with
     points = prove_rules(result, through(without), through(with), most_rounds, budget,
                          tuning.played, stop_signal_name);
   } catch (...) {
-    std::filesystem::remove(file);
+    remove_files();
     throw;
   }
-  std::filesystem::remove(file);
+  remove_files();
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
     std::cout << fmt::format("# {} of these rules lost time and are taken back\n", lost);
@@ -240,7 +263,12 @@ int tune(const Settings& settings) {
     std::cout << fmt::format("# stopped by {}: the rules are not proven\n", result.stopped_by);
   }
   if (settings.given("output")) {
-    write_file(settings.text("output"), text_of_rules(result, tuning));
+    write_rules(result, tuning, settings.text("output"));
+    std::cout << "# rules written; they are loaded by";
+    for (const auto& [name, value] : tuning.variables(settings.text("output"))) {
+      std::cout << fmt::format(" {}={}", name, value);
+    }
+    std::cout << '\n';
   }
   return code;
 }

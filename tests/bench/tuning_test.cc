@@ -204,6 +204,29 @@ TEST(TuneTest, RulesThatAreNotObeyedShow) {
               testing::AllOf(testing::SizeIs(8), Each(testing::DoubleNear(std::log(2), 1e-9))));
 }
 
+// Where the library does not say what it plays, the same algorithm by its name must be as fast.
+TEST(TuneTest, ARuleIsObeyedWhereItsAlgorithmByNameIsAsFast) {
+  TuningResult result;
+  TunedPoint point;
+  point.best.algorithm = "mpi:ring";
+  point.own.algorithm = "mpi";
+  point.changes = true;
+  result.points = {point};
+  const auto takes = [](std::int64_t own_ns, std::int64_t named_ns) {
+    return [=](const Case& measured_case, const Sampling&) {
+      Measurement measured;
+      measured.latency_ns.assign(5, measured_case.algorithm == "mpi" ? own_ns : named_ns);
+      return measured;
+    };
+  };
+  const auto prove = [&](std::int64_t with_rules_ns) {
+    return prove_rules(result, takes(2000, 1000), takes(with_rules_ns, 0), 9, Seconds{0}, nullptr,
+                       [] { return std::string(); });
+  };
+  EXPECT_TRUE(prove(1030).front().is_obeyed);
+  EXPECT_FALSE(prove(2000).front().is_obeyed) << "what the library chooses by itself";
+}
+
 TEST(TuneTest, RulesThatLoseTimeAreTakenBack) {
   TuningResult result;
   for (const std::int64_t bytes : {64, 4096}) {
@@ -215,8 +238,11 @@ TEST(TuneTest, RulesThatLoseTimeAreTakenBack) {
     result.points.push_back(point);
   }
   ProvenPoint lost{.point = result.points[0].own,
-                   .log_ratios = {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3}};
-  ProvenPoint won{.point = result.points[1].own, .log_ratios = {0.1, 0.2, -0.01, 0.1, 0.1, 0.3}};
+                   .log_ratios = {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3},
+                   .log_of_named = {}};
+  ProvenPoint won{.point = result.points[1].own,
+                  .log_ratios = {0.1, 0.2, -0.01, 0.1, 0.1, 0.3},
+                  .log_of_named = {}};
   EXPECT_EQ(take_back(result, {lost, won}), 1);
   EXPECT_FALSE(result.points[0].changes);
   EXPECT_TRUE(result.points[1].changes);

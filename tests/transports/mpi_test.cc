@@ -24,6 +24,7 @@
 #include "core/error.h"
 #include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_endpoint.h"
+#include "transports/mpi/mpich_rules.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -123,6 +124,39 @@ int play_out_of_order() {
   return 0;
 }
 
+// Far more messages than may be underway at once, each longer than MPI sends unasked, both ways
+// before either rank waits.
+int flood() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  constexpr std::int64_t messages = 600;
+  constexpr std::int64_t count = 20'000;
+  const Rank other = 1 - endpoint->rank();
+  std::vector<std::int32_t> sent(messages * count, endpoint->rank() + 1);
+  std::vector<std::int32_t> received(messages * count);
+  const auto part = [&](std::vector<std::int32_t>& of, std::int64_t message) {
+    return Region{reinterpret_cast<std::byte*>(of.data() + message * count), count, DataType::i32};
+  };
+  std::vector<Endpoint::Ticket> tickets;
+  for (std::int64_t i = 0; i < messages; ++i) {
+    tickets.push_back(endpoint->send(other, part(sent, i)));
+  }
+  for (std::int64_t i = 0; i < messages; ++i) {
+    tickets.push_back(endpoint->recv(other, part(received, i)));
+  }
+  for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
+  return received == std::vector<std::int32_t>(messages * count, other + 1) ? 0 : 1;
+}
+
+// A choice counts also where our messages came first and started MPI.
+int choose_after_messages(const std::string& algorithm) {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  const auto communicator = make_mpi_communicator(algorithm);
+  const std::string error =
+      all_reduce_error(*communicator, DataType::f32, ReduceOp::sum, 10'000, true);
+  std::fprintf(stderr, "%s", error.c_str());
+  return error.empty() && last_played() == played_name(mpi_algorithm(algorithm)) ? 0 : 1;
+}
+
 constexpr int ended_rightly = 7;
 
 // One rank stands still, or gives up; the others must say which, or why.
@@ -150,6 +184,8 @@ int lose_rank(const std::string& part) {
 int play_rank(const std::string& algorithm, const std::string& part) {
   if (algorithm == "schedules") return play_schedules(std::stoi(part));
   if (algorithm == "order") return play_out_of_order();
+  if (algorithm == "flood") return flood();
+  if (algorithm == "choose") return choose_after_messages(part);
   if (algorithm == "lose") return lose_rank(part);
   const auto communicator = make_mpi_communicator(algorithm);
   if (part == "die" && communicator->rank() == 0) raise(SIGKILL);
@@ -202,6 +238,8 @@ TEST(MpiMachine, PlaysEveryScheduleExactly) {
 
 TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) { EXPECT_EQ(run_ranks(2, "order", ""), 0); }
 
+TEST(MpiMachine, SendsAnyNumberOfLongMessagesAtOnce) { EXPECT_EQ(run_ranks(2, "flood", ""), 0); }
+
 // By the neighbours that wait for it; mpirun then ends it.
 TEST(MpiMachine, ARankThatStandsStillIsNamedWithinTheTimeout) {
   EXPECT_EQ(run_ranks(2, "lose", "silent"), ended_rightly);
@@ -226,6 +264,61 @@ TEST(Mpi, ARankOfMpirunDoesNotStartItAgain) {
   unsetenv("OMPI_COMM_WORLD_RANK");
 }
 
+// Tables as MPICH holds them in its data: the order of conditions decides there.
+TEST(MpichRules, ReplaceTheAllReducesOfTheLibrarysOwnTablesAndNothingElse) {
+  const std::string messages =
+      R"({"collective=bcast":{"comm_size<8":{"algorithm=B":{}},"comm_size=any":{}},)"
+      R"("collective=allreduce":{"comm_type=intra":{"algorithm=MPIR_Allreduce_intra_own":{}},)"
+      R"("comm_type=inter":{"algorithm=I":{}}}})";
+  const std::string memory = R"({"collective=allreduce":{"comm_type=intra":)"
+                             R"({"algorithm=MPIDI_POSIX_mpi_allreduce_own":{}}}})";
+  const std::string library = "ELF {\"collective=x\":" + std::string(1, '\0') + messages +
+                              std::string(1, '\0') + memory + std::string(1, '\0') + "rest";
+  const MpichTables own = mpich_tables_in(library, "libmpich.so");
+  EXPECT_EQ(own.messages, messages);
+  EXPECT_EQ(own.memory, memory);
+
+  SelectionTable rules;
+  rules.scales.resize(2);
+  rules.scales[0].workers = 2;
+  rules.scales[0].rules = {{{0}, {8}, "mpi", ""},
+                           {{9}, {100}, "mpi:recursive-doubling", ""},
+                           {{101}, no_end, "mpi:rabenseifner", ""}};
+  rules.scales[1].workers = 4;
+  rules.scales[1].rules = {{{0}, no_end, "mpi:smp", ""}};
+  const MpichTables ruled = with_rules(own, rules);
+  std::string text = ruled.messages;
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  const std::string doubling = R"({"algorithm=MPIR_Allreduce_intra_recursive_doubling":{}})";
+  EXPECT_EQ(text,
+            R"({"collective=bcast":{"comm_size<8":{"algorithm=B":{}},"comm_size=any":{}},)"
+            R"("collective=allreduce":{"comm_type=intra":{"comm_size<4":{)"
+            R"("avg_msg_size<=8":{"algorithm=MPIR_Allreduce_intra_own":{}},"avg_msg_size<=100":)" +
+                doubling + R"(,"avg_msg_size=any":{"is_op_built_in=yes":{"count<pow2":)" +
+                doubling +
+                R"(,"count=any":{"algorithm=MPIR_Allreduce_intra_reduce_scatter_allgather":{}}},)"
+                R"("is_op_built_in=no":)" +
+                doubling +
+                R"(}},"comm_size=any":{"avg_msg_size=any":{"is_commutative=yes":)"
+                R"({"algorithm=MPIR_Allreduce_intra_smp":{}},"is_commutative=no":)" +
+                doubling + R"(}}},"comm_type=inter":{"algorithm=I":{}}}})");
+  EXPECT_THAT(ruled.memory, HasSubstr("MPIDI_POSIX_mpi_allreduce_own")) << "left to the library";
+  EXPECT_THAT(ruled.memory, HasSubstr(R"("avg_msg_size<=100": {})")) << "the first table decides";
+
+  EXPECT_THROW(mpich_tables_in(messages, "libmpich.so"), Unavailable);
+  rules.scales[0].rules[1].algorithm = "mpi:linear";
+  EXPECT_THROW(with_rules(own, rules), InvalidArgument);
+}
+
+// Of the library of this build, if it is MPICH: both tables are in it.
+TEST(MpichRules, TheLibraryHoldsItsTables) {
+  if (mpi_library().starts_with("MPICH")) {
+    EXPECT_THAT(own_mpich_tables().messages, HasSubstr("MPIR_Allreduce_intra"));
+  } else {
+    EXPECT_THROW(own_mpich_tables(), Unavailable);
+  }
+}
+
 TEST(Mpi, RefusesLessThanOneRank) { EXPECT_THROW(mpirun_command(0), InvalidArgument); }
 
 // What only Open MPI does.
@@ -241,6 +334,13 @@ TEST_F(OpenMpi, SegmentsAreOfTheRingThatHasThem) {
   EXPECT_EQ(mpi_algorithm("mpi:segmented-ring:segment=64K").segment, Bytes{65536});
   EXPECT_THROW(mpi_algorithm("mpi:ring:segment=64K"), InvalidArgument);
   EXPECT_THROW(mpi_algorithm("mpi:segmented-ring:segment=x"), InvalidArgument);
+}
+
+TEST_F(OpenMpi, PlaysWhatIsChosenAlsoAfterMessagesOfOurs) {
+  for (const std::string& algorithm : usable_algorithms()) {
+    if (algorithm == "mpi") continue;
+    EXPECT_EQ(run_ranks(2, "choose", algorithm), 0) << algorithm;
+  }
 }
 
 TEST_F(OpenMpi, RanksYieldExactlyWhenTheyAreMoreThanTheCores) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,8 @@
 
 namespace collbench {
 
+struct SelectionTable;  // heuristics/policies/selection_table.h
+
 struct JoinSpec;  // transports/world/joined_world.h
 
 /// A limit that a back end found by measuring, and what it is: "gRPC: ... at 3.2 GB/s".
@@ -37,11 +40,12 @@ enum class RankKind : std::uint8_t { threads, processes, launched };
 /// How a library behind a back end takes rules for the all-reduce it plays.
 struct LibraryTuning {
   std::string library;                  // "openmpi"
-  std::string format;                   // of the rules, one of heuristics/exports
   std::vector<std::string> candidates;  // what it can play, its own choice first
-  /// Environment variables by which ranks that are started obey a file of rules.
+  /// The rules as the library reads them: texts of files, by what their names add to one.
+  std::map<std::string, std::string> (*files)(const SelectionTable&) = nullptr;
+  /// Environment variables by which ranks that are started obey the files of that name.
   std::vector<std::pair<std::string, std::string>> (*variables)(const std::string& file) = nullptr;
-  /// What a candidate is called where a communicator describes what it has played; empty: the
+  /// What a candidate is called where a communicator describes what it has played; null: the
   /// library does not show that.
   std::string (*played)(const std::string& candidate) = nullptr;
 };

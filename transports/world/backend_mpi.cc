@@ -1,11 +1,17 @@
 // Ranks as processes that MPI's launcher starts: the library's own all-reduces, and our schedules
 // over its messages.
+#include <map>
+#include <string>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "heuristics/exports/export_rules.h"
 #include "transports/mpi/mpi.h"
 #include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_endpoint.h"
+#include "transports/mpi/mpich_rules.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -41,9 +47,26 @@ std::vector<std::string> launcher(const WorldSpec& spec) {
   return mpirun_command(spec.ranks);
 }
 
-std::vector<std::pair<std::string, std::string>> variables_of_rules(const std::string& file) {
+std::vector<std::pair<std::string, std::string>> variables_of_open_mpi(const std::string& file) {
   return {{"OMPI_MCA_coll_tuned_use_dynamic_rules", "1"},
           {"OMPI_MCA_coll_tuned_dynamic_rules_filename", file}};
+}
+
+std::map<std::string, std::string> files_of_open_mpi(const SelectionTable& rules) {
+  return {{"", find_rule_format("ompi").write(rules)}};
+}
+
+// Ranks of one host look at the second table first.
+constexpr const char* memory_ending = ".memory";
+
+std::vector<std::pair<std::string, std::string>> variables_of_mpich(const std::string& file) {
+  return {{"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", file},
+          {"MPIR_CVAR_POSIX_COLL_SELECTION_TUNING_JSON_FILE", file + memory_ending}};
+}
+
+std::map<std::string, std::string> files_of_mpich(const SelectionTable& rules) {
+  const MpichTables tables = with_rules(own_mpich_tables(), rules);
+  return {{"", tables.messages}, {memory_ending, tables.memory}};
 }
 
 std::string name_where_played(const std::string& candidate) {
@@ -51,16 +74,22 @@ std::string name_where_played(const std::string& candidate) {
 }
 
 std::optional<LibraryTuning> tuning() {
-  if (!mpi_library().starts_with("Open MPI")) return std::nullopt;
   LibraryTuning found{.library = "openmpi",
-                      .format = "ompi",
                       .candidates = mpi_algorithms(),
-                      .variables = variables_of_rules,
+                      .files = files_of_open_mpi,
+                      .variables = variables_of_open_mpi,
                       .played = name_where_played};
-  for (const char* segment : {"16K", "64K", "512K", "1M"}) {
-    found.candidates.push_back("mpi:segmented-ring:segment=" + std::string(segment));
+  if (mpi_library().starts_with("Open MPI")) {
+    for (const char* segment : {"16K", "64K", "512K", "1M"}) {
+      found.candidates.push_back("mpi:segmented-ring:segment=" + std::string(segment));
+    }
+    return found;
   }
-  return found;
+  if (!mpi_library().starts_with("MPICH")) return std::nullopt;
+  return LibraryTuning{.library = "mpich",
+                       .candidates = std::move(found.candidates),
+                       .files = files_of_mpich,
+                       .variables = variables_of_mpich};
 }
 
 }  // namespace
