@@ -5,7 +5,7 @@
     bench/studies/mpi_profile.py faults --collbench build/cli/collbench --trials 100
 
 overhead: with and without the library preloaded, in turn: nanoseconds of a call that does nothing, and the time of a job.
-faults: jobs over TCP of which one rank is late by 5 to 20 ms a step, or sends at a tenth of what it could, by turns.
+faults: jobs over TCP of which one rank is late by 5 to 20 ms a step, or sends at a tenth of what it could, or none, by turns.
 The network is judged against the median of healthy jobs, which run first.
 """
 
@@ -96,9 +96,10 @@ def faults(arguments, folder):
     median = statistics.median(rates)
     expected = arguments.margin * median
     print(f"healthy: {median:.4g} GB/s on the bus, {min(rates):.4g} to {max(rates):.4g}, n = {len(rates)}", flush=True)
-    counts = {kind: [0, 0] for kind in ("late", "slow")}
+    kinds = arguments.kinds.split(",")
+    counts = {kind: [0, 0] for kind in kinds}
     for number in range(arguments.trials):
-        kind = ("late", "slow")[number % 2]
+        kind = kinds[number % len(kinds)]
         rank = draw.randrange(RANKS)
         late = (rank, draw.randint(5000, 20000)) if kind == "late" else None
         slow = (rank, 10 / median) if kind == "slow" else None
@@ -122,6 +123,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--ranks", type=int, default=2, help="of overhead")
     parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--kinds", default="late,slow,none", help="of faults, taken by turns")
     parser.add_argument("--healthy", type=int, default=7)
     parser.add_argument("--margin", type=float, default=1, help="of the healthy rate's median, what is stated as expected")
     parser.add_argument("--seed", type=int, default=1)
