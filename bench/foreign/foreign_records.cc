@@ -116,7 +116,7 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
     }
     row.wrong = measured.wrong;
     row.mean = record.point.statistic == "mean";
-    const Summary summary = summarize(measured.latency_ns);
+    const Summary summary = summarize(record);
     row.samples = record.point.statistic.empty() ? summary.n : 0;
     row.time = Seconds{summary.median_ns * 1e-9};
     row.low = Seconds{summary.p25_ns * 1e-9};

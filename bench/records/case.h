@@ -56,6 +56,7 @@ struct Case {
   std::string inject;     // shm and grpc: faults, as transports/faults/injected_fault.h writes them
   std::string statistic;  // "mean", "median": another benchmark's table has only that figure of the
                           // case, and it is its one sample; empty: every sample is there
+  int calls = 1;          // that the time of a sample is of: another benchmark's may be below 1 ns
   Simulated simulated;
 };
 

@@ -57,6 +57,7 @@ std::span<const JsonField<Case>> case_fields() {
       {"root", &Case::root, "root", true},
       {"groups", &Case::groups, "groups", true},
       {"statistic", &Case::statistic, "statistic", true},
+      {"calls", &Case::calls, "calls of a sample", true},
   };
   return fields;
 }

@@ -30,17 +30,8 @@ std::size_t interval_rank(std::size_t n) {
   return n;
 }
 
-}  // namespace
-
-std::string value_of(const Environment& environment, const std::string& key,
-                     const std::string& otherwise) {
-  const auto found = environment.find(key);
-  return found == environment.end() ? otherwise : found->second;
-}
-
-Summary summarize(const std::vector<std::int64_t>& samples_ns) {
-  require(!samples_ns.empty(), "a summary needs at least one sample");
-  std::vector<double> sorted(samples_ns.begin(), samples_ns.end());
+Summary summary_of(std::vector<double> sorted) {
+  require(!sorted.empty(), "a summary needs at least one sample");
   std::sort(sorted.begin(), sorted.end());
   const std::size_t l = std::max<std::size_t>(interval_rank(sorted.size()), 1);
   Summary summary;
@@ -54,6 +45,28 @@ Summary summarize(const std::vector<std::int64_t>& samples_ns) {
   summary.interval_low_ns = sorted[l - 1];
   summary.interval_high_ns = sorted[sorted.size() - l];
   return summary;
+}
+
+}  // namespace
+
+std::string value_of(const Environment& environment, const std::string& key,
+                     const std::string& otherwise) {
+  const auto found = environment.find(key);
+  return found == environment.end() ? otherwise : found->second;
+}
+
+Summary summarize(const std::vector<std::int64_t>& samples_ns) {
+  return summary_of({samples_ns.begin(), samples_ns.end()});
+}
+
+Summary summarize(const Record& record) { return summary_of(call_times_ns(record)); }
+
+std::vector<double> call_times_ns(const Record& record) {
+  const auto& samples = record.measurement.latency_ns;
+  std::vector<double> times(samples.begin(), samples.end());
+  if (record.point.calls == 1) return times;
+  for (double& ns : times) ns /= record.point.calls;
+  return times;
 }
 
 Bandwidth algorithm_bandwidth(const Record& record, Seconds time) {

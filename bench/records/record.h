@@ -91,6 +91,11 @@ struct Summary {
 /// sample.
 Summary summarize(const std::vector<std::int64_t>& samples_ns);
 
+/// Of one call, where samples are of several (Case::calls).
+Summary summarize(const Record& record);
+/// Nanoseconds of one call, in the order taken.
+std::vector<double> call_times_ns(const Record& record);
+
 /// bytes / time, and times bus_factor(): nccl-tests' algbw and busbw.
 Bandwidth algorithm_bandwidth(const Record& record, Seconds time);
 Bandwidth bus_bandwidth(const Record& record, Seconds time);

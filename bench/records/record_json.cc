@@ -30,6 +30,7 @@ Json case_value(const Case& point) {
 Case case_of(const Json& value) {
   Case point = read_fields(value, case_fields());
   require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
+  require(point.calls >= 1, fmt::format("calls is {}; 1 or more", point.calls));
   if (value.contains("simulated")) {
     const Json& simulated = value["simulated"];
     point.simulated = read_fields(simulated, simulated_fields());
@@ -43,7 +44,7 @@ Case case_of(const Json& value) {
 
 Json summary_value(const Record& record) {
   if (record.measurement.latency_ns.empty()) return nullptr;
-  const Summary summary = summarize(record.measurement.latency_ns);
+  const Summary summary = summarize(record);
   Json value = {{"samples", summary.n},
                 {"median_ns", summary.median_ns},
                 {"min_ns", summary.min_ns},

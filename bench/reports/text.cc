@@ -85,7 +85,7 @@ Figures figures(const Record& record) {
   Figures out;
   if (!record.skipped.empty() || record.measurement.latency_ns.empty()) return out;
   out.valid = true;
-  out.latency = summarize(record.measurement.latency_ns);
+  out.latency = summarize(record);
   out.time_us = out.latency.median_ns / 1e3;
   const std::string& statistic = record.point.statistic;
   if (!statistic.empty()) {

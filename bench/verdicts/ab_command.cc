@@ -17,6 +17,7 @@ namespace collbench {
 namespace {
 
 constexpr double finest_ns = 1e3;  // a whole nanosecond is 0.1 % of it
+constexpr int most_calls = 1'000'000;
 constexpr std::size_t last_words = 600;
 constexpr std::size_t largest_output = std::size_t{64} << 20;
 
@@ -34,12 +35,12 @@ std::string end_of(const std::string& path) {
   return text.empty() ? std::string() : ":\n" + printable(text);
 }
 
-/// Times below `finest_ns` are compared as those of a thousand, or of a million.
-std::int64_t repeats_for(const std::vector<double>& ns) {
+/// Records have whole nanoseconds: below `finest_ns` a sample is of a thousand calls, or a million.
+int calls_for(const std::vector<double>& ns) {
   const double least = *std::min_element(ns.begin(), ns.end());
-  std::int64_t repeats = 1;
-  while (least * static_cast<double>(repeats) < finest_ns) repeats *= 1000;
-  return repeats;
+  int calls = 1;
+  while (least * calls < finest_ns && calls < most_calls) calls *= 1000;
+  return calls;
 }
 
 }  // namespace
@@ -62,16 +63,17 @@ RecordFile AbCommandRunner::records_of(const std::vector<NamedTimes>& cases,
   file.environment["command"] = command;
   for (const NamedTimes& one : cases) {
     // The first process decides for all, or the arms would have different cases.
-    const auto repeats = repeats_.try_emplace(one.name, repeats_for(one.ns)).first->second;
+    const int calls = calls_.try_emplace(one.name, calls_for(one.ns)).first->second;
     Record& record = file.records.emplace_back();
-    record.point.algorithm = repeats == 1 ? one.name : fmt::format("{} x{}", one.name, repeats);
+    record.point.algorithm = one.name;
+    record.point.calls = calls;
     record.point.workers = 1;
     record.point.statistic = commands_.read.format->statistic;
     record.algorithm_chosen = record.point.algorithm;
     record.started = now_utc();
     record.measurement.played = fmt::format("process {}", processes_);
     for (const double ns : one.ns) {
-      record.measurement.latency_ns.push_back(std::llround(ns * static_cast<double>(repeats)));
+      record.measurement.latency_ns.push_back(std::llround(ns * calls));
     }
   }
   return file;
@@ -101,12 +103,12 @@ std::optional<RecordFile> AbCommandRunner::measure(const AbTask& task) {
   const std::string& source = std::filesystem::exists(written) ? written : printed;
   const std::vector<NamedTimes> cases =
       read_named_times(commands_.read, read_file(source, largest_output), "output of " + name);
-  const bool is_first = repeats_.empty();
+  const bool is_first = calls_.empty();
   const std::string& any = cases.front().name;
   require(is_first || std::any_of(cases.begin(), cases.end(),
-                                  [&](const auto& one) { return repeats_.count(one.name) > 0; }),
+                                  [&](const auto& one) { return calls_.count(one.name) > 0; }),
           fmt::format("output of {}: it has no case that the other side has: '{}', not '{}'", name,
-                      any, is_first ? any : repeats_.begin()->first));
+                      any, is_first ? any : calls_.begin()->first));
   RecordFile file = records_of(cases, command);
   keep_asked(file, task);
   return file;

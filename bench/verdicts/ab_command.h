@@ -41,8 +41,7 @@ class AbCommandRunner {
   AbCommands commands_;
   AbProcess process_;
   Environment environment_;
-  /// By name: a case is compared by the time of so many.
-  std::map<std::string, std::int64_t> repeats_;
+  std::map<std::string, int> calls_;  // of a sample, by case
   int processes_ = 0;
 };
 

@@ -41,8 +41,8 @@ Arm timed_arm(const std::vector<Record>& rounds, const std::vector<Record>& fres
   for (const auto* part : {&rounds, &fresh}) {
     for (const double quartile : lower_quartiles(*part)) arm.rounds_ns.push_back(quartile);
     for (const Record& record : *part) {
-      const auto& latency = record.measurement.latency_ns;
-      samples.insert(samples.end(), latency.begin(), latency.end());
+      const std::vector<double> times = call_times_ns(record);
+      samples.insert(samples.end(), times.begin(), times.end());
     }
   }
   arm.typical_ns = quantile(arm.rounds_ns, 0.5);
@@ -220,8 +220,8 @@ std::vector<std::string> machine_mismatches(const Environment& base, const Envir
 std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
   std::vector<double> quartiles;
   for (const Record& round : rounds) {
-    const auto& latency = round.measurement.latency_ns;
-    if (!latency.empty()) quartiles.push_back(quantile({latency.begin(), latency.end()}, 0.25));
+    const std::vector<double> times = call_times_ns(round);
+    if (!times.empty()) quartiles.push_back(quantile(times, 0.25));
   }
   return quartiles;
 }
