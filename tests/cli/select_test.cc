@@ -80,5 +80,15 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
               HasSubstr("Did you mean 'gpus'?"));
 }
 
+// What cannot be tuned here is named with what it lacks.
+TEST_F(SelectTest, TuneSaysWhatALibraryLacks) {
+  const Outcome none = invoke(folder_, {"tune", "--library", "mvapich"});
+  EXPECT_EQ(none.code, 4);
+  EXPECT_THAT(none.err, HasSubstr("-DCOLLBENCH_MPI=openmpi or mpich"));
+  const Outcome gpus = invoke(folder_, {"tune", "--library", "nccl"});
+  EXPECT_EQ(gpus.code, 4);
+  EXPECT_THAT(gpus.err, HasSubstr("'select --export'"));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -145,6 +145,29 @@ TEST(Plan, SumsThatFollowEachOtherAreNotCopied) {
   }
 }
 
+TEST(Plan, WaitsForEachTransferOnce) {
+  for (const AlgorithmInfo& info : algorithms()) {
+    for (const int ranks : {3, 4, 8}) {
+      std::optional<Schedule> schedule;
+      try {
+        schedule = make_schedule(std::string(info.name), ranks);
+      } catch (const InvalidArgument&) {
+        continue;
+      }
+      for (const bool in_place : {true, false}) {
+        for (Rank rank = 0; rank < ranks; ++rank) {
+          const Plan plan(*schedule, rank, 1000, DataType::f32, ReduceOp::sum, in_place);
+          std::vector<int> waits(static_cast<std::size_t>(plan.tickets()));
+          for (const Step& step : plan.steps()) {
+            if (step.kind == Step::Kind::wait) ++waits[static_cast<std::size_t>(step.ticket)];
+          }
+          EXPECT_EQ(std::ranges::count(waits, 1), plan.tickets()) << info.name << ' ' << ranks;
+        }
+      }
+    }
+  }
+}
+
 // The steps of a rank that sends up what it gets, then gets the sum back.
 TEST(StepOrder, KeepsWhatTouchesTheSameElementsOrTheSameRanks) {
   const Plan plan(make_schedule("tree:segments=2", 3), 1, 64, DataType::f32, ReduceOp::sum, true);

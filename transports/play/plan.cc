@@ -135,8 +135,8 @@ class PlanBuilder {
       post_receives(t);
       wait_for_receives();
     }
-    for (const Sent& sent : in_flight_) wait(sent.ticket);
     bring(after_, Place::output);
+    for (const Sent& sent : in_flight_) wait(sent.ticket);
     const bool at_end = completion_ && !completion_->whole_operations;
     if (at_end && divided_.count > 0) {
       plan_.steps_.push_back(
