@@ -58,8 +58,8 @@ HostRound read_round(const Schedule& schedule, int round, int cores) {
 /// Every piece is read from all ranks and written to all, by its owner or by whichever is free.
 double busiest_pass(const Fusion& fusion, int cores, double elements) {
   const int sharing = std::min(cores, fusion.ranks);
-  // In one round each rank folds all vectors for itself.
-  if (fusion.rounds == 1) return (fusion.ranks + 1.0) * fusion.ranks / sharing;
+  // Each rank folds all vectors for itself.
+  if (fusion.shown) return (fusion.ranks + 1.0) * fusion.ranks / sharing;
   if (fusion.even) return 2.0 * fusion.ranks / sharing;
   std::vector<double> owned(static_cast<std::size_t>(sharing), 0.0);
   for (const Fusion::Piece& piece : fusion.pieces) {
@@ -77,7 +77,7 @@ HostWork host_work(const Schedule& schedule, int cores, Bytes bytes, bool fuses)
   const std::int64_t elements = std::max<std::int64_t>(1, bytes.count / float_bytes);
   if (fuses) {
     if (const auto fusion = fuse(schedule, elements, float_bytes)) {
-      work.meetings = fusion->rounds;
+      work.meetings = fusion->shown ? 1 : 2;
       work.pass = busiest_pass(*fusion, cores, static_cast<double>(elements));
       return work;
     }

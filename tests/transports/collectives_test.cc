@@ -9,6 +9,7 @@
 
 #include "tests/transports/thread_ranks.h"
 
+#include "algorithms/fusion.h"
 #include "algorithms/registry.h"
 #include "core/error.h"
 #include "transports/play/schedule_communicator.h"
@@ -121,6 +122,80 @@ INSTANTIATE_TEST_SUITE_P(All, PlayedCollective,
                            name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
                            return name;
                          });
+
+// The halves of direct, whole and with an idle round behind, which keeps plans from fusing them.
+Schedule half_of_direct(int ranks, Bytes bytes, CollectiveKind kind, bool idles) {
+  const Schedule half = make_schedule(AlgorithmSpec{"direct", {}}, ranks, bytes, {kind});
+  const auto stretched = [half](Rank r, int t, Round& out) {
+    if (t == 0) half.round(r, t, out);
+  };
+  if (!idles) return half;
+  return {"stretched", {ranks, half.chunks(), 2}, stretched, half.partition()};
+}
+
+// What every rank has after a collective of values that sums round.
+std::vector<std::vector<float>> played(const Schedule& schedule, CollectiveKind kind,
+                                       std::int64_t count, bool in_place, ReduceOp op) {
+  const int ranks = schedule.ranks();
+  std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
+  on_thread_ranks(ranks, [&](std::unique_ptr<Endpoint> endpoint) {
+    const Rank rank = endpoint->rank();
+    const Elements before = elements_before({kind}, rank, ranks, count);
+    const Elements after = elements_after({kind}, rank, ranks, count);
+    const auto communicator = make_schedule_communicator(
+        [&](Bytes, DataType) { return schedule; }, std::move(endpoint), "test",
+        [&](Bytes, const Collective&) { return std::optional(schedule); });
+    std::vector<float> input(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      input[static_cast<std::size_t>(i)] = 1.0F / static_cast<float>(3 + i * ranks + rank);
+    }
+    std::vector<float> output(input.size());
+    const Region in = float_region(input).part(before.first, before.count);
+    const Region out = float_region(in_place ? input : output).part(after.first, after.count);
+    communicator->perform({kind}, in, out, op);
+    const float* const first = reinterpret_cast<const float*>(out.data);
+    results[static_cast<std::size_t>(rank)].assign(first, first + out.count);
+  });
+  return results;
+}
+
+TEST(Fusion, OfTheHalvesOfDirectGivesTheBitsOfTheirRounds) {
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    for (const int ranks : {2, 3, 7}) {
+      // Shown to all at once, one pass of some units, and one whose outputs go around the caches.
+      for (const std::int64_t count : {5, 510, 3000, 2000003}) {
+        const Bytes bytes{count * 4};
+        const Schedule half = half_of_direct(ranks, bytes, kind, false);
+        const Schedule stretched = half_of_direct(ranks, bytes, kind, true);
+        for (const bool in_place : {true, false}) {
+          const auto fusion = fuse(half, count, 4, kind, in_place);
+          ASSERT_TRUE(fusion);
+          EXPECT_EQ(fusion->shown, count <= 510 || (kind == CollectiveKind::all_gather &&
+                                                    count <= 3000 && ranks == 7));
+          ASSERT_FALSE(fuse(stretched, count, 4, kind, in_place));
+          for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+            ASSERT_EQ(played(half, kind, count, in_place, op),
+                      played(stretched, kind, count, in_place, op))
+                << to_string(kind) << ", " << ranks << " ranks, count " << count
+                << (in_place ? ", in place" : ", out of place");
+            if (count > 3000) break;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Fusion, IsOfCollectivesInWhichEveryRankHasAPart) {
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    const Schedule schedule =
+        make_schedule(AlgorithmSpec{"reduce-broadcast", {}}, 4, Bytes{4000}, Collective{kind});
+    EXPECT_FALSE(fuse(schedule, 1000, 4, kind));
+  }
+  const Schedule ring = make_schedule(AlgorithmSpec{"ring", {}}, 4, Bytes{4000},
+                                      Collective{CollectiveKind::reduce_scatter});
+  EXPECT_FALSE(fuse(ring, 1000, 4, CollectiveKind::reduce_scatter));
+}
 
 TEST(Perform, AveragesTheShareThatIsKept) {
   constexpr int ranks = 4;

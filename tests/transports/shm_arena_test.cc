@@ -3,12 +3,16 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "tests/transports/small_values.h"
 
 #include "algorithms/registry.h"
 #include "core/error.h"
@@ -57,8 +61,15 @@ void on_mappings(int ranks, std::string_view algorithm,
                            .shared_bytes = bytes,
                            .heap = part,
                            .heap_bytes = heap_bytes};
-        const auto communicator = make_schedule_communicator(make_schedule(algorithm, ranks),
-                                                             make_shm_endpoint(view, r), "test");
+        const AlgorithmSpec spec{std::string(algorithm), {}};
+        const auto communicator = make_schedule_communicator(
+            [&](Bytes, DataType) { return make_schedule(spec, ranks); }, make_shm_endpoint(view, r),
+            "test",
+            [&](Bytes bytes, const Collective& collective) {
+              const bool has_it = find_algorithm(spec.name).implements(collective.kind);
+              return has_it ? std::optional(make_schedule(spec, ranks, bytes, collective))
+                            : std::nullopt;
+            });
         body(*communicator, part + heap_bytes);
         communicator->barrier();  // nobody unmaps what another may still read
       } catch (const std::exception& error) {
@@ -168,6 +179,25 @@ TEST(SharedArena, SumsAreTheSameBitsHoweverPrivateBuffersAreReached) {
     results.push_back(sums);
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+// Shown to all, staged, and through the kernel; the first large one finds out whether that works.
+TEST(SharedArena, PlaysTheHalvesOnPrivateBuffers) {
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    for (const int n : {2, 3, 7}) {
+      const auto perform_all = [&](Communicator& communicator, std::byte*) {
+        for (const std::int64_t count : {5, 510, 4000, 700001, 700001}) {
+          for (const bool in_place : {true, false}) {
+            const std::string error = collective_error(communicator, {kind}, DataType::f32,
+                                                       ReduceOp::sum, count, in_place);
+            if (!error.empty()) throw WrongResult(error);
+          }
+        }
+      };
+      const ShmOptions options{.peer_memory = n != 3};
+      on_mappings(n, "direct", perform_all, options);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Arena,

@@ -33,7 +33,7 @@ DevicePlace place_of(Place place) {
     case Place::scratch:
       return DevicePlace::scratch;
     case Place::work:
-      break;  // an all-reduce has none
+      return DevicePlace::work;
   }
   return DevicePlace::output;
 }
@@ -125,6 +125,7 @@ class Lowering {
     for (const auto& operands : {sources, destinations}) {
       for (const DeviceOperand& operand : operands) {
         list_.uses_scratch |= operand.place == DevicePlace::scratch;
+        list_.uses_work |= operand.place == DevicePlace::work;
         list_.uses_stage |= operand.place == DevicePlace::stage;
       }
     }
@@ -138,11 +139,11 @@ class Lowering {
   void lower_fusion(const Fusion& fusion) {
     list_.fused = true;
     const DevicePlace input = list_.in_place ? DevicePlace::output : DevicePlace::input;
-    std::vector<DeviceOperand> outputs;
-    for (Rank r = 0; r < list_.ranks; ++r) outputs.push_back({r, DevicePlace::output});
     for (const Fusion::Piece& piece : fusion.pieces) {
       std::vector<DeviceOperand> inputs;
+      std::vector<DeviceOperand> outputs;
       for (const Rank r : fusion.sources(piece)) inputs.push_back({r, input});
+      for (const Rank r : fusion.receivers(piece)) outputs.push_back({r, DevicePlace::output});
       add(piece.owner, piece.first, piece.count, inputs, outputs, plans_[0].reduction(true).divisor,
           fusion.even);
     }
@@ -276,12 +277,24 @@ DeviceCommands lower(std::span<const Plan> plans, const LoweringOptions& options
 }
 
 DeviceCommands lower(const Schedule& schedule, std::int64_t count, DataType type, ReduceOp op,
-                     bool in_place, const LoweringOptions& options) {
+                     bool in_place, const LoweringOptions& options, const Collective& collective) {
   std::vector<Plan> plans;
   for (Rank r = 0; r < schedule.ranks(); ++r) {
-    plans.emplace_back(schedule, r, count, type, op, in_place);
+    plans.emplace_back(schedule, r, count, type, op, in_place, collective);
   }
   return lower(plans, options);
+}
+
+Bytes work_begin(const DeviceCommands& commands) {
+  constexpr std::int64_t line = 256;  // as device memory is aligned
+  const std::int64_t bytes = commands.count * size_of(commands.type);
+  return {commands.uses_scratch ? (bytes + line - 1) / line * line : 0};
+}
+
+Bytes scratch_room(const DeviceCommands& commands) {
+  const Bytes vector{commands.count * size_of(commands.type)};
+  if (commands.uses_work) return work_begin(commands) + vector;
+  return commands.uses_scratch ? vector : Bytes{0};
 }
 
 Bytes memory_traffic(const DeviceCommands& commands) {

@@ -325,14 +325,14 @@ Plan::Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType typ
       ranks_(schedule.ranks()),
       count_(count),
       type_(type),
-      op_(op),
+      op_(adds(collective.kind) ? op : ReduceOp::sum),
       in_place_(in_place) {
   require(rank >= 0 && rank < ranks_, "plan: rank " + std::to_string(rank) + " is not below " +
                                           std::to_string(ranks_) + ", the ranks of " +
                                           schedule.name());
   require(count >= 0, "plan: the element count must not be negative");
   PlanBuilder(schedule, collective, *this).build();
-  fusion_ = fuse(schedule, count, size_of(type));
+  fusion_ = fuse(schedule, count, size_of(type), collective.kind, in_place);
 }
 
 }  // namespace collbench

@@ -29,8 +29,7 @@ class ScheduleCommunicator final : public Communicator {
  public:
   ScheduleCommunicator(ScheduleChoice choice, std::unique_ptr<Endpoint> endpoint,
                        std::string description, CollectiveChoice others)
-      : choice_(std::move(choice)),
-        others_(std::move(others)),
+      : played_{std::move(choice), std::move(others)},
         endpoint_(std::move(endpoint)),
         description_(std::move(description)) {}
 
@@ -59,12 +58,15 @@ class ScheduleCommunicator final : public Communicator {
     if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
     const Whole whole = whole_of(collective, in, out);
     if (whole.count == 0) return;
+    const bool in_place = whole.vector != nullptr;
+    const Region vector{nullptr, whole.count, in.type};
     if (needs_staging(in) || needs_staging(out)) {
+      BoundPlan& plan = bound(use_of(collective.kind), vector, in_place, op, collective.root);
+      const Region all{whole.vector, whole.count, in.type};
+      if (play_fused(plan, in_place ? all : in, in_place ? all : out)) return;
       return play_staged_whole(collective, whole.count, in, out, op);
     }
-    const bool in_place = whole.vector != nullptr;
     if (in_place) in = out = Region{whole.vector, whole.count, in.type};
-    const Region vector{nullptr, whole.count, in.type};
     last_call_ = {call, &bound(use_of(collective.kind), vector, in_place, op, collective.root), in,
                   out};
     play_plan(*last_call_.plan, in, out);
@@ -104,13 +106,8 @@ class ScheduleCommunicator final : public Communicator {
 
   Schedule schedule(Use use, Rank root, Region region) const {
     if (use == Use::barrier) return make_schedule("recursive-doubling", ranks());
-    if (use == Use::all_reduce) return choice_(region.size(), region.type);
     const Collective collective{static_cast<CollectiveKind>(use), root};
-    if (others_) {
-      if (std::optional<Schedule> chosen = others_(region.size(), collective)) return *chosen;
-    }
-    if (use == Use::broadcast) return binomial_broadcast(ranks(), root);
-    throw Unavailable(description_ + " has no " + std::string(to_string(collective.kind)));
+    return played_.of(collective, ranks(), region.size(), region.type, description_);
   }
 
   BoundPlan& bound(Use use, Region region, bool in_place, ReduceOp op, Rank root = 0) {
@@ -172,12 +169,16 @@ class ScheduleCommunicator final : public Communicator {
 
   void play_staged(Region in, Region out, ReduceOp op) {
     BoundPlan& whole = bound(Use::all_reduce, in, in.data == out.data, op);
-    const auto& fusion = whole.plan().fusion();
-    const auto fused = [&] {
-      return endpoint_->play(*fusion, in, out, whole.plan().reduction(true));
-    };
-    if (fusion && guarded(fused)) return;
-    play_in_segments(in, out, fusion ? fused_segment_bytes : segment_bytes, Use::all_reduce, op);
+    if (play_fused(whole, in, out)) return;
+    const bool fuses = whole.plan().fusion().has_value();
+    play_in_segments(in, out, fuses ? fused_segment_bytes : segment_bytes, Use::all_reduce, op);
+  }
+
+  // False if there is no fusion, or not with buffers that must be staged.
+  bool play_fused(const BoundPlan& bound, Region in, Region out) {
+    const auto& fusion = bound.plan().fusion();
+    return fusion &&
+           guarded([&] { return endpoint_->play(*fusion, in, out, bound.plan().reduction(true)); });
   }
 
   // Through memory that the peers can read, `most_bytes` at a time.
@@ -216,8 +217,7 @@ class ScheduleCommunicator final : public Communicator {
     collbench::copy(out.data, stage.part(after.first, after.count).data, out.size().count);
   }
 
-  ScheduleChoice choice_;
-  CollectiveChoice others_;
+  PlayedSchedules played_;
   std::unique_ptr<Endpoint> endpoint_;
   std::string description_;
   std::map<Key, BoundPlan> plans_;
@@ -228,6 +228,18 @@ class ScheduleCommunicator final : public Communicator {
 };
 
 }  // namespace
+
+Schedule PlayedSchedules::of(const Collective& collective, int ranks, Bytes bytes, DataType type,
+                             const std::string& by) const {
+  if (collective.kind == CollectiveKind::all_reduce) return all_reduces(bytes, type);
+  if (others) {
+    if (std::optional<Schedule> chosen = others(bytes, collective)) return *chosen;
+  }
+  if (collective.kind == CollectiveKind::broadcast) {
+    return binomial_broadcast(ranks, collective.root);
+  }
+  throw Unavailable(by + " has no " + std::string(to_string(collective.kind)));
+}
 
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,
                                                          std::unique_ptr<Endpoint> endpoint,

@@ -19,11 +19,19 @@ using ScheduleChoice = std::function<Schedule(Bytes bytes, DataType type)>;
 using CollectiveChoice =
     std::function<std::optional<Schedule>(Bytes bytes, const Collective& collective)>;
 
-/// Plays `choice` on `endpoint`, and `others` where another collective is asked for; a broadcast
-/// for which there is no choice takes a binomial tree. Plans are kept per (collective, count, type,
-/// operator, in place), so repeated calls allocate nothing. Buffers that the endpoint does not
-/// reach (private memory of processes) are staged through its scratch memory: of an all-reduce or a
-/// broadcast in place segment by segment, else as a whole.
+/// What a communicator plays.
+struct PlayedSchedules {
+  ScheduleChoice all_reduces;
+  CollectiveChoice others = {};  // a broadcast for which there is none takes a binomial tree
+  /// Throws Unavailable, which says that `by` has none, if there is no schedule of that collective.
+  Schedule of(const Collective& collective, int ranks, Bytes bytes, DataType type,
+              const std::string& by) const;
+};
+
+/// Plays `choice` on `endpoint`, and `others` where another collective is asked for. Plans are kept
+/// per (collective, count, type, operator, in place), so repeated calls allocate nothing. Buffers
+/// that the endpoint does not reach (private memory of processes) are staged through its scratch
+/// memory: of an all-reduce or a broadcast in place segment by segment, else as a whole.
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,
                                                          std::unique_ptr<Endpoint> endpoint,
                                                          std::string description,

@@ -44,9 +44,8 @@ class ShmFusedPlayer final : public ShmFused {
 
   bool play(const Fusion& fusion, Region in, Region out, Reduction reduction,
             bool reached) override {
-    const std::int64_t bytes = in.size().count;
-    if (bytes == 0) return true;
-    if (fusion.rounds == 1) {
+    if (fusion.pieces.empty()) return true;
+    if (fusion.shown) {
       play_inline(fusion, in, out, reduction);
       return true;
     }
@@ -54,20 +53,36 @@ class ShmFusedPlayer final : public ShmFused {
       play_shared(fusion, in, out, reduction);
       return true;
     }
+    const std::int64_t bytes = fusion.count * size_of(in.type);
     if (bytes >= remote_floor && play_remote(fusion, in, out, reduction)) return true;
-    if (!fusion.even || ranks_ > lines_.header().cores) return false;
+    const bool fits = fusion.kind == CollectiveKind::all_reduce && fusion.even;
+    if (!fits || ranks_ > lines_.header().cores) return false;
     play_private(fusion, in, out, reduction);
     return true;
   }
 
  private:
+  // Where the vector would begin, of which a region at `position` holds some elements.
+  static std::uint64_t start_of(std::uint64_t position, std::int64_t first, DataType type) {
+    return position - static_cast<std::uint64_t>(first * size_of(type));
+  }
+  static bool has(std::span<const Rank> ranks, Rank rank) {
+    return std::ranges::find(ranks, rank) != ranks.end();
+  }
+
   void play_inline(const Fusion& fusion, Region in, Region out, Reduction reduction) {
     const std::uint64_t sequence = ++inlined_;
     // Two lines per rank are enough: this one was last read in operation sequence - 2, and every
     // rank had finished that before it announced sequence - 1, which this rank has seen from all of
     // them.
     ShmInline& mine = lines_.inline_line(rank_, sequence % 2);
-    std::memcpy(mine.payload, in.data, static_cast<std::size_t>(in.size().count));
+    const int width = size_of(in.type);
+    const Elements shown = fusion.before[static_cast<std::size_t>(rank_)];
+    if (shown.count > 0) {
+      std::memcpy(mine.payload,
+                  in.part(shown.first - fusion.first_of_input(rank_), shown.count).data,
+                  static_cast<std::size_t>(shown.count * width));
+    }
     mine.sequence.store(sequence, std::memory_order_release);
     waiter_.notify();
     for (Rank r = 0; r < ranks_; ++r) {
@@ -77,29 +92,31 @@ class ShmFusedPlayer final : public ShmFused {
           [&] { return "rank " + std::to_string(r) + " did not arrive within the timeout"; });
     }
     for (const Fusion::Piece& piece : fusion.pieces) {
-      const std::int64_t offset = piece.first * size_of(in.type);
+      if (!has(fusion.receivers(piece), rank_)) continue;
       sources_.clear();
       for (const Rank r : fusion.sources(piece)) {
-        sources_.push_back(lines_.inline_line(r, sequence % 2).payload + offset);
+        sources_.push_back(lines_.inline_line(r, sequence % 2).payload +
+                           (piece.first - fusion.first_before(r)) * width);
       }
-      std::byte* const into = out.data + offset;
+      std::byte* const into = out.part(piece.first - fusion.first_of_output(rank_), 0).data;
       collbench::reduce(in.type, reduction, sources_, {&into, 1}, piece.count);
     }
   }
 
   void play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-    arrive_shared(in.data, out.data);
+    arrive(start_of(view_position(view_, in.data), fusion.first_of_input(rank_), in.type),
+           start_of(view_position(view_, out.data), fusion.first_of_output(rank_), in.type));
     await_arrivals();
-    const std::int64_t bytes = in.size().count;
-    const bool around = in.data != out.data && bytes >= streaming_bytes;
+    const std::int64_t bytes = fusion.count * size_of(in.type);
+    const bool around = !fusion.in_place && out.size().count >= streaming_bytes;
     const Stores stores = around ? Stores::streaming : Stores::cached;
     const int cores = lines_.header().cores;
     const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
     const std::int64_t unit_bytes =
         std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, 262144);
     const std::int64_t unit = unit_bytes / 64 * 64 / size_of(in.type);
-    fold_shares(fusion, unit, [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
-      fold(order, first, n, in.type, reduction, stores);
+    fold_shares(fusion, unit, [&](const Fusion::Piece& piece, std::int64_t first, std::int64_t n) {
+      fold(fusion.sources(piece), fusion.receivers(piece), first, n, in.type, reduction, stores);
     });
   }
 
@@ -108,7 +125,11 @@ class ShmFusedPlayer final : public ShmFused {
   bool play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction) {
     if (!lines_.header().peer_memory || ranks_ > most_remote_ranks) return false;
     peers_.announce(fused_ + 1);
-    arrive(reinterpret_cast<std::uintptr_t>(in.data), reinterpret_cast<std::uintptr_t>(out.data));
+    const auto address = [](const std::byte* data) {
+      return reinterpret_cast<std::uintptr_t>(data);
+    };
+    arrive(start_of(address(in.data), fusion.first_of_input(rank_), in.type),
+           start_of(address(out.data), fusion.first_of_output(rank_), in.type));
     await_arrivals();
     if (!peers_.agreed(fused_)) {
       lines_.header().done[fused_ % 2].value.fetch_add(1);
@@ -118,10 +139,12 @@ class ShmFusedPlayer final : public ShmFused {
     const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
     blocks_.resize(static_cast<std::size_t>(block * ranks_ + 64));
     const int busy = std::min(ranks_, lines_.header().cores);
-    const std::int64_t unit = std::clamp<std::int64_t>(in.size().count / (4 * busy), 4096, block);
+    const std::int64_t bytes = fusion.count * size_of(in.type);
+    const std::int64_t unit = std::clamp<std::int64_t>(bytes / (4 * busy), 4096, block);
     fold_shares(fusion, unit / 64 * 64 / size_of(in.type),
-                [&](std::span<const Rank> order, std::int64_t first, std::int64_t n) {
-                  fold_remote(order, first, n, in.type, reduction);
+                [&](const Fusion::Piece& piece, std::int64_t first, std::int64_t n) {
+                  fold_remote(fusion.sources(piece), fusion.receivers(piece), first, n, in.type,
+                              reduction);
                 });
     return true;
   }
@@ -201,25 +224,25 @@ class ShmFusedPlayer final : public ShmFused {
         [&] { return missing("did not finish its part", true); });
   }
 
-  // Folds elements [first, first + count) of all announced inputs into all announced outputs.
-  void fold(std::span<const Rank> order, std::int64_t first, std::int64_t count, DataType type,
-            Reduction reduction, Stores stores) {
+  // Folds elements [first, first + count) of announced inputs into announced outputs.
+  void fold(std::span<const Rank> order, std::span<const Rank> receivers, std::int64_t first,
+            std::int64_t count, DataType type, Reduction reduction, Stores stores) {
     const ShmVisit visit(waiter_);
     const auto offset = static_cast<std::uint64_t>(first * size_of(type));
     sources_.clear();
     destinations_.clear();
-    for (const Rank r : order) {
-      const ShmArrival& line = lines_.arrival(r);
-      sources_.push_back(view_data(view_, line.in.load(std::memory_order_relaxed) + offset));
-      destinations_.push_back(view_data(view_, line.out.load(std::memory_order_relaxed) + offset));
-    }
+    const auto at = [&](const std::atomic<std::uint64_t>& start) {
+      return view_data(view_, start.load(std::memory_order_relaxed) + offset);
+    };
+    for (const Rank r : order) sources_.push_back(at(lines_.arrival(r).in));
+    for (const Rank r : receivers) destinations_.push_back(at(lines_.arrival(r).out));
     collbench::reduce(type, reduction, sources_, destinations_, count, stores);
   }
 
   // Folds elements [first, first + count) in blocks that fit a second-level cache: reads the peers'
-  // elements, folds them, and writes the result to all peers from the block of the first source.
-  void fold_remote(std::span<const Rank> order, std::int64_t first, std::int64_t count,
-                   DataType type, Reduction reduction) {
+  // elements, folds them, and writes the result to all peers, from a block that a source has left.
+  void fold_remote(std::span<const Rank> order, std::span<const Rank> receivers, std::int64_t first,
+                   std::int64_t count, DataType type, Reduction reduction) {
     const ShmVisit visit(waiter_);
     const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
     const auto start = reinterpret_cast<std::uintptr_t>(blocks_.data());
@@ -228,26 +251,32 @@ class ShmFusedPlayer final : public ShmFused {
       return base.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(offset);
     };
     const ShmArrival& mine = lines_.arrival(rank_);
-    std::byte* const result = blocks + (order[0] == rank_ ? 1 : 0) * block;
+    const bool copies_own = order.size() == 1 && order[0] == rank_;
+    const bool keeps = has(receivers, rank_);
+    std::byte* const folded = blocks + (order[0] == rank_ ? 1 : 0) * block;
     const std::int64_t end = (first + count) * size_of(type);
     for (std::int64_t offset = first * size_of(type); offset < end; offset += block) {
       const std::int64_t bytes = std::min(block, end - offset);
+      auto* const own = reinterpret_cast<std::byte*>(address(mine.in, offset));
       sources_.clear();
       for (std::size_t i = 0; i < order.size(); ++i) {
         std::byte* const into = blocks + static_cast<std::int64_t>(i) * block;
         if (order[i] == rank_) {
-          sources_.push_back(reinterpret_cast<const std::byte*>(address(mine.in, offset)));
+          sources_.push_back(own);
         } else {
           peers_.read(order[i], address(lines_.arrival(order[i]).in, offset), into, bytes);
           sources_.push_back(into);
         }
       }
-      std::byte* const outputs[] = {reinterpret_cast<std::byte*>(address(mine.out, offset)),
-                                    result};
-      collbench::reduce(type, reduction, sources_, outputs, bytes / size_of(type));
-      for (const Rank r : order) {
+      destinations_.clear();
+      if (keeps) destinations_.push_back(reinterpret_cast<std::byte*>(address(mine.out, offset)));
+      if (order.size() > 1) destinations_.push_back(folded);
+      if (!destinations_.empty()) {
+        collbench::reduce(type, reduction, sources_, destinations_, bytes / size_of(type));
+      }
+      for (const Rank r : receivers) {
         if (r == rank_) continue;
-        peers_.write(r, address(lines_.arrival(r).out, offset), result, bytes);
+        peers_.write(r, address(lines_.arrival(r).out, offset), copies_own ? own : folded, bytes);
       }
     }
   }
@@ -282,7 +311,7 @@ class ShmFusedPlayer final : public ShmFused {
       return;
     }
     for (const Fusion::Piece& piece : fusion.pieces) {
-      if (piece.owner == rank_) fold_part(fusion.sources(piece), piece.first, piece.count);
+      if (piece.owner == rank_) fold_part(piece, piece.first, piece.count);
     }
     lines_.header().done[fused_ % 2].value.fetch_add(1);
     await_done(ranks_);
@@ -305,8 +334,7 @@ class ShmFusedPlayer final : public ShmFused {
       for (const Fusion::Piece& piece : fusion.pieces) {
         const std::int64_t here = (piece.count + unit - 1) / unit;
         if (mine < here) {
-          fold_part(fusion.sources(piece), piece.first + mine * unit,
-                    std::min(unit, piece.count - mine * unit));
+          fold_part(piece, piece.first + mine * unit, std::min(unit, piece.count - mine * unit));
           break;
         }
         mine -= here;

@@ -19,14 +19,17 @@ int size_of_groups(const WorldSpec& spec) {
 
 }  // namespace
 
-ScheduleChoice schedules_of(const WorldSpec& spec) {
-  if (spec.schedules) return spec.schedules;
+PlayedSchedules schedules_of(const WorldSpec& spec) {
+  if (spec.schedules) return {spec.schedules, spec.other_schedules};
+  const AlgorithmSpec algorithm = parse_algorithm_spec(spec.algorithm);
+  const int ranks = size_of_groups(spec);
   // Refused here rather than at the first call.
-  make_schedule(parse_algorithm_spec(spec.algorithm), size_of_groups(spec), spec.bytes,
-                spec.collective);
-  return [algorithm = spec.algorithm, ranks = size_of_groups(spec)](Bytes bytes, DataType) {
-    return make_schedule(algorithm, ranks, bytes);
+  make_schedule(algorithm, ranks, spec.bytes, spec.collective);
+  const auto others = [=](Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
+    if (!find_algorithm(algorithm.name).implements(collective.kind)) return std::nullopt;
+    return make_schedule(algorithm, ranks, bytes, collective);
   };
+  return {[=](Bytes bytes, DataType) { return make_schedule(algorithm, ranks, bytes); }, others};
 }
 
 std::string name_of(const WorldSpec& spec) {
@@ -35,19 +38,6 @@ std::string name_of(const WorldSpec& spec) {
                                         spec.bytes, spec.collective)
                               .name();
 }
-
-namespace {
-
-CollectiveChoice other_schedules_of(const WorldSpec& spec) {
-  if (spec.schedules) return spec.other_schedules;
-  return [algorithm = parse_algorithm_spec(spec.algorithm), ranks = size_of_groups(spec)](
-             Bytes bytes, const Collective& collective) -> std::optional<Schedule> {
-    if (!find_algorithm(algorithm.name).implements(collective.kind)) return std::nullopt;
-    return make_schedule(algorithm, ranks, bytes, collective);
-  };
-}
-
-}  // namespace
 
 std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const WorldSpec& spec,
                                       const std::string& over) {
@@ -70,8 +60,9 @@ std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const 
     }
     description += " in groups of " + std::to_string(group_size(groups, spec.ranks));
   }
-  return make_schedule_communicator(schedules_of(spec), std::move(endpoint), description,
-                                    other_schedules_of(spec));
+  PlayedSchedules played = schedules_of(spec);
+  return make_schedule_communicator(std::move(played.all_reduces), std::move(endpoint), description,
+                                    std::move(played.others));
 }
 
 }  // namespace collbench

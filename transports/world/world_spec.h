@@ -32,7 +32,7 @@ struct WorldSpec {
 
 /// The schedules of a spec. Throws InvalidArgument if its algorithm has none, or not for its
 /// collective.
-ScheduleChoice schedules_of(const WorldSpec& spec);
+PlayedSchedules schedules_of(const WorldSpec& spec);
 
 /// What is played for vectors of spec.bytes, for descriptions.
 std::string name_of(const WorldSpec& spec);
