@@ -57,11 +57,6 @@ WorldSpec gradient_world(const std::string& algorithm, const Backend& backend, i
   spec.ranks = ranks;
   spec.algorithm = algorithm;
   const bool shares = sharding != StateSharding::none;
-  if (shares && !backend.other_collectives) {
-    throw Unavailable(fmt::format(
-        "{} has no reduce-scatter and all-gather, which sharding {} consists of; shm and grpc have",
-        backend.name, to_string(sharding)));
-  }
   if (backend.is_black_box() && algorithm == "auto") spec.algorithm = backend.name;
   if (black_box(spec.algorithm) != &backend) {
     require(!backend.is_black_box(),

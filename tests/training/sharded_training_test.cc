@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "training/mirrored.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
@@ -148,6 +149,20 @@ TEST(ShardedTrainingTest, MemoryIsWithinWhatTheSharesTake) {
         EXPECT_LT(report.memory.all().count, 13 * parameters_of(plan.model)) << replicas;
       }
     }
+  }
+}
+
+TEST(ShardedTrainingTest, GloosCollectivesDoToo) {
+  if (const std::string why = why_unavailable(find_backend("gloo")); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  TrainingPlan plan = sharded_plan(every_layer(), StateSharding::none);
+  const Dataset data = data_for(plan.model, 60);
+  const auto trained = [&] { return train_mirrored(plan, 2, "auto", data, {}, {}, "gloo"); };
+  const std::vector<double> mirrored = trained()[0].parameters;
+  for (const StateSharding sharding : {StateSharding::optimizer, StateSharding::full}) {
+    plan.state_sharding = sharding;
+    EXPECT_EQ(trained()[1].parameters, mirrored) << "two terms have one order";
   }
 }
 

@@ -107,6 +107,19 @@ INSTANTIATE_TEST_SUITE_P(Gloo, GlooAlgorithms,
                                             ::testing::Range(1, 6)),
                          name_of);
 
+TEST(Gloo, HasEveryCollectiveInPlaceAndOutOfPlaceForSharesOfAnySize) {
+  for (int ranks = 1; ranks <= 5; ++ranks) {
+    const auto store = make_gloo_memory_store();
+    std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+    rethrow_first(run_ranks(ranks, [&](Rank r) {
+      const auto communicator = make_gloo_communicator(r, ranks, store, options_for("gloo"));
+      errors[static_cast<std::size_t>(r)] = collective_errors(*communicator);
+      communicator->barrier();
+    }));
+    for (const std::string& error : errors) EXPECT_EQ(error, "") << ranks << " ranks";
+  }
+}
+
 TEST(Gloo, BroadcastCopiesTheRootAndBarrierWaitsForAll) {
   const auto store = make_gloo_memory_store();
   std::vector<std::vector<int>> values(3, std::vector<int>(5));

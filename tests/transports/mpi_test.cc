@@ -51,6 +51,7 @@ std::string collect_errors(Communicator& communicator) {
   communicator.broadcast({reinterpret_cast<std::byte*>(value.data()), 3, DataType::i32}, root);
   if (value != std::vector<int>(3, root + 10)) note("broadcast is wrong");
   communicator.barrier();
+  note(collective_errors(communicator));
 
   try {
     note(all_reduce_error(communicator, DataType::bf16, ReduceOp::sum, 4, true));

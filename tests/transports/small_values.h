@@ -115,4 +115,63 @@ inline std::string all_reduce_error(Communicator& communicator, DataType type, R
   return "";
 }
 
+/// The rank whose contribution a rank has at `i` where a collective copies.
+inline Rank owner_of(const Collective& collective, int ranks, std::int64_t count, std::int64_t i) {
+  Rank owner = collective.root;
+  if (collective.kind != CollectiveKind::all_gather) return owner;
+  while (share_start(owner + 1, ranks, count) <= i) ++owner;
+  return owner;
+}
+
+/// As all_reduce_error(), for any collective of a vector of so many elements.
+inline std::string collective_error(Communicator& communicator, const Collective& collective,
+                                    DataType type, ReduceOp op, std::int64_t count, bool in_place) {
+  const int n = communicator.ranks();
+  const Elements before = elements_before(collective, communicator.rank(), n, count);
+  const Elements after = elements_after(collective, communicator.rank(), n, count);
+  const auto right = [&](std::int64_t i) {
+    const std::int64_t at = after.first + i;
+    if (!adds(collective.kind)) return contribution(owner_of(collective, n, count, at), at);
+    return op == ReduceOp::avg ? contribution(0, at) : expected(op, n, at);
+  };
+  const bool same = adds(collective.kind) && op == ReduceOp::avg;
+  const std::vector<std::byte> input = elements_of(
+      type, count, [&](std::int64_t i) { return contribution(same ? 0 : communicator.rank(), i); });
+  std::vector<std::byte> in = input;
+  std::vector<std::byte> out(in.size(), std::byte{0xee});
+  const Region from{in.data(), count, type};
+  const Region to{in_place ? in.data() : out.data(), count, type};
+  const Region result = to.part(after.first, after.count);
+  communicator.perform(collective, from.part(before.first, before.count), result, op);
+  const std::string what = std::string(to_string(collective.kind)) + ", " +
+                           std::string(to_string(op)) + " of " + std::to_string(count) + " " +
+                           std::string(to_string(type)) + (in_place ? " in place" : "");
+  const std::vector<std::byte> found(result.data, result.data + result.size().count);
+  if (found != elements_of(type, after.count, right)) return what + " is wrong";
+  if (!in_place && in != input) return what + " changed its input";
+  return "";
+}
+
+/// Of every kind, in place and out of place, for shares of any size.
+inline std::string collective_errors(Communicator& communicator) {
+  std::string errors;
+  for (const std::string_view name : collective_names()) {
+    const CollectiveKind kind = parse_collective(name);
+    const Collective collective{kind, has_root(kind) ? communicator.ranks() - 1 : 0};
+    for (const bool in_place : {true, false}) {
+      for (const std::int64_t count : {1, 5, 60, 4097, 300001, 300060}) {
+        const std::string error = collective_error(communicator, collective, DataType::f32,
+                                                   ReduceOp::sum, count, in_place);
+        if (!error.empty()) errors += error + "\n";
+      }
+      for (const ReduceOp op : all_reduce_ops()) {
+        const std::string error =
+            collective_error(communicator, collective, DataType::i32, op, 1000, in_place);
+        if (!error.empty()) errors += error + "\n";
+      }
+    }
+  }
+  return errors;
+}
+
 }  // namespace collbench

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gloo/allgather.h>
+#include <gloo/allgatherv.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
@@ -16,7 +19,7 @@
 #include <gloo/transport/tcp/device.h>
 
 #include "core/error.h"
-#include "transports/gloo/gloo_all_reduce.h"
+#include "transports/gloo/gloo_reductions.h"
 #include "transports/kernels/kernels.h"
 
 namespace collbench {
@@ -65,7 +68,8 @@ class GlooCommunicator : public Communicator {
   GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context, const GlooOptions& options)
       : context_(std::move(context)),
         options_(options),
-        all_reduce_(make_gloo_all_reduce(options.algorithm, context_, options.timeout)) {}
+        all_reduce_(make_gloo_all_reduce(options.algorithm, context_, options.timeout)),
+        reduce_scatter_(make_gloo_reduce_scatter(context_)) {}
 
   Rank rank() const override { return context_->rank; }
   int ranks() const override { return context_->size; }
@@ -74,24 +78,34 @@ class GlooCommunicator : public Communicator {
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
     if (out.count == 0) return;
-    guard("all_reduce",
-          [&] { all_reduce_->run(in, out, op == ReduceOp::avg ? ReduceOp::sum : op); });
-    if (op == ReduceOp::avg) {
-      const std::byte* const source = out.data;
-      std::byte* const destination = out.data;
-      reduce(out.type, {ReduceOp::avg, ranks()}, {&source, 1}, {&destination, 1}, out.count);
+    guard("all_reduce", [&] { all_reduce_->run(in, out, added(op)); });
+    if (op == ReduceOp::avg) divide(out);
+  }
+
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    const Whole whole = whole_of(collective, in, out);
+    if (whole.count == 0) return;
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce:
+        return;
+      case CollectiveKind::reduce_scatter:
+        guard("reduce_scatter", [&] { reduce_scatter_->run(in, out, added(op)); });
+        if (op == ReduceOp::avg) divide(out);
+        return;
+      case CollectiveKind::all_gather:
+        return guard("allgather", [&] { all_gather(whole, in, out); });
+      case CollectiveKind::broadcast:
+        return broadcast_from(collective.root, whole.vector == nullptr ? in : out, out);
+      case CollectiveKind::reduce:
+        return reduce_to(collective.root, whole, in, out, op);
     }
   }
 
   void broadcast(Region region, Rank root) override {
     require_root(root);
     if (region.count == 0) return;
-    guard("broadcast", [&] {
-      gloo::BroadcastOptions options(context_);
-      options.setOutput(region.data, static_cast<std::size_t>(region.size().count));
-      options.setRoot(root);
-      gloo::broadcast(options);
-    });
+    broadcast_from(root, region, region);
   }
 
   void barrier() override {
@@ -109,6 +123,65 @@ class GlooCommunicator : public Communicator {
   }
 
  private:
+  static ReduceOp added(ReduceOp op) { return op == ReduceOp::avg ? ReduceOp::sum : op; }
+  static std::size_t bytes_of(Region region) {
+    return static_cast<std::size_t>(region.size().count);
+  }
+
+  void divide(Region sums) const {
+    if (sums.count == 0) return;
+    const std::byte* const source = sums.data;
+    std::byte* const destination = sums.data;
+    reduce(sums.type, {ReduceOp::avg, ranks()}, {&source, 1}, {&destination, 1}, sums.count);
+  }
+
+  // What is only copied, is copied as bytes, of whatever type.
+  void broadcast_from(Rank root, Region in, Region out) {
+    guard("broadcast", [&] {
+      gloo::BroadcastOptions options(context_);
+      if (rank() == root && in.data != out.data)
+        options.setInput(reinterpret_cast<char*>(in.data), bytes_of(in));
+      options.setOutput(reinterpret_cast<char*>(out.data), bytes_of(out));
+      options.setRoot(root);
+      gloo::broadcast(options);
+    });
+  }
+
+  void all_gather(const Whole& whole, Region in, Region out) {
+    char* const to = reinterpret_cast<char*>(out.data);
+    const auto give = [&](auto& options) {
+      if (whole.vector == nullptr) options.setInput(reinterpret_cast<char*>(in.data), bytes_of(in));
+    };
+    if (whole.count % ranks() == 0) {
+      gloo::AllgatherOptions options(context_);
+      give(options);
+      options.setOutput(to, bytes_of(out));
+      return gloo::allgather(options);
+    }
+    std::vector<std::size_t> shares;
+    for (Rank r = 0; r < ranks(); ++r) {
+      const std::int64_t first = share_start(r, ranks(), whole.count);
+      const std::int64_t count = share_start(r + 1, ranks(), whole.count) - first;
+      shares.push_back(static_cast<std::size_t>(count * size_of(out.type)));
+    }
+    gloo::AllgathervOptions options(context_);
+    give(options);
+    options.setOutput(to, std::move(shares));
+    gloo::allgatherv(options);
+  }
+
+  // Gloo works in a whole vector on every rank: in place that is the vector itself.
+  void reduce_to(Rank root, const Whole& whole, Region in, Region out, ReduceOp op) {
+    Region sums{out.data, in.count, in.type};
+    if (rank() != root) sums.data = whole.vector != nullptr ? whole.vector : room_for(in);
+    guard("reduce", [&] { gloo_reduce_to(context_, options_.timeout, root, in, sums, added(op)); });
+    if (op == ReduceOp::avg) divide(out);
+  }
+  std::byte* room_for(Region region) {
+    room_.resize(std::max(room_.size(), bytes_of(region)));
+    return room_.data();
+  }
+
   // Turns whatever Gloo throws into a TransportError; collbench's own errors pass.
   template <typename Call>
   void guard(const char* what, Call call) {
@@ -141,7 +214,9 @@ class GlooCommunicator : public Communicator {
 
   std::shared_ptr<gloo::rendezvous::Context> context_;
   GlooOptions options_;
-  std::unique_ptr<GlooAllReduce> all_reduce_;
+  std::unique_ptr<GlooReduction> all_reduce_;
+  std::unique_ptr<GlooReduction> reduce_scatter_;
+  std::vector<std::byte> room_;
 };
 
 }  // namespace

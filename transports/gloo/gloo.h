@@ -6,6 +6,8 @@
 // What Gloo can do here: f16, f32, f64, i32, i64 and u8; sum, prod, min and max, and avg, which
 // Gloo lacks, as a sum that is scaled afterwards. It has no bf16. f16 is rounded after every
 // addition. min and max compare with `<`, so a NaN may be lost where collbench would propagate it.
+// Its reduce-scatter is of the older interface (GlooOptions), so that the vector is copied into a
+// buffer and the share out of it; where one needs a whole vector as working memory, it has its own.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,6 @@ std::vector<Backend> all_rows() {
        .isolated_ranks_in_words = "processes over shared memory",
        .isolates = true,
        .plays_schedules = true,
-       .other_collectives = true,
        .private_buffers = true},
       complete_shm);
   add({.name = "grpc",
@@ -37,7 +36,6 @@ std::vector<Backend> all_rows() {
        .ranks = RankKind::processes,
        .ranks_in_words = "one process per worker",
        .plays_schedules = true,
-       .other_collectives = true,
        .keeps_communicator = true,
        .transport_option = "transport",
        .transports = {"raw", "tcp", "tf-recvbuf"},
@@ -57,14 +55,12 @@ std::vector<Backend> all_rows() {
        .ranks = RankKind::launched,
        .ranks_in_words = "one process per worker",
        .plays_schedules = true,
-       .other_collectives = true,
        .keeps_communicator = true},
       complete_mpi);
   add({.name = "nccl",
        .summary = "NCCL's own algorithms on GPUs, found at run time",
        .choice = ChoiceKind::own,
        .has_library = true,
-       .other_collectives = true,
        .keeps_communicator = true,
        .world_per_algorithm = true,
        .on_gpus = true,
@@ -167,9 +163,6 @@ void require_possible(const WorldSpec& spec) {
   require(!spec.isolate || spec.transport != "graph" || backend.transport_option != "executor",
           "--executor graph plays workers of one process, and --isolate gives each its own; use "
           "--executor persistent");
-  require(backend.other_collectives || spec.collective.kind == CollectiveKind::all_reduce,
-          fmt::format("back end '{}' has no {}; those that have it: {}", spec.backend,
-                      to_string(spec.collective.kind), names_with(&Backend::other_collectives)));
   const bool plays = backend.plays_schedules && black_box(spec.algorithm) == nullptr;
   require(plays || spec.groups.empty(), "groups are played by schedules of our own, of " +
                                             names_with(&Backend::plays_schedules) + "; '" +

@@ -76,8 +76,6 @@ struct Backend {
   bool isolates = false;
   /// Whether it plays our schedules over an Endpoint, which checksums and faults can wrap.
   bool plays_schedules = false;
-  /// Whether it does the other collectives as well as all-reduces.
-  bool other_collectives = false;
   /// Whether its ranks may have buffers that the others cannot reach (WorldSpec::private_buffers).
   bool private_buffers = false;
   /// Whether a communicator serves further work with the same algorithm and transport.

@@ -1,4 +1,5 @@
 // Gloo as a black box: ranks as threads, which Gloo joins over TCP on the loopback interface.
+#include "core/error.h"
 #include "transports/gloo/gloo.h"
 #include "transports/world/backend.h"
 
@@ -9,6 +10,9 @@ namespace {
 std::shared_ptr<void> share_gloo(const WorldSpec&) { return make_gloo_memory_store(); }
 
 std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext& context) {
+  require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "gloo",
+          spec.algorithm + " is an all-reduce of Gloo; for " +
+              std::string(to_string(spec.collective.kind)) + " name gloo, which has one of each");
   GlooOptions options;
   options.algorithm = spec.algorithm;
   options.timeout = context.timeout;

@@ -1,4 +1,4 @@
-#include "transports/gloo/gloo_all_reduce.h"
+#include "transports/gloo/gloo_reductions.h"
 
 #include <chrono>
 #include <cstddef>
@@ -18,7 +18,10 @@
 #include <gloo/barrier.h>
 #include <gloo/context.h>
 #include <gloo/math.h>
+#include <gloo/reduce.h>
+#include <gloo/reduce_scatter.h>
 
+#include "algorithms/collective.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "transports/gloo/gloo.h"
@@ -80,7 +83,7 @@ GlooOperator<T> gloo_operator(ReduceOp op) {
 }
 
 // The interface that takes buffers and options with each call.
-class PresentAllReduce : public GlooAllReduce {
+class PresentAllReduce : public GlooReduction {
  public:
   using Algorithm = gloo::AllreduceOptions::Algorithm;
 
@@ -106,24 +109,59 @@ class PresentAllReduce : public GlooAllReduce {
   std::chrono::milliseconds timeout_;
 };
 
+// Makes an object of the older interface, bound to a buffer of `count` elements.
+using OlderMaker = std::unique_ptr<gloo::Algorithm> (*)(
+    const std::shared_ptr<gloo::Context>& context, std::byte* buffer, std::int64_t count,
+    DataType type, ReduceOp op);
+
+template <template <typename> typename Algorithm>
+std::unique_ptr<gloo::Algorithm> make_older_all_reduce(
+    const std::shared_ptr<gloo::Context>& context, std::byte* buffer, std::int64_t count,
+    DataType type, ReduceOp op) {
+  std::unique_ptr<gloo::Algorithm> made;
+  with_element(type, [&]<typename T>(T) {
+    made = std::make_unique<Algorithm<T>>(context, std::vector<T*>{reinterpret_cast<T*>(buffer)},
+                                          static_cast<int>(count), gloo_operator<T>(op).older);
+  });
+  return made;
+}
+
+std::unique_ptr<gloo::Algorithm> make_older_reduce_scatter(
+    const std::shared_ptr<gloo::Context>& context, std::byte* buffer, std::int64_t count,
+    DataType type, ReduceOp op) {
+  std::vector<int> shares;
+  for (Rank r = 0; r < context->size; ++r) {
+    shares.push_back(static_cast<int>(share_start(r + 1, context->size, count) -
+                                      share_start(r, context->size, count)));
+  }
+  std::unique_ptr<gloo::Algorithm> made;
+  with_element(type, [&]<typename T>(T) {
+    made = std::make_unique<gloo::ReduceScatterHalvingDoubling<T>>(
+        context, std::vector<T*>{reinterpret_cast<T*>(buffer)}, static_cast<int>(count), shares,
+        gloo_operator<T>(op).older);
+  });
+  return made;
+}
+
 // The older interface. Its objects are bound to a buffer when made, and must be made by every rank
 // at the same call. Whether a caller's address is a new one is not the same on every rank, so each
-// object gets a buffer of its own, by count, type and operator alone, and the data are copied.
-template <template <typename> typename Algorithm>
-class OlderAllReduce : public GlooAllReduce {
+// object gets a buffer of its own, by count, type and operator alone, and the data are copied. The
+// result begins where the buffer does.
+class OlderReduction : public GlooReduction {
  public:
-  explicit OlderAllReduce(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
+  OlderReduction(std::shared_ptr<gloo::Context> context, OlderMaker maker)
+      : context_(std::move(context)), maker_(maker) {}
 
   void run(Region in, Region out, ReduceOp op) override {
-    if (out.size().count > std::numeric_limits<int>::max())
+    if (in.size().count > std::numeric_limits<int>::max())
       throw Unavailable(fmt::format(
-          "Gloo's older algorithms count bytes in 31 bits: {} is too much; use gloo:ring",
-          to_string(out.size())));
-    const auto bytes = static_cast<std::size_t>(out.size().count);
-    Bound& bound = find_or_make(out, op);
-    std::memcpy(bound.buffer.get(), in.data, bytes);
+          "Gloo's older algorithms count bytes in 31 bits: {} is too much; of all-reduces "
+          "gloo:ring is a present one",
+          to_string(in.size())));
+    Bound& bound = find_or_make(in, op);
+    std::memcpy(bound.buffer.get(), in.data, static_cast<std::size_t>(in.size().count));
     bound.algorithm->run();
-    std::memcpy(out.data, bound.buffer.get(), bytes);
+    std::memcpy(out.data, bound.buffer.get(), static_cast<std::size_t>(out.size().count));
   }
 
  private:
@@ -134,17 +172,13 @@ class OlderAllReduce : public GlooAllReduce {
   };
   static constexpr std::int64_t most_held_bytes = std::int64_t{256} << 20;
 
-  Bound& find_or_make(Region out, ReduceOp op) {
-    const Key key{out.count, out.type, op};
+  Bound& find_or_make(Region in, ReduceOp op) {
+    const Key key{in.count, in.type, op};
     if (const auto found = bound_.find(key); found != bound_.end()) return found->second;
-    if (held_bytes_ + out.size().count > most_held_bytes) forget_all();
-    Bound made{std::make_unique<std::byte[]>(static_cast<std::size_t>(out.size().count)), nullptr};
-    with_element(out.type, [&]<typename T>(T) {
-      const std::vector<T*> pointers{reinterpret_cast<T*>(made.buffer.get())};
-      made.algorithm = std::make_unique<Algorithm<T>>(
-          context_, pointers, static_cast<int>(out.count), gloo_operator<T>(op).older);
-    });
-    held_bytes_ += out.size().count;
+    if (held_bytes_ + in.size().count > most_held_bytes) forget_all();
+    Bound made{std::make_unique<std::byte[]>(static_cast<std::size_t>(in.size().count)), nullptr};
+    made.algorithm = maker_(context_, made.buffer.get(), in.count, in.type, op);
+    held_bytes_ += in.size().count;
     return bound_.emplace(key, std::move(made)).first->second;
   }
 
@@ -157,6 +191,7 @@ class OlderAllReduce : public GlooAllReduce {
   }
 
   std::shared_ptr<gloo::Context> context_;
+  OlderMaker maker_;
   std::map<Key, Bound> bound_;
   std::int64_t held_bytes_ = 0;
 };
@@ -167,7 +202,7 @@ std::vector<std::string> gloo_algorithms() {
   return {"gloo", "gloo:ring", "gloo:bcube", "gloo:ring-chunked", "gloo:halving-doubling"};
 }
 
-std::unique_ptr<GlooAllReduce> make_gloo_all_reduce(const std::string& algorithm,
+std::unique_ptr<GlooReduction> make_gloo_all_reduce(const std::string& algorithm,
                                                     const std::shared_ptr<gloo::Context>& context,
                                                     Seconds timeout) {
   using Present = gloo::AllreduceOptions::Algorithm;
@@ -178,12 +213,33 @@ std::unique_ptr<GlooAllReduce> make_gloo_all_reduce(const std::string& algorithm
   if (algorithm == "gloo:bcube")
     return std::make_unique<PresentAllReduce>(context, Present::BCUBE, timeout);
   if (algorithm == "gloo:ring-chunked")
-    return std::make_unique<OlderAllReduce<gloo::AllreduceRingChunked>>(context);
+    return std::make_unique<OlderReduction>(context,
+                                            make_older_all_reduce<gloo::AllreduceRingChunked>);
   if (algorithm == "gloo:halving-doubling")
-    return std::make_unique<OlderAllReduce<gloo::AllreduceHalvingDoubling>>(context);
+    return std::make_unique<OlderReduction>(context,
+                                            make_older_all_reduce<gloo::AllreduceHalvingDoubling>);
   throw InvalidArgument(fmt::format("Gloo has no algorithm '{}'; it has {}.{}", algorithm,
                                     fmt::join(gloo_algorithms(), ", "),
                                     did_you_mean(algorithm, gloo_algorithms())));
+}
+
+std::unique_ptr<GlooReduction> make_gloo_reduce_scatter(
+    const std::shared_ptr<gloo::Context>& context) {
+  return std::make_unique<OlderReduction>(context, make_older_reduce_scatter);
+}
+
+void gloo_reduce_to(const std::shared_ptr<gloo::Context>& context, Seconds timeout, Rank root,
+                    Region in, Region out, ReduceOp op) {
+  with_element(in.type, [&]<typename T>(T) {
+    gloo::ReduceOptions options(context);
+    options.setTimeout(in_milliseconds(timeout));
+    const auto count = static_cast<std::size_t>(in.count);
+    if (in.data != out.data) options.setInput(reinterpret_cast<T*>(in.data), count);
+    options.setOutput(reinterpret_cast<T*>(out.data), count);
+    options.setRoot(root);
+    options.setReduceFunction(gloo_operator<T>(op).present);
+    gloo::reduce(options);
+  });
 }
 
 }  // namespace collbench
