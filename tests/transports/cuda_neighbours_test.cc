@@ -49,7 +49,7 @@ void set_first(std::byte* memory, std::int32_t value) {
 }
 
 CudaCall wish(std::int64_t count) {
-  return {CudaCall::Kind::all_reduce, count, DataType::i32, ReduceOp::sum, 0, true};
+  return {Collective{}, count, DataType::i32, ReduceOp::sum, true};
 }
 
 [[noreturn]] void unexpected(const std::string& what) { throw Error("not as expected: " + what); }

@@ -43,7 +43,7 @@ CudaWorldOptions options_for(int ranks, CudaExecutor executor) {
 /// Buffers of all ranks on their devices.
 class Buffers {
  public:
-  Buffers(const AllReduceCase& point, const std::vector<int>& devices, std::int64_t shift = 0)
+  Buffers(const DeviceCase& point, const std::vector<int>& devices, std::int64_t shift = 0)
       : point_(point) {
     const Bytes size{point.count * size_of(point.type) + 256};
     for (std::size_t r = 0; r < devices.size(); ++r) {
@@ -67,7 +67,7 @@ class Buffers {
   std::vector<Region> out;
 
  private:
-  AllReduceCase point_;
+  DeviceCase point_;
   std::vector<std::shared_ptr<std::byte>> ins_;
   std::vector<std::shared_ptr<std::byte>> outs_;
 };
@@ -82,7 +82,7 @@ void expect_cuda_gives_the_bits_of_execute(const Schedule& schedule) {
     for (const std::int64_t count : {1, 17, 1003, 70001}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase point{schedule, count, type, op, turn % 3 != 0};
+      const DeviceCase point{schedule, count, type, op, turn % 3 != 0};
       ++turn;
       const std::vector<Bits> expected = executed(point);
       for (int replay = 0; replay < 2; ++replay) {
@@ -119,7 +119,7 @@ TEST(CudaWorldTest, ReducesEveryTypeWithEveryOperator) {
       std::int64_t key = name[0];
       for (const DataType type : all_data_types()) {
         for (const ReduceOp op : all_reduce_ops()) {
-          const AllReduceCase point{schedule, 5003, type, op, true};
+          const DeviceCase point{schedule, 5003, type, op, true};
           Buffers buffers(point, options.devices);
           world.play({key, op, buffers.in, buffers.out}, schedule);
           ASSERT_EQ(buffers.outputs(), executed(point))
@@ -136,7 +136,7 @@ TEST(CudaWorldTest, ReplaysManyTimesWithoutAHostBetween) {
   for (const CudaExecutor executor : executors) {
     const CudaWorldOptions options = options_for(8, executor);
     CudaWorld world(options);
-    const AllReduceCase point{make_schedule("ring", 8), 256, DataType::f32, ReduceOp::max, false};
+    const DeviceCase point{make_schedule("ring", 8), 256, DataType::f32, ReduceOp::max, false};
     Buffers buffers(point, options.devices);
     EXPECT_GT(
         world.time_on_device({0, point.op, buffers.in, buffers.out}, point.schedule, 1000).count(),
@@ -147,7 +147,7 @@ TEST(CudaWorldTest, ReplaysManyTimesWithoutAHostBetween) {
 
 TEST(CudaWorldTest, TakesBuffersInHostMemory) {
   SKIP_WITHOUT_DEVICE();
-  const AllReduceCase point{make_schedule("tree", 3), 999, DataType::f64, ReduceOp::sum, false};
+  const DeviceCase point{make_schedule("tree", 3), 999, DataType::f64, ReduceOp::sum, false};
   for (const CudaExecutor executor : executors) {
     CudaWorld world(options_for(3, executor));
     std::vector<Bits> inputs;
@@ -219,13 +219,20 @@ std::vector<std::string> on_cuda_ranks(const std::shared_ptr<CudaGroup>& group,
 std::shared_ptr<CudaGroup> ring_group(const CudaWorldOptions& options) {
   const Schedule ring = make_schedule("ring", static_cast<int>(options.devices.size()));
   return std::make_shared<CudaGroup>(
-      options, [ring](Bytes, DataType) { return ring; }, "ring");
+      options,
+      PlayedSchedules{[ring](Bytes, DataType) { return ring; },
+                      [ranks = ring.ranks()](Bytes bytes, const Collective& collective) {
+                        return std::optional(make_schedule(
+                            AlgorithmSpec{has_root(collective.kind) ? "tree" : "ring", {}}, ranks,
+                            bytes, collective));
+                      }},
+      "ring");
 }
 
 TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(4, CudaExecutor::persistent);
-  const AllReduceCase point{make_schedule("ring", 4), 1000, DataType::f32, ReduceOp::avg, true};
+  const DeviceCase point{make_schedule("ring", 4), 1000, DataType::f32, ReduceOp::avg, true};
   Buffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());
@@ -243,10 +250,46 @@ TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
   EXPECT_THAT(fresh.outputs(), testing::Each(third));
 }
 
+// Regions are parts of vectors in device memory, in place and out of place.
+TEST(CudaCommunicatorTest, ReducesAndCopiesInEveryCollective) {
+  SKIP_WITHOUT_DEVICE();
+  constexpr int ranks = 3;
+  for (const CudaExecutor executor : executors) {
+    const CudaWorldOptions options = options_for(ranks, executor);
+    const auto group = ring_group(options);
+    for (const std::string_view name : collective_names()) {
+      const CollectiveKind kind = parse_collective(name);
+      const Collective collective{kind, has_root(kind) ? 1 : 0};
+      const Schedule schedule = make_schedule(AlgorithmSpec{has_root(kind) ? "tree" : "ring", {}},
+                                              ranks, Bytes{4000}, collective);
+      for (const bool in_place : {true, false}) {
+        const DeviceCase point{schedule, 1003, DataType::f32, ReduceOp::sum, in_place, collective};
+        Buffers buffers(point, options.devices);
+        const auto said = on_cuda_ranks(group, [&](Communicator& communicator) {
+          const Rank rank = communicator.rank();
+          const auto r = static_cast<std::size_t>(rank);
+          communicator.perform(
+              collective, buffers.in[r].part(point.before(rank).first, point.before(rank).count),
+              buffers.out[r].part(point.after(rank).first, point.after(rank).count), point.op);
+        });
+        EXPECT_THAT(said, testing::Each(""));
+        const std::vector<Bits> whole = buffers.outputs();
+        const std::vector<Bits> expected = executed(point);
+        for (Rank rank = 0; rank < ranks; ++rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          const auto first = whole[r].begin() + point.after(rank).first * 4;
+          EXPECT_EQ(Bits(first, first + point.after(rank).count * 4), expected[r])
+              << name << ", " << to_string(executor) << ", rank " << rank;
+        }
+      }
+    }
+  }
+}
+
 TEST(CudaCommunicatorTest, FailsOnAllRanksWhenTheyDisagree) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(2, CudaExecutor::graph);
-  const AllReduceCase point{make_schedule("ring", 2), 1000, DataType::f32, ReduceOp::sum, true};
+  const DeviceCase point{make_schedule("ring", 2), 1000, DataType::f32, ReduceOp::sum, true};
   Buffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());

@@ -105,16 +105,18 @@ std::string first_race(const DeviceCommands& list) {
   return "";
 }
 
-void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine) {
+void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine,
+                            const Collective& collective = {}) {
   int turn = 0;
   for (const std::int64_t count : {1, 17, 1003}) {
     for (const bool in_place : {true, false}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn++) % 5];
-      const AllReduceCase point{schedule, count, type, op, in_place};
+      const DeviceCase point{schedule, count, type, op, in_place, collective};
       const std::vector<Bits> expected = executed(point);
       for (const bool fuse : {true, false}) {
-        const DeviceCommands list = lower(schedule, count, type, op, in_place, {.fuse = fuse});
+        const DeviceCommands list =
+            lower(schedule, count, type, op, in_place, {.fuse = fuse}, collective);
         DeviceMemories memories(point);
         perform_in_random_order(list, memories, engine);
         EXPECT_EQ(memories.outputs(), expected)
@@ -128,7 +130,7 @@ void expect_bits_of_execute(const Schedule& schedule, RandomEngine& engine) {
 // Ranks in two groups whose memories the other group does not reach.
 void expect_bits_between_groups(const Schedule& schedule, RandomEngine& engine) {
   const auto reaches = [](Rank reader, Rank owner) { return reader % 2 == owner % 2; };
-  const AllReduceCase point{schedule, 301, DataType::f32, ReduceOp::sum, false};
+  const DeviceCase point{schedule, 301, DataType::f32, ReduceOp::sum, false};
   const DeviceCommands list = lower(schedule, 301, point.type, point.op, false, {reaches});
   for (const DeviceCommand& command : list.commands) {
     for (const auto& operands : {list.sources(command), list.destinations(command)}) {
@@ -150,6 +152,26 @@ TEST_P(EverySchedule, GivesTheBitsOfExecuteInAnyOrder) {
   for (const Schedule& schedule : GetParam().schedules()) {
     SCOPED_TRACE(schedule.ranks());
     expect_bits_of_execute(schedule, engine);
+  }
+}
+
+constexpr Collective other_collectives[] = {{CollectiveKind::reduce_scatter},
+                                            {CollectiveKind::all_gather},
+                                            {CollectiveKind::broadcast},
+                                            {CollectiveKind::reduce}};
+
+TEST_P(EverySchedule, GivesTheBitsOfExecuteForOtherCollectives) {
+  RandomEngine engine = random_engine(5, GetParam().name);
+  for (const Collective& collective : other_collectives) {
+    for (const Schedule& schedule : GetParam().schedules(collective)) {
+      SCOPED_TRACE(testing::Message() << to_string(collective.kind) << " " << schedule.ranks());
+      expect_bits_of_execute(schedule, engine, collective);
+      for (const bool in_place : {true, false}) {
+        const DeviceCommands list = lower(schedule, 1003, DataType::f32, ReduceOp::avg, in_place,
+                                          {.fuse = false}, collective);
+        EXPECT_EQ(first_race(list), "") << "in place " << in_place;
+      }
+    }
   }
 }
 
@@ -195,6 +217,32 @@ TEST(LoweringTest, PlaysDirectAsOneReductionForEachOrder) {
     EXPECT_EQ(command.destinations, 8);
     EXPECT_EQ(command.dependency_count, 0);
   }
+}
+
+TEST(LoweringTest, PlaysTheHalvesOfDirectAsOneCommandForEachShare) {
+  const AlgorithmSpec direct{"direct", {}};
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    const Schedule half = make_schedule(direct, 8, Bytes{16384}, Collective{kind});
+    const DeviceCommands list =
+        lower(half, 4096, DataType::f32, ReduceOp::sum, true, {}, Collective{kind});
+    EXPECT_TRUE(list.fused);
+    ASSERT_EQ(list.commands.size(), 8U);
+    const bool adds = kind == CollectiveKind::reduce_scatter;
+    EXPECT_EQ(list.commands[3].sources, adds ? 8 : 1);
+    EXPECT_EQ(list.commands[3].destinations, adds ? 1 : 7) << "in place the owner has it";
+    EXPECT_EQ(list.destinations(list.commands[3])[0].rank, adds ? 3 : 0);
+  }
+}
+
+TEST(LoweringTest, LaysWorkBehindScratch) {
+  DeviceCommands list{.count = 100, .uses_work = true};
+  EXPECT_EQ(scratch_room(list).count, 400);
+  EXPECT_EQ(work_begin(list).count, 0);
+  list.uses_scratch = true;
+  EXPECT_EQ(work_begin(list).count, 512);
+  EXPECT_EQ(scratch_room(list).count, 912);
+  list.uses_work = false;
+  EXPECT_EQ(scratch_room(list).count, 400);
 }
 
 TEST(LoweringTest, KnowsTheTrafficOfDirectAndRing) {

@@ -106,10 +106,10 @@ class Stand {
 
 using namespace std::chrono_literals;
 
-DeviceRows rows_of(const AllReduceCase& point, DeviceStart start, bool fuse = true) {
-  return tabulate(
-      lower(point.schedule, point.count, point.type, point.op, point.in_place, {.fuse = fuse}),
-      start);
+DeviceRows rows_of(const DeviceCase& point, DeviceStart start, bool fuse = true) {
+  return tabulate(lower(point.schedule, point.count, point.type, point.op, point.in_place,
+                        {.fuse = fuse}, point.collective),
+                  start);
 }
 
 void expect_rows_give_the_bits_of_execute(const Schedule& schedule) {
@@ -118,7 +118,7 @@ void expect_rows_give_the_bits_of_execute(const Schedule& schedule) {
     for (const DeviceStart start : {DeviceStart::together, DeviceStart::apart}) {
       const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
       const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const AllReduceCase point{schedule, count, type, op, turn % 3 != 0};
+      const DeviceCase point{schedule, count, type, op, turn % 3 != 0};
       const DeviceRows rows = rows_of(point, start, turn % 4 < 2);
       ++turn;
       Stand stand(rows, choose_lanes(rows, 3), start == DeviceStart::apart ? 2 : 1);
@@ -146,10 +146,30 @@ TEST_P(EveryRow, GivesTheBitsOfExecute) {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryRow, testing::ValuesIn(every_family()),
                          [](const auto& test) { return test.param.name; });
 
+TEST(DeviceRowsTest, GiveTheBitsOfOtherCollectives) {
+  int turn = 0;
+  for (const char* spec : {"direct", "ring", "halving-doubling", "binomial", "tree"}) {
+    const ScheduleFamily family{spec, spec};
+    for (const std::string_view name : collective_names()) {
+      const Collective collective{parse_collective(name)};
+      for (const Schedule& schedule : family.schedules(collective)) {
+        if (schedule.ranks() > 8) break;
+        const DeviceCase point{schedule,      1003,          DataType::f32,
+                               ReduceOp::sum, turn % 2 != 0, collective};
+        const DeviceRows rows = rows_of(point, DeviceStart::apart, turn++ % 4 < 2);
+        Stand stand(rows, choose_lanes(rows, 3), 2);
+        DeviceMemories memories(point);
+        ASSERT_TRUE(stand.play(memories, 20s)) << "a wait was never answered";
+        ASSERT_EQ(memories.outputs(), executed(point)) << name << ", " << schedule.name();
+      }
+    }
+  }
+}
+
 TEST(DeviceRowsTest, WaitsForNothingThatIsKnownAlready) {
   // In a ring each step needs one neighbour's step before it, and the other neighbour to have read
   // what is overwritten; the second follows from the first once the ring has gone round.
-  const AllReduceCase point{make_schedule("ring", 8), 800, DataType::f32, ReduceOp::sum, true};
+  const DeviceCase point{make_schedule("ring", 8), 800, DataType::f32, ReduceOp::sum, true};
   const DeviceRows rows = rows_of(point, DeviceStart::together);
   for (Rank r = 0; r < 8; ++r) {
     for (const DeviceRowStep& step : row_of(rows, r)) EXPECT_LE(step.waits, 1);
@@ -157,7 +177,7 @@ TEST(DeviceRowsTest, WaitsForNothingThatIsKnownAlready) {
 }
 
 TEST(DeviceRowsTest, GiveEveryRankItsShareOfAFusedPiece) {
-  const AllReduceCase point{make_schedule("direct", 4), 4096, DataType::f16, ReduceOp::sum, true};
+  const DeviceCase point{make_schedule("direct", 4), 4096, DataType::f16, ReduceOp::sum, true};
   const DeviceRows rows = rows_of(point, DeviceStart::together);
   for (Rank r = 0; r < 4; ++r) {
     std::int64_t elements = 0;
@@ -169,7 +189,7 @@ TEST(DeviceRowsTest, GiveEveryRankItsShareOfAFusedPiece) {
 }
 
 TEST(DeviceRowsTest, BeginAndEndTogetherWhereTheyStartApart) {
-  const AllReduceCase point{make_schedule("direct", 3), 30, DataType::f32, ReduceOp::sum, true};
+  const DeviceCase point{make_schedule("direct", 3), 30, DataType::f32, ReduceOp::sum, true};
   const DeviceRows rows = rows_of(point, DeviceStart::apart);
   for (Rank r = 0; r < 3; ++r) {
     EXPECT_EQ(row_of(rows, r).front().publishes, 1);
@@ -178,7 +198,7 @@ TEST(DeviceRowsTest, BeginAndEndTogetherWhereTheyStartApart) {
 }
 
 TEST(DeviceRowsTest, GiveUpInsteadOfHangingWhenARankIsMissing) {
-  const AllReduceCase point{make_schedule("ring", 2), 64, DataType::f32, ReduceOp::sum, true};
+  const DeviceCase point{make_schedule("ring", 2), 64, DataType::f32, ReduceOp::sum, true};
   DeviceRows rows = rows_of(point, DeviceStart::apart);
   for (DeviceWait& wait : rows.waits) wait.number += 1000;
   DeviceMemories memories(point);

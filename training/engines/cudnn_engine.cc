@@ -278,7 +278,7 @@ EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::
     join_by_nccl(world, replicas, name, options.timeout);
     return world;
   }
-  const auto group = std::make_shared<CudaGroup>(options, schedule, name);
+  const auto group = std::make_shared<CudaGroup>(options, PlayedSchedules{schedule}, name);
   world.join = [group](Rank rank, std::unique_ptr<Communicator> /*host*/) {
     return make_cuda_communicator(group, rank);
   };

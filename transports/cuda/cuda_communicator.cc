@@ -17,10 +17,11 @@ constexpr int polls_before_yield = 2000;
 
 }  // namespace
 
-CudaGroup::CudaGroup(const CudaWorldOptions& options, ScheduleChoice choice, std::string name)
+CudaGroup::CudaGroup(const CudaWorldOptions& options, PlayedSchedules played,
+                     const std::string& name)
     : world_(options),
-      schedules_(static_cast<int>(options.devices.size()), std::move(choice)),
-      name_(std::move(name)),
+      schedules_(static_cast<int>(options.devices.size()), std::move(played), name),
+      name_(name),
       wishes_(options.devices.size()),
       visits_(options.devices.size()),
       here_(options.devices.size()) {}
@@ -64,14 +65,15 @@ void CudaGroup::perform() {
 }
 
 void CudaGroup::play(const CudaCall& wish) {
-  if (wish.kind == CudaCall::Kind::barrier || wish.count == 0) return;
+  if (!wish.collective || wish.count == 0) return;
   std::vector<Region> in;
   std::vector<Region> out;
   for (const auto& [from, to] : visits_) {
     in.push_back(from);
     out.push_back(to);
   }
-  world_.play({CudaSchedules::key(wish), wish.op, in, out}, schedules_.of(wish));
+  world_.play({CudaSchedules::key(wish), wish.op, in, out, *wish.collective, wish.in_place},
+              schedules_.of(wish));
 }
 
 void CudaGroup::wait_for(std::uint64_t round) {
@@ -93,7 +95,7 @@ void CudaGroup::give_up(std::uint64_t round) {
   for (std::size_t r = 0; r < here_.size(); ++r) {
     if (here_[r].load() <= round) missing.push_back(r);
   }
-  abort(fmt::format("rank(s) {} did not come to the all-reduce on the GPUs within {}",
+  abort(fmt::format("rank(s) {} did not come to the collective on the GPUs within {}",
                     fmt::join(missing, ", "), to_string(options().timeout)));
   throw TransportError(reason());
 }
@@ -119,14 +121,18 @@ class CudaCommunicator final : public Communicator {
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
-    group_->meet(rank_, {CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data},
-                 in, out);
+    group_->meet(rank_, {Collective{}, in.count, in.type, op, in.data == out.data}, in, out);
   }
   void broadcast(Region region, Rank root) override {
-    require_root(root);
-    group_->meet(rank_,
-                 {CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true},
-                 region, region);
+    perform({CollectiveKind::broadcast, root}, region.part(0, root == rank_ ? region.count : 0),
+            region, ReduceOp::sum);
+  }
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    const Whole whole = whole_of(collective, in, out);
+    const bool in_place = whole.vector != nullptr;
+    if (in_place) in = out = Region{whole.vector, whole.count, in.type};
+    group_->meet(rank_, call_of(collective, whole.count, in.type, op, in_place), in, out);
   }
   void barrier() override { group_->meet(rank_, {}, {}, {}); }
 

@@ -26,7 +26,7 @@ namespace collbench {
 class CudaGroup {
  public:
   /// `name` is that of the schedule, for descriptions. Throws Unavailable as CudaWorld does.
-  CudaGroup(const CudaWorldOptions& options, ScheduleChoice choice, std::string name);
+  CudaGroup(const CudaWorldOptions& options, PlayedSchedules played, const std::string& name);
 
   /// Returns when all ranks have called and the collective is done.
   void meet(Rank rank, const CudaCall& call, Region in, Region out);

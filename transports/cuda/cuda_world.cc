@@ -70,10 +70,14 @@ class KeptDevice {
   int device_;
 };
 
+// Of all buffers; null for those that hold nothing.
 std::vector<std::byte*> addresses_of(const CudaCollective& collective) {
   std::vector<std::byte*> addresses;
-  for (const Region& region : collective.in) addresses.push_back(region.data);
-  for (const Region& region : collective.out) addresses.push_back(region.data);
+  for (const auto& regions : {collective.in, collective.out}) {
+    for (const Region& region : regions) {
+      addresses.push_back(region.count > 0 ? region.data : nullptr);
+    }
+  }
   return addresses;
 }
 
@@ -228,20 +232,21 @@ class CudaWorld::Parts {
   }
 
   WorldProgram& program_of(const CudaCollective& collective, const Schedule& schedule) {
-    const Region& in = collective.in[0];
-    const bool in_place = in.data == collective.out[0].data;
-    const Key key{collective.key, in.count, in.type, collective.op, in_place};
+    const std::int64_t count = collective.count();
+    const DataType type = collective.type();
+    const Key key{collective.key, count, type, collective.op, collective.in_place};
     const auto found = programs_.find(key);
     if (found != programs_.end()) return found->second;
     require(schedule.ranks() == static_cast<int>(options_.devices.size()),
             "cuda: the schedule is for another number of ranks");
     WorldProgram program;
-    program.commands = lower(schedule, in.count, in.type, collective.op, in_place,
-                             {[this](Rank a, Rank b) { return reaches(a, b); }});
+    program.commands =
+        lower(schedule, count, type, collective.op, collective.in_place,
+              {[this](Rank a, Rank b) { return reaches(a, b); }}, collective.collective);
     program.executor = options_.executor;
     if (program.executor == CudaExecutor::automatic) {
-      program.executor =
-          in.size().count <= persistent_bytes ? CudaExecutor::persistent : CudaExecutor::graph;
+      program.executor = count * size_of(type) <= persistent_bytes ? CudaExecutor::persistent
+                                                                   : CudaExecutor::graph;
     }
     if (program.executor == CudaExecutor::persistent) {
       const bool one_launch = places_.size() == 1;
@@ -271,22 +276,28 @@ class CudaWorld::Parts {
     const auto found = program.bindings.find(addresses);
     if (found != program.bindings.end()) return found->second;
     if (program.bindings.size() >= most_bindings) program.bindings.clear();
-    const Bytes size = collective.in[0].size();
+    const Bytes size{collective.count() * size_of(collective.type())};
+    const DeviceCommands& commands = program.commands;
     Binding binding;
-    const auto on_devices = std::count_if(addresses.begin(), addresses.end(), is_on_cuda);
+    const auto absent = std::count(addresses.begin(), addresses.end(), nullptr);
+    const auto on_devices = std::count_if(addresses.begin(), addresses.end(),
+                                          [](const std::byte* p) { return p && is_on_cuda(p); });
     binding.on_host = on_devices == 0;
-    require(binding.on_host || on_devices == std::ssize(addresses),
-            "cuda: some buffers of one all-reduce are in host memory, others on a device");
-    for (Rank r = 0; r < program.commands.ranks; ++r) {
-      const Region& in = collective.in[static_cast<std::size_t>(r)];
-      const Region& out = collective.out[static_cast<std::size_t>(r)];
-      binding.bases.push_back(in.data);
-      binding.bases.push_back(out.data);
-      const bool scratch = program.commands.uses_scratch;
-      const bool stage = program.commands.uses_stage;
+    require(binding.on_host || on_devices + absent == std::ssize(addresses),
+            "cuda: some buffers of one collective are in host memory, others on a device");
+    for (Rank r = 0; r < commands.ranks; ++r) {
+      const auto [input, output] = vector_starts(
+          collective.call(), r, commands.ranks, addresses[static_cast<std::size_t>(r)],
+          addresses[static_cast<std::size_t>(r + commands.ranks)]);
+      binding.bases.push_back(input);
+      binding.bases.push_back(output);
       auto& scratches = binding.on_host ? host_scratch_ : scratch_;
-      binding.bases.push_back(scratch ? room(scratches, r, size, !binding.on_host) : nullptr);
-      binding.bases.push_back(stage ? room(stage_, r, size, false) : nullptr);
+      const Bytes wanted = scratch_room(commands);
+      std::byte* const scratch =
+          wanted.count > 0 ? room(scratches, r, wanted, !binding.on_host) : nullptr;
+      binding.bases.push_back(scratch);
+      binding.bases.push_back(commands.uses_work ? scratch + work_begin(commands).count : nullptr);
+      binding.bases.push_back(commands.uses_stage ? room(stage_, r, size, false) : nullptr);
     }
     if (binding.on_host) return keep(program, std::move(addresses), std::move(binding));
     for (const std::byte* base : binding.bases) {
@@ -322,7 +333,7 @@ class CudaWorld::Parts {
     for (const CudaPlace& place : places_) {
       check_cuda(cudaSetDevice(place.device), "cudaSetDevice");
       check_cuda(cudaStreamSynchronize(place.stream),
-                 fmt::format("the all-reduce on gpu:{}", place.device));
+                 fmt::format("the collective on gpu:{}", place.device));
     }
     const std::int32_t late = *reinterpret_cast<volatile std::int32_t*>(late_.get());
     if (late != 0) {
@@ -362,30 +373,6 @@ void CudaWorld::play(const CudaCollective& collective, const Schedule& schedule)
 Seconds CudaWorld::time_on_device(const CudaCollective& collective, const Schedule& schedule,
                                   int replays) {
   return parts_->time_on_device(collective, schedule, replays);
-}
-
-Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions) {
-  const auto from = allocate_on_cuda(device, size);
-  const auto to = allocate_on_cuda(device, size);
-  cudaEvent_t begin = nullptr;
-  cudaEvent_t end = nullptr;
-  check_cuda(cudaEventCreate(&begin), "cudaEventCreate");
-  check_cuda(cudaEventCreate(&end), "cudaEventCreate");
-  float best = 0;
-  for (int i = 0; i < repetitions; ++i) {
-    check_cuda(cudaEventRecord(begin), "cudaEventRecord");
-    check_cuda(cudaMemcpyAsync(to.get(), from.get(), static_cast<std::size_t>(size.count),
-                               cudaMemcpyDeviceToDevice),
-               "cudaMemcpyAsync");
-    check_cuda(cudaEventRecord(end), "cudaEventRecord");
-    check_cuda(cudaEventSynchronize(end), "cudaEventSynchronize");
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-    if (best == 0 || milliseconds < best) best = milliseconds;
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return size / Seconds{best * 1e-3};
 }
 
 }  // namespace collbench

@@ -1,4 +1,4 @@
-// All ranks of one process on its GPUs: an all-reduce of all of them as one call.
+// All ranks of one process on its GPUs: a collective of all of them as one call.
 //
 // Ranks are logical devices: several may share a GPU. The plans of all ranks are lowered to
 // commands (device_commands.h) and played by one of two executors:
@@ -13,6 +13,7 @@
 // Everything is made once for each set of buffers, and replayed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,8 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 #include "core/units.h"
+#include "transports/cuda/wish.h"
 #include "transports/endpoint.h"
 
 namespace collbench {
@@ -35,7 +38,7 @@ CudaExecutor parse_cuda_executor(std::string_view name);
 struct CudaWorldOptions {
   std::vector<int> devices;  // of each rank, by CUDA's numbers
   CudaExecutor executor = CudaExecutor::automatic;
-  Seconds timeout{60};      // for one all-reduce of the persistent kernel
+  Seconds timeout{60};      // for one collective of the persistent kernel
   bool peer_access = true;  // false: between devices everything goes through host memory
 };
 
@@ -44,8 +47,14 @@ struct CudaWorldOptions {
 struct CudaCollective {
   std::int64_t key = 0;
   ReduceOp op = ReduceOp::sum;
-  std::span<const Region> in;   // of each rank
-  std::span<const Region> out;  // in place where they are the same
+  std::span<const Region> in;   // of each rank: what it has before
+  std::span<const Region> out;  // what it has after; in place, both are the whole vector
+  Collective collective = {};
+  bool in_place = in[0].data == out[0].data;
+  /// Elements of the vector.
+  std::int64_t count() const { return std::max(in[0].count, out[0].count); }
+  DataType type() const { return in[0].type; }
+  CudaCall call() const { return {collective, count(), type(), op, in_place}; }
 };
 
 /// Thread safety: one thread at a time. Throws Unavailable where the devices cannot do it,
@@ -73,9 +82,5 @@ class CudaWorld {
   class Parts;
   std::unique_ptr<Parts> parts_;
 };
-
-/// The rate of the fastest copy of `size` within a device, counting the bytes read (as many are
-/// written): a bound for an all-reduce on one device.
-Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions);
 
 }  // namespace collbench

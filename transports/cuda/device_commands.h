@@ -20,10 +20,10 @@
 
 namespace collbench {
 
-/// The four memories of a rank. `stage` is readable by every device; a rank copies into it what
-/// peers without access to its own memory need.
-enum class DevicePlace : std::uint8_t { input, output, scratch, stage };
-constexpr int device_places = 4;
+/// The five memories of a rank, scratch and work as in plans. `stage` is readable by every device;
+/// a rank copies into it what peers without access to its own memory need.
+enum class DevicePlace : std::uint8_t { input, output, scratch, work, stage };
+constexpr int device_places = 5;
 
 struct DeviceOperand {
   Rank rank = 0;
@@ -49,12 +49,13 @@ struct DeviceCommand {
 /// Commands in an order in which they could be run sequentially.
 struct DeviceCommands {
   int ranks = 0;
-  std::int64_t count = 0;  // elements of a buffer
+  std::int64_t count = 0;  // elements of the vector
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = true;
   bool fused = false;
   bool uses_scratch = false;
+  bool uses_work = false;
   bool uses_stage = false;
   std::vector<DeviceCommand> commands;
   std::vector<DeviceOperand> operands;
@@ -87,9 +88,14 @@ struct LoweringOptions {
 /// registry does.
 DeviceCommands lower(std::span<const Plan> plans, const LoweringOptions& options = {});
 
-/// The plans of all ranks of `schedule`, lowered.
+/// The plans of all ranks of `schedule`, lowered; `count` elements are the whole vector.
 DeviceCommands lower(const Schedule& schedule, std::int64_t count, DataType type, ReduceOp op,
-                     bool in_place, const LoweringOptions& options = {});
+                     bool in_place, const LoweringOptions& options = {},
+                     const Collective& collective = {});
+
+/// What a rank needs for scratch and work: where there are both, work lies behind.
+Bytes scratch_room(const DeviceCommands& commands);
+Bytes work_begin(const DeviceCommands& commands);
 
 /// Bytes that the commands read and write, each operand once: what their memory must move.
 Bytes memory_traffic(const DeviceCommands& commands);

@@ -73,4 +73,28 @@ void copy_with_cuda(std::byte* to, const std::byte* from, Bytes size) {
   check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
+Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions) {
+  const auto from = allocate_on_cuda(device, size);
+  const auto to = allocate_on_cuda(device, size);
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  check_cuda(cudaEventCreate(&begin), "cudaEventCreate");
+  check_cuda(cudaEventCreate(&end), "cudaEventCreate");
+  float best = 0;
+  for (int i = 0; i < repetitions; ++i) {
+    check_cuda(cudaEventRecord(begin), "cudaEventRecord");
+    check_cuda(cudaMemcpyAsync(to.get(), from.get(), static_cast<std::size_t>(size.count),
+                               cudaMemcpyDeviceToDevice),
+               "cudaMemcpyAsync");
+    check_cuda(cudaEventRecord(end), "cudaEventRecord");
+    check_cuda(cudaEventSynchronize(end), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+    if (best == 0 || milliseconds < best) best = milliseconds;
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return size / Seconds{best * 1e-3};
+}
+
 }  // namespace collbench

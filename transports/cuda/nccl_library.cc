@@ -1,6 +1,7 @@
 #include "transports/cuda/nccl_library.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 #include <glob.h>
@@ -41,6 +42,20 @@ std::vector<std::string> python_folders() {
         "/usr/lib/python3*/site-packages", "/usr/lib/python3/dist-packages",
         "/opt/conda/lib/python3*/site-packages"}) {
     folders.emplace_back(system);
+  }
+  return folders;
+}
+
+// Where the CUDA Toolkit and NVIDIA's HPC SDK are.
+std::vector<std::string> toolkit_folders() {
+  std::vector<std::string> folders;
+  for (const char* named : {"CUDA_HOME", "CUDA_PATH"}) {
+    const std::string root = environment_variable(named);
+    if (!root.empty()) folders.push_back(root + "/lib*");
+  }
+  for (const char* usual : {"/usr/local/cuda/lib*", "/usr/local/cuda-*/lib*",
+                            "/opt/nvidia/hpc_sdk/Linux_*/*/comm_libs/nccl/lib"}) {
+    folders.emplace_back(usual);
   }
   return folders;
 }
@@ -96,11 +111,13 @@ std::vector<std::string> nccl_candidates() {
   const std::string named = environment_variable(variable);
   if (!named.empty()) return {named};
   std::vector<std::string> candidates{usual_name};
-  for (const std::string& folder : python_folders()) {
-    for (const std::string& file : matches(folder + "/nvidia/nccl/lib/" + usual_name)) {
-      candidates.push_back(file);
+  const auto add = [&](const std::string& folder) {
+    for (std::string& file : matches(folder + "/" + usual_name)) {
+      candidates.push_back(std::move(file));
     }
-  }
+  };
+  for (const std::string& folder : python_folders()) add(folder + "/nvidia/nccl/lib");
+  for (const std::string& folder : toolkit_folders()) add(folder);
   return candidates;
 }
 

@@ -67,7 +67,7 @@ struct LoadedNccl {
 const LoadedNccl& load_nccl();
 
 /// Files that may be NCCL's library, in the order they are tried: the named one alone, or the usual
-/// name and then those of Python packages that are there.
+/// name and then those that are there of Python packages and of the CUDA Toolkit.
 std::vector<std::string> nccl_candidates();
 
 /// ncclGetVersion's number as text: 10000 major + 100 minor + patch since 2.9, before it 1000

@@ -63,18 +63,20 @@ void keep_for_ever(std::shared_ptr<std::byte> memory) {
 }
 
 std::int64_t packed(const CudaCall& wish) {
-  return static_cast<std::int64_t>(wish.kind) | static_cast<std::int64_t>(wish.type) << 8 |
+  const int kind = wish.collective ? static_cast<int>(wish.collective->kind) + 1 : 0;
+  return kind | static_cast<std::int64_t>(wish.type) << 8 |
          static_cast<std::int64_t>(wish.op) << 16 | std::int64_t{wish.in_place} << 24;
 }
 
 CudaCall unpacked(std::span<const std::int64_t> numbers) {
   CudaCall wish;
-  wish.kind = static_cast<CudaCall::Kind>(numbers[0] & 0xff);
+  if (const auto kind = static_cast<int>(numbers[0] & 0xff); kind > 0) {
+    wish.collective = {static_cast<CollectiveKind>(kind - 1), static_cast<Rank>(numbers[2])};
+  }
   wish.type = static_cast<DataType>(numbers[0] >> 8 & 0xff);
   wish.op = static_cast<ReduceOp>(numbers[0] >> 16 & 0xff);
   wish.in_place = (numbers[0] >> 24 & 1) != 0;
   wish.count = numbers[1];
-  wish.root = static_cast<Rank>(numbers[2]);
   return wish;
 }
 
@@ -191,14 +193,15 @@ bool CudaNeighbours::reaches(Rank a, Rank b) const {
 CudaNeighbours::Met CudaNeighbours::meet(const CudaCall& wish, const std::byte* in,
                                          const std::byte* out) {
   constexpr std::size_t row = 8;
-  const bool has_memory = wish.kind != CudaCall::Kind::barrier && wish.count > 0;
-  const std::vector<Place> mine = {has_memory ? place_of(in) : Place{},
-                                   has_memory ? place_of(out) : Place{}};
+  const bool has_memory = wish.collective && wish.count > 0;
+  const std::vector<Place> mine = {has_memory && in != nullptr ? place_of(in) : Place{},
+                                   has_memory && out != nullptr ? place_of(out) : Place{}};
   bool news = false;
   for (const Place& place : mine) {
-    news = news || (has_memory && !blocks_[static_cast<std::size_t>(place.block)].told);
+    news = news || (place.block >= 0 && !blocks_[static_cast<std::size_t>(place.block)].told);
   }
-  const std::vector<std::int64_t> numbers = {packed(wish),   wish.count,     wish.root,
+  const Rank root = wish.collective ? wish.collective->root : 0;
+  const std::vector<std::int64_t> numbers = {packed(wish),   wish.count,     root,
                                              mine[0].block,  mine[0].offset, mine[1].block,
                                              mine[1].offset, news ? 1 : 0};
   const std::vector<std::int64_t> all = gather(numbers);

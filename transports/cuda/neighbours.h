@@ -73,8 +73,9 @@ class CudaNeighbours {
     std::vector<std::byte*> in;   // by rank; null where not reached
     std::vector<std::byte*> out;  // the same
   };
-  /// Collective: returns when all ranks have arrived. Throws TransportError on all of them if their
-  /// calls differ, InvalidArgument for regions that are not in adopted memory.
+  /// Collective: returns when all ranks have arrived. A buffer that is not there is null. Throws
+  /// TransportError on all of them if their calls differ, InvalidArgument for regions that are not
+  /// in adopted memory.
   Met meet(const CudaCall& wish, const std::byte* in, const std::byte* out);
 
   /// Collective: the concatenation of every rank's numbers, of equal length.

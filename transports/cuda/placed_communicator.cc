@@ -1,5 +1,6 @@
 #include "transports/cuda/placed_communicator.h"
 
+#include <string>
 #include <utility>
 
 #include "core/error.h"
@@ -26,6 +27,12 @@ class PlacedCommunicator final : public Communicator {
     of(in).all_reduce(in, out, op);
   }
   void broadcast(Region region, Rank root) override { of(region).broadcast(region, root); }
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    require(in.count == 0 || out.count == 0 || is_on_device_(in.data) == is_on_device_(out.data),
+            std::string(to_string(collective.kind)) +
+                ": input and output are not both the device's or both the host's");
+    of(in.count > 0 ? in : out).perform(collective, in, out, op);
+  }
   void barrier() override { host_->barrier(); }
 
  private:

@@ -57,10 +57,10 @@ struct ProcessProgram {
 
 class CudaProcess final : public CudaProcessCommunicator {
  public:
-  CudaProcess(const CudaProcessOptions& options, ScheduleChoice choice, std::string name)
+  CudaProcess(const CudaProcessOptions& options, PlayedSchedules played, const std::string& name)
       : options_(options),
-        name_(std::move(name)),
-        schedules_(options.where.ranks, std::move(choice)),
+        name_(name),
+        schedules_(options.where.ranks, std::move(played), name),
         neighbours_(options.where) {
     const CudaDevices found = find_cuda_devices();
     if (!found.unavailable.empty()) throw Unavailable(found.unavailable);
@@ -102,12 +102,18 @@ class CudaProcess final : public CudaProcessCommunicator {
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
-    play({CudaCall::Kind::all_reduce, in.count, in.type, op, 0, in.data == out.data}, in, out);
+    play({Collective{}, in.count, in.type, op, in.data == out.data}, in, out);
   }
   void broadcast(Region region, Rank root) override {
-    require_root(root);
-    play({CudaCall::Kind::broadcast, region.count, region.type, ReduceOp::sum, root, true}, region,
-         region);
+    perform({CollectiveKind::broadcast, root}, region.part(0, root == rank() ? region.count : 0),
+            region, ReduceOp::sum);
+  }
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
+    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+    const Whole whole = whole_of(collective, in, out);
+    const bool in_place = whole.vector != nullptr;
+    if (in_place) in = out = Region{whole.vector, whole.count, in.type};
+    play(call_of(collective, whole.count, in.type, op, in_place), in, out);
   }
   void barrier() override { neighbours_.meet({}, nullptr, nullptr); }
 
@@ -141,11 +147,12 @@ class CudaProcess final : public CudaProcessCommunicator {
   void play(const CudaCall& wish, Region in, Region out) {
     if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
     try {
-      const CudaNeighbours::Met met = neighbours_.meet(wish, in.data, out.data);
+      const CudaNeighbours::Met met = neighbours_.meet(wish, in.count > 0 ? in.data : nullptr,
+                                                       out.count > 0 ? out.data : nullptr);
       if (wish.count == 0) return;
       use_cuda_device(place_.device);
       ProcessProgram& program = program_of(wish);
-      launch(program, bases_of(program, met, in.size()));
+      launch(program, bases_of(program, wish, met));
       finish();
     } catch (const std::exception& error) {
       broken_ = error.what();
@@ -159,8 +166,9 @@ class CudaProcess final : public CudaProcessCommunicator {
     const auto found = programs_.find(key);
     if (found != programs_.end()) return found->second;
     ProcessProgram program;
-    program.commands = lower(schedules_.of(wish), wish.count, wish.type, wish.op, wish.in_place,
-                             {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }});
+    program.commands =
+        lower(schedules_.of(wish), wish.count, wish.type, wish.op, wish.in_place,
+              {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }}, *wish.collective);
     const Bytes size{wish.count * size_of(wish.type)};
     const Bytes staged = options_.where.stage - cuda_flag_bytes(ranks());
     require(!program.commands.uses_stage || size <= staged,
@@ -173,17 +181,23 @@ class CudaProcess final : public CudaProcessCommunicator {
     return programs_.emplace(key, std::move(program)).first->second;
   }
 
-  DeviceBases bases_of(const ProcessProgram& program, const CudaNeighbours::Met& met, Bytes size) {
-    if (program.commands.uses_scratch && scratch_size_ < size) {
-      scratch_ = neighbours_.show(allocate(size).get());
-      scratch_size_ = size;
+  DeviceBases bases_of(const ProcessProgram& program, const CudaCall& wish,
+                       const CudaNeighbours::Met& met) {
+    const DeviceCommands& commands = program.commands;
+    const Bytes wanted = scratch_room(commands);
+    if (scratch_size_ < wanted) {
+      scratch_ = neighbours_.show(allocate(wanted).get());
+      scratch_size_ = wanted;
     }
     DeviceBases bases;
-    for (std::size_t r = 0; r < met.in.size(); ++r) {
-      bases.push_back(met.in[r]);
-      bases.push_back(met.out[r]);
-      bases.push_back(program.commands.uses_scratch ? scratch_[r] : nullptr);
-      bases.push_back(program.commands.uses_stage ? stages_[r].on_device() : nullptr);
+    for (Rank rank = 0; rank < ranks(); ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const auto [in, out] = vector_starts(wish, rank, ranks(), met.in[r], met.out[r]);
+      bases.push_back(in);
+      bases.push_back(out);
+      bases.push_back(wanted.count > 0 ? scratch_[r] : nullptr);
+      bases.push_back(commands.uses_work ? scratch_[r] + work_begin(commands).count : nullptr);
+      bases.push_back(commands.uses_stage ? stages_[r].on_device() : nullptr);
     }
     return bases;
   }
@@ -204,7 +218,7 @@ class CudaProcess final : public CudaProcessCommunicator {
 
   void finish() {
     check_cuda(cudaStreamSynchronize(place_.stream),
-               fmt::format("the all-reduce of rank {} on gpu:{}", rank(), place_.device));
+               fmt::format("the collective of rank {} on gpu:{}", rank(), place_.device));
     const std::int32_t late =
         *reinterpret_cast<const volatile std::int32_t*>(neighbours_.late_page());
     if (late == 0) return;
@@ -235,11 +249,11 @@ Bytes cuda_process_stage(int ranks, Bytes largest) {
 }
 
 std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
-    const CudaProcessOptions& options, ScheduleChoice choice, const std::string& name) {
+    const CudaProcessOptions& options, PlayedSchedules played, const std::string& name) {
   require(options.executor != CudaExecutor::graph,
           "executor graph plays the ranks of one process: a graph does not wait for another one; "
           "use --executor persistent, or leave out --isolate");
-  return std::make_unique<CudaProcess>(options, std::move(choice), name);
+  return std::make_unique<CudaProcess>(options, std::move(played), name);
 }
 
 }  // namespace collbench

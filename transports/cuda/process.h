@@ -30,12 +30,12 @@ Bytes cuda_process_stage(int ranks, Bytes largest);
 struct CudaProcessOptions {
   CudaNeighbourhood where;  // with the stage of cuda_process_stage()
   CudaExecutor executor = CudaExecutor::automatic;
-  Seconds timeout{60};  // for one all-reduce
+  Seconds timeout{60};  // for one collective
 };
 
 /// Collective. `name` is that of the schedule, for descriptions. Throws InvalidArgument for the
 /// executor that plays graphs: a graph cannot wait for another process.
 std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
-    const CudaProcessOptions& options, ScheduleChoice choice, const std::string& name);
+    const CudaProcessOptions& options, PlayedSchedules played, const std::string& name);
 
 }  // namespace collbench

@@ -4,22 +4,38 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/rooted.h"
-
 namespace collbench {
 namespace {
 
 std::string words(const CudaCall& wish) {
-  const char* const kinds[] = {"a barrier", "an all-reduce", "a broadcast"};
-  std::string text = kinds[static_cast<std::size_t>(wish.kind)];
-  if (wish.kind == CudaCall::Kind::barrier) return text;
-  text += fmt::format(" of {} {} elements", wish.count, to_string(wish.type));
-  if (wish.kind == CudaCall::Kind::broadcast) return text + fmt::format(" from {}", wish.root);
-  return text + fmt::format(", operator {}, {}", to_string(wish.op),
-                            wish.in_place ? "in place" : "out of place");
+  if (!wish.collective) return "a barrier";
+  const CollectiveKind kind = wish.collective->kind;
+  const std::string_view name = to_string(kind);
+  std::string text = fmt::format("{} {} of {} {} elements", name[0] == 'a' ? "an" : "a", name,
+                                 wish.count, to_string(wish.type));
+  if (has_root(kind)) {
+    text += fmt::format(" {} {}", adds(kind) ? "to" : "from", wish.collective->root);
+  }
+  if (adds(kind)) text += fmt::format(", operator {}", to_string(wish.op));
+  return text + (wish.in_place ? ", in place" : ", out of place");
 }
 
 }  // namespace
+
+CudaCall call_of(const Collective& collective, std::int64_t count, DataType type, ReduceOp op,
+                 bool in_place) {
+  return {collective, count, type, adds(collective.kind) ? op : ReduceOp::sum, in_place};
+}
+
+std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank, int ranks,
+                                                std::byte* in, std::byte* out) {
+  if (call.in_place) return {in, out};
+  const auto start = [&](std::byte* data, Elements held) {
+    return data == nullptr ? nullptr : data - held.first * size_of(call.type);
+  };
+  return {start(in, elements_before(*call.collective, rank, ranks, call.count)),
+          start(out, elements_after(*call.collective, rank, ranks, call.count))};
+}
 
 std::string disagreement(std::span<const CudaCall> wishes) {
   for (std::size_t rank = 1; rank < wishes.size(); ++rank) {
@@ -30,20 +46,20 @@ std::string disagreement(std::span<const CudaCall> wishes) {
   return "";
 }
 
-CudaSchedules::CudaSchedules(int ranks, ScheduleChoice choice)
-    : ranks_(ranks), choice_(std::move(choice)) {}
+CudaSchedules::CudaSchedules(int ranks, PlayedSchedules played, std::string name)
+    : ranks_(ranks), played_(std::move(played)), name_(std::move(name)) {}
 
 std::int64_t CudaSchedules::key(const CudaCall& wish) {
-  return wish.kind == CudaCall::Kind::broadcast ? 1 + wish.root : 0;
+  const auto kinds = static_cast<std::int64_t>(collective_names().size());
+  return wish.collective->root * kinds + static_cast<std::int64_t>(wish.collective->kind);
 }
 
 const Schedule& CudaSchedules::of(const CudaCall& wish) {
   const std::tuple at{key(wish), wish.count, wish.type};
   const auto found = known_.find(at);
   if (found != known_.end()) return found->second;
-  Schedule schedule = wish.kind == CudaCall::Kind::broadcast
-                          ? binomial_broadcast(ranks_, wish.root)
-                          : choice_({wish.count * size_of(wish.type)}, wish.type);
+  Schedule schedule =
+      played_.of(*wish.collective, ranks_, {wish.count * size_of(wish.type)}, wish.type, name_);
   return known_.emplace(at, std::move(schedule)).first->second;
 }
 

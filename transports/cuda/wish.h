@@ -3,12 +3,16 @@
 // Whether ranks are threads or processes, all must have made the same call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
 #include "transports/play/schedule_communicator.h"
@@ -16,15 +20,22 @@
 namespace collbench {
 
 struct CudaCall {
-  enum class Kind : std::uint8_t { barrier, all_reduce, broadcast };
-  Kind kind = Kind::barrier;
-  std::int64_t count = 0;  // elements of a region
+  std::optional<Collective> collective;  // nothing: a barrier
+  std::int64_t count = 0;                // elements of the vector
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
-  Rank root = 0;  // of a broadcast
   bool in_place = true;
   bool operator==(const CudaCall&) const = default;
 };
+
+/// As all ranks must make it: an operator that means nothing is left out.
+CudaCall call_of(const Collective& collective, std::int64_t count, DataType type, ReduceOp op,
+                 bool in_place);
+
+/// Where the vector would begin of which `in` and `out` are what the buffers of a rank hold; null
+/// for a buffer that is not there.
+std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank, int ranks,
+                                                std::byte* in, std::byte* out);
 
 /// Which two ranks made different calls, as an error message; empty if all are equal.
 std::string disagreement(std::span<const CudaCall> wishes);
@@ -33,14 +44,16 @@ std::string disagreement(std::span<const CudaCall> wishes);
 /// Thread safety: one thread at a time.
 class CudaSchedules {
  public:
-  CudaSchedules(int ranks, ScheduleChoice choice);
-  /// The schedule of an all-reduce or a broadcast. Equal keys, counts and types give the same one.
+  CudaSchedules(int ranks, PlayedSchedules played, std::string name);
+  /// The schedule of what is no barrier. Equal keys, counts and types give the same one. Throws
+  /// Unavailable if there is none.
   const Schedule& of(const CudaCall& wish);
   static std::int64_t key(const CudaCall& wish);
 
  private:
   int ranks_;
-  ScheduleChoice choice_;
+  PlayedSchedules played_;
+  std::string name_;
   std::map<std::tuple<std::int64_t, std::int64_t, DataType>, Schedule> known_;
 };
 
