@@ -60,9 +60,21 @@ expect "$summary" 'run-nccl: skipped, it cannot run here: collbench: error: NCCL
 expect "$summary" 'training: skipped, this build has no cuDNN engine'
 expect "$lab/calls" 'collbench run --backend nccl --workers 3 .*'
 expect "$lab/calls" 'collbench run --backend cuda --isolate --workers 3 .*'
+expect "$lab/calls" 'collbench run --backend cuda --workers 8 --algo auto --collective all-gather .*'
+expect "$summary" 'cuda-reduce-scatter: passed in [0-9]+ s'
+expect "$summary" 'nccl-broadcast: skipped, it cannot run here: .*'
 expect "$lab/calls" 'all_reduce_perf .*-g 3 .*'
 expect "$lab/calls" 'compute-sanitizer --tool memcheck --error-exitcode 9 --report-api-errors no .*'
 expect "$lab/calls" 'compute-sanitizer --tool racecheck --error-exitcode 9 [^-].*'
+
+# What the sanitizer is to run are names of tests.
+filter=$(sed -n "s/^  local some='\(.*\)'/\1/p" "$script")
+[[ -n $filter ]] || { echo "FAILED: no filter for the sanitizer"; failures=1; }
+for pattern in ${filter//:/ }; do
+  name=${pattern%\*}
+  grep -q "TEST(${name%.*}, ${name#*.}" "$1/tests/transports/cuda_world_test.cc" ||
+    { echo "FAILED: no test is called $pattern"; failures=1; }
+done
 
 stub pack collbench_cuda_reduce_test ''
 run --from "$lab/pack" --out "$lab/out"
@@ -92,6 +104,19 @@ if grep -q '^cmake -S' "$lab/calls"; then
   echo "FAILED: a folder configured by hand was configured anew"
   failures=1
 fi
+
+# What was built is gathered, unless it is too large to be carried.
+stub bin cmake '[[ "$*" != *"--target help"* ]] || echo "... collbench"'
+printf '#!/bin/bash\n' >"$lab/by-hand/collbench"
+chmod +x "$lab/by-hand/collbench"
+run --build "$lab/by-hand" --pack "$lab/gathered"
+expect_code "$code" 0 "gathered"
+[[ -x $lab/gathered/collbench && -f $lab/gathered/torch_step.py && -x $lab/gathered/run ]] ||
+  { echo "FAILED: something was not gathered"; failures=1; }
+truncate -s 70M "$lab/by-hand/collbench"
+run --build "$lab/by-hand" --pack "$lab/gathered"
+expect_code "$code" 1 "70 MiB are too much"
+expect "$lab/said" 'bench/gpu/run: packed 7[0-9] MiB, of which 64 can be carried; .*'
 
 for wrong in "--from $lab/nowhere" "--arch x" "--seconds soon" "--out" "--what" "--from a --pack b"; do
   # shellcheck disable=SC2086

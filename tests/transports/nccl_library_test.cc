@@ -64,6 +64,20 @@ TEST(NcclLibraryTest, IsAlsoLookedForInPythonPackages) {
   std::filesystem::remove_all(environment);
 }
 
+TEST(NcclLibraryTest, IsAlsoLookedForWhereTheToolkitIs) {
+  const std::filesystem::path toolkit = testing::TempDir() + "/cuda-toolkit";
+  std::filesystem::create_directories(toolkit / "lib64");
+  std::filesystem::copy_file(GPU_STAND_IN, toolkit / "lib64/libnccl.so.2",
+                             std::filesystem::copy_options::overwrite_existing);
+  ::unsetenv("COLLBENCH_NCCL_LIBRARY");
+  ::setenv("CUDA_HOME", toolkit.c_str(), 1);
+  EXPECT_THAT(nccl_candidates(), testing::Contains((toolkit / "lib64/libnccl.so.2").string()));
+  ::unsetenv("CUDA_HOME");
+  EXPECT_THAT(nccl_candidates(),
+              testing::Not(testing::Contains((toolkit / "lib64/libnccl.so.2").string())));
+  std::filesystem::remove_all(toolkit);
+}
+
 TEST(NcclLibraryTest, HasAVersionOrAReasonWithoutBeingNamed) {
   ::unsetenv("COLLBENCH_NCCL_LIBRARY");
   const FoundLibrary found = find_nccl();
