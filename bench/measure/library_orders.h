@@ -1,7 +1,9 @@
 // In which order the all-reduces of libraries add, as found from their outputs alone.
 //
-// Source: Open MPI 4.1.4, each rule checked by playing it on inputs of which every order gives
-// another sum (run --observe). Its six algorithms have four orders: their bits tell no more apart.
+// Source: Open MPI 4.1.4 and Gloo 0.5 (Debian's of 2022), each rule checked by playing it on inputs
+// of which every order gives another sum (run --observe). Open MPI's six algorithms have four
+// orders: their bits tell no more apart. Gloo's ring and its bcube, and the two algorithms of its
+// older interface, have one each.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +21,8 @@ using OrdersByElement = std::vector<std::pair<std::int64_t, AdditionOrder>>;
 
 struct LibraryOrder {
   std::string_view name;  // of all that add so
-  /// For `count` elements; empty where the rule is not known for so many ranks.
-  OrdersByElement (*orders)(int ranks, std::int64_t count);
+  /// For `count` elements of so many bytes; empty where the rule is not known for so many ranks.
+  OrdersByElement (*orders)(int ranks, std::int64_t count, int element_bytes);
 };
 std::span<const LibraryOrder> library_orders();
 

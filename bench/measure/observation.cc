@@ -157,7 +157,7 @@ void for_each_known(const Observation& observed, Visit visit) {
   const auto count = static_cast<std::int64_t>(observed.values.size());
   for (const LibraryOrder& library : library_orders()) {
     PlacedOrders placed;
-    for (const auto& [end, order] : library.orders(observed.ranks, count))
+    for (const auto& [end, order] : library.orders(observed.ranks, count, size_of(observed.type)))
       placed.push_back({end, order});
     if (!placed.empty()) visit(std::string(library.name), placed);
   }

@@ -78,14 +78,14 @@ TEST(JudgeOrders, TellsOurAlgorithmsApart) {
 }
 
 // What Open MPI 4.1.4 gave for the first 12 of 100 elements of 5 and 6 workers, seed 1.
-struct OfOpenMpi {
+struct OfALibrary {
   int ranks;
   const char* name;
   std::vector<double> values;
 };
 
 TEST(JudgeOrders, KnowsOpenMpisSums) {
-  const OfOpenMpi samples[] = {
+  const OfALibrary samples[] = {
       {5,
        "mpi:nonoverlapping of short vectors",
        {1.8447782F, -0.6329919F, -0.29184198F, -0.33646813F, -1.1572757F, 2.0361986F, -0.203206F,
@@ -103,9 +103,56 @@ TEST(JudgeOrders, KnowsOpenMpisSums) {
        {0.9629693F, -1.5722177F, -0.862725F, -1.2359982F, -2.062784F, 2.0442204F, -0.99411774F,
         -0.20084381F, -1.615257F, -0.18188578F, -0.5191827F, -0.09741503F}},
   };
-  for (const OfOpenMpi& sample : samples) {
+  for (const OfALibrary& sample : samples) {
     EXPECT_THAT(agreeing({sample.ranks, DataType::f32, 1, sample.values}), Contains(sample.name));
   }
+}
+
+// What Gloo (Debian's of 2022) gave for 20 elements, seed 1.
+TEST(JudgeOrders, TellsGloosAlgorithmsApart) {
+  const OfALibrary samples[] = {
+      {5, "gloo:ring", {1.8447782F,  -0.63299185F, -0.29184195F,  -0.33646816F, -1.1572756F,
+                        2.0361986F,  -0.20320605F, 0.2593352F,    -0.65015846F, -0.90452975F,
+                        -0.7121882F, 0.44067946F,  -0.028115988F, -0.22792234F, 0.62943965F,
+                        2.1088927F,  0.7773585F,   1.1589484F,    -0.70193243F, 0.3545515F}},
+      {5, "gloo:bcube", {1.8447782F,  -0.6329919F,  -0.29184192F,  -0.33646813F, -1.1572756F,
+                         2.0361986F,  -0.20320602F, 0.25933522F,   -0.6501585F,  -0.90452975F,
+                         -0.7121882F, 0.44067943F,  -0.028116047F, -0.22792232F, 0.62943965F,
+                         2.1088932F,  0.7773585F,   1.1589485F,    -0.70193243F, 0.3545515F}},
+      {6, "gloo:bcube", {0.9629693F,  -1.5722177F,  -0.862725F,   -1.2359982F, -2.062784F,
+                         2.0442204F,  -0.99411774F, -0.20084381F, -1.615257F,  -0.18188578F,
+                         -0.5191827F, -0.09741503F, 0.39932597F,  -0.6626855F, 0.053569138F,
+                         1.4077408F,  1.6971245F,   1.2392693F,   -1.5945683F, 0.17129934F}},
+      {7, "gloo:halving-doubling", {0.678069F,   -1.9448118F, -1.1939795F,  -1.152247F,
+                                    -2.840343F,  2.0782917F,  -0.75698006F, -0.97913635F,
+                                    -1.0062664F, 0.5804138F,  0.45743257F,  -0.24178737F,
+                                    -0.4192025F, -0.5164804F, -0.19200289F, 2.2635643F,
+                                    2.65736F,    1.4638404F,  -1.9484909F,  -0.43422508F}},
+  };
+  for (const OfALibrary& sample : samples) {
+    const std::vector<std::string> names =
+        agreeing({sample.ranks, DataType::f32, 1, sample.values});
+    EXPECT_THAT(names, Contains(sample.name));
+    for (const char* other : {"gloo:ring", "gloo:bcube", "gloo:halving-doubling"}) {
+      if (std::string(other) != sample.name) EXPECT_THAT(names, Not(Contains(other)));
+    }
+  }
+}
+
+// Two segments for each rank, or as many of 1 MiB as it takes.
+TEST(LibraryOrders, OfGloosRingBeginWithTheRankBefore) {
+  const auto rules = library_orders();
+  const auto ring = std::ranges::find(rules, std::string_view("gloo:ring"), &LibraryOrder::name);
+  ASSERT_NE(ring, rules.end());
+  const OrdersByElement orders = ring->orders(4, 100, 4);
+  ASSERT_EQ(orders.size(), 4U);
+  EXPECT_EQ(orders[0].first, 26) << "two segments of 13 elements";
+  EXPECT_EQ(to_string(orders[1].second), "((0+3)+2)+1");
+  EXPECT_EQ(orders[3].first, 100);
+  EXPECT_EQ(ring->orders(2, 3 << 20, 4)[0].first, 3 << 19) << "6 segments of each of 2 ranks";
+  const auto chunked =
+      std::ranges::find(rules, std::string_view("gloo:ring-chunked"), &LibraryOrder::name);
+  EXPECT_EQ(chunked->orders(3, 1000, 4)[0].first, 512) << "pieces of at least 256 elements";
 }
 
 TEST(ExplainByElement, FindsWhereTheOrderChanges) {
