@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares collbench's all-reduce on this host with Open MPI, MPICH and Gloo, point by point.
+"""Compares collbench's collectives on this host with Open MPI, MPICH and Gloo, point by point.
 
 Every figure is a latency from the last rank's arrival to the last rank's completion, float32 sum,
 by default in place and with buffers rewritten between iterations. Gloo and the MPI library that
@@ -14,6 +14,7 @@ Reported are medians over the rounds, and the best peer's time over collbench's 
 rounds' ratios.
 
   compare_cpu.py --rounds 5 --workers 2,4,8 --output results
+  compare_cpu.py --collective reduce-scatter --rounds 3
   compare_cpu.py --mpich-root DIR    DIR holds MPICH's unpacked packages (usr/bin, usr/lib, ...)
 """
 
@@ -65,6 +66,7 @@ class Collbench:
                        "-b", str(size), "-e", str(size), "--max-time", f"{self.options.seconds}s",
                        "--buffers", self.options.buffers, "--quiet", "--progress", "off",
                        "--out-of-place" if self.options.out_of_place else "--in-place",
+                       "--collective", self.options.collective,
                        "--json", file.name, *self.flags]
             run(self.options.prefix + command, os.environ, self.options.timeout)
             record = json.loads(Path(file.name).read_text())["records"][0]
@@ -274,7 +276,7 @@ def agreement(rows):
 
 def markdown(rows, failures, rivals, options):
     place = "out of place" if options.out_of_place else "in place"
-    lines = [f"float32 sum, {place}, buffers {options.buffers}; median of {options.rounds} rounds; "
+    lines = [f"{options.collective}, float32 sum, {place}, buffers {options.buffers}; median of {options.rounds} rounds; "
              f"{len(os.sched_getaffinity(0))} cores; load {os.getloadavg()[0]:.2f} at the end.", ""]
     for workers in options.workers:
         lines += [f"### {workers} workers", "",
@@ -296,7 +298,10 @@ def parse_options():
     parser.add_argument("--collbench", default=str(HERE.parent.parent / "collbench"))
     parser.add_argument("--ours", default="auto", help="collbench's algorithms, comma-separated")
     parser.add_argument("--ours-flags", default="", help="as in '--isolate --private-buffers'")
-    parser.add_argument("--peers", default=",".join(GLOO + MPI))
+    parser.add_argument("--peers", help="all algorithms of Gloo and Open MPI; of other collectives "
+                        "than all-reduces what they choose")
+    parser.add_argument("--collective", default="all-reduce",
+                        help="as of collbench run; mpi_latency.cc knows all-reduces only")
     parser.add_argument("--no-harness", action="store_true", help="leave mpi_latency.cc out")
     parser.add_argument("--mpich-root", help="folder of MPICH's unpacked packages")
     parser.add_argument("--workers", default="2,4,8")
@@ -315,6 +320,9 @@ def parse_options():
     parser.add_argument("--output", default=".", help="folder for peers.md and peers.json")
     options = parser.parse_args()
     options.prefix = shlex.split(options.prefix)
+    all_reduces = options.collective == "all-reduce"
+    options.no_harness = options.no_harness or not all_reduces
+    options.peers = options.peers or ",".join(GLOO + MPI if all_reduces else ["gloo", "mpi"])
     options.workers = [int(w) for w in options.workers.split(",")]
     options.sizes = [parse_size(s) for s in options.sizes.split(",")]
     return options

@@ -16,6 +16,7 @@ FAKE = """
     import json, pathlib, sys, time
     def flag(name): return sys.argv[sys.argv.index(name) + 1]
     algorithm = flag("--algo")
+    assert flag("--collective") in ("all-reduce", "all-gather")
     if algorithm == "mpi:linear":
         sys.exit("mpi:linear is not here")
     if algorithm == "mpi:ring":
@@ -53,6 +54,11 @@ class CompareCpu(unittest.TestCase):
         self.assertEqual((point["ratio"], point["ratio_least"], point["ratio_most"]), (4, 2, 8))
         self.assertIn("| 1 KiB | 20 us | auto | 50 us | - | 40 us | gloo | 4.00x | 2.00 to 8.00 |",
                       table)
+
+    def test_asks_for_the_collective_and_then_for_what_libraries_choose(self):
+        document, table = compare("", "--rounds", "1", "--collective", "all-gather")
+        self.assertEqual(set(document["points"][0]["medians_ns"]), {"auto", "gloo", "mpi"})
+        self.assertIn("all-gather, float32 sum, in place", table)
 
     def test_leaves_out_a_peer_that_was_hopeless_in_the_first_round(self):
         point = compare("gloo,gloo:bcube", "--rounds", "3")[0]["points"][0]
