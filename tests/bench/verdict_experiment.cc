@@ -261,7 +261,8 @@ void redraw(int jobs, Seconds budget, const std::string& folder) {
     for (int job = 0; job < jobs; ++job) {
       const auto seed = static_cast<std::uint64_t>(job);
       RedrawnRuns runs(kept, slowdown, seed);
-      tally.add(run_ab(sequential_over(runs, seed, budget)), runs.processes());
+      const Comparison comparison = run_ab(sequential_over(runs, seed, budget));
+      tally.add(comparison, runs.processes());
     }
     tally.print(std::filesystem::path(folder).filename(), slowdown);
   }
