@@ -1,11 +1,21 @@
 #include "heuristics/structure/message_rounds.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "algorithms/registry.h"
 #include "algorithms/resolve.h"
+#include "topologies/networks/networks.h"
 
 namespace collbench {
 namespace {
@@ -14,73 +24,108 @@ namespace {
 constexpr double pipelined_from = 512 << 10;
 constexpr double pipeline_segment = 64 << 10;
 
-/// Between partners of each round of a row of the registry that exchanges whole vectors, over more
-/// ranks than any machine has: what fewer ranks do is a beginning of it.
-std::vector<double> distances_in(const char* row) {
-  constexpr int ranks = 1 << 24;
-  const Schedule schedule = make_schedule(row, ranks);
-  std::vector<double> distances;
-  for (int t = 0; t < schedule.rounds(); ++t) {
-    const Rank peer = resolve(schedule, 0, t).sends().front().peer;
-    distances.push_back(std::min(peer, ranks - peer));
+constexpr int most_read = 16;  // ranks from the first on, and as many from all over
+constexpr std::size_t most_schedules = 4096;
+
+/// Gives the value of a key, made once.
+template <typename Key, typename Value, typename Make>
+std::shared_ptr<const Value> remembered(const Key& key, Make make) {
+  static std::mutex mutex;
+  static std::map<Key, std::shared_ptr<const Value>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  if (known.size() >= most_schedules) known.clear();
+  return known.emplace(key, std::make_shared<const Value>(make())).first->second;
+}
+
+std::vector<Rank> ranks_to_read(int ranks) {
+  std::vector<Rank> chosen;
+  for (Rank r = 0; r < std::min(ranks, most_read); ++r) chosen.push_back(r);
+  for (int i = 1; i <= most_read; ++i) {
+    const auto at = static_cast<Rank>(static_cast<std::int64_t>(ranks - 1) * i / most_read);
+    if (at > chosen.back()) chosen.push_back(at);
   }
-  return distances;
+  return chosen;
 }
 
-double distance_of(const PlayedMethod& played, int j) {
-  static const std::vector<double> bine = distances_in("bine:small");
-  static const std::vector<double> doubling = distances_in("recursive-doubling");
-  return (played.bine ? bine : doubling).at(static_cast<std::size_t>(j));
+int distance_between(Rank a, Rank b, int ranks) {
+  const int way = std::abs(a - b);
+  return std::min(way, ranks - way);
 }
 
-std::vector<MessageRound> doubling_rounds(const PlayedMethod& played, int folded, bool folds,
-                                          double bytes) {
+/// What one rank does in a round, in shares of the vector: messages to or from different peers come
+/// one after the other.
+struct RankRound {
+  double peers = 0;
+  double sent = 0;  // to each
+  double reduced = 0;
+  Rank partner = -1;
+};
+
+RankRound read_rank(const ResolvedRound& round, Rank rank, double chunk) {
+  RankRound read;
+  std::set<Rank> targets;
+  std::set<Rank> origins;
+  for (const Op& send : round.sends()) {
+    read.sent += chunk * send.chunks.count;
+    targets.insert(send.peer);
+  }
+  for (const Receipt& receipt : round.receipts()) {
+    read.reduced += chunk * receipt.chunks.count * receipt.additions();
+    for (const Rank source : round.sources(receipt)) {
+      if (source != rank) origins.insert(source);
+    }
+  }
+  if (!targets.empty()) {
+    read.sent /= static_cast<double>(targets.size());
+    read.partner = *targets.begin();
+  }
+  if (!origins.empty()) read.reduced /= static_cast<double>(origins.size());
+  read.peers = static_cast<double>(std::max(targets.size(), origins.size()));
+  return read;
+}
+
+/// In shares of the vector.
+std::vector<MessageRound> read_rounds(const Schedule& schedule) {
   std::vector<MessageRound> rounds;
-  if (folds) rounds.push_back({.bytes = bytes, .reduced = bytes});
-  for (int j = 0; j < folded; ++j) {
-    rounds.push_back({.bytes = bytes, .reduced = bytes, .distance = distance_of(played, j)});
-  }
-  if (folds) rounds.push_back({.bytes = bytes});
-  return rounds;
-}
-
-/// Segments wait for each other while halves are reduced; the all-gather is never cut.
-std::vector<MessageRound> halving_rounds(const PlayedMethod& played, int ranks, int folded,
-                                         bool folds, double bytes) {
-  const bool cut = played.segment > 0 || played.segment_is_a_chunk;
-  const double segment = played.segment_is_a_chunk ? bytes / ranks : played.segment;
-  std::vector<MessageRound> rounds;
-  if (folds && cut) rounds.push_back({.bytes = bytes, .reduced = bytes});
-  if (folds && !cut) {
-    rounds.push_back({.bytes = bytes / 2, .reduced = bytes / 2});
-    rounds.push_back({.bytes = bytes / 2});
-  }
-  for (int j = 0; j < folded; ++j) {
-    MessageRound round;
-    round.bytes = bytes * std::exp2(-j - 1);
-    round.reduced = round.bytes;
-    round.distance = distance_of(played, j);
-    if (played.form == PlayedForm::blocks) {
-      round.segments = std::exp2(folded - 1 - j);
-      round.posted = true;
-    } else if (cut) {
-      round.segments = std::max(1.0, std::ceil(round.bytes / segment));
+  const std::vector<int> runs = schedule.runs();
+  const std::vector<Rank> chosen = ranks_to_read(schedule.ranks());
+  ResolvedRound resolved;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const int next = i + 1 < runs.size() ? runs[i + 1] : schedule.rounds();
+    MessageRound round{.count = 0};
+    bool has_partner = false;
+    for (const Rank r : chosen) {
+      resolve(schedule, r, runs[i], resolved);
+      const RankRound mine = read_rank(resolved, r, 1.0 / schedule.chunks());
+      round.count = std::max(round.count, (next - runs[i]) * mine.peers);
+      round.bytes = std::max(round.bytes, mine.sent);
+      round.reduced = std::max(round.reduced, mine.reduced);
+      if (has_partner || mine.partner < 0) continue;
+      has_partner = true;
+      round.distance = distance_between(r, mine.partner, schedule.ranks());
     }
     rounds.push_back(round);
-    round.reduced = 0;
-    if (!round.posted) round.segments = 1;
-    rounds.push_back(round);
   }
-  if (folds) rounds.push_back({.bytes = bytes});
   return rounds;
 }
 
-std::vector<MessageRound> tree_rounds(int depth, double bytes) {
-  if (bytes < pipelined_from) {
-    return {{.count = static_cast<double>(depth), .bytes = bytes, .reduced = bytes},
-            {.count = static_cast<double>(depth), .bytes = bytes}};
+/// Segments wait for each other while halves are reduced; what is only copied is never cut, nor are
+/// whole vectors of ranks that fold.
+void cut(const PlayedMethod& played, int ranks, double bytes, MessageRound& round) {
+  if (round.bytes >= bytes) return;
+  if (played.form == PlayedForm::blocks) {
+    round.segments = std::max(1.0, round.bytes / bytes * ranks);
+    round.posted = true;
+  } else if (round.reduced > 0 && (played.segment > 0 || played.segment_is_a_chunk)) {
+    const double segment = played.segment_is_a_chunk ? bytes / ranks : played.segment;
+    round.segments = std::max(1.0, std::ceil(round.bytes / segment));
   }
-  const double fill = depth - 1;
+}
+
+std::vector<MessageRound> pipelined_tree(int ranks, double bytes) {
+  const double fill = std::ceil(std::log2(ranks) - 1e-9) - 1;
   const double segments = std::ceil(bytes / pipeline_segment);
   return {{.count = fill, .bytes = pipeline_segment, .reduced = pipeline_segment},
           {.bytes = bytes, .reduced = bytes, .segments = segments, .posted = true},
@@ -88,32 +133,114 @@ std::vector<MessageRound> tree_rounds(int depth, double bytes) {
           {.bytes = bytes, .segments = segments, .posted = true}};
 }
 
+/// The axis on which a rank's partner is, with both coordinates. rank = i0 + d0 * (i1 + d1 * ...).
+struct OnAxis {
+  std::size_t axis = 0;
+  int from = 0;
+  int to = 0;
+};
+
+OnAxis on_axis(Rank rank, Rank peer, const std::vector<int>& axes) {
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const OnAxis here{a, rank % axes[a], peer % axes[a]};
+    if (here.from != here.to) return here;
+    rank /= axes[a];
+    peer /= axes[a];
+  }
+  assert(false && "a rank is no partner of its own");
+  return {};
+}
+
+/// What the busiest link of an axis carries.
+double busiest_link(int length, const std::vector<std::pair<int, int>>& messages) {
+  const LinkClass link{.name = "link", .nominal = Bandwidth{1}, .latency = {}, .source = {}};
+  const Topology axis = torus({length}, {length > 2}, {link}, Ties::alternate);
+  std::vector<int> load(axis.links().size(), 0);
+  std::vector<LinkId> route;
+  for (const auto& [from, to] : messages) {
+    axis.route(from, to, route);
+    for (const LinkId each : route) ++load[static_cast<std::size_t>(each)];
+  }
+  return *std::ranges::max_element(load);
+}
+
+/// Of a schedule over these axes, which starts on the first.
+AxisTrack read_track(const Schedule& schedule, const std::vector<int>& axes) {
+  const bool alone = schedule.tracks().empty();
+  const Schedule& track = alone ? schedule : schedule.tracks().front();
+  const double part = alone ? 1 : 1.0 / static_cast<double>(schedule.tracks().size());
+  AxisTrack rounds;
+  const std::vector<int> runs = track.runs();
+  ResolvedRound resolved;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    resolve(track, 0, runs[i], resolved);
+    if (resolved.sends().empty()) continue;
+    const int next = i + 1 < runs.size() ? runs[i + 1] : track.rounds();
+    AxisRound round{.count = static_cast<double>(next - runs[i])};
+    for (const Op& send : resolved.sends()) {
+      round.share += send.chunks.count / (part * track.chunks());
+    }
+    const OnAxis first = on_axis(0, resolved.sends().front().peer, axes);
+    const int length = axes[first.axis];
+    round.axis = first.axis;
+    round.distance = std::min(first.to, length - first.to);
+    int stride = 1;
+    for (std::size_t a = 0; a < first.axis; ++a) stride *= axes[a];
+    std::vector<std::pair<int, int>> messages;
+    for (int c = 0; c < length; ++c) {
+      resolve(track, c * stride, runs[i], resolved);
+      std::set<Rank> peers;
+      for (const Op& send : resolved.sends()) peers.insert(send.peer);
+      for (const Rank peer : peers) messages.emplace_back(c, on_axis(c * stride, peer, axes).to);
+    }
+    round.load = busiest_link(length, messages);
+    rounds.push_back(round);
+  }
+  return rounds;
+}
+
+std::vector<AxisTrack> read_tracks(const PlayedMethod& played, std::vector<int> axes) {
+  int ranks = 1;
+  for (int& length : axes) {
+    if (played.form != PlayedForm::port_ring) {
+      length = static_cast<int>(std::bit_ceil(static_cast<unsigned>(length)));
+    }
+    ranks *= length;
+  }
+  std::vector<AxisTrack> tracks;
+  for (std::size_t first = 0; first < axes.size(); ++first) {
+    const std::string name = fmt::format("{}:dims={}", registry_row(played), fmt::join(axes, "x"));
+    tracks.push_back(read_track(make_schedule(name, ranks), axes));
+    for (AxisRound& round : tracks.back()) round.axis = (round.axis + first) % axes.size();
+    std::rotate(axes.begin(), axes.begin() + 1, axes.end());
+  }
+  return tracks;
+}
+
 }  // namespace
 
 std::vector<MessageRound> message_rounds(const PlayedMethod& played, int ranks, double bytes) {
   assert(ranks >= 2);
-  const auto folded = static_cast<int>(std::floor(std::log2(ranks) + 1e-9));
-  const bool folds = (1 << folded) != ranks;
-  const int others = ranks - 1;
-  switch (played.form) {
-    case PlayedForm::doubling:
-      return doubling_rounds(played, folded, folds, bytes);
-    case PlayedForm::halving:
-      return halving_rounds(played, ranks, folded, folds, bytes);
-    case PlayedForm::blocks:
-      // Any even number of ranks, without folding.
-      return halving_rounds(played, ranks, folded + (folds ? 1 : 0), false, bytes);
-    case PlayedForm::ring:
-      return {{.count = 1.0 * others, .bytes = bytes / ranks, .reduced = bytes / ranks},
-              {.count = 1.0 * others, .bytes = bytes / ranks}};
-    case PlayedForm::linear:
-      return {{.count = 1.0 * others, .bytes = bytes, .reduced = bytes},
-              {.count = 1.0 * others, .bytes = bytes}};
-    default:
-      break;
+  if (played.form == PlayedForm::tree && bytes >= pipelined_from) {
+    return pipelined_tree(ranks, bytes);
   }
-  assert(played.form == PlayedForm::tree);
-  return tree_rounds(folded + (folds ? 1 : 0), bytes);
+  const std::string_view row = registry_row(played);
+  assert(!row.empty());
+  std::vector<MessageRound> rounds =
+      *remembered<std::pair<std::string_view, int>, std::vector<MessageRound>>(
+          {row, ranks}, [&] { return read_rounds(make_schedule(std::string(row), ranks)); });
+  for (MessageRound& round : rounds) {
+    round.bytes *= bytes;
+    round.reduced *= bytes;
+    cut(played, ranks, bytes, round);
+  }
+  return rounds;
+}
+
+std::shared_ptr<const std::vector<AxisTrack>> axis_tracks(const PlayedMethod& played,
+                                                          const std::vector<int>& axes) {
+  return remembered<std::pair<std::string_view, std::vector<int>>, std::vector<AxisTrack>>(
+      {registry_row(played), axes}, [&] { return read_tracks(played, axes); });
 }
 
 }  // namespace collbench

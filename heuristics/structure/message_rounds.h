@@ -1,10 +1,14 @@
-// The rounds of what is played over a switched network, as closed forms: how often a message of
-// which size goes how far, and how much of it is reduced.
+// The rounds of what is played, read from the registry's schedules: how often a message of which
+// size goes how far, and how much of it is reduced.
 //
-// Distances are read from the registry's schedules. The rest is not, because a choice among
-// thousands of ranks must take milliseconds; what is a schedule there is tested to be the same.
+// Reading takes ranks and rounds as they stand for others: the first round of each run of alike
+// ones, of all ranks or, where there are many, of the first ones and of as many evenly chosen. What
+// was read is remembered, since a fit asks for the same schedules thousands of times.
+// Only long vectors down pipelined trees have no row, and are a closed form.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "heuristics/structure/played_method.h"
@@ -21,8 +25,24 @@ struct MessageRound {
   bool posted = false;  // segments are started together and not waited for one by one
 };
 
-/// Requires a form of switched networks that is no choice (played_for() gives those), ranks >= 2.
-/// Ranks beyond a power of two fold into it first, as MPICH's algorithms do.
+/// Requires a form of single ranks a node that is no choice (played_for() gives those), ranks >= 2.
+/// Messages of one rank to or from different peers in a round count as one after the other.
 std::vector<MessageRound> message_rounds(const PlayedMethod& played, int ranks, double bytes);
+
+/// A round of a schedule whose partners are on one axis of a torus.
+struct AxisRound {
+  std::size_t axis = 0;
+  double count = 1;
+  double share = 0;     // of the track's part of the vector, that a rank sends
+  double distance = 0;  // to the partner, along the axis
+  double load = 0;      // messages that the busiest directed link of the axis carries
+};
+using AxisTrack = std::vector<AxisRound>;
+
+/// The tracks of a form that drives the ports of a torus with these axes, one for each axis, of
+/// which the first round is on the first axis, the second, ... Axes that are no power of two are
+/// taken as the next one where the schedule needs that.
+std::shared_ptr<const std::vector<AxisTrack>> axis_tracks(const PlayedMethod& played,
+                                                          const std::vector<int>& axes);
 
 }  // namespace collbench

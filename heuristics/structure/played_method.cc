@@ -56,18 +56,14 @@ struct NamedForm {
   PlayedMethod played;
 };
 
-constexpr std::string_view doubling_row = "recursive-doubling";
-constexpr std::string_view halving_row = "halving-doubling";
-
-PlayedMethod switched(PlayedForm form, std::string_view row = {}) {
+PlayedMethod switched(PlayedForm form) {
   PlayedMethod played;
   played.form = form;
-  played.row = row;
   return played;
 }
 
 PlayedMethod bine(PlayedForm form) {
-  PlayedMethod played = switched(form, form == PlayedForm::doubling ? "bine:small" : "bine");
+  PlayedMethod played = switched(form);
   played.bine = true;
   return played;
 }
@@ -83,11 +79,11 @@ PlayedMethod on(Interconnect interconnect, PlayedForm form, bool falls_back = fa
 const auto& switched_names() {
   // allgather_reduce of the builds measured is the old Rabenseifner (note of pico's tables).
   static const std::array<NamedForm, 25> names{{
-      {"recursive_doubling", switched(PlayedForm::doubling, doubling_row)},
-      {"rabenseifner", switched(PlayedForm::halving, halving_row)},
-      {"halving_doubling", switched(PlayedForm::halving, halving_row)},
-      {"reduce_scatter_allgather", switched(PlayedForm::halving, halving_row)},
-      {"allgather_reduce", switched(PlayedForm::halving, halving_row)},
+      {"recursive_doubling", switched(PlayedForm::doubling)},
+      {"rabenseifner", switched(PlayedForm::halving)},
+      {"halving_doubling", switched(PlayedForm::halving)},
+      {"reduce_scatter_allgather", switched(PlayedForm::halving)},
+      {"allgather_reduce", switched(PlayedForm::halving)},
       {"bine_lat", bine(PlayedForm::doubling)},
       {"bine_bdw_remap", bine(PlayedForm::halving)},
       {"bine_bdw_static", bine(PlayedForm::halving)},
@@ -100,14 +96,14 @@ const auto& switched_names() {
       {"swing_bdw_remap", bine(PlayedForm::halving)},
       {"swing_bdw_static", bine(PlayedForm::halving)},
       {"swing_bdw_remap_segmented", bine(PlayedForm::halving)},
-      {"ring", switched(PlayedForm::ring, "ring")},
-      {"ring_segmented", switched(PlayedForm::ring, "ring")},
-      {"segmented_ring", switched(PlayedForm::ring, "ring")},
+      {"ring", switched(PlayedForm::ring)},
+      {"ring_segmented", switched(PlayedForm::ring)},
+      {"segmented_ring", switched(PlayedForm::ring)},
       {"nonoverlapping", switched(PlayedForm::tree)},
       {"reduce_bcast", switched(PlayedForm::tree)},
       {"linear", switched(PlayedForm::linear)},
       {"basic_linear", switched(PlayedForm::linear)},
-      {"reduce_broadcast", switched(PlayedForm::linear, "reduce-broadcast")},
+      {"reduce_broadcast", switched(PlayedForm::linear)},
       {"non_blocking", switched(PlayedForm::library_choice)},
   }};
   return names;
@@ -288,6 +284,31 @@ PlayedFamily family_of(const PlayedMethod& played) {
       break;
   }
   return PlayedFamily::choice;
+}
+
+std::string_view registry_row(const PlayedMethod& played) {
+  switch (played.form) {
+    case PlayedForm::doubling:
+      return played.bine ? "bine:small" : "recursive-doubling";
+    case PlayedForm::halving:
+    case PlayedForm::blocks:
+      return played.bine ? "bine" : "halving-doubling";
+    case PlayedForm::ring:
+      return "ring";
+    case PlayedForm::tree:
+      return "binomial";
+    case PlayedForm::linear:
+      return "reduce-broadcast";
+    // Swing's partners are as far as Bine's, 1, 1, 3, 5, 11 ..., on every axis.
+    case PlayedForm::port_doubling:
+      return played.bine ? "swing:latency" : "recursive-doubling";
+    case PlayedForm::port_halving:
+      return played.bine ? "swing" : "halving-doubling";
+    case PlayedForm::port_ring:
+      return "torus";
+    default:
+      return {};
+  }
 }
 
 PlayedMethod played_for(const PlayedMethod& played, int ranks, double bytes, double element_bytes) {

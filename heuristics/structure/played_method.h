@@ -2,8 +2,8 @@
 // and its NCCL runs, and our own, mapped to forms whose rounds are known.
 //
 // Two names of one form cost the same on the same network, so that measurements of one say what the
-// other costs. A form is a schedule of the registry where we have one (`row` names it; a test
-// compares the rounds), else a closed form of its rounds (heuristics/structure/message_rounds.h).
+// other costs. A form is a schedule of the registry where we have one (registry_row()), from which
+// its rounds are read, else a closed form (heuristics/structure/message_rounds.h).
 // Names that are not known have no form, which callers must say.
 #pragma once
 
@@ -64,8 +64,7 @@ struct PlayedMethod {
   /// The library has no such algorithm there and plays another: which one changes with the scale,
   /// so a name that exists is preferred to it.
   bool falls_back = false;
-  std::string_view row;  // of the registry, with the same rounds; empty: we have none
-  std::string spec;      // of a `schedule`, with its options
+  std::string spec;  // of a `schedule`, with its options
 };
 
 /// What a method plays at a scale; nothing if its name is not known, or if the scale is none that
@@ -74,6 +73,10 @@ struct PlayedMethod {
 std::optional<PlayedMethod> played_method(const MethodKey& method, const Scale& scale);
 
 PlayedFamily family_of(const PlayedMethod& played);
+
+/// The row of the registry that plays the form's rounds, over ranks or, of forms that drive ports,
+/// over axes (`:dims=` and `:streams=`); empty: there is none.
+std::string_view registry_row(const PlayedMethod& played);
 
 /// What a vector of `bytes` really is played with: Open MPI's choice by its rules, rings of fewer
 /// elements than ranks by doubling. The same for all else.

@@ -1,10 +1,9 @@
 // A torus whose ports are driven one by one, with the names of Fugaku's collectives: Tofu-D.
 //
 // n bytes, p nodes, D axes of lengths d_i, S = sum (d_i - 1), L = sum of log2 d_i, P ports, each
-// with a piece n/P of the vector. The pieces on one link at a time are ceil(P / 2D). What the
-// busiest link of a ring of d carries in a step between partners at distance 2^e, in messages: 2^e,
-// half of that at d/2 where both ways are as long, and of Bine's distances half, because even and
-// odd ranks go opposite ways.
+// with a piece n/P of the vector. They take the tracks of a schedule in turn, then again the other
+// way round, and the busiest link counts. How far a step goes, and what the links of its ring carry
+// meanwhile, are read from the schedule.
 //
 //   halving    start + 2 L P port_round + bytes of the steps x load + reduction + memory
 //   doubling   d_start + P d_port + L (d_round + P d_round_port), rendezvous from 8 KiB, + bytes
@@ -18,6 +17,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "heuristics/structure/message_rounds.h"
 #include "heuristics/structure/network_model.h"
 
 namespace collbench {
@@ -97,50 +97,36 @@ struct TorusShape {
   explicit TorusShape(const Scale& scale) : axes(torus_axes(scale)) {
     for (const int length : axes) {
       steps += length - 1;
-      exponents.push_back(static_cast<int>(std::ceil(std::log2(length) - 1e-9)));
-      rounds += exponents.back();
+      rounds += static_cast<int>(std::ceil(std::log2(length) - 1e-9));
       nodes *= length;
     }
   }
   int dims() const { return static_cast<int>(axes.size()); }
 
   std::vector<int> axes;
-  std::vector<int> exponents;  // rounds along each axis
   int steps = 0;
   int rounds = 0;
   double nodes = 1;
 };
 
-/// A step along an axis: how far, and what the busiest link carries.
-struct AxisStep {
-  double distance;
-  double load;
-};
-
-AxisStep axis_step(int length, int exponent, bool bine) {
-  const double power = std::exp2(exponent);
-  if (bine) {
-    const double distance = std::round((2 * power + (exponent % 2 == 0 ? 1 : -1)) / 3);
-    return {distance, std::max(1.0, std::ceil(distance / 2))};
+/// Of a port's piece, what the busiest link carries one after the other: all that a port sends, or
+/// all that the ports send which go the same way along an axis. Ports take the tracks in turn, then
+/// again the other way round; where axes differ in length the tracks crowd on the longer ones.
+double busiest_share(const PlayedMethod& played, const TorusShape& shape, double power) {
+  const std::vector<AxisTrack>& tracks = *axis_tracks(played, shape.axes);
+  std::vector<double> links(2 * shape.axes.size(), 0.0);
+  double most = 0;
+  for (std::size_t port = 0; port < static_cast<std::size_t>(played.ports); ++port) {
+    const std::size_t way = port / tracks.size() % 2;
+    double alone = 0;
+    for (const AxisRound& round : tracks[port % tracks.size()]) {
+      const double share = round.count * round.share * std::pow(round.load, power);
+      alone += share;
+      links[2 * round.axis + way] += share;
+    }
+    most = std::max(most, alone);
   }
-  const bool both_ways = 2 * power >= length;
-  return {power, std::max(1.0, both_ways ? power / 2 : power)};
-}
-
-/// The steps of the piece whose first axis is `first`: axes take turns, each with its own exponent.
-std::vector<AxisStep> steps_of(const TorusShape& shape, int first, bool bine) {
-  std::vector<AxisStep> steps;
-  std::vector<int> taken(shape.axes.size(), 0);
-  for (int turn = first; static_cast<int>(steps.size()) < shape.rounds; ++turn) {
-    const auto axis = static_cast<std::size_t>(turn % shape.dims());
-    if (taken[axis] == shape.exponents[axis]) continue;
-    steps.push_back(axis_step(shape.axes[axis], taken[axis]++, bine));
-  }
-  return steps;
-}
-
-double pieces_on_a_link(const PlayedMethod& played, const TorusShape& shape) {
-  return std::ceil(played.ports / (2.0 * shape.dims()));
+  return std::max(most, *std::ranges::max_element(links));
 }
 
 /// Sums of vectors beyond the caches are bound by memory, which further threads do not widen.
@@ -156,22 +142,28 @@ double further_segments(double bytes, double segment) {
   return segment > 0 ? std::max(0.0, std::ceil(bytes / segment) - 1) : 0;
 }
 
+/// What the rounds of the slowest of the tracks in use take beside their bytes.
+template <class RoundTime>
+double slowest_track(const PlayedMethod& played, const TorusShape& shape, RoundTime round_time) {
+  const std::vector<AxisTrack>& tracks = *axis_tracks(played, shape.axes);
+  double slowest = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(tracks.size(), played.ports); ++i) {
+    double time = 0;
+    for (const AxisRound& round : tracks[i]) time += round.count * round_time(round);
+    slowest = std::max(slowest, time);
+  }
+  return slowest;
+}
+
 double halving_time(const PlayedMethod& played, const TorusShape& shape, double bytes,
                     std::span<const double> c) {
   const double piece = bytes / played.ports;
-  double slowest = 0;
-  for (int first = 0; first < std::min(played.ports, shape.dims()); ++first) {
-    double time = 0;
-    double message = piece;
-    for (const AxisStep& step : steps_of(shape, first, played.bine)) {
-      message /= 2;
-      const double segments = further_segments(message, played.segment);
-      time += 2 * (message * c[link_byte] * step.load * pieces_on_a_link(played, shape) +
-                   c[hop] * step.distance + c[segment_put] * segments * played.ports);
-    }
-    slowest = std::max(slowest, time);
-  }
-  return c[b_start] + 2.0 * shape.rounds * played.ports * c[b_port_round] + slowest +
+  const double ways = slowest_track(played, shape, [&](const AxisRound& round) {
+    const double segments = further_segments(round.share * piece, played.segment);
+    return c[hop] * round.distance + c[segment_put] * segments * played.ports;
+  });
+  return c[b_start] + 2.0 * shape.rounds * played.ports * c[b_port_round] + ways +
+         piece * busiest_share(played, shape, 1) * c[link_byte] +
          bytes * (1 - 1 / shape.nodes) * c[reduce_byte] / threads(played);
 }
 
@@ -180,51 +172,43 @@ double doubling_time(const PlayedMethod& played, const TorusShape& shape, double
   const double piece = bytes / played.ports;
   const double beyond = share_beyond(piece, torus_eager, 3);
   const double rounds = shape.rounds;
-  double slowest = 0;
-  for (int first = 0; first < std::min(played.ports, shape.dims()); ++first) {
-    double time = 0;
-    for (const AxisStep& step : steps_of(shape, first, played.bine)) {
-      time += piece * c[link_byte] * std::pow(step.load, folded_power) *
-                  pieces_on_a_link(played, shape) +
-              c[hop] * step.distance * (1 + port_hops * (played.ports - 1)) +
-              c[segment_put] * further_segments(piece, played.segment) * played.ports;
-    }
-    slowest = std::max(slowest, time);
-  }
+  const double ways = slowest_track(played, shape, [&](const AxisRound& round) {
+    return c[hop] * round.distance * (1 + port_hops * (played.ports - 1)) +
+           c[segment_put] * further_segments(piece, played.segment) * played.ports;
+  });
   return c[d_start] + c[d_port] * played.ports +
          rounds * (c[d_round] + c[d_round_port] * played.ports +
                    beyond * (c[d_rendezvous] + c[d_rendezvous_port] * played.ports)) +
-         slowest + rounds * bytes * c[reduce_byte] / threads(played);
+         ways + piece * busiest_share(played, shape, folded_power) * c[link_byte] +
+         rounds * bytes * c[reduce_byte] / threads(played);
 }
 
+/// A port's piece goes through the rings of all axes, one way round.
 double port_ring_time(const PlayedMethod& played, const TorusShape& shape, double bytes,
                       std::span<const double> c) {
-  const double sent = 2 * bytes / played.ports * (1 - 1 / shape.nodes);
-  return played.ports * (c[r_port] + 2.0 * shape.steps * c[r_step]) +
-         sent * c[link_byte] * pieces_on_a_link(played, shape) +
+  const double steps = slowest_track(played, shape, [](const AxisRound&) { return 1.0; });
+  return played.ports * (c[r_port] + steps * c[r_step]) +
+         bytes / played.ports * busiest_share(played, shape, 1) * c[link_byte] +
          bytes * (1 - 1 / shape.nodes) * c[reduce_byte] / threads(played);
 }
 
 double host_time(const PlayedMethod& played, const TorusShape& shape, double bytes,
                  std::span<const double> c) {
-  const PlayedMethod real = played_for(played, static_cast<int>(shape.nodes), bytes, 4);
-  double messages = shape.rounds;
-  double size = bytes;
+  const auto nodes = static_cast<int>(shape.nodes);
+  const PlayedMethod real = played_for(played, nodes, bytes, 4);
   if (real.form == PlayedForm::tree) {
     return c[h_start] +
            shape.rounds *
                (c[h_tree_round] + c[h_rendezvous] * share_beyond(bytes, torus_eager, 3)) +
            c[h_tree_byte] * bytes;
   }
-  if (real.form == PlayedForm::ring) {
-    messages = 2 * (shape.nodes - 1);
-    size = bytes / shape.nodes;
-  } else if (real.form == PlayedForm::linear) {
-    messages = shape.nodes - 1;
+  double time = c[h_start];
+  for (const MessageRound& round : message_rounds(real, nodes, bytes)) {
+    time +=
+        round.count * (c[h_round] + c[h_rendezvous] * share_beyond(round.bytes, torus_eager, 3) +
+                       c[h_byte] * round.bytes);
   }
-  return c[h_start] +
-         messages *
-             (c[h_round] + c[h_rendezvous] * share_beyond(size, torus_eager, 3) + c[h_byte] * size);
+  return time;
 }
 
 double axis_trees_time(const PlayedMethod& played, const TorusShape& shape, double bytes,

@@ -1,6 +1,7 @@
 // What measured methods play, the rounds of it, and the constants fitted to all of them at once.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,23 +58,17 @@ TEST(MessageRoundsTest, AreThoseOfTheRegistrysSchedules) {
        {std::pair{"mpi", "ring"}, std::pair{"OMPI 4.1", "recursive_doubling_ompi"},
         std::pair{"MPICH 4", "rabenseifner_mpich"}, std::pair{"mpi", "bine_lat_over"},
         std::pair{"mpi", "bine_bdw_remap_over"}}) {
-    for (const int ranks : {2, 4, 8, 16, 32}) {
+    for (const int ranks : {2, 3, 4, 8, 16, 21, 32, 100}) {
       const PlayedMethod played = played_method(method(library, algorithm), {ranks, ranks}).value();
-      const Schedule schedule = make_schedule(std::string(played.row), ranks, Bytes{1 << 20});
+      const Schedule schedule = make_schedule(std::string(registry_row(played)), ranks);
       std::vector<Busiest> expected;
       for (const MessageRound& round : message_rounds(played, ranks, schedule.chunks())) {
         expected.insert(expected.end(), static_cast<std::size_t>(round.count),
                         {round.bytes, round.reduced});
       }
-      // Closed forms list a round and its mirror together; the order does not change the time.
       std::vector<Busiest> own;
       for (int t = 0; t < schedule.rounds(); ++t) own.push_back(busiest(schedule, t, 1));
       ASSERT_EQ(own.size(), expected.size()) << algorithm << ' ' << ranks;
-      const auto order = [](const Busiest& a, const Busiest& b) {
-        return std::pair(a.reduced, a.sent) < std::pair(b.reduced, b.sent);
-      };
-      std::sort(own.begin(), own.end(), order);
-      std::sort(expected.begin(), expected.end(), order);
       for (std::size_t i = 0; i < own.size(); ++i) {
         EXPECT_NEAR(own[i].sent, expected[i].sent, 1e-9) << algorithm << ' ' << ranks << ' ' << i;
         EXPECT_NEAR(own[i].reduced, expected[i].reduced, 1e-9) << algorithm << ' ' << ranks;
@@ -86,10 +81,91 @@ TEST(MessageRoundsTest, RanksBeyondAPowerOfTwoFoldFirst) {
   const PlayedMethod halving = played_method(method("mpi", "rabenseifner_over"), {6, 6}).value();
   double sent = 0;
   for (const MessageRound& round : message_rounds(halving, 6, 1)) sent += round.bytes;
-  EXPECT_DOUBLE_EQ(sent, 0.5 + 0.5 + 2 * 0.75 + 1);
+  EXPECT_DOUBLE_EQ(sent, 1 + 2 * 0.75 + 1);
   const PlayedMethod doubling =
       played_method(method("mpi", "recursive_doubling_over"), {6, 6}).value();
   EXPECT_THAT(message_rounds(doubling, 6, 1), SizeIs(4));
+}
+
+TEST(MessageRoundsTest, ThousandsOfRanksAreThoseOfTheFormulas) {
+  const auto total = [](const char* algorithm, int ranks) {
+    const PlayedMethod played = played_method(method("mpi", algorithm), {ranks, ranks}).value();
+    Busiest sums;
+    double rounds = 0;
+    for (const MessageRound& round : message_rounds(played, ranks, 1)) {
+      rounds += round.count;
+      sums.sent += round.count * round.bytes;
+      sums.reduced += round.count * round.reduced;
+    }
+    return std::tuple(rounds, sums.sent, sums.reduced);
+  };
+  const auto near = [](double a, double b) { return std::abs(a - b) < 1e-9 * std::abs(b); };
+  for (const auto& [algorithm, rounds, sent, reduced] :
+       {std::tuple{"ring", 2.0 * 4095, 2 * 4095.0 / 4096, 4095.0 / 4096},
+        std::tuple{"rabenseifner", 24.0, 2 * 4095.0 / 4096, 4095.0 / 4096},
+        std::tuple{"bine_bdw_remap_over", 24.0, 2 * 4095.0 / 4096, 4095.0 / 4096},
+        std::tuple{"recursive_doubling", 12.0, 12.0, 12.0},
+        std::tuple{"linear", 2.0 * 4095, 2.0 * 4095, 4095.0}}) {
+    const auto [n, s, r] = total(algorithm, 4096);
+    EXPECT_EQ(n, rounds) << algorithm;
+    EXPECT_TRUE(near(s, sent) && near(r, reduced)) << algorithm << ' ' << s << ' ' << r;
+  }
+}
+
+TEST(AxisTracksTest, StepsAreAsFarAndLoadedAsTheScheduleOnItsTorus) {
+  PlayedMethod played;
+  played.form = PlayedForm::port_halving;
+  const auto tracks = *axis_tracks(played, {4, 8});
+  ASSERT_THAT(tracks, SizeIs(2));
+  // Axes take turns from the track's own on: 1 step on four, 1 on eight, 2, 2 and 4, and back. At
+  // half of a ring both ways are taken.
+  std::vector<std::tuple<double, double, double>> steps;
+  for (const AxisRound& round : tracks[0]) {
+    steps.emplace_back(round.share, round.distance, round.load);
+  }
+  ASSERT_THAT(steps, SizeIs(10));
+  EXPECT_EQ(steps[0], std::tuple(0.5, 1.0, 1.0));
+  EXPECT_EQ(steps[1], std::tuple(0.25, 1.0, 1.0));
+  EXPECT_EQ(steps[2], std::tuple(0.125, 2.0, 1.0));
+  EXPECT_EQ(steps[3], std::tuple(0.0625, 2.0, 2.0));
+  EXPECT_EQ(steps[4], std::tuple(0.03125, 4.0, 2.0));
+  EXPECT_EQ(steps[5], steps[4]);
+  EXPECT_EQ(steps[9], steps[0]);
+  EXPECT_EQ(tracks[1][0].distance, 1);
+  EXPECT_EQ(tracks[1][4].distance, 4);
+}
+
+TEST(AxisTracksTest, BineGoesShorterWays) {
+  PlayedMethod played;
+  played.form = PlayedForm::port_doubling;
+  played.bine = true;
+  std::vector<double> distances;
+  for (const AxisRound& round : axis_tracks(played, {32})->front()) {
+    EXPECT_EQ(round.share, 1);
+    distances.push_back(round.distance);
+  }
+  EXPECT_EQ(distances, (std::vector<double>{1, 1, 3, 5, 11}));
+}
+
+TEST(AxisTracksTest, BucketRingsHaveTwoRoundsForEachStepOfTheAxes) {
+  PlayedMethod played;
+  played.form = PlayedForm::port_ring;
+  for (const std::vector<int>& axes : {std::vector{4, 4, 4}, {2, 32, 32}, {5, 7}, {64}}) {
+    double rounds = 0;
+    double sent = 0;
+    int steps = 0;
+    int nodes = 1;
+    for (const int length : axes) {
+      steps += length - 1;
+      nodes *= length;
+    }
+    for (const AxisRound& round : axis_tracks(played, axes)->front()) {
+      rounds += round.count;
+      sent += round.count * round.share;
+    }
+    EXPECT_EQ(rounds, 2 * steps);
+    EXPECT_NEAR(sent, 2 * (1 - 1.0 / nodes), 1e-12);
+  }
 }
 
 TEST(MessageRoundsTest, PartnersOfBineTreesAreNearer) {
