@@ -1,4 +1,5 @@
 // `collbench validate`: measured against predicted, table by table.
+#include <algorithm>
 #include <iostream>
 #include <map>
 
@@ -186,7 +187,9 @@ int validate(const Settings& settings) {
   if (settings.flag("points")) print_points(all);
   if (!sample.empty()) std::cout << sample << '\n';
   print_groups(groups, all);
-  if (!sample.empty()) {
+  const bool has_intervals = std::ranges::any_of(
+      all, [](const HeldOut& point) { return point.predicted.low < point.predicted.high; });
+  if (has_intervals) {
     std::cout << fmt::format("# the 80 % intervals hold {} of the points\n",
                              percent(summarize_held_out(all).within));
   }

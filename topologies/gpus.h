@@ -19,23 +19,25 @@ struct GpuGeneration {
   int compute_capability = 90;  // of NCCL's tables of constants; of AMD's GPUs the nearest
   double start_factor = 1;      // of the time until a kernel runs
   double step_factor = 1;       // of one step to another GPU of the node
-  double overlap_factor = 1;    // of the exponent of a ring's overlap inside a node
+  double channel_factor = 0;    // of what one channel carries with LL and LL128; 0: no limit
   double efficiency = 0.8;      // of the links, where the machine does not say
   double search_share = 0.8;    // of the nominal rate of links: what the library's search counts
   bool ll128 = true;            // has the protocol, which needs 128-byte stores that stay whole
   bool ll128_far = true;        // and between nodes
+  bool fitted = false;          // to times of such GPUs; else taken from others
   std::string source;
 };
 
 struct AdapterNetwork {
   std::string name = "offloaded";
-  Seconds hop_ll{6.3e-6};  // from one node to the next with small messages (LL)
-  Seconds hop_simple{17e-6};
+  Seconds hop_ll{6.9e-6};  // from one node to the next with small messages (LL)
+  Seconds hop_simple{18.7e-6};
   double efficiency = 0.91;     // of the adapters, where the machine does not say
-  double ll_share = 0.5;        // of the adapters' rate that LL reaches
-  double ll128_share = 0.93;    // and LL128
+  double ll_share = 0.39;       // of the adapters' rate that LL reaches
+  double ll128_share = 0.91;    // and LL128
   double short_ring_share = 1;  // that a ring with Simple reaches with 128 KiB or less a step
   bool reaches_gpu = true;      // close enough to GPUs for LL128
+  bool fitted = false;          // to times of such networks; else taken from others
   std::string source;
 };
 

@@ -1,6 +1,7 @@
 #include "topologies/machine_file.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -139,9 +140,10 @@ Gpus read_gpus(const TomlTable& table) {
   return gpus;
 }
 
-// What the file does not say of costs, a cluster has from its nodes.
-Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_node) {
-  Costs costs = of_node.value_or(Costs{});
+// What the file does not say of costs, a cluster has from its nodes, and a machine that is like
+// another from that one.
+Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_other) {
+  Costs costs = of_other.value_or(Costs{});
   if (root.has("costs")) {
     Costs own = read_costs(root.table("costs"));
     own.protocols = std::move(costs.protocols);
@@ -157,6 +159,19 @@ Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_node)
   return costs;
 }
 
+/// The machine that this one is like, whose structure it has.
+std::optional<DescribedMachine> read_like(const TomlTable& root, const MachineSize& size) {
+  if (!root.has("like")) return {};
+  constexpr int deepest = 4;
+  if (size.depth >= deepest) {
+    root.refuse("like", fmt::format("machines are like each other more than {} deep", deepest));
+  }
+  const std::string folder = std::filesystem::path(root.file()).parent_path().string();
+  MachineSize same = size;
+  ++same.depth;
+  return describe(root.text("like"), same, folder);
+}
+
 }  // namespace
 
 DescribedMachine machine_from_toml(std::string_view text, const std::string& file,
@@ -167,8 +182,12 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   const LinkClasses classes = root.has("link") ? read_links(root) : LinkClasses{};
   std::optional<Fabric> fabric;
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
-  Structure structure = read_structure(root.table("structure"), classes, fabric, size);
-  Costs costs = read_all_costs(root, structure.node_costs);
+  if (root.has("also")) root.texts("also");  // describe() looks for it
+  std::optional<DescribedMachine> like = read_like(root, size);
+  if (like && !fabric) fabric = like->fabric;
+  Structure structure = like ? Structure{std::move(like->machine.topology), {}}
+                             : read_structure(root.table("structure"), classes, fabric, size);
+  Costs costs = read_all_costs(root, like ? std::move(like->machine.costs) : structure.node_costs);
   // Of a calibration: its constants and measured points, heuristics/calibration/fitted_machine.h.
   root.tables("fitted");
   root.tables("calibration");

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/machine_file.h"
@@ -258,12 +260,26 @@ DescribedMachine from_path(const Specification& spec, std::size_t end) {
   return machine_from_toml(read_file(path.string()), path.string(), size);
 }
 
+/// What a cloud calls an instance is written as it likes.
+bool is_also_called(const ShippedFile& file, const std::string& name) {
+  const TomlTable root = TomlTable::parse(file.text, fmt::format("topologies/{}.toml", file.name));
+  if (!root.has("also")) return false;
+  return std::ranges::any_of(root.texts("also"), [&](const std::string& other) {
+    return lower_case(other) == lower_case(name);
+  });
+}
+
+const ShippedFile* shipped_file(const std::string& name) {
+  const std::span<const ShippedFile> all = shipped_files();
+  auto found = std::ranges::find(all, name, &ShippedFile::name);
+  if (found == all.end()) {
+    found = std::ranges::find_if(all, [&](const auto& file) { return is_also_called(file, name); });
+  }
+  return found == all.end() ? nullptr : &*found;
+}
+
 DescribedMachine from_name(const Specification& spec, const std::vector<std::string>& options) {
-  std::vector<std::string> known;
-  for (const NetworkFamily& shape : shapes) known.emplace_back(shape.name);
-  for (const ShippedFile& file : shipped_files()) {
-    known.emplace_back(file.name);
-    if (file.name != spec.head[0]) continue;
+  if (const ShippedFile* file = shipped_file(spec.head[0])) {
     spec.parts_at_most(3);
     if (spec.head.size() > 2 && spec.head[2] != "chips") {
       spec.refuse(fmt::format("unknown part ':{}'; ':chips' is known", spec.head[2]));
@@ -275,8 +291,11 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
     MachineSize size = spec.size;
     size.lengths = spec.head.size() > 1 ? spec.head[1] : "";
     size.whole_chips = spec.head.size() > 2;
-    return machine_from_toml(file.text, fmt::format("topologies/{}.toml", file.name), size);
+    return machine_from_toml(file->text, fmt::format("topologies/{}.toml", file->name), size);
   }
+  std::vector<std::string> known;
+  for (const NetworkFamily& shape : shapes) known.emplace_back(shape.name);
+  for (const ShippedFile& file : shipped_files()) known.emplace_back(file.name);
   spec.refuse(
       fmt::format("unknown name '{}'; `collbench topo list` shows all, a file ends in "
                   ".toml.{}",

@@ -11,6 +11,7 @@
 //                                 own; ,network=roce says which family (topologies/gpus.h) they are
 //                                 of
 //   dgx-h100, tpu-v5e:4x4, ethernet-100g:16   shipped machines, with their size where they have one
+//   p5.48xlarge, BM.GPU.H100.8     what a cloud calls an instance that is shipped
 //   path/to/machine.toml          a file; docs/topologies.md has its keys
 //   path/to/platform.xml          a file of another tool, as import_topology.h reads them
 //   net.csv,latency=2us           of one that says no latencies (a list of links), with that of all

@@ -73,7 +73,7 @@ std::vector<Host> seats_of_ranks(const RowPlace& place, int ranks) {
 HeldOut by_library(const RowPlace& place, const MeasuredTime& row) {
   const NcclInputs inputs = nccl_inputs(place.network, row.scale.ranks, place.nodes);
   const LibraryPlay play = library_choice(inputs, library_question(row));
-  return {row, exactly(play.time), to_string(play)};
+  return {row, {play.time, play.low, play.high, ""}, to_string(play)};
 }
 
 HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {

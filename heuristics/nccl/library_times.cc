@@ -9,21 +9,23 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "heuristics/measurement.h"
 
 namespace collbench {
 namespace {
 
 /// By protocol, LL, LL128, Simple; times in microseconds. Fitted; see the header.
 using ByProtocol = std::array<double, 3>;
-constexpr ByProtocol start_us{6.6, 15.8, 8.6};
-constexpr ByProtocol step_us{0.62, 1.25, 3.1};
-constexpr double hop_ll128_of_ll = 5.9 / 6.3;
-constexpr ByProtocol reached_share{0.5, 0.93, 1};  // of the links' rate
-constexpr ByProtocol overlap_of_ring{0.54, 0.61, 0.76};
-constexpr ByProtocol overlap_of_tree{0.40, 0.47, 0.50};
-constexpr double overlap_of_nvls = 0.59;
-constexpr double nvls_us = 20.7;
-constexpr double ring_hop_share = 0.8;        // a ring's steps overlap the hops of others
+constexpr ByProtocol start_us{6.4, 13.1, 8.2};
+constexpr ByProtocol step_us{0.66, 1.46, 2.93};
+constexpr double hop_ll128_of_ll = 0.63;
+constexpr ByProtocol reached_share{0.39, 0.91, 1};  // of the links' rate
+constexpr ByProtocol channel_rate{2.15, 16.3, 0};   // GB/s of a ring's channel; 0: no limit seen
+constexpr ByProtocol overlap_of_ring{0.97, 0.49, 0.71};
+constexpr ByProtocol overlap_of_tree{0.41, 0.41, 0.52};
+constexpr double overlap_of_nvls = 0.46;
+constexpr double nvls_us = 18.9;
+constexpr double ring_hop_share = 0.86;       // a ring's steps overlap the hops of others
 constexpr double hop_growth = 0.04;           // a doubling of the nodes beyond two
 constexpr double rate_exponent = -0.03;       // of half the nodes: large networks reach less
 constexpr double short_step = 128.0 * 1024;   // bytes of one step of a ring's channel
@@ -53,7 +55,7 @@ class Clock {
     const double start = start_us[column_of(p)] * in_.hardware.gpu.start_factor;
     switch (play.algorithm) {
       case NcclAlgorithm::ring:
-        return start + overlapped(ring_latency(p), ring_flow(p), ring_overlap(p));
+        return start + overlapped(ring_latency(p), ring_flow(play), overlap_of_ring[column_of(p)]);
       case NcclAlgorithm::tree:
         return start + overlapped(tree_latency(p), tree_flow(p), overlap_of_tree[column_of(p)]);
       case NcclAlgorithm::nvls:
@@ -100,18 +102,20 @@ class Clock {
     return (2 * (ranks_ - 1) - far) * step(p) + ring_hop_share * far * hop(p);
   }
 
-  double ring_overlap(NcclProtocol p) const {
-    const double inside = in_.nodes == 1 ? in_.hardware.gpu.overlap_factor : 1;
-    return overlap_of_ring[column_of(p)] * inside;
+  /// Of the channels in use; nothing limits where it is not known how many there are.
+  double channels(const NcclTime& play) const {
+    const double each = channel_rate[column_of(play.protocol)] * in_.hardware.gpu.channel_factor;
+    return each > 0 ? 1e3 * each * play.channels : std::numeric_limits<double>::infinity();
   }
 
-  double ring_flow(NcclProtocol p) const {
-    double network = net(p);
+  double ring_flow(const NcclTime& play) const {
+    double network = net(play.protocol);
     const double of_step = bytes_ / (ranks_ * 2 * in_.ring.channels);
-    if (p == NcclProtocol::simple && of_step <= short_step) {
+    if (play.protocol == NcclProtocol::simple && of_step <= short_step) {
       network *= in_.hardware.network.short_ring_share;
     }
-    return bytes_ * 2 * (ranks_ - 1) / ranks_ / std::min(network, gpu(p));
+    return bytes_ * 2 * (ranks_ - 1) / ranks_ /
+           std::min({network, gpu(play.protocol), channels(play)});
   }
 
   double tree_latency(NcclProtocol p) const {
@@ -166,6 +170,20 @@ double with_launches(double microseconds, int gpus_per_process) {
   return std::pow(std::pow(microseconds, 4) + std::pow(launch_us * gpus_per_process, 4), 0.25);
 }
 
+/// Of ln(time), for the ranges of size_bands: within it are 80 % of the points of systems that were
+/// left out of the fit, where their GPUs and networks are those of others, and where they are not.
+constexpr std::array<double, 4> interval_fitted{0.15, 0.34, 0.36, 0.17};
+constexpr std::array<double, 4> interval_assumed{0.54, 0.62, 0.45, 0.23};
+
+double interval_of(const NcclInputs& inputs, Bytes bytes) {
+  const NcclHardware& has = inputs.hardware;
+  const bool fitted = has.gpu.fitted && (inputs.nodes == 1 || has.network.fitted);
+  const auto band = std::find_if(size_bands.begin(), size_bands.end(),
+                                 [&](const SizeBand& each) { return bytes <= each.most; });
+  return (fitted ? interval_fitted : interval_assumed)
+      .at(static_cast<std::size_t>(band - size_bands.begin()));
+}
+
 }  // namespace
 
 std::string to_string(const LibraryPlay& play) {
@@ -177,12 +195,14 @@ std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQu
           fmt::format("a process drives at least 1 GPU, not {}", question.gpus_per_process));
   const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
   const Clock clock(inputs, bytes);
+  const double off = std::exp(interval_of(inputs, question.bytes));
   std::vector<LibraryPlay> plays;
   for (const NcclTime& tuner : nccl_times(inputs, question.bytes)) {
     if (question.algorithm && tuner.algorithm != *question.algorithm) continue;
     if (question.protocol && tuner.protocol != *question.protocol) continue;
     const double time = blended(clock.microseconds(tuner), tuner.time.count() * 1e6, bytes);
-    plays.push_back({tuner, Seconds{with_launches(time, question.gpus_per_process) * 1e-6}});
+    const Seconds taken{with_launches(time, question.gpus_per_process) * 1e-6};
+    plays.push_back({tuner, taken, taken / off, taken * off});
   }
   return plays;
 }

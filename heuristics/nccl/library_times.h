@@ -9,17 +9,19 @@
 // L is the latency of all steps, W the time of the bytes at the rate reached, and q how well the
 // two overlap: above 1 they do, below 1 the pipeline fills badly.
 //
-//   ring  L = (2 (n-1) - m) step_p + 0.8 m hop_p       W = S 2 (n-1)/n / min(net, gpu)
+//   ring  L = (2 (n-1) - m) step_p + 0.86 m hop_p      W = S 2 (n-1)/n / min(net, gpu, channels)
 //   tree  L = 2 ((g-1) step_p + log2(N) hop_p)         W = S / min(net / (N > 2 ? 2 : 1), gpu / 2)
-//   NVLS  L = 20.7 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
+//   NVLS  L = 18.9 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
 //
 // for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
-// once in each direction. Steps, starts and the overlap of rings inside a node are constants times
-// factors of the GPU's generation, hops those of the network (topologies/gpus.h). Beyond 1 MiB the
-// time is blended with NCCL's own cost, whose errors have the other sign: T^(1-w) cost^w, w = 0.5
-// from 64 MiB on. A process that drives k GPUs cannot start them in less than about 5.8 us each.
+// once in each direction. A channel is one block of threads, and NCCL uses few of them for short
+// vectors, so that rings with LL and LL128 are as fast as the channels in use. Steps, starts and
+// what a channel carries are constants times factors of the GPU's generation, hops those of the
+// network (topologies/gpus.h). Beyond 1 MiB the time is blended with NCCL's own cost, whose errors
+// have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that drives k GPUs cannot
+// start them in less than about 5.8 us each.
 // Constants: a joint fit to 29 tables of nccl-tests and rccl-tests; results/studies/nccl-a-priori
-// has its errors, in sample and for systems left out.
+// has its errors, in sample and for systems left out. The interval comes from the latter.
 #pragma once
 
 #include <optional>
@@ -41,6 +43,8 @@ struct LibraryQuestion {
 struct LibraryPlay {
   NcclTime tuner;   // algorithm and protocol, and what the tuner expects of them
   Seconds time{0};  // what they take
+  Seconds low{0};   // 80 % interval
+  Seconds high{0};
 };
 /// "double-tree, LL".
 std::string to_string(const LibraryPlay& play);

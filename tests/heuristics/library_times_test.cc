@@ -35,40 +35,47 @@ LibraryQuestion forced(Bytes bytes, NcclAlgorithm algorithm, NcclProtocol protoc
   return {.bytes = bytes, .algorithm = algorithm, .protocol = protocol};
 }
 
-TEST(LibraryTimesTest, RingsOfOneNodeStartStepAndFlow) {
+TEST(LibraryTimesTest, RingsOfOneNodeStartStepAndFlowAsTheirChannelsCarry) {
   const NcclInputs inputs = inputs_of("dgx-a100", 8, 1);
-  // Ampere: start 6.6 * 1.26 us, 14 steps of 0.62 * 1.6 us; 300 * 0.77 GB/s, of which LL takes
-  // half.
-  const double flow = 65536 * 14.0 / 8 / (0.5 * 231e3);
-  EXPECT_NEAR(us_of(inputs, forced(64_KiB, NcclAlgorithm::ring, NcclProtocol::ll)),
-              6.6 * 1.26 + overlap(14 * 0.62 * 1.6, flow, 0.54), 1e-6);
+  // Ampere: start 6.4 * 1.16 us, 14 steps of 0.66 * 1.35 us. A channel is added for each 32 KiB and
+  // carries 2.15 * 0.92 GB/s; the links would carry 0.39 * 300 * 0.77.
+  const auto by_hand = [](Bytes bytes, int channels) {
+    const double flow = static_cast<double>(bytes.count) * 14.0 / 8 /
+                        std::min(channels * 2.15e3 * 0.92, 0.39 * 231e3);
+    return 6.4 * 1.16 + overlap(14 * 0.66 * 1.35, flow, 0.97);
+  };
+  const auto ring = [&](Bytes bytes) {
+    return us_of(inputs, forced(bytes, NcclAlgorithm::ring, NcclProtocol::ll));
+  };
+  EXPECT_NEAR(ring(32_KiB), by_hand(32_KiB, 1), 1e-6);
+  EXPECT_NEAR(ring(64_KiB), by_hand(64_KiB, 2), 1e-6);
+  EXPECT_NEAR(ring(512_KiB), by_hand(512_KiB, 16), 1e-6);
 }
 
-TEST(LibraryTimesTest, RingsInsideANodeOfNewerGpusOverlapBetter) {
-  // Hopper: start 6.6 * 0.95 us, 6 steps of 0.62 * 0.71 us; three NVLinks of 150 * 0.82 GB/s.
-  const double latency = 6 * 0.62 * 0.71;
-  const double flow = (1 << 20) * 6.0 / 4 / (0.5 * 369e3);
+TEST(LibraryTimesTest, NothingIsSaidOfChannelsThatAreNotKnown) {
+  // MI300X: start 6.4 * 1.12 us, 14 steps of 0.66 * 0.79 us; seven links of 64 * 0.7 GB/s.
+  const double flow = 65536 * 14.0 / 8 / (0.39 * 7 * 64e3 * 0.7);
   EXPECT_NEAR(
-      us_of(inputs_of("alps-gh200", 4, 1), forced(1_MiB, NcclAlgorithm::ring, NcclProtocol::ll)),
-      6.6 * 0.95 + overlap(latency, flow, 0.54 * 1.35), 1e-6);
+      us_of(inputs_of("mi300x", 8, 1), forced(64_KiB, NcclAlgorithm::ring, NcclProtocol::ll)),
+      6.4 * 1.12 + overlap(14 * 0.66 * 0.79, flow, 0.97), 1e-6);
 }
 
 TEST(LibraryTimesTest, TreesBetweenNodesHopAndShareTheirAdapters) {
-  // InfiniBand: 4.3 us a hop for LL; 8 adapters of 25 GB/s, of which 0.96 is reached.
+  // InfiniBand: 4.7 us a hop for LL; 8 adapters of 25 GB/s, of which 0.96 is reached.
   const auto by_hand = [](int nodes, double hop, double share) {
-    const double latency = 2 * (7 * 0.62 * 1.6 + std::log2(nodes) * hop);
-    const double net = 192e3 * 0.5 * std::pow(nodes / 2.0, -0.03) / share;
-    return 6.6 * 1.26 + overlap(latency, 65536 / std::min(net, 231e3 * 0.5 / 2), 0.40);
+    const double latency = 2 * (7 * 0.66 * 1.35 + std::log2(nodes) * hop);
+    const double net = 192e3 * 0.39 * std::pow(nodes / 2.0, -0.03) / share;
+    return 6.4 * 1.16 + overlap(latency, 65536 / std::min(net, 231e3 * 0.39 / 2), 0.41);
   };
   const LibraryQuestion question = forced(64_KiB, NcclAlgorithm::tree, NcclProtocol::ll);
-  EXPECT_NEAR(us_of(inputs_of("cluster:2xdgx-a100", 16, 2), question), by_hand(2, 4.3, 1), 1e-6);
+  EXPECT_NEAR(us_of(inputs_of("cluster:2xdgx-a100", 16, 2), question), by_hand(2, 4.7, 1), 1e-6);
   EXPECT_NEAR(us_of(inputs_of("cluster:8xdgx-a100", 64, 8), question),
-              by_hand(8, 4.3 * (1 + 0.04 * 2), 2), 1e-6);
+              by_hand(8, 4.7 * (1 + 0.04 * 2), 2), 1e-6);
 }
 
 TEST(LibraryTimesTest, SwitchesThatAddTakeTheirTimeAndTheRateOfTheMachine) {
   const NcclInputs inputs = inputs_of("dgx-h100", 8, 1);
-  const double alone = 8.6 * 0.95 + overlap(20.7 * 0.95, (1 << 20) / 274.3e3, 0.59);
+  const double alone = 8.2 * 0.81 + overlap(18.9 * 0.81, (1 << 20) / 274.3e3, 0.46);
   EXPECT_NEAR(us_of(inputs, forced(1_MiB, NcclAlgorithm::nvls, NcclProtocol::simple)), alone, 1e-3);
 }
 
@@ -78,7 +85,7 @@ TEST(LibraryTimesTest, FromOneMebibyteOnNcclsOwnCostCountsMoreAndMore) {
     const LibraryPlay play =
         library_choice(inputs, forced(bytes, NcclAlgorithm::nvls, NcclProtocol::simple));
     const double alone =
-        8.6 * 0.95 + overlap(20.7 * 0.95, static_cast<double>(bytes.count) / 274.3e3, 0.59);
+        8.2 * 0.81 + overlap(18.9 * 0.81, static_cast<double>(bytes.count) / 274.3e3, 0.46);
     const double cost = play.tuner.time.count() * 1e6;
     EXPECT_NEAR(play.time.count() * 1e6, std::pow(alone, 1 - share) * std::pow(cost, share), 1e-2);
   };
@@ -120,14 +127,28 @@ TEST(LibraryTimesTest, AProcessStartsItsGpusOneAfterTheOther) {
               HasSubstr("at least 1 GPU, not 0"));
 }
 
+TEST(LibraryTimesTest, IntervalsAreWiderWhereNothingLikeItWasFitted) {
+  const auto width = [](const std::string& name, int ranks, int nodes, Bytes bytes) {
+    const LibraryPlay play = library_choice(inputs_of(name, ranks, nodes), {.bytes = bytes});
+    EXPECT_NEAR(std::log(play.high / play.time), std::log(play.time / play.low), 1e-9);
+    return std::log(play.high / play.time);
+  };
+  EXPECT_NEAR(width("cluster:2xdgx-h100", 16, 2, 32_KiB), 0.15, 1e-9);
+  EXPECT_NEAR(width("cluster:2xdgx-h100", 16, 2, 1_MiB), 0.34, 1e-9);
+  EXPECT_NEAR(width("cluster:2xdgx-h100", 16, 2, 1_GiB), 0.17, 1e-9);
+  EXPECT_NEAR(width("hgx-b200", 8, 1, 32_KiB), 0.54, 1e-9) << "GPUs without a table";
+  EXPECT_NEAR(width("aws-p5en", 8, 1, 32_KiB), 0.15, 1e-9);
+  EXPECT_NEAR(width("cluster:2xaws-p5en", 16, 2, 32_KiB), 0.54, 1e-9) << "a network without one";
+}
+
 TEST(LibraryTimesTest, TheNetworkIsARowOfNumbersNotABranch) {
   const auto on = [](const std::string& network, Bytes bytes) {
     const NcclInputs inputs =
         inputs_of("cluster:2xdgx-h100,400Gbps,3us,efficiency=0.9,network=" + network, 16, 2);
     return us_of(inputs, {.bytes = bytes});
   };
-  EXPECT_NEAR(on("efa-v1", 1_KiB) - on("infiniband", 1_KiB), 2 * (61 - 4.3), 7);
-  EXPECT_NEAR(on("efa-v2", 1_KiB) - on("infiniband", 1_KiB), 2 * (29 - 4.3), 7);
+  EXPECT_NEAR(on("efa-v1", 1_KiB) - on("infiniband", 1_KiB), 2 * (64 - 4.7), 7);
+  EXPECT_NEAR(on("efa-v2", 1_KiB) - on("infiniband", 1_KiB), 2 * (29.7 - 4.7), 7);
   EXPECT_NEAR(on("efa-v1", 8_GiB) / on("infiniband", 8_GiB), 1, 0.06);
   // Adapters that were given with a latency are of a kind by it.
   EXPECT_EQ(inputs_of("cluster:2xdgx-h100,400Gbps,3us", 16, 2).hardware.network.name, "offloaded");

@@ -1,5 +1,8 @@
 #include "topologies/machine_file.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +62,33 @@ TEST(MachineFileTest, LinksHaveNominalRateEfficiencyLatencyAndLevel) {
   EXPECT_EQ(m.topology.link_class(0).source, "a test");
   const Machine slow = read(with(head + four_on_a_star, "link = \"fast\"", "link = \"slow\""));
   EXPECT_EQ(slow.topology.link_class(0).level, 1);
+}
+
+TEST(MachineFileTest, AMachineIsLikeAnotherButForWhatItSays) {
+  const std::string own = "summary = \"a machine\"\nsource = \"a test\"\n";
+  const DescribedMachine same = machine_from_toml(own + "like = \"dgx-h100\"\n", "m.toml");
+  EXPECT_EQ(same.machine.summary, "a machine");
+  EXPECT_EQ(same.machine.topology.hosts(), 8);
+  EXPECT_EQ(same.machine.costs.protocols.size(), 3U);
+  EXPECT_EQ(same.fabric->adapters_per_node, 8);
+  const std::string two =
+      "like = \"dgx-h100\"\n" + with(head, own, "") +
+      "[fabric]\nadapter = \"slow\"\nadapters_per_node = 2\nsource = \"a test\"\n"
+      "[gpus]\ngeneration = \"hopper\"\nnetwork = \"roce\"\nsource = \"a test\"\n";
+  const DescribedMachine other = machine_from_toml(own + two, "m.toml");
+  EXPECT_EQ(other.fabric->adapters_per_node, 2);
+  EXPECT_EQ(other.machine.costs.gpus->network.name, "roce");
+  EXPECT_EQ(other.machine.costs.in_network->name, "nvls") << "what is not said stays";
+  EXPECT_THAT(why(own + "like = \"dgx-h10\"\n"), HasSubstr("unknown name 'dgx-h10'"));
+  EXPECT_THAT(why("like = \"dgx-h100\"\n" + head + four_on_a_star), HasSubstr("structure"));
+}
+
+TEST(MachineFileTest, AMachineThatIsLikeItselfIsRefused) {
+  const std::string path = testing::TempDir() + "/collbench-like-itself.toml";
+  std::ofstream(path) << "summary = \"a machine\"\nsource = \"a test\"\nlike = \"" << path
+                      << "\"\n";
+  EXPECT_THAT(refusal([&] { describe(path, {}); }), HasSubstr("more than 4 deep"));
+  std::filesystem::remove(path);
 }
 
 TEST(MachineFileTest, EveryKindOfStructureIsRead) {

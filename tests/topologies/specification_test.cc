@@ -54,6 +54,38 @@ TEST(SpecificationTest, AClusterJoinsItsNodesByTheirOwnAdapters) {
   EXPECT_EQ(joined.costs.protocols.size(), 3U);
 }
 
+TEST(SpecificationTest, InstancesAreFoundByWhatTheirCloudCallsThem) {
+  for (const char* instance : {"p3dn.24xlarge",
+                               "p4d.24xlarge",
+                               "p4de.24xlarge",
+                               "p5.48xlarge",
+                               "p5e.48xlarge",
+                               "p5en.48xlarge",
+                               "p6-b200.48xlarge",
+                               "u-p6e-gb200x72",
+                               "a3-highgpu-8g",
+                               "a3-megagpu-8g",
+                               "a3-ultragpu-8g",
+                               "a4-highgpu-8g",
+                               "a4x-highgpu-4g",
+                               "Standard_ND96asr_v4",
+                               "Standard_ND96isr_H100_v5",
+                               "standard_nd96isr_h200_v5",
+                               "Standard_ND128isr_NDR_GB200_v6",
+                               "Standard_ND96isr_MI300X_v5",
+                               "BM.GPU.A100-v2.8",
+                               "BM.GPU.H100.8",
+                               "bm.gpu.h200.8",
+                               "BM.GPU.B200.8",
+                               "BM.GPU.MI300X.8"}) {
+    const Machine joined = machine(std::string("cluster:2x") + instance);
+    EXPECT_TRUE(joined.costs.gpus.has_value()) << instance;
+    EXPECT_GE(joined.topology.hosts(), 16) << instance;
+  }
+  EXPECT_EQ(machine("P5.48XLARGE").summary, machine("aws-p5").summary);
+  EXPECT_THAT(why_not("p5.47xlarge"), HasSubstr("unknown name 'p5.47xlarge'"));
+}
+
 TEST(SpecificationTest, AClusterMayBeGivenAdapters) {
   const Topology each = machine("cluster:4xmi300x,400Gbps,5us").topology;
   EXPECT_DOUBLE_EQ(each.capacity(route(each, 0, 8).front()), 50e9);
