@@ -111,7 +111,8 @@ struct TorusShape {
 
 /// Of a port's piece, what the busiest link carries one after the other: all that a port sends, or
 /// all that the ports send which go the same way along an axis. Ports take the tracks in turn, then
-/// again the other way round; where axes differ in length the tracks crowd on the longer ones.
+/// again the other way round, which on an axis of two nodes is the same link; where axes differ in
+/// length the tracks crowd on the longer ones.
 double busiest_share(const PlayedMethod& played, const TorusShape& shape, double power) {
   const std::vector<AxisTrack>& tracks = *axis_tracks(played, shape.axes);
   std::vector<double> links(2 * shape.axes.size(), 0.0);
@@ -122,7 +123,7 @@ double busiest_share(const PlayedMethod& played, const TorusShape& shape, double
     for (const AxisRound& round : tracks[port % tracks.size()]) {
       const double share = round.count * round.share * std::pow(round.load, power);
       alone += share;
-      links[2 * round.axis + way] += share;
+      links[2 * round.axis + (shape.axes[round.axis] > 2 ? way : 0)] += share;
     }
     most = std::max(most, alone);
   }

@@ -168,6 +168,74 @@ TEST(AxisTracksTest, BucketRingsHaveTwoRoundsForEachStepOfTheAxes) {
   }
 }
 
+/// Of 64 MiB over links of 6.8 GB/s, without latencies and sums.
+double us_of_bytes(PlayedForm form, bool bine, int ports, const Scale& scale) {
+  const NetworkModel& torus = network_model(Interconnect::torus);
+  std::vector<double> values(torus.constants.size(), 0);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (torus.constants[k].name == "link") values[k] = 1 / 6.8e3;
+  }
+  PlayedMethod played;
+  played.form = form;
+  played.interconnect = Interconnect::torus;
+  played.bine = bine;
+  played.ports = ports;
+  return torus.microseconds(played, scale, 1 << 26, values);
+}
+
+TEST(TorusNetworkTest, BytesCrowdOnLongAxesAsInTheFluidEngine) {
+  struct Row {
+    PlayedForm form;
+    bool bine;
+    int ports;
+    Scale scale;
+    double fluid_us;  // collbench simulate, torus:SHAPE:ties=alternate,6.8GBps,0.1us
+  };
+  const Scale cube{64, 64, {4, 4, 4}};
+  const Scale slim{256, 256, {4, 64}};
+  const Scale flat{128, 128, {8, 16}};
+  for (const Row& row : {Row{PlayedForm::port_ring, false, 6, cube, 3240},
+                         Row{PlayedForm::port_ring, false, 4, slim, 6082},
+                         Row{PlayedForm::port_ring, false, 4, flat, 5209},
+                         Row{PlayedForm::port_halving, false, 3, cube, 6478},
+                         Row{PlayedForm::port_halving, false, 2, slim, 19751},
+                         Row{PlayedForm::port_halving, false, 2, flat, 13574},
+                         Row{PlayedForm::port_halving, true, 6, cube, 3240},
+                         Row{PlayedForm::port_halving, true, 2, slim, 13193},
+                         Row{PlayedForm::port_halving, true, 2, flat, 10643}}) {
+    EXPECT_NEAR(us_of_bytes(row.form, row.bine, row.ports, row.scale) / row.fluid_us, 1, 0.003)
+        << row.fluid_us;
+  }
+}
+
+TEST(TorusNetworkTest, BothWaysOfAnAxisOfTwoAreOneLink) {
+  const Scale pairs{8, 8, {2, 2, 2}};
+  const double three = us_of_bytes(PlayedForm::port_halving, true, 3, pairs);
+  EXPECT_NEAR(us_of_bytes(PlayedForm::port_halving, true, 6, pairs), three, 1e-9);
+  const Scale cube{64, 64, {4, 4, 4}};
+  EXPECT_NEAR(us_of_bytes(PlayedForm::port_halving, true, 6, cube),
+              us_of_bytes(PlayedForm::port_halving, true, 3, cube) / 2, 1e-9);
+}
+
+TEST(TorusNetworkTest, LargeElongatedToriTakeLongerTheMoreBytes) {
+  const Scale slim{2048, 2048, {2, 32, 32}};
+  const NetworkModel& torus = network_model(Interconnect::torus);
+  std::vector<double> priors;
+  for (const NetworkConstant& constant : torus.constants) priors.push_back(constant.prior);
+  for (const char* name :
+       {"RING-B_CONT-UTOFU-0-6", "BINE-B_CONT-UTOFU-65536-6", "RECDOUB-L-UTOFU-0-3",
+        "default-trix6", "default-trix3", "default-ring", "default-recursive_doubling"}) {
+    const PlayedMethod played = played_method(method("FJMPI 4", name), slim).value();
+    double before = 0;
+    for (double bytes = 4; bytes <= 1 << 29; bytes *= 2) {
+      if (bytes / 4 < 2048 && played.form == PlayedForm::ring) continue;  // by doubling, then
+      const double time = torus.microseconds(played, slim, bytes, priors);
+      EXPECT_GE(time, before) << name << ' ' << bytes;
+      before = time;
+    }
+  }
+}
+
 TEST(MessageRoundsTest, PartnersOfBineTreesAreNearer) {
   const PlayedMethod bine = played_method(method("mpi", "bine_lat_over"), {32, 32}).value();
   std::vector<double> distances;
