@@ -4,8 +4,11 @@
 Each platform (hardware with its software) has three costs, all of them options of `collbench train`:
 crowding, jitter and interference, and PyTorch one more, the time per tensor, which its one-worker
 rows with and without DDP give. They are fitted to the rows of ResNet-50 with more than one worker,
-by least squares of the relative error over a grid that is refined once. A model's step on one
-worker is taken from its own one-worker row; everything else is predicted.
+by least squares of the relative error over a grid that is refined once. ResNet-50 communicates
+little, so that its rows leave the interference open, which decides what models with many parameters
+lose: it has a prior, the share of a GPU's multiprocessors that NCCL's kernels hold (16 to 24 blocks
+of a V100's 80). A model's step on one worker is taken from its own one-worker row; everything else
+is predicted.
 
   step_times.py --collbench BINARY --data FOLDER --out FOLDER
 
@@ -24,6 +27,9 @@ from concurrent.futures import ThreadPoolExecutor
 WORKLOADS = {"resnet50": "resnet50", "ResNet-50": "resnet50", "ResNet-152": "resnet152",
              "Alexnet": "alexnet", "VGG16": "vgg16", "resnet101": "resnet101",
              "resnext50_32x4d": "resnext50-32x4d", "resnext101_32x8d": "resnext101-32x8d"}
+
+INTERFERENCE = (0.25, 0.25)  # mean and standard deviation of the prior
+ERROR = 0.01  # of a published step time
 
 # Between GPUs: what each platform has, from data sheets. TensorFlow's parameter servers on the host
 # and its copies between GPUs move as many bytes per GPU as `direct` does over PCIe, which two GPUs
@@ -117,7 +123,10 @@ def fit(simulator, rows, train, fixed):
 
     def loss(candidate):
         merged = {**fixed, **candidate}
-        return sum((simulator.step(r, alone_of(rows, r), merged) / r["ms"] - 1) ** 2 for r in train)
+        mean, deviation = INTERFERENCE
+        return ((merged["interference"] - mean) / deviation) ** 2 + sum(
+            ((simulator.step(r, alone_of(rows, r), merged) / r["ms"] - 1) / ERROR) ** 2
+            for r in train)
 
     with ThreadPoolExecutor(2) as pool:
         for round_number in range(4):

@@ -53,7 +53,7 @@ TermValues values_of(const Terms& terms) {
 }
 
 Prior from_values(const TermValues& microseconds, const TermValues& deviation) {
-  return {values_of(terms_of(microseconds).log()), deviation};
+  return {values_of(terms_of(microseconds).log()), deviation, true};
 }
 
 class Fit {
@@ -70,7 +70,7 @@ class Fit {
     for (Eigen::Index i = 0; i < measured_.size(); ++i) {
       const MeasuredTime& row = rows[static_cast<std::size_t>(i)];
       const auto bytes = static_cast<double>(row.bytes.count);
-      basis_.row(i) = terms_of(trend_basis(row.scale, bytes)).transpose();
+      basis_.row(i) = terms_of(trend_basis(row.scale, bytes, prior.goes_round)).transpose();
       measured_[i] = std::log(row.time.count() * 1e6);
     }
     if (!trust.empty()) trust_ = Eigen::Map<const Eigen::ArrayXd>(trust.data(), trust_.size());
@@ -165,7 +165,7 @@ class Fit {
 
 }  // namespace
 
-TermValues trend_basis(const Scale& scale, double bytes) {
+TermValues trend_basis(const Scale& scale, double bytes, bool goes_round) {
   const double nodes = std::max(scale.nodes, 1);
   const double each = static_cast<double>(scale.ranks) / nodes;
   const double ranks = scale.ranks;
@@ -173,7 +173,7 @@ TermValues trend_basis(const Scale& scale, double bytes) {
   return {1,
           each - 1,
           doublings,
-          nodes - 1,
+          goes_round ? nodes - 1 : 0,
           bytes * 2 * (each - 1) / each,
           nodes > 1 ? bytes * 2 * (ranks - 1) / ranks : 0,
           nodes > 2 ? bytes : 0,
@@ -192,7 +192,9 @@ Prior prior_for(const MethodKey& method) {
     TermValues costs = {6.8, 1.2, 10, 0.5, 4.3e-6, 2e-5, 2e-7, 1e-7, 1e-8, 0.05};
     if (ring) costs[ring_latency] = 5.4;
     if (ring) costs[network_latency] = 3;
-    return from_values(costs, {0.5, 0.8, 0.5, 1, 0.7, 1.5, 1.5, 1.5, 1.5, 1});
+    Prior prior = from_values(costs, {0.5, 0.8, 0.5, 1, 0.7, 1.5, 1.5, 1.5, 1.5, 1});
+    prior.goes_round = ring;
+    return prior;
   }
   // Processors of 2015 to 2025 with adapters of 100 Gb/s, as orders of magnitude.
   TermValues costs = {2, 0.3, 1.5, 0.1, 2e-4, 4e-4, 1e-5, 1e-5, 1e-6, 0.03};
@@ -200,8 +202,8 @@ Prior prior_for(const MethodKey& method) {
   return from_values(costs, {1.5, 1, 1, 1.5, 1, 1.5, 2, 2, 2, 1});
 }
 
-Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior,
-             std::span<const double> trust) {
+Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior, std::span<const double> trust)
+    : goes_round_(prior.goes_round) {
   std::set<Scale> scales;
   for (const MeasuredTime& row : rows) scales.insert(row.scale);
   const double curve = static_cast<double>(rows.size()) /
@@ -212,7 +214,7 @@ Trend::Trend(std::span<const MeasuredTime> rows, const Prior& prior,
 }
 
 TermValues Trend::terms(const Scale& scale, double bytes) const {
-  return values_of(terms_of(trend_basis(scale, bytes)) * terms_of(costs_) * 1e-6);
+  return values_of(terms_of(trend_basis(scale, bytes, goes_round_)) * terms_of(costs_) * 1e-6);
 }
 
 double Trend::log_time(const Scale& scale, double bytes) const {

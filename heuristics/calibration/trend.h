@@ -8,6 +8,8 @@
 //     + s [ 2(p-1)/p / node rate  +  2(R-1)/R / network rate (N > 1) ]
 //     + s (N > 2) x through   + s log2 N x whole   + s (p-1) x memory   + sqrt(s) chunks
 //
+// The ring's latency is that of rings, and of libraries on hosts. Where NCCL chooses it takes trees
+// rather than go round many nodes, so that nothing grows faster than the rounds of a tree.
 // `through`: nodes with two neighbours pass on what two nodes alone exchange directly; `whole`:
 // algorithms that send the whole vector in every round; `memory`: ranks that share the memory of a
 // node; `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at
@@ -30,13 +32,15 @@ namespace collbench {
 inline constexpr std::size_t trend_terms = 10;
 using TermValues = std::array<double, trend_terms>;
 
-/// What the costs are multiplied by. Nodes that are not known count as one.
-TermValues trend_basis(const Scale& scale, double bytes);
+/// What the costs are multiplied by. Nodes that are not known count as one. Without `goes_round`
+/// nothing grows with the number of nodes itself.
+TermValues trend_basis(const Scale& scale, double bytes, bool goes_round = true);
 
 /// Natural logarithms of the expected costs in microseconds, and their standard deviations.
 struct Prior {
   TermValues mean{};
   TermValues deviation{};
+  bool goes_round = true;  // as for trend_basis()
 };
 /// By what is known without measuring: kernels of GPUs (constants of NCCL's tuner) or programs on
 /// hosts; the algorithm's name says whether it is a ring (steps from node to node).
@@ -60,6 +64,7 @@ class Trend {
  private:
   TermValues costs_{};
   TermValues factors_{};
+  bool goes_round_ = true;
 };
 
 }  // namespace collbench

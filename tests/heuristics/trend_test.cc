@@ -86,6 +86,18 @@ TEST(TrendBasisTest, HasTheTermsOfItsFormula) {
   }
 }
 
+TEST(TrendTest, WhatNcclChoosesGrowsNoFasterThanTheRoundsOfATree) {
+  EXPECT_EQ(trend_basis({2048, 512}, 1000, false)[3], 0) << term_names[3];
+  const auto growth = [](const char* algorithm) {
+    const Prior prior = prior_for(method_named("nccl", algorithm));
+    const Trend trend(trend_rows(prior.mean, many_scales()), prior);
+    const auto at = [&](int nodes) { return std::exp(trend.log_time({4 * nodes, nodes}, 1024)); };
+    return at(512) / at(8);
+  };
+  EXPECT_LT(growth("auto"), 3.001) << "the doublings of the nodes";
+  EXPECT_GT(growth("ring"), 10);
+}
+
 TEST(TrendTest, KeepsThePriorThatExplainsTheTimes) {
   for (const auto& method : {method_named("nccl", "tree"), method_named("nccl", "ring"),
                              method_named("openmpi", "ring")}) {
