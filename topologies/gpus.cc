@@ -60,8 +60,13 @@ std::span<const GpuGeneration> gpu_generations() {
   return rows;
 }
 
+namespace {
+
+constexpr Seconds us(double microseconds) { return Seconds{microseconds * 1e-6}; }
+
+}  // namespace
+
 std::span<const AdapterNetwork> adapter_networks() {
-  constexpr auto us = [](double microseconds) { return Seconds{microseconds * 1e-6}; };
   static const std::array<AdapterNetwork, 12> rows{{
       {.name = "infiniband",
        .hop_ll = us(4.7),
@@ -79,7 +84,7 @@ std::span<const AdapterNetwork> adapter_networks() {
        .hop_simple = us(22.9),
        .efficiency = 0.84,
        .fitted = true,
-       .source = "fitted: H200 with ConnectX-7 in virtual machines of a cloud, one table"},
+       .source = "fitted: H200, ConnectX-7 in a cloud's virtual machines, one table"},
       {.name = "slingshot",
        .hop_ll = us(4.1),
        .hop_simple = us(23.3),
@@ -87,8 +92,7 @@ std::span<const AdapterNetwork> adapter_networks() {
        .short_ring_share = 0.1,
        .reaches_gpu = false,
        .fitted = true,
-       .source = "fitted: Alps. Messages of 8 to 32 KiB are copied by libfabric, at a fiftieth of an "
-                 "adapter's rate; those of 64 to 128 KiB flow at a tenth"},
+       .source = "fitted: Alps; libfabric copies LL's messages of 8 to 32 KiB"},
       {.name = "efa-v1",
        .hop_ll = us(64),
        .hop_simple = us(207),
@@ -105,15 +109,14 @@ std::span<const AdapterNetwork> adapter_networks() {
        .hop_ll = us(19.3),
        .hop_simple = us(39),
        .efficiency = 0.9,
-       .source = "efa-v2 less the 35 % of latency that AWS states for p5en against p5; not "
-                 "measured here"},
+       .source = "efa-v2 less the 35 % that AWS states for p5en; not measured here"},
       {.name = "gpudirect-tcpxo",
        .hop_ll = us(52),
        .hop_simple = us(188),
        .efficiency = 0.93,
        .ll128_share = 0.35,
        .fitted = true,
-       .source = "fitted: A3 Mega, one table, which shows LL128 at a third of the rate to 16 MiB"},
+       .source = "fitted: A3 Mega, whose table has LL128 at a third of the rate to 16 MiB"},
       {.name = "gpudirect-tcpx",
        .hop_ll = us(52),
        .hop_simple = us(188),
@@ -124,9 +127,8 @@ std::span<const AdapterNetwork> adapter_networks() {
        .hop_simple = us(127),
        .efficiency = 0.8,
        .reaches_gpu = false,
-       .source = "assumed as software; efficiency: TCP at 100 Gb/s, NVIDIA GTC24 S62129 slide 12"},
-      {.name = "offloaded",
-       .source = "the mean of networks whose adapters reach memory themselves"},
+       .source = "assumed as software; efficiency: TCP, NVIDIA GTC24 S62129 slide 12"},
+      {.name = "offloaded", .source = "the mean of adapters that reach memory themselves"},
       {.name = "software",
        .hop_ll = us(45),
        .hop_simple = us(127),

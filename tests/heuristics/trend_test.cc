@@ -36,22 +36,24 @@ MethodKey method_named(const char* library, const char* algorithm) {
   return {"", library, algorithm, "", DataType::f32, ReduceOp::sum, false};
 }
 
-double microseconds(const TermValues& logs, const Scale& scale, double bytes) {
-  const TermValues basis = trend_basis(scale, bytes);
+double microseconds(const TermValues& logs, const Scale& scale, double bytes,
+                    bool goes_round = true) {
+  const TermValues basis = trend_basis(scale, bytes, goes_round);
   double sum = 0;
   for (std::size_t k = 0; k < trend_terms; ++k) sum += std::exp(logs[k]) * basis[k];
   return sum;
 }
 
 /// Times that the costs with these logarithms give on all scales, from 1 KiB to 256 MiB.
-std::vector<MeasuredTime> trend_rows(const TermValues& logs, const std::vector<Scale>& scales) {
+std::vector<MeasuredTime> trend_rows(const TermValues& logs, const std::vector<Scale>& scales,
+                                     bool goes_round = true) {
   std::vector<MeasuredTime> rows;
   for (const Scale& scale : scales) {
     for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 4) {
       MeasuredTime row;
       row.scale = scale;
       row.bytes = Bytes{bytes};
-      row.time = Seconds{1e-6 * microseconds(logs, scale, static_cast<double>(bytes))};
+      row.time = Seconds{1e-6 * microseconds(logs, scale, static_cast<double>(bytes), goes_round)};
       rows.push_back(row);
     }
   }
@@ -90,7 +92,7 @@ TEST(TrendTest, WhatNcclChoosesGrowsNoFasterThanTheRoundsOfATree) {
   EXPECT_EQ(trend_basis({2048, 512}, 1000, false)[3], 0) << term_names[3];
   const auto growth = [](const char* algorithm) {
     const Prior prior = prior_for(method_named("nccl", algorithm));
-    const Trend trend(trend_rows(prior.mean, many_scales()), prior);
+    const Trend trend(trend_rows(prior.mean, many_scales(), prior.goes_round), prior);
     const auto at = [&](int nodes) { return std::exp(trend.log_time({4 * nodes, nodes}, 1024)); };
     return at(512) / at(8);
   };
@@ -102,7 +104,7 @@ TEST(TrendTest, KeepsThePriorThatExplainsTheTimes) {
   for (const auto& method : {method_named("nccl", "tree"), method_named("nccl", "ring"),
                              method_named("openmpi", "ring")}) {
     const Prior prior = prior_for(method);
-    const Trend trend(trend_rows(prior.mean, many_scales()), prior);
+    const Trend trend(trend_rows(prior.mean, many_scales(), prior.goes_round), prior);
     for (std::size_t k = 0; k < trend_terms; ++k) {
       EXPECT_NEAR(std::log(trend.costs()[k]), prior.mean[k], 1e-3) << term_names[k];
     }
@@ -117,12 +119,12 @@ TEST(TrendTest, PredictsScalesAndSizesThatItDidNotSee) {
     const Prior prior = prior_for(method);
     TermValues truth = prior.mean;
     for (std::size_t k = 0; k < trend_terms; ++k) truth[k] += prior.deviation[k] * (k % 2 ? 1 : -1);
-    const Trend trend(trend_rows(truth, many_scales()), prior);
+    const Trend trend(trend_rows(truth, many_scales(), prior.goes_round), prior);
     for (const Scale& scale : {Scale{4, 1}, Scale{4, 2}, Scale{16, 4}, Scale{128, 16}}) {
       for (const double bytes : {3e3, 5e5, 7e7}) {
-        EXPECT_NEAR(
-            std::exp(trend.log_time(scale, bytes)) * 1e6 / microseconds(truth, scale, bytes), 1,
-            0.1)
+        EXPECT_NEAR(std::exp(trend.log_time(scale, bytes)) * 1e6 /
+                        microseconds(truth, scale, bytes, prior.goes_round),
+                    1, 0.1)
             << to_string(method) << " " << to_string(scale) << " " << bytes;
       }
     }
@@ -148,7 +150,7 @@ TEST(TrendTest, CostsThatNoRowPaysStayAtThePriorWithItsUncertainty) {
   truth[start] += 0.4;
   truth[network_rate] += 0.8;
   // One rank a node: nothing inside nodes is seen.
-  const Trend trend(trend_rows(truth, {{2, 2}, {4, 4}, {8, 8}}), prior);
+  const Trend trend(trend_rows(truth, {{2, 2}, {4, 4}, {8, 8}}, prior.goes_round), prior);
   for (const std::size_t k : {node_latency, node_rate, memory}) {
     EXPECT_NEAR(std::log(trend.costs()[k]), prior.mean[k], 1e-9) << term_names[k];
     EXPECT_NEAR(std::log(trend.factors()[k]), prior.deviation[k], 1e-9);
@@ -171,7 +173,7 @@ TEST(TrendTest, IsNeverLessSureThanItsPrior) {
 
 TEST(TrendTest, RowsWithoutTrustDoNotCount) {
   const Prior prior = prior_for(method_named("nccl", "auto"));
-  std::vector<MeasuredTime> rows = trend_rows(prior.mean, many_scales());
+  std::vector<MeasuredTime> rows = trend_rows(prior.mean, many_scales(), prior.goes_round);
   std::vector<double> trust(rows.size(), 1.0);
   for (std::size_t i = 0; i < rows.size(); i += 3) trust[i] = 0;
   const Trend clean(rows, prior, trust);
@@ -184,7 +186,7 @@ TEST(TrendTest, RowsWithoutTrustDoNotCount) {
 
 TEST(TrendTest, ADisturbedRowBendsItLittle) {
   const Prior prior = prior_for(method_named("nccl", "auto"));
-  std::vector<MeasuredTime> rows = trend_rows(prior.mean, many_scales());
+  std::vector<MeasuredTime> rows = trend_rows(prior.mean, many_scales(), prior.goes_round);
   const Trend clean(rows, prior);
   rows[rows.size() / 2].time *= 20;
   const Trend bent(rows, prior);
