@@ -59,14 +59,6 @@ std::string take_filter(std::vector<std::string>& arguments) {
   return filter;
 }
 
-std::string scratch_folder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "collbench-ab-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw Unavailable("cannot make a folder '" + pattern + "' for the records of ab");
-  }
-  return pattern;
-}
-
 /// A wrong result and a missed gate are in the records; anything else is no measurement.
 bool has_records(const std::string& end) {
   return end == "exited with code 0" || end == "exited with code 1" || end == "exited with code 3";
@@ -113,12 +105,7 @@ AbProcess::AbProcess(Seconds timeout, std::uint64_t seed,
     : timeout_(timeout),
       stop_requested_(std::move(stop_requested)),
       random_(random_engine(seed, "ab-padding")),
-      folder_(scratch_folder()) {}
-
-AbProcess::~AbProcess() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
+      folder_("collbench-ab") {}
 
 std::optional<std::string> AbProcess::run(const std::string& name,
                                           const std::vector<std::string>& words,

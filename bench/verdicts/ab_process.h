@@ -14,6 +14,7 @@
 
 #include "bench/verdicts/ab.h"
 #include "core/random.h"
+#include "core/scratch_folder.h"
 #include "transports/world/worker_process.h"
 
 namespace collbench {
@@ -23,12 +24,9 @@ class AbProcess {
  public:
   /// `stop_requested` is looked at while a process runs, which is then ended.
   AbProcess(Seconds timeout, std::uint64_t seed, std::function<std::string()> stop_requested);
-  ~AbProcess();
-  AbProcess(const AbProcess&) = delete;
-  AbProcess& operator=(const AbProcess&) = delete;
 
   /// A path in the folder, which is removed with this.
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
   /// How the process ended, as ChildProcess says it; nothing if a stop was requested. `name` leads
   /// messages. Throws Unavailable if it cannot be started and TransportError if it hung.
   std::optional<std::string> run(const std::string& name, const std::vector<std::string>& words,
@@ -38,7 +36,7 @@ class AbProcess {
   Seconds timeout_;
   std::function<std::string()> stop_requested_;
   RandomEngine random_;
-  std::string folder_;
+  ScratchFolder folder_;
 };
 
 struct AbBinaries {

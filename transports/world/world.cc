@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/keyed_digest.h"
+#include "core/scratch_folder.h"
 #include "core/stop_request.h"
 #include "transports/world/line_socket.h"
 #include "transports/world/shared_memory.h"
@@ -48,9 +50,12 @@ class ProcessWorld final : public World {
         control_(Control::create(control_memory_.data(), spec.ranks)),
         workers_(static_cast<std::size_t>(spec.ranks)) {
     LineListener listener;
-    const std::vector<std::string> secret = {"COLLBENCH_WORKER_TOKEN=" + token_};
+    std::vector<std::string> secret = {"COLLBENCH_WORKER_TOKEN=" + token_};
     try {
       if (kind_ == RankKind::launched) {
+        // Open MPI's launcher does not always tidy up what it keeps of a job that broke.
+        scratch_ = std::make_unique<ScratchFolder>("collbench-mpi");
+        secret.push_back("TMPDIR=" + scratch_->path());
         std::vector<std::string> command = backend_.launcher(spec);
         command.insert(command.end(), {own_executable(), "worker", listener.name(), "-"});
         children_.emplace_back(command, secret, ChildStreams());
@@ -310,7 +315,8 @@ class ProcessWorld final : public World {
   std::string token_;
   SharedMemory control_memory_;
   Control control_;
-  std::vector<ChildProcess> children_;  // the workers by rank, or the launcher alone
+  std::unique_ptr<ScratchFolder> scratch_;  // of a launcher; outlives it
+  std::vector<ChildProcess> children_;      // the workers by rank, or the launcher alone
   std::vector<JoinedWorker> workers_;
   WorldSpec spec_;  // of the work under way, as is its timeout
   Seconds timeout_{0};
