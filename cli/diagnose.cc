@@ -2,6 +2,7 @@
 // why.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/reports/diagnosis_report.h"
@@ -22,6 +23,8 @@ constexpr OptionRow diagnose_rows[] = {
      Presence::required},
     {options_group, "topo", "t", "NAME", "",
      "the machine, as cluster:2xdgx-h100 or a file of calibrate [what the table says of its GPUs]"},
+    {options_group, "healthy", "", "FILE", "",
+     "a table of the same system when it was well: expected is what it took then"},
     {output_group, "format", "", "NAME", "text", "text, json, csv or markdown"},
     {output_group, "json", "", "", "", "short for --format json"},
     {output_group, "html", "", "FILE", "", "a page that works offline, with a drawing"},
@@ -42,8 +45,13 @@ int diagnose_tables(const Settings& settings) {
   std::vector<std::string> notes;
   std::vector<Diagnosis> diagnoses;
   HtmlReport page;
+  std::optional<MeasuredTable> reference;
+  if (settings.given("healthy")) {
+    reference = read_measured_files({settings.text("healthy")}).front();
+  }
   for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
-    for (const DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
+    for (DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
+      if (reference) judge_by_healthy(each, *reference);
       diagnoses.push_back(diagnose(each));
     }
     page.sources.push_back({table.name, to_records(table)});

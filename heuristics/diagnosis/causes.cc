@@ -10,19 +10,16 @@ namespace {
 
 constexpr Cause cause_rows[] = {
     // Adapters.
-    {"nic_missing", "a network adapter is missing or runs below its rate",
+    // A port, a PCIe link or a channel of half the rate leaves the same curve as a half of them.
+    {"nic_missing", "a network adapter is missing, or it or its PCIe link is below its rate",
      "fewer adapters than the machine has carry the traffic, and the slowest holds up the others",
-     "on each node: ibstat | grep -E 'State|Rate'  (and NCCL_DEBUG=INFO: 'NET/IB : Using')",
-     "NVIDIA/nccl-tests issue 128, NVIDIA/nccl issue 307"},
+     "on each node: ibstat | grep -E 'State|Rate'; lspci -vv | grep LnkSta:  (and "
+     "NCCL_DEBUG=INFO: 'NET/IB : Using')",
+     "NVIDIA/nccl-tests issues 106 and 128, NVIDIA/nccl issue 307"},
     {"gdr_off", "GPUDirect RDMA is off: bytes go through the host's memory",
      "every byte crosses PCIe and the host's memory twice more, and every step takes longer",
      "on each node: lsmod | grep -E 'nvidia_peermem|gdrdrv'  (and NCCL_DEBUG=INFO: '/GDRDMA')",
      "NVIDIA/nccl issues 1412 and 465"},
-    {"pcie_downgraded", "a PCIe link is narrower or slower than it should be",
-     "an adapter behind a link of half the width or generation gets half its rate",
-     "under load: nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.current "
-     "--format=csv  (adapters: lspci -vv | grep LnkSta:)",
-     "NVIDIA/nccl-tests issue 106"},
     {"nic_affinity", "adapters are far from their GPUs",
      "traffic crosses the processors' interconnect or a virtual PCIe tree, 10 to 18 GB/s an "
      "adapter whatever its speed",

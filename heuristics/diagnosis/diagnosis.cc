@@ -329,7 +329,7 @@ class Judge {
   }
 
   const DiagnosisCase& given_;
-  const ModelError& error_;
+  const ModelError error_;
   TimesBySize times_;
   std::vector<Bytes> sizes_;
   std::vector<Seconds> measured_;
@@ -347,7 +347,7 @@ std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
 }
 
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error) {
-  return Judge(given, error).result();
+  return Judge(given, given.error.value_or(error)).result();
 }
 
 Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks) {

@@ -33,6 +33,8 @@ struct DiagnosisCase {
   std::string hardware;               // as the table says; may be empty
   std::vector<MeasuredTime> rows;     // of one method but for the place; any order
   std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
+  std::optional<ModelError>
+      error{};  // of what is expected, where it is not that of a library model
 };
 /// The sizes of right rows, ascending.
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows);
@@ -62,7 +64,8 @@ struct Diagnosis {
   std::vector<std::string> notes;
 };
 
-/// Throws InvalidArgument if no row is right or the suspicions do not fit the sizes.
+/// `error` counts where the case has none. Throws InvalidArgument if no row is right or the
+/// suspicions do not fit the sizes.
 /// O(suspicions * sizes^3).
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error = {});
 

@@ -105,7 +105,7 @@ class LibrarySuspicions {
   void add_narrow() {
     for (const double carries : {26.0, 24.0, 13.0, 12.0, 6.5}) {
       if (carries > 0.8 * of_adapter()) continue;
-      add_known("pcie_downgraded",
+      add_known("nic_missing",
                 fmt::format("a link of {:g} GB/s to an adapter of {:.0f}", carries, of_adapter()),
                 [&](NcclInputs& in) { scale_network(in, carries / of_adapter()); });
     }

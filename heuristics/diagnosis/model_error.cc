@@ -82,6 +82,27 @@ double robust_density(Eigen::MatrixXd k, const Eigen::VectorXd& r) {
 
 }  // namespace
 
+ModelError error_of_unknown_library() {
+  ModelError error;
+  error.latency = 0.6;
+  error.latency_wide = 1.2;
+  error.rate = 0.25;
+  error.rate_wide = 0.4;
+  error.local_ends = 0.15;
+  error.local_middle = 0.35;
+  return error;
+}
+
+ModelError error_of_known_system() {
+  ModelError error;
+  error.latency_wide = 0.3;
+  error.rate = 0.04;
+  error.rate_wide = 0.08;
+  error.local_ends = 0.04;
+  error.local_middle = 0.08;
+  return error;
+}
+
 ModelError with_known_rate(ModelError error) {
   error.rate_wide = error.rate;
   return error;

@@ -23,10 +23,18 @@ struct ModelError {
   double wide_share = 0.13;    // of either wide component
   double local_ends = 0.09;    // at small and large sizes
   double local_middle = 0.24;  // between them
-  double reach = 1.85;         // doublings of the size over which local errors are alike
+  double reach = 1.4;          // doublings of the size over which local errors are alike
   double noise = 0.03;
-  double trust = 0.5;  // power of the density: the form of the errors is known roughly only
+  double trust = 0.85;  // power of the density: the form of the errors is known roughly only
 };
+
+/// For a library of which nothing but the network below it is known: what a good choice among our
+/// schedules takes there is off by tens of percent, by a factor two where it is latency.
+ModelError error_of_unknown_library();
+
+/// Where expected is what the same system took when it was well: it differs by its runs, and the
+/// strengths of suspicions, which are a seventh apart, from that of a fault.
+ModelError error_of_known_system();
 
 /// One difference of a curve: ln(measured / predicted).
 struct Deviation {

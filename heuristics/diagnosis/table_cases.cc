@@ -1,5 +1,8 @@
 #include "heuristics/diagnosis/table_cases.h"
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -7,6 +10,9 @@
 
 #include "core/error.h"
 #include "heuristics/calibration/fidelity.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
+#include "topologies/specification.h"
 
 namespace collbench {
 namespace {
@@ -66,6 +72,38 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
   found.suspicions.front().played = std::move(played);
 }
 
+/// What the best of the algorithms that MPI libraries have takes at every size, where the library's
+/// own choice and constants are not known on that machine: what it could reach, not what it should.
+void add_best_schedules(DiagnosisCase& found, std::vector<std::string>& notes) {
+  const Scale& scale = found.rows.front().scale;
+  const Machine network = machine(found.machine, scale.ranks);
+  Question question;
+  question.workers = scale.ranks;
+  question.nodes = scale.nodes > 0 ? scale.nodes : nodes_of(network.topology.layout(), scale.ranks);
+  question.machine = &network;
+  question.available = {"ring", "recursive-doubling", "halving-doubling", "tree"};
+  const std::vector<Bytes> sizes = sizes_of(found.rows);
+  std::vector<Seconds> expected;
+  std::vector<std::string> played;
+  for (const Bytes size : sizes) {
+    question.bytes = size;
+    const Answer answer = ask(find_policy("model"), question);
+    require(!answer.candidates.empty() && answer.candidates.front().time.has_value(),
+            fmt::format("{}: nothing is known to play on {}", found.table, found.machine));
+    expected.push_back(*answer.candidates.front().time);
+    played.push_back(answer.candidates.front().algorithm);
+  }
+  found.suspicions = curve_suspicions(sizes, expected);
+  found.suspicions.front().played = std::move(played);
+  found.error = error_of_unknown_library();
+  notes.push_back(fmt::format(
+      "{}: how {} chooses on {} is not known: expected is the best schedule on that network, "
+      "within "
+      "a factor; small faults cannot be told. A machine that calibrate fitted to a healthy table "
+      "tells more",
+      found.table, found.rows.front().library, found.machine));
+}
+
 DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
                       std::vector<MeasuredTime> rows, std::vector<std::string>& notes) {
   DiagnosisCase found;
@@ -80,10 +118,64 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   if (inputs) {
     found.suspicions =
         library_suspicions(*inputs, library_question(found.rows.front()), sizes_of(found.rows));
+  } else if (predictor.calibration() == nullptr && is_library_default(found.rows[0].algorithm)) {
+    add_best_schedules(found, notes);
   } else {
     add_curve(predictor, found, notes);
   }
   return found;
+}
+
+double doublings_of(Bytes size) { return std::log2(static_cast<double>(size.count)); }
+
+/// By the place of the size in `sizes`, what `healthy` took for the library and scale of the case;
+/// the faster of both places.
+std::map<std::size_t, Seconds> times_taken(const DiagnosisCase& given,
+                                           const std::vector<Bytes>& sizes,
+                                           const MeasuredTable& healthy) {
+  const MeasuredTime& asked = given.rows.front();
+  std::map<std::size_t, Seconds> taken;
+  for (const MeasuredTime& row : healthy.times) {
+    const auto place = std::lower_bound(sizes.begin(), sizes.end(), row.bytes);
+    const bool same = row.library == asked.library && row.scale == asked.scale && !row.is_wrong();
+    if (!same || place == sizes.end() || *place != row.bytes) continue;
+    const auto i = static_cast<std::size_t>(place - sizes.begin());
+    const auto [at, is_new] = taken.try_emplace(i, row.time);
+    if (!is_new) at->second = std::min(at->second, row.time);
+  }
+  require(
+      taken.size() >= 3,
+      fmt::format("{}: has {} sizes of {} on {} in common with {}; at least 3 are needed",
+                  healthy.name, taken.size(), asked.library, to_string(asked.scale), given.table));
+  return taken;
+}
+
+/// Keeps the suspicions of what was played when all was well: of those lists that begin with a
+/// system as it should be, the one that begins nearest to `taken`.
+void keep_play(std::vector<Suspicion>& suspicions, const std::map<std::size_t, Seconds>& taken) {
+  const auto is_healthy = [](const Suspicion& each) { return each.cause == nullptr; };
+  auto kept = suspicions.begin();
+  double least = 1e300;
+  for (auto at = suspicions.begin(); at != suspicions.end();
+       at = std::find_if(at + 1, suspicions.end(), is_healthy)) {
+    double apart = 0;
+    for (const auto& [i, time] : taken) apart += std::abs(std::log(time / at->times[i]));
+    if (apart >= least) continue;
+    least = apart;
+    kept = at;
+  }
+  suspicions.erase(std::find_if(kept + 1, suspicions.end(), is_healthy), suspicions.end());
+  suspicions.erase(suspicions.begin(), kept);
+}
+
+/// Straight between the points, and level beyond them.
+double between(const std::map<double, double>& points, double x) {
+  const auto above = points.lower_bound(x);
+  if (above == points.begin()) return above->second;
+  if (above == points.end()) return points.rbegin()->second;
+  const auto below = std::prev(above);
+  const double share = (x - below->first) / (above->first - below->first);
+  return below->second + share * (above->second - below->second);
 }
 
 }  // namespace
@@ -103,6 +195,25 @@ std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std
   }
   require(!cases.empty(), reason);
   return cases;
+}
+
+void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
+  const std::vector<Bytes> sizes = sizes_of(given.rows);
+  const std::map<std::size_t, Seconds> taken = times_taken(given, sizes, healthy);
+  keep_play(given.suspicions, taken);
+  std::map<double, double> logs;  // ln(taken / expected) by log2 of the size
+  for (const auto& [i, time] : taken) {
+    logs[doublings_of(sizes[i])] = std::log(time / given.suspicions.front().times[i]);
+  }
+  std::vector<double> factors;
+  for (const Bytes size : sizes) factors.push_back(std::exp(between(logs, doublings_of(size))));
+  for (Suspicion& suspicion : given.suspicions) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      suspicion.times[i] = suspicion.times[i] * factors[i];
+    }
+    suspicion.latency = suspicion.latency * factors.front();
+  }
+  given.error = error_of_known_system();
 }
 
 std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,

@@ -16,6 +16,12 @@ namespace collbench {
 std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std::string& machine,
                                            std::vector<std::string>& notes);
 
+/// Judges the case by what the same system took when it was well: expected times, and what every
+/// suspicion foretells, are multiplied by measured / expected of `healthy` at each size, between
+/// its sizes in proportion. Throws InvalidArgument if it has fewer than three of the case's sizes
+/// for that library and scale.
+void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy);
+
 /// Diagnoses of the cases of NCCL and RCCL on `machine`, or, if it is empty, where the table says
 /// its hardware. None where that cannot be: for commands that do something else with the table.
 std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,

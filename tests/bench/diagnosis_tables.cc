@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <sstream>
 
@@ -91,7 +92,6 @@ class Fault {
     using Make = bool (Fault::*)();
     static const std::vector<std::pair<std::string, Make>> makers = {
         {"nic_missing", &Fault::missing_adapter},
-        {"pcie_downgraded", &Fault::narrow_link},
         {"nic_affinity", &Fault::far_adapter},
         {"gdr_off", &Fault::no_gpudirect},
         {"sockets", &Fault::sockets},
@@ -120,6 +120,7 @@ class Fault {
   bool network() const { return in_.nodes > 1 && in_.hardware.adapters > 0; }
 
   bool missing_adapter() {
+    if (uniform(random_) < 0.33) return narrow_link();
     const int k = in_.hardware.adapters;
     if (!network() || k < 2) return false;
     const int of_gpu = k / (in_.ranks / in_.nodes);
@@ -271,29 +272,52 @@ class Fault {
   FaultyMachine made_;
 };
 
+constexpr double visible = 1.2;
+
+/// What the fault multiplies the time of each row by, a late rank apart; nothing if the library has
+/// no such play on that machine.
+std::vector<double> factors_of(const FaultyMachine& machine, const NcclInputs& healthy,
+                               const KnownTable& known) {
+  FaultyMachine undelayed = machine;
+  undelayed.late_us = 0;
+  std::map<std::int64_t, double> of_size;
+  std::vector<double> factors;
+  for (const MeasuredTime& row : known.table.times) {
+    const auto [at, is_new] = of_size.try_emplace(row.bytes.count, 1);
+    try {
+      const LibraryQuestion question = library_question(row);
+      if (is_new) at->second = time_of(undelayed, question) / time_of({healthy, healthy}, question);
+    } catch (const InvalidArgument&) {
+      return {};
+    }
+    factors.push_back(at->second);
+  }
+  return factors;
+}
+
 /// Multiplies the times of `known` by what the fault does; none if it shows nowhere.
 bool apply_fault(const FaultyMachine& machine, const NcclInputs& healthy, RandomEngine& random,
                  KnownTable& known) {
-  constexpr double visible = 1.2;
+  const std::vector<double> factors = factors_of(machine, healthy, known);
   const double noise = between(random, 0.005, 0.05);
   const bool told = machine.late_us > 0 && uniform(random) < 0.5;  // with -I
   const double period = 10;  // one iteration of so many is late
-  double most = 0;
-  for (MeasuredTime& row : known.table.times) {
-    LibraryQuestion question = library_question(row);
-    question.bytes = row.bytes;
-    const Seconds before = time_of({healthy, healthy}, question);
-    FaultyMachine undelayed = machine;
-    undelayed.late_us = 0;
-    const double factor = time_of(undelayed, question) / before;
-    const Seconds least = row.time * factor * std::exp(noise * normal(random));
+  double most = 0;           // stays so without factors
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    MeasuredTime& row = known.table.times[i];
+    const Seconds least = row.time * factors[i] * std::exp(noise * normal(random));
     row.time = least + Seconds{machine.late_us * 1e-6 * std::exp(noise * normal(random))};
     row.low = told ? least : row.time;
     row.high = told ? least + Seconds{period * machine.late_us * 1e-6} : row.time;
     row.mean = true;
-    most = std::max(most, row.time / (least / factor));
+    most = std::max(most, row.time / (least / factors[i]));
   }
   return most >= visible;
+}
+
+NcclInputs inputs_of(const KnownTable& known) {
+  std::string note;
+  return *Predictor(known.machine).library_inputs(known.table.times.front(), note);
 }
 
 }  // namespace
@@ -331,9 +355,9 @@ DiagnosisCase case_of(const KnownTable& known) {
 
 const std::vector<std::string>& injected_causes() {
   static const std::vector<std::string> names = {
-      "nic_missing",      "pcie_downgraded", "nic_affinity", "gdr_off",   "sockets",
-      "nvls_off",         "host_staging",    "wrong_mesh",   "throttled", "ll_at_large",
-      "switch_misplaced", "congestion",      "step_cost",    "straggler"};
+      "nic_missing",  "nic_affinity", "gdr_off",   "sockets",     "nvls_off",
+      "host_staging", "wrong_mesh",   "throttled", "ll_at_large", "switch_misplaced",
+      "congestion",   "step_cost",    "straggler"};
   return names;
 }
 
@@ -343,18 +367,32 @@ std::optional<InjectedFault> inject(const std::string& cause,
     const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(healthy.size()));
     KnownTable table = healthy[at];
     if (table.sample && cause != "nvls_off") continue;
-    std::string note;
-    const NcclInputs inputs =
-        *Predictor(table.machine).library_inputs(table.table.times.front(), note);
+    const NcclInputs inputs = inputs_of(table);
     const std::optional<FaultyMachine> machine = Fault(inputs, random).make(cause);
-    try {
-      if (!machine || !apply_fault(*machine, inputs, random, table)) continue;
-    } catch (const InvalidArgument&) {
-      continue;  // the library has no such play on that machine
-    }
+    if (!machine || !apply_fault(*machine, inputs, random, table)) continue;
     return InjectedFault{cause, machine->words, std::move(table)};
   }
   return {};
+}
+
+std::vector<std::vector<double>> drawn_effects(const std::string& cause, const KnownTable& table,
+                                               int draws, RandomEngine& random) {
+  std::vector<std::vector<double>> effects;
+  if (table.sample && cause != "nvls_off") return effects;
+  const NcclInputs inputs = inputs_of(table);
+  for (int draw = 0; draw < draws; ++draw) {
+    const std::optional<FaultyMachine> machine = Fault(inputs, random).make(cause);
+    if (!machine) continue;
+    std::vector<double> effect = factors_of(*machine, inputs, table);
+    double most = 0;
+    for (std::size_t i = 0; i < effect.size(); ++i) {
+      effect[i] += machine->late_us * 1e-6 / table.table.times[i].time.count();
+      most = std::max(most, effect[i]);
+      effect[i] = std::log(effect[i]);
+    }
+    if (most >= visible) effects.push_back(std::move(effect));
+  }
+  return effects;
 }
 
 }  // namespace collbench

@@ -47,4 +47,10 @@ const std::vector<std::string>& injected_causes();
 std::optional<InjectedFault> inject(const std::string& cause,
                                     const std::vector<KnownTable>& healthy, RandomEngine& random);
 
+/// What faults of `cause` do to the table: `draws` draws as inject() makes them but without noise,
+/// those left out that the machine cannot have or that show nowhere. Each is ln(time with the fault
+/// / time without) of every row.
+std::vector<std::vector<double>> drawn_effects(const std::string& cause, const KnownTable& table,
+                                               int draws, RandomEngine& random);
+
 }  // namespace collbench

@@ -12,8 +12,10 @@ collbench_test(diagnosis
 target_compile_definitions(collbench_diagnosis_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
-add_executable(collbench_diagnosis_experiment EXCLUDE_FROM_ALL diagnosis_experiment.cc
-  diagnosis_tables.cc)
-collbench_warnings(collbench_diagnosis_experiment)
-target_include_directories(collbench_diagnosis_experiment PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(collbench_diagnosis_experiment PRIVATE collbench::bench)
+foreach(experiment diagnosis_experiment diagnosis_optimum)
+  add_executable(collbench_${experiment} EXCLUDE_FROM_ALL ${experiment}.cc diagnosis_tables.cc
+    plain_faults.cc)
+  collbench_warnings(collbench_${experiment})
+  target_include_directories(collbench_${experiment} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(collbench_${experiment} PRIVATE collbench::bench)
+endforeach()

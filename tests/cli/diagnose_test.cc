@@ -110,6 +110,17 @@ TEST_F(DiagnoseTest, ARealTableOfAMisconfiguredNetworkIsUnhealthy) {
   EXPECT_EQ(good["tables"].size(), 6U);
 }
 
+TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
+  const std::string was = tables + "h100_2x8_ring_healthy.txt";
+  json_of({was, "--healthy", was}, 0);
+  const auto now = json_of({tables + "h100_2x8_ring_no_gdr.txt", "--healthy", was}, 1);
+  EXPECT_NEAR(now["tables"][0]["expected_busbw_GBps"].get<double>(), 365, 8);
+  const Outcome other =
+      invoke(folder_, {"diagnose", was, "--healthy", tables + "h100_8gpu_healthy_nvls.txt"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("has 0 sizes of nccl on 16 ranks on 2 nodes in common with"));
+}
+
 TEST_F(DiagnoseTest, SaysWhatATableCannotTell) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n8,1,nccl,65536,15\n");
   const Outcome outcome = invoke(folder_, {"diagnose", "t.csv", "-t", "dgx-h100"});
@@ -159,16 +170,37 @@ TEST_F(DiagnoseTest, ValidateAndReportTellOfAnUnhealthyTable) {
   EXPECT_EQ(invoke(folder_, {"report", good}).err, "");
 }
 
+/// An OSU table with that latency and rate.
+std::string osu_table(double latency_us, double rate_GBps) {
+  std::string text = "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n";
+  for (std::int64_t bytes = 4; bytes <= 16 << 20; bytes *= 2) {
+    const double us = latency_us + 1.875 * static_cast<double>(bytes) / (1e3 * rate_GBps);
+    text += std::to_string(bytes) + "  " + std::to_string(us) + "\n";
+  }
+  return text;
+}
+
+// Expected is what the network allows at best; what MPI makes of it is known within a factor.
+TEST_F(DiagnoseTest, AnOsuTableIsJudgedByTheNetworkAsFarAsThatGoes) {
+  const std::string osu = "osu.txt,ranks=16,nodes=16";
+  folder_.write("osu.txt", osu_table(20, 9));
+  const Outcome healthy = invoke(folder_, {"diagnose", osu, "-t", "star:16,100Gbps,3us"});
+  EXPECT_EQ(healthy.code, 0) << healthy.out;
+  EXPECT_THAT(healthy.err, HasSubstr("small faults cannot be told"));
+  EXPECT_THAT(healthy.out, HasSubstr("mpi auto, 16 ranks on 16 nodes"));
+  folder_.write("osu.txt", osu_table(25, 1.1));  // 10 Gb/s
+  const auto slow = json_of({osu, "-t", "star:16,100Gbps,3us"}, 1);
+  EXPECT_EQ(slow["causes"][0], "network_slow");
+  folder_.write("osu.txt", osu_table(20, 9));
+  EXPECT_THAT(invoke(folder_, {"diagnose", "osu.txt", "-t", "star:16,100Gbps,3us"}).err,
+              HasSubstr("ranks="));
+}
+
 TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
   const Outcome unknown = invoke(folder_, {"diagnose", "t.csv"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("the table does not say its hardware; name it with --topo"));
-  folder_.write("osu.txt",
-                "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n4  6.01\n");
-  const Outcome mpi = invoke(folder_, {"diagnose", "osu.txt,ranks=16,nodes=2", "-t", "dgx-h100"});
-  EXPECT_EQ(mpi.code, 2);
-  EXPECT_THAT(mpi.err, HasSubstr("nothing says what mpi should take on dgx-h100; --topo takes a"));
   const Outcome absent = invoke(folder_, {"diagnose", "absent.txt", "-t", "dgx-h100"});
   EXPECT_EQ(absent.code, 4);
   const Outcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});

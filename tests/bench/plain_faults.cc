@@ -1,0 +1,157 @@
+// Faults as reports of them describe the curve, without any model of a library: a + c S, where a is
+// the time of the smallest size and c that of a byte at the largest, and the fault changes either.
+// A second generator, by which to see whether diagnoses rest on the first one's model.
+#include "tests/bench/plain_faults.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "heuristics/calibration/fidelity.h"
+
+namespace collbench {
+namespace {
+
+struct PlainFault {
+  double latency = 1;    // times as long
+  double rate = 1;       // share that is left
+  double late_us = 0;    // added to every size
+  bool only_ll = false;  // `rate` is what LL reaches
+  double band = 1;       // times as long between band_from and band_to
+  double band_from = 0;  // bytes
+  double band_to = 0;
+  double collapse_from = 0;  // bytes from which the rate falls with the root of the size; 0: none
+};
+
+double evenly(RandomEngine& random, double low, double high) {
+  return low + (high - low) * uniform(random);
+}
+
+/// What a machine with `adapters` of `rate` GB/s a node can have.
+std::optional<PlainFault> plain_fault(const std::string& cause, const NcclInputs& in,
+                                      RandomEngine& random) {
+  const bool net = in.nodes > 1 && in.hardware.adapters > 0;
+  const double adapters = std::max(1, in.hardware.adapters);
+  const double rate = in.hardware.of_node / adapters;
+  PlainFault fault;
+  if (cause == "nic_missing" && net && adapters > 1) {
+    fault.rate =
+        (uniform(random) < 0.5 ? (adapters - 1) / adapters : 0.5) * evenly(random, 0.97, 1.03);
+  } else if (cause == "nic_affinity" && net && rate > 23) {
+    fault.rate = evenly(random, 10, 18) / rate;
+  } else if (cause == "gdr_off" && net) {
+    fault.rate = std::min(evenly(random, 0.2, 0.55), 16 / rate);
+    fault.latency = evenly(random, 1.3, 3);
+  } else if (cause == "sockets" && net && in.hardware.of_node > 15) {
+    fault.rate = evenly(random, 1.5, 6) / in.hardware.of_node;
+    fault.latency = evenly(random, 3, 8);
+  } else if (cause == "nvls_off" && in.nodes == 1 && in.nvls.channels > 0) {
+    fault.rate = evenly(random, 0.72, 0.82);
+  } else if (cause == "host_staging" && in.nodes == 1 && in.hardware.of_gpu > 40) {
+    fault.rate = evenly(random, 3, 20) / in.hardware.of_gpu;
+    fault.latency = evenly(random, 1.3, 3);
+  } else if (cause == "wrong_mesh" && in.nodes == 1 && !in.nvswitch &&
+             in.ring.type_intra == NcclPath::nvl) {
+    fault.rate = evenly(random, 0.2, 0.7);
+  } else if (cause == "ll_at_large") {
+    fault.only_ll = true;
+    fault.rate = evenly(random, 0.42, 0.5);
+  } else if (cause == "switch_misplaced") {
+    fault.band = evenly(random, 1.3, 2.2);
+    fault.band_from = 1024 * evenly(random, 128, 1024);
+    fault.band_to = fault.band_from * evenly(random, 4, 16);
+  } else if (cause == "congestion" && net && in.nodes > 2) {
+    fault.rate = evenly(random, 0.4, 0.6);
+    if (uniform(random) < 0.5) {
+      fault.rate = 1;
+      fault.collapse_from = 1048576 * evenly(random, 8, 64);
+    }
+  } else if (cause == "straggler") {
+    fault.late_us = std::exp(evenly(random, std::log(150), std::log(5000)));
+  } else {
+    return {};
+  }
+  return fault;
+}
+
+/// What of a healthy table counts.
+struct PlainCurve {
+  double least_us = 1e30;  // at any size
+  double largest = 0;      // bytes
+  double largest_us = 0;
+  double at_64k_us = 0;  // of the largest size up to 64 KiB
+
+  explicit PlainCurve(const std::vector<MeasuredTime>& rows) {
+    double nearest = 0;
+    for (const MeasuredTime& row : rows) {
+      const auto bytes = static_cast<double>(row.bytes.count);
+      const double us = row.time.count() * 1e6;
+      least_us = std::min(least_us, us);
+      if (bytes > largest) std::tie(largest, largest_us) = std::tuple(bytes, us);
+      if (bytes > nearest && bytes <= 65536) std::tie(nearest, at_64k_us) = std::tuple(bytes, us);
+    }
+  }
+};
+
+double plain_time(const PlainFault& fault, const PlainCurve& curve, double us, double bytes) {
+  const double of_bytes = curve.largest_us * bytes / curve.largest;
+  if (fault.only_ll) {  // linear from 64 KiB on
+    return std::max(us,
+                    curve.at_64k_us + std::max(0.0, bytes - 65536) * of_bytes / bytes / fault.rate);
+  }
+  double rate = fault.rate;
+  if (fault.collapse_from > 0 && bytes > fault.collapse_from) {
+    rate *= std::max(0.17, std::sqrt(fault.collapse_from / bytes));
+  }
+  double time =
+      us + curve.least_us * (fault.latency - 1) + of_bytes * (1 / rate - 1) + fault.late_us;
+  if (bytes >= fault.band_from && bytes <= fault.band_to) time *= fault.band;
+  return time;
+}
+
+}  // namespace
+
+const std::vector<std::string>& plain_causes() {
+  static const std::vector<std::string> names = {
+      "nic_missing", "nic_affinity", "gdr_off",          "sockets",    "nvls_off", "host_staging",
+      "wrong_mesh",  "ll_at_large",  "switch_misplaced", "congestion", "straggler"};
+  return names;
+}
+
+std::optional<InjectedFault> inject_plain(const std::string& cause,
+                                          const std::vector<KnownTable>& healthy,
+                                          RandomEngine& random) {
+  for (int draw = 0; draw < 40; ++draw) {
+    KnownTable table =
+        healthy[static_cast<std::size_t>(uniform(random) * static_cast<double>(healthy.size()))];
+    std::vector<MeasuredTime>& rows = table.table.times;
+    std::string note;
+    const auto inputs = Predictor(table.machine).library_inputs(rows.front(), note);
+    const std::optional<PlainFault> fault = plain_fault(cause, *inputs, random);
+    // The sample alone is of one node whose switches add.
+    if (!fault || table.sample != (cause == "nvls_off")) continue;
+    const double noise = evenly(random, 0.005, 0.05);
+    const PlainCurve curve(rows);
+    double most = 0;
+    for (MeasuredTime& row : rows) {
+      const double us = row.time.count() * 1e6;
+      const double slower = plain_time(*fault, curve, us, static_cast<double>(row.bytes.count));
+      const double radius = std::sqrt(-2 * std::log(1 - uniform(random)));
+      const double angle = 2 * std::numbers::pi * uniform(random);
+      row.time = Seconds{slower * 1e-6 * std::exp(noise * radius * std::cos(angle))};
+      row.low = row.high = row.time;
+      most = std::max(most, slower / us);
+    }
+    constexpr double shown = 1.2;
+    if (most < shown) continue;
+    const std::string words = fmt::format("latency x{:.1f}, rate x{:.2f}, +{:.0f} us, band x{:.1f}",
+                                          fault->latency, fault->rate, fault->late_us, fault->band);
+    return InjectedFault{cause, words, std::move(table)};
+  }
+  return {};
+}
+
+}  // namespace collbench
