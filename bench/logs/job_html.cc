@@ -1,4 +1,5 @@
-// The page of a job's logs: the answers, who waited, each communicator's table, and the causes.
+// The page of a job's logs: the answers, the waiting of each rank, each communicator's table, and
+// the causes.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
