@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_points = 700;
 constexpr int rounds_of_trust = 2;
-/// Standard deviation of ln(time) for each doubling of the nodes from the nearest scale measured,
+/// Standard deviation of ln(time) for each doubling of the nodes outside the scales measured,
 /// beyond what the deviations say: chosen so that the intervals of ABCI's and Alps' tables hold.
 constexpr double per_node_doubling = 0.15;
 
@@ -29,6 +29,13 @@ std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
     fewer.push_back(points[i * (points.size() - 1) / (most_points - 1)]);
   }
   return fewer;
+}
+
+/// Doublings of the nodes beyond the largest scale measured, or below the smallest.
+double node_doublings_outside(const MeasuredRange& range, int extent) {
+  const double low = *range.extents().begin();
+  const double high = *range.extents().rbegin();
+  return std::max({0.0, std::log2(extent / high), std::log2(low / extent)});
 }
 
 /// A trend, and what the points deviate from it.
@@ -113,8 +120,8 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
       data.trend.log_time(scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
       deviation.mean;
   constexpr double eighty_percent = 1.2816;
-  const double off =
-      std::hypot(deviation.deviation, per_node_doubling * data.range.doublings_to(scale.extent()));
+  const double off = std::hypot(
+      deviation.deviation, per_node_doubling * node_doublings_outside(data.range, scale.extent()));
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};
