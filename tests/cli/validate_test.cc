@@ -52,6 +52,10 @@ TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,4\n");
   const std::string slow = out({"validate", "t.csv", "--machine", "dgx-h100"});
   EXPECT_THAT(slow, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +\\+[0-9.]+ (.|\n)*"));
+  EXPECT_THAT(slow, HasSubstr("# the 80 % intervals hold 0.0 % of the points"));
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
+  EXPECT_THAT(out({"validate", "t.csv", "--machine", "dgx-h100"}),
+              HasSubstr("# the 80 % intervals hold 100.0 % of the points"));
 }
 
 TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
