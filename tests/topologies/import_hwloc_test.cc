@@ -45,6 +45,14 @@ TEST(ImportHwloc, CoresAreHostsWhereThereIsNoGpu) {
   EXPECT_EQ(route_names(topology, 0, 3), "core 0 > L3 0 > numa 0 > numa 1 > L3 1 > core 3");
 }
 
+TEST(ImportHwloc, CoresWithoutANumaNodeHangFromTheMachine) {
+  const std::string core = "<object type=\"Core\"><object type=\"PU\"/></object>";
+  const Topology topology = topology_of_host(machine_of(core + core + core));
+  EXPECT_EQ(topology.hosts(), 3);
+  EXPECT_EQ(topology.vertices(), 4);
+  EXPECT_EQ(route_names(topology, 0, 2), "core 0 > machine > core 2");
+}
+
 TEST(ImportHwloc, TheCachePassesWhatAllItsCoresCan) {
   const Topology topology = topology_of_host(machine_of(package() + package()));
   std::vector<LinkId> route;

@@ -91,6 +91,17 @@ TEST(ParameterServerTest, SeveralWorkersDoEveryStepOnceAndLearn) {
   EXPECT_EQ(report.server_bytes[0] + report.server_bytes[1], 22 * 4);
 }
 
+TEST(ParameterServerTest, AWorkerThatFailsEndsTheRunWithItsReason) {
+  const TrainingPlan plan = plan_for(every_layer());
+  const Dataset data = data_for(plan.model, 60);
+  ReplicaHooks hooks;
+  hooks.on_step = [](const Progress& now) {  // called on the worker's thread
+    if (now.steps == 3) throw InvalidArgument("the third step fails");
+  };
+  EXPECT_THAT([&] { train_parameter_server(plan, 3, 2, data, {}, hooks); },
+              testing::ThrowsMessage<InvalidArgument>("the third step fails"));
+}
+
 TEST(ParameterServerTest, CentralStorageTrainsWhatMirroredDoes) {
   TrainingPlan plan = plan_for(every_layer());
   const Dataset data = data_for(plan.model, 60);

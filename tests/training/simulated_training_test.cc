@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -141,6 +142,14 @@ TEST_F(SimulatedTrainingTest, EqualSeedsGiveEqualCurves) {
     EXPECT_EQ(first[i].time, second[i].time);
     EXPECT_EQ(first[i].held_out_loss, second[i].held_out_loss);
   }
+}
+
+TEST_F(SimulatedTrainingTest, APlanThatDoesNotFitItsDataIsRefused) {
+  data_ = synthetic_dataset({4, 4, 1}, plan_.model.classes, 256, 1, "other samples");
+  EXPECT_THAT([&] { serve(workers(2), 1e9); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("4x4x1")));
+  EXPECT_THAT([&] { mirror(step_of(2, Seconds(0))); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("4x4x1")));
 }
 
 TEST_F(SimulatedTrainingTest, AServerWithoutALinkIsRefused) {
