@@ -20,14 +20,14 @@ namespace {
 
 constexpr const char* ab_group = "Measuring";
 
-// Processes differ more than the iterations of one, so many short ones tell more than a few long.
+// Processes differ more than the iterations of one, so many short ones are worth more than a few
+// long ones.
 constexpr Seconds sequential_case_time{0.005};
 constexpr Seconds fixed_case_time{0.05};
 
 constexpr OptionRow ab_rows[] = {
     {arguments_group, "ARGS", "", "-- ARGS", "",
-     "after --: what to measure, as `run` takes it; 5 ms (with --rounds 50 ms) per case unless it "
-     "says"},
+     "after --: what to measure, as for `run`; 5 ms (with --rounds 50 ms) per case by default"},
     {ab_group, "base", "", "BIN|CMD", "", "the collbench to compare with; with --read a command",
      Presence::required},
     {ab_group, "head", "", "BIN|CMD", "", "the collbench to judge; with --read a command",
@@ -35,13 +35,13 @@ constexpr OptionRow ab_rows[] = {
     {ab_group, "read", "", "FORMAT", "",
      "base and head are commands for sh that print, or write to $AB_OUT: nccl-tests, osu, gbench, "
      "hyperfine, csv:NAMES,TIMES[,UNITS]"},
-    {ab_group, "timeout", "", "TIME", "10min", "of one process"},
+    {ab_group, "timeout", "", "TIME", "10min", "timeout of each process"},
     {ab_group, "rounds", "", "N", "",
-     "screening rounds, each of fresh processes; as many as the budget has"},
+     "screening rounds, each of fresh processes; default: as many as the budget allows"},
     {ab_group, "confirm-rounds", "", "N", "40",
-     "with --rounds: fresh rounds of a suspect at most; 0: screening decides"},
+     "with --rounds: at most this many fresh rounds per suspect; 0: screening decides"},
     {ab_group, "budget", "", "TIME", "10min",
-     "time for everything; no round begins that would end later"},
+     "time for everything; no round starts that would end later"},
     {ab_group, "seed", "", "N", "1", "seed of the order of sides and cases"},
     {ab_group, "keep", "", "DIR", "", "keep the records of all rounds there"},
     {ab_group, "progress", "", "WHEN", "auto", "auto, on, off"},

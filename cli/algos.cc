@@ -214,8 +214,8 @@ constexpr OptionRow show_algorithm_rows[] = {
 
 constexpr OptionRow verify_rows[] = {
     {arguments_group, "NAME", "", "NAME", "", "one algorithm; all by default"},
-    {options_group, "workers", "W", "N[,..]", "1:64", "worker counts"},
-    {options_group, "collective", "", "NAME", "all-reduce", "what they are to be"},
+    {options_group, "workers", "W", "N[,..]", "1:64", "numbers of workers to prove it for"},
+    {options_group, "collective", "", "NAME", "all-reduce", "collective to prove"},
 };
 
 }  // namespace
@@ -228,8 +228,8 @@ void add_algos(CLI::App& app, Action& action) {
               show_algorithm);
   add_command(algos, "verify", "prove that they are all-reduces", verify_rows, action,
               verify_algorithms);
-  add_command(algos, "order", "in which order sums are taken, or were taken", order_rows(), action,
-              show_orders);
+  add_command(algos, "order", "show the order of additions, or find it from results", order_rows(),
+              action, show_orders);
 }
 
 }  // namespace collbench

@@ -25,8 +25,8 @@ namespace {
 constexpr OptionRow calibrate_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "",
      "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
-     "JSON, CSV, records of collbench; or folders of them. What a table does not say "
-     "follows it: job.txt,ranks=16,nodes=2,system=mine,library=mpi"},
+     "JSON, CSV, records of collbench; or folders of them. Add what a table does not "
+     "say: job.txt,ranks=16,nodes=2,system=mine,library=mpi"},
     {options_group, "output", "o", "FILE", "",
      "write the description here ('-': standard output); simulate, select and validate read it"},
     {options_group, "summary", "", "TEXT", "fitted to measurements",
@@ -34,7 +34,8 @@ constexpr OptionRow calibrate_rows[] = {
     {options_group, "collective", "", "NAME", "all-reduce", "collective whose rows to fit"},
     {options_group, "local", "", "", "",
      "measure this host (less than a minute) instead of reading files"},
-    {options_group, "backend", "", "NAME", "", "of --local: whose messages are measured [shm]"},
+    {options_group, "backend", "", "NAME", "",
+     "with --local: back end whose messages are measured [shm]"},
 };
 
 constexpr int local_passes = 3;

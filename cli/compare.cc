@@ -13,10 +13,9 @@ namespace {
 constexpr OptionRow compare_rows[] = {
     {arguments_group, "BASE", "", "BASE", "",
      "records, or other benchmarks' tables, of the version to compare with", Presence::required},
-    {arguments_group, "HEAD", "", "HEAD", "", "the same of the version to judge",
+    {arguments_group, "HEAD", "", "HEAD", "", "the same for the version to judge",
      Presence::required},
-    {verdicts_group, "allow-env-mismatch", "", "", "",
-     "verdicts on times of different machines too"},
+    {verdicts_group, "allow-env-mismatch", "", "", "", "judge times of different machines too"},
 };
 
 int compare(const Settings& settings) {
@@ -40,7 +39,7 @@ std::span<const OptionRow> compare_option_rows() {
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  add_command(app, "compare", "verdicts on two files of records: what is slower, faster",
+  add_command(app, "compare", "compare two files of records: what is slower, what faster",
               compare_option_rows(), action, compare);
 }
 

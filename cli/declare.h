@@ -29,7 +29,7 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
 std::string help_text(const CLI::App& app, bool brief);
 
-/// Refuses what no option or command took. Throws InvalidArgument with the nearest name.
+/// Refuses words that no option or command took. Throws InvalidArgument with the nearest name.
 void refuse_leftovers(const CLI::App& app);
 
 /// "collbench 0.1.0", and in how many words more: compiler, build type, back ends.

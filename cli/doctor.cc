@@ -162,8 +162,8 @@ std::vector<Finding> judge(const Environment& environment, const std::string& sm
 }
 
 void add_doctor(CLI::App& app, Action& action) {
-  add_command(app, "doctor", "what can run here and what disturbs it", doctor_rows, action,
-              run_doctor);
+  add_command(app, "doctor", "show what can run here, and what disturbs measurements", doctor_rows,
+              action, run_doctor);
 }
 
 }  // namespace collbench

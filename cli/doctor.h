@@ -1,4 +1,4 @@
-// What `collbench doctor` finds out: what can run here, and what disturbs measurements.
+// The findings of `collbench doctor`: what can run here, and what disturbs measurements.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ struct GpuReport {
 /// other's memory. Pure.
 std::vector<Finding> judge_gpus(const GpuReport& report);
 
-/// Asks driver and libraries. Never throws.
+/// Queries driver and libraries. Never throws.
 GpuReport look_for_gpus();
 
 /// Lines of two columns, then the matrix of connections where there are several GPUs.

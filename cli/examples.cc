@@ -141,10 +141,10 @@ Exit code 0: healthy, 1: unhealthy.
   collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M
 )",
      R"(
-The first host has rank 0: its table and messages come as they are, the others' lines are
-led by their rank, and files (--json) are written there, in the home directory. Ctrl-C stops
-all after the case being measured. When a worker fails, the others are ended, and the exit
-code is that of the first that failed.
+Rank 0 runs on the first host: its output is shown as it is, and files (--json) are written
+there, in the home directory. The others' lines are prefixed with their rank. Ctrl-C stops all
+after the case being measured. When a worker fails, the others are stopped, and the exit code is
+that of the first that failed.
 )"},
     {"profile", R"(
   collbench profile -- mpirun -n 8 ./app                what it all-reduces, and what it waits for
@@ -152,7 +152,8 @@ code is that of the first that failed.
                                                         with what the best algorithm would gain
 )",
      R"(
-The exit code is the program's; with --check 1 if it ended well and something held it up.
+The exit code is the program's; with --check it is 1 if the program ended well but something held
+it up.
 With --json, --csv - or --markdown - its standard output goes to standard error.
 )"},
     {"doctor", R"(

@@ -10,8 +10,9 @@
 namespace collbench {
 
 inline constexpr const char* fit_help =
-    "fit to these tables and judge on FILE, which must share no point with them; A.csv,B.csv for "
-    "several, and what a table does not say follows it as for FILE";
+    "fit to these tables (A.csv,nodes=2,B.csv) and judge on FILE, which must not share a point "
+    "with "
+    "them";
 
 /// Rows of the tables "A.csv,nodes=2,B.csv". Throws InvalidArgument if one of them is among
 /// `judged` (the same method, scale, size and time), or if none is of a system that is judged.

@@ -22,13 +22,13 @@ namespace {
 constexpr std::size_t most_failures_told = 20;  // worst first; the table has all
 
 constexpr OptionRow gate_rows[] = {
-    {verdicts_group, "threshold", "", "PERCENT", "5%", "smaller changes count as none"},
+    {verdicts_group, "threshold", "", "PERCENT", "5%", "ignore smaller changes"},
     {verdicts_group, "threshold-for", "", "FILTER=PERCENT[,..]", "",
-     "another one for some cases: 'bytes<=4K=20%'"},
+     "another threshold for some cases: 'bytes<=4K=20%'"},
     {verdicts_group, "alpha", "", "PERCENT", "1%", "chance of any false alarm in the comparison"},
     {verdicts_group, "fail-on", "", "OUTCOME[,..]", "wrong,slower,missing,changed,exact",
-     "exit 1 on these; none"},
-    {verdicts_group, "title", "", "TEXT", "", "of the reports"},
+     "exit 1 on these outcomes, or none"},
+    {verdicts_group, "title", "", "TEXT", "", "title of the reports"},
     {verdicts_group, "color", "", "WHEN", "auto", "auto, always, never"},
     {verdicts_group, "quiet", "q", "", "", "no table, only what fails"},
 };

@@ -124,9 +124,9 @@ constexpr const char* changes_group = "Changes";
 constexpr OptionRow database{where_group,  "db", "", "FILE", "collbench-history.sqlite",
                              "the history"};
 constexpr OptionRow chance{changes_group, "p",     "",
-                           "PERCENT",     "0.01%", "largest chance of a change that is none"};
+                           "PERCENT",     "0.01%", "largest chance of a false change"};
 constexpr OptionRow least_change{changes_group, "least", "",
-                                 "PERCENT",     "3%",    "smaller changes are none"};
+                                 "PERCENT",     "3%",    "ignore smaller changes"};
 
 constexpr OptionRow add_rows[] = {
     {arguments_group, "REFERENCE", "", "REFERENCE", "", "records of the pinned reference",
@@ -138,7 +138,7 @@ constexpr OptionRow add_rows[] = {
 };
 constexpr OptionRow list_rows[] = {database};
 constexpr OptionRow show_rows[] = {
-    {arguments_group, "CASE", "", "CASE", "", "its name, as `history changes` shows it",
+    {arguments_group, "CASE", "", "CASE", "", "name of the case, as `history changes` shows it",
      Presence::required},
     database,
     chance,
@@ -155,13 +155,13 @@ constexpr OptionRow prune_rows[] = {
 
 void add_history(CLI::App& app, Action& action) {
   CLI::App& history = add_command_group(
-      app, "history", "ratios to a pinned reference over time, and their changes");
+      app, "history", "keep ratios to a pinned reference over time, and find changes");
   add_command(history, "add", "add one job: records of the reference and of a version", add_rows,
               action, add_job);
-  add_command(history, "list", "the jobs in the history", list_rows, action, list_jobs);
-  add_command(history, "show", "the series of a case, with its changes", show_rows, action,
+  add_command(history, "list", "list the jobs in the history", list_rows, action, list_jobs);
+  add_command(history, "show", "show the series of a case, with its changes", show_rows, action,
               show_case);
-  add_command(history, "changes", "where the level of a case moved", changes_rows, action,
+  add_command(history, "changes", "list where the level of a case changed", changes_rows, action,
               show_changes);
   add_command(history, "prune", "remove old jobs", prune_rows, action, prune_jobs);
 }

@@ -75,7 +75,7 @@ TrainingWorkers isolated_workers(const Settings& settings) {
 int join_workers(const Settings& settings, TrainingWorkers workers,
                  const std::function<int(JoinedWorld& world, const std::string& source)>& work) {
   JoinedWorld world(join_spec_of(workers.self, settings));
-  // --isolate tells its processes by torchrun's variables, and overrides itself for them.
+  // --isolate passes ranks to its processes in torchrun's variables and is off in them.
   const int code = work(world, settings.given("isolate") ? "--isolate" : workers.self.source);
   for (ChildProcess& child : workers.children) {
     child.ended_within(settings.duration("timeout"));

@@ -28,7 +28,7 @@ constexpr OptionRow launch_rows[] = {
      "where a host's first worker listens, the next one above"},
     {launch_group, "program", "", "PATH", "", "collbench on the hosts (the path of this one)"},
     {launch_group, "ssh", "", "CMD", "ssh -o BatchMode=yes",
-     "called with a host and a command line"},
+     "command that is called with a host and a command line"},
 };
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -45,8 +45,8 @@ std::string token_of_job() {
   return text;
 }
 
-/// Rank 0's lines as they are, the others' led by their rank; workers of collbench say it
-/// themselves, what ssh and the shell say does not.
+/// Rank 0's lines as they are, the others' prefixed with their rank. Workers of collbench add the
+/// prefix themselves; ssh and the shell do not.
 void show_line(Rank rank, bool is_error, const std::string& line) {
   const std::string prefix = fmt::format("[rank {}] ", rank);
   const bool bare = rank == 0 || line.starts_with(prefix);

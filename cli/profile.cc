@@ -62,7 +62,7 @@ fs::path library_path() {
       profile_library));
 }
 
-/// Where the processes write. Removed at the end if nobody asked for it.
+/// Where the processes write; removed at the end unless the user named it.
 class RecordFolder {
  public:
   explicit RecordFolder(const std::string& asked) : path_(asked), is_kept_(!asked.empty()) {
@@ -94,7 +94,7 @@ class RecordFolder {
   bool is_kept_;
 };
 
-/// Open MPI's launcher hands variables on to other hosts only where it is told to.
+/// Open MPI's launcher passes variables to other hosts only on request.
 bool is_open_mpi_launcher(const std::string& word) {
   const std::string name = fs::path(word).filename();
   if (!name.starts_with("mpirun") && !name.starts_with("mpiexec")) return false;
@@ -128,7 +128,7 @@ std::vector<std::string> profiled_command(const Settings& settings, const std::s
   return words;
 }
 
-/// Its exit code, as a shell would say it.
+/// Its exit code as a shell reports it.
 int run_to_end(const std::vector<std::string>& words, int standard_output) {
   // A program that reads a terminal beside us would be stopped.
   ChildProcess child(words, {},

@@ -26,8 +26,8 @@ constexpr OptionRow regret_rows[] = {
     {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "collective", "", "NAME", "all-reduce", "collective whose rows to judge"},
     {options_group, "held-out", "", "", "",
-     "the policy does not know the measurements of the size that it is asked for"},
-    {options_group, "regions", "", "", "", "also by size and number of ranks"},
+     "hide the measurements of the size in question from the policy"},
+    {options_group, "regions", "", "", "", "show regret by size and number of ranks too"},
     {options_group, "points", "", "", "", "print every point"},
 };
 
@@ -93,7 +93,7 @@ int regret(const Settings& settings) {
 }  // namespace
 
 void add_regret(CLI::App& app, Action& action) {
-  add_command(app, "regret", "how much slower a policy's choice is than the best that was measured",
+  add_command(app, "regret", "show how much slower a policy's choice is than the best measured",
               regret_rows, action, regret);
 }
 

@@ -32,7 +32,7 @@ constexpr OptionRow worker_rows[] = {
     {on_several_machines, "meet", "", "H:PORT", "",
      "instead of --hosts: where worker 0 meets the others"},
     {on_several_machines, "launcher", "", "NAME", "auto",
-     "launchers to believe: auto (all), none, torchrun, slurm ..."},
+     "launchers to trust: auto (all), none, torchrun, slurm ..."},
     {on_several_machines, "bind", "", "ADDRESS", "",
      "listen at this address instead of this worker's host"},
     {on_several_machines, "interface", "", "NAME", "",
@@ -55,7 +55,7 @@ std::vector<std::string> hosts_of(const Settings& settings) {
   for (auto host = hosts.begin(); host != hosts.end(); ++host) {
     parse_host_port(label, *host);
     require(std::find(hosts.begin(), host, *host) == host,
-            fmt::format("{}: '{}' is there twice; every worker needs an address of its own", label,
+            fmt::format("{}: '{}' is listed twice; every worker needs an address of its own", label,
                         *host));
   }
   return hosts;

@@ -16,7 +16,7 @@
 
 namespace collbench {
 
-/// The options that say it, for `run` and `train` alike.
+/// The options for that, shared by `run` and `train`.
 std::span<const OptionRow> worker_option_rows();
 
 /// Nothing if this is the only worker. Throws InvalidArgument naming the option or variable that is
@@ -28,14 +28,14 @@ std::optional<LaunchedWorker> launched_here(const Settings& settings);
 bool another_rank_does(const CLI::App& app);
 
 /// Makes the sweep one of as many workers as there are, and its cases those of processes. Throws
-/// InvalidArgument for a back end whose workers nobody else can start.
+/// InvalidArgument for a back end that starts its workers itself.
 void fit_to_workers(const LaunchedWorker& worker, Sweep& sweep);
 void fit_to_workers(const LaunchedWorker& worker, const Settings& settings,
                     std::vector<Case>& cases);
 
-/// The job of a worker with all that the other options say. From now on lines on standard error say
-/// which rank speaks. Throws InvalidArgument naming the option that is wrong, Unavailable for a
-/// file that cannot be read.
+/// The job of a worker with all that the other options say. From now on lines on standard error are
+/// prefixed with the rank. Throws InvalidArgument naming the option that is wrong, Unavailable for
+/// a file that cannot be read.
 JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings);
 
 /// Joins the other ranks and fits the plan to the team: its cases are measured by it, all ranks

@@ -43,17 +43,18 @@ constexpr OptionRow input_rows[] = {
 };
 
 constexpr OptionRow shape_rows[] = {
-    {files_group, "plot", "", "FILE", "", "drawn by gnuplot: .svg, .png, .pdf; - for text"},
-    {files_group, "winners", "", "FILE", "", "the fastest by size and workers, drawn likewise"},
+    {files_group, "plot", "", "FILE", "", "plot drawn by gnuplot: .svg, .png, .pdf; - for text"},
+    {files_group, "winners", "", "FILE", "",
+     "map of the fastest by size and workers, drawn likewise"},
 
     {shape_group, "format", "", "NAME", "", "a format on standard output [table]"},
     {shape_group, "filter", "F", "EXPR", "",
-     "only such cases, as 'algo:ring bytes>=1M workers:(4|8)'"},
-    {shape_group, "history", "", "FILE", "", "for the page: what `collbench history` keeps"},
+     "only matching cases: 'algo:ring bytes>=1M workers:(4|8)'"},
+    {shape_group, "history", "", "FILE", "", "for the page: a file of `collbench history`"},
     {shape_group, "topo", "t", "SPEC", "",
-     "for the page: simulated cases of this network stand beside measured ones"},
+     "for the page: show simulated cases of this network beside measured ones"},
     {shape_group, "repository", "", "URL", "",
-     "for the page: revisions link to URL/commit/REVISION; CI's own if it says it"},
+     "for the page: link revisions to URL/commit/REVISION; default: what CI names"},
     {shape_group, "columns", "", "NAME[,..]", "", "columns of the table"},
     {shape_group, "sort", "", "NAME[,..]", "", "sort rows by these columns; -busbw: largest first"},
     {shape_group, "title", "", "TEXT", "", "heading of the page"},
@@ -237,8 +238,8 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
   if (!outputs.console.empty()) write(outputs.console, "-");
 }
 
-/// Figures of a system that is at fault say little else: they are told so on standard error.
-void tell_of_faults(const ReportInputs& inputs) {
+/// Warns on standard error of tables from an unhealthy system, whose figures say little else.
+void warn_of_faults(const ReportInputs& inputs) {
   for (const Diagnosis& each : inputs.diagnoses) {
     if (!each.healthy) std::cerr << "note: " << diagnosis_hint(each) << '\n';
   }
@@ -318,7 +319,7 @@ int report_command(const Settings& settings) {
     if (settings.given(option)) write_plot(option, settings.text(option), inputs.records());
   }
   if (!settings.flag("quiet")) {
-    tell_of_faults(inputs);
+    warn_of_faults(inputs);
     annotate(inputs);
   }
   const std::vector<Record> records = inputs.records();

@@ -67,7 +67,7 @@ int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gate
 }
 
 /// Throws for the first case that cannot run, before anything is printed or started; with
-/// `--skip-unavailable` those whose back end is missing say so themselves.
+/// `--skip-unavailable` the records of cases whose back end is missing say so instead.
 void require_back_ends(const RunPlan& plan) {
   std::set<std::string> asked;
   for (const Case& point : plan.cases) {
@@ -112,7 +112,7 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
   ProgressLine progress(use_progress(settings.text("progress")));
   RunPlan plan = plan_of(settings, std::move(cases), progress);
   if (settings.flag("dry-run")) return prove_runnable(plan);
-  if (!worker) require_back_ends(plan);  // else its team says so to all workers
+  if (!worker) require_back_ends(plan);  // else its team reports it to all workers
   Environment environment = run_environment(settings);
   const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& point) {
     return find_backend(point.backend).on_gpus;

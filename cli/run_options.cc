@@ -34,7 +34,7 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "nccl-library", "", "FILE", "", "nccl: load it instead of libnccl.so.2"},
     {what_to_run, "checksum", "", "", "", "shm, grpc: compare every message with its CRC-32C"},
     {what_to_run, "inject", "", "FAULT[,..]", "",
-     "inject faults, as kill:rank=1:message=8 (docs/faults.md)"},
+     "inject faults such as kill:rank=1:message=8 (docs/faults.md)"},
     {what_to_run, "datatype", "d", "TYPE[,..]", "f32", "f16, bf16, f32, f64, i32, i64, u8; all"},
     {what_to_run, "op", "", "OP[,..]", "sum", "sum, prod, min, max, avg; all"},
     {what_to_run, "collective", "", "NAME", "all-reduce",
@@ -46,8 +46,7 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "out-of-place", "", "", "", "input and output are separate buffers"},
     {what_to_run, "buffers", "", "STATE", "produced",
      "hot (untouched), produced (rewritten) or cold (uncached)"},
-    {what_to_run, "filter", "F", "EXPR", "",
-     "keep only matching cases, as 'bytes>=1M workers:(4|8)'"},
+    {what_to_run, "filter", "F", "EXPR", "", "keep only matching cases: 'bytes>=1M workers:(4|8)'"},
 };
 
 constexpr OptionRow measuring_rows[] = {
@@ -69,7 +68,7 @@ constexpr OptionRow measuring_rows[] = {
     {measuring, "pin", "", "HOW", "compact",
      "rank r on the r-th core: compact, scatter, none or 0,2-5"},
     {measuring, "min-busbw", "", "SIZE:RATE", "",
-     "exit 1 if slower, as 64M:4GB/s; several with commas"},
+     "exit 1 if slower: 64M:4GB/s; several with commas"},
     {measuring, "skip-unavailable", "", "", "",
      "skip back ends that cannot run; exit 77 if none can"},
 };
@@ -109,7 +108,7 @@ void place_on_devices(const Settings& settings, Sweep& sweep) {
   sweep.workers = {each * static_cast<int>(named == 0 ? here : named)};
 }
 
-/// A fault of a rank that there is not would never strike, and the run would look sound.
+/// A fault of a rank that does not exist would never strike, and the run would look sound.
 void check_faults(const Settings& settings, const Sweep& sweep) {
   const int most = *std::max_element(sweep.workers.begin(), sweep.workers.end());
   for (const InjectedFault& fault : parse_injected_faults(sweep.common.inject)) {
@@ -191,7 +190,7 @@ std::span<const OptionRow> record_output_rows() {
       {output_group, "format", "", "NAME", "table",
        "on standard output: table, csv, ... (docs/formats.md)"},
       {output_group, "columns", "", "NAME[,..]", "",
-       "columns of the table, as size,p50,busbw (docs/formats.md)"},
+       "columns of the table: size,p50,busbw (docs/formats.md)"},
       {output_group, "sort", "", "NAME[,..]", "",
        "sort rows by these columns; -busbw: largest first"},
       {output_group, "json", "J", "FILE", "",

@@ -40,7 +40,7 @@ constexpr const char* knowledge = "What is known";
 
 constexpr OptionRow select_rows[] = {
     {what_to_choose_for, "minbytes", "b", "SIZE", "1M",
-     "vector of one worker; of tables and exports the smallest, else 1K"},
+     "vector of each worker; for tables and exports the smallest, by default 1K"},
     {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
     {what_to_choose_for, "nodes", "", "N[xN..]", "auto",
      "nodes they are spread over, or a torus (4x4x8); auto asks the machine"},
@@ -64,7 +64,7 @@ constexpr OptionRow select_rows[] = {
      "tables of measured times, as 'collbench run --json' and nccl-tests write them"},
     {knowledge, "nccl-graphs", "", "FILE", "", "what NCCL wrote to NCCL_GRAPH_DUMP_FILE"},
 
-    {output_group, "explain", "x", "", "", "show what each expected time is the sum of"},
+    {output_group, "explain", "x", "", "", "show the terms of each expected time"},
     {output_group, "table", "", "", "", "choices over sizes and workers, with the crossovers"},
     {output_group, "export", "", "FORMAT", "",
      "the table for others: nccl-tuner, ompi, ucc, intel-mpi, json, cpp"},

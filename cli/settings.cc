@@ -111,7 +111,7 @@ void add_variables(const CLI::App& app, std::vector<std::string>& names) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) add_variables(*command, names);
 }
 
-/// A misspelt variable would be a setting that has no effect, and nothing would say so.
+/// A misspelt variable would otherwise be ignored silently.
 void refuse_unknown_variables(const CLI::App& app) {
   const CLI::App* top = &app;
   while (top->get_parent() != nullptr) top = top->get_parent();

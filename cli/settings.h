@@ -2,8 +2,8 @@
 //
 // An option is one row of a table, which help, completion, files and parsing read. Its value is
 // taken from the first of: the flag, the environment variable COLLBENCH_<NAME>, the file given by
-// --config, ./collbench.toml, ~/.config/collbench/config.toml, the default. Commands that nobody
-// would configure take flags alone.
+// --config, ./collbench.toml, ~/.config/collbench/config.toml, the default. Commands without
+// anything to configure take flags alone.
 #pragma once
 
 #include <atomic>

@@ -110,8 +110,8 @@ int simulate_command(const Settings& settings) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  add_command(app, "simulate", "play it on a simulated network", simulate_option_rows(), action,
-              simulate_command, explicit_file_of);
+  add_command(app, "simulate", "play the same cases on a simulated network", simulate_option_rows(),
+              action, simulate_command, explicit_file_of);
 }
 
 }  // namespace collbench

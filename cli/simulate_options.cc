@@ -16,15 +16,15 @@ namespace {
 constexpr const char* what_to_simulate = "What to simulate";
 constexpr const char* network = "Network";
 constexpr const char* disturbance = "Disturbances";
-constexpr const char* spread = "Spreading and keeping";
+constexpr const char* spread = "Parallel runs and their file";
 
 constexpr OptionRow spread_rows[] = {
     {spread, "output", "o", "FILE", "",
-     "JSON Lines, one record as each case ends; goes on if it exists"},
+     "JSON Lines, one record per case as it ends; continues FILE if it exists"},
     {spread, "jobs", "j", "N", "auto", "processes; auto is one per core"},
     {spread, "shard", "", "I/N", "auto",
      "only every N-th case, from I = 0; auto asks Slurm, Kubernetes or MPI"},
-    {spread, "fresh", "", "", "", "forget what FILE holds and start anew"},
+    {spread, "fresh", "", "", "", "discard what FILE holds and start over"},
 };
 
 constexpr OptionRow network_rows[] = {
@@ -45,7 +45,7 @@ constexpr OptionRow network_rows[] = {
      "play on two engines; exit 3 if they differ by more than 1e-9"},
     {what_to_simulate, "real-data", "", "", "", "simgrid: move and add values, and check the sums"},
     {what_to_simulate, "filter", "F", "EXPR", "",
-     "keep only matching cases, as 'bytes>=1M algo:ring'"},
+     "keep only matching cases: 'bytes>=1M algo:ring'"},
 
     {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
      "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},

@@ -142,9 +142,9 @@ SweepResult run_missing(const Settings& settings, const std::vector<Case>& missi
   return result;
 }
 
-/// What became of the sweep, on standard error.
-void tell(const SweepResult& result, std::size_t cases, std::size_t missing,
-          const std::string& path, const Shard& shard) {
+/// Reports the outcome of the sweep on standard error.
+void report(const SweepResult& result, std::size_t cases, std::size_t missing,
+            const std::string& path, const Shard& shard) {
   std::string text =
       fmt::format("collbench: {} of {} cases simulated into '{}'", result.done, cases, path);
   if (missing < cases) text += fmt::format(", {} were there", cases - missing);
@@ -169,7 +169,7 @@ void refuse_details(const Settings& settings) {
   }
 }
 
-/// The cases, telling which combinations do not exist.
+/// The cases; reports combinations that do not exist.
 std::vector<Case> possible_cases(const Settings& settings) {
   std::vector<std::string> left_out;
   std::vector<Case> cases = simulated_cases_of(settings, &left_out);
@@ -194,7 +194,7 @@ int sweep(const Settings& settings) {
   watch_stop_signals();
   const SweepResult result = run_missing(settings, missing, file);
   show(settings, environment, cases, file.records());
-  if (!settings.flag("quiet")) tell(result, cases.size(), missing.size(), path, shard);
+  if (!settings.flag("quiet")) report(result, cases.size(), missing.size(), path, shard);
   if (result.wrong > 0) return exit_wrong_result;
   if (result.failed > 0) return exit_failed;
   return stop_signal_name().empty() ? exit_ok : interrupt_exit_code();

@@ -5,7 +5,7 @@
 
 namespace collbench {
 
-/// Leads every later line on standard error with "[rank 3] ".
+/// Prefixes every later line on standard error with "[rank 3] ".
 void speak_as_rank(int rank);
 /// The same with another name, "[ps 1] ".
 void speak_as(const std::string& name);

@@ -206,7 +206,7 @@ int train_central(const Settings& settings) {
 int train_workers(const Settings& settings) {
   if (settings.flag("isolate")) return train_joined(settings, isolated_workers(settings));
   std::optional<TrainingWorkers> workers = launched_workers(settings);
-  if (!workers) {  // as in TensorFlow, which says nothing
+  if (!workers) {  // as in TensorFlow, which does so silently
     std::cerr << "collbench: no TF_CONFIG, launcher or --hosts: this is the only worker\n";
     return train_threads(settings, plan_of(settings), 1, gradient_algorithm(settings), {});
   }

@@ -28,7 +28,7 @@ constexpr const char* simulated_network =
 
 constexpr OptionRow training_network_rows[] = {
     {simulated_network, "compute-time", "", "TIME", "",
-     "of a worker's batch; by --device, or measured here by default"},
+     "computing time of a worker's batch; default: by --device, or measured here"},
     {simulated_network, "points", "", "N", "20", "points of the loss curve"},
     {simulated_network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };

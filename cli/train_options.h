@@ -28,7 +28,7 @@ struct Samples {
 /// Read from --data, or synthetic. Throws as the readers of training/data/dataset.h do.
 Samples samples_of(const Settings& settings, const TrainingPlan& plan);
 
-/// What all workers of a run must have in common, in the order in which a difference is told.
+/// What all workers of a run must have in common, in the order in which differences are reported.
 std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& plan,
                                   const Samples& samples);
 

@@ -173,7 +173,7 @@ void report_training(const Settings& settings, const TrainingPlan& plan, const S
   const bool in_step = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& one) {
     return one.steps.size() == reports[0].steps.size();
   });
-  if (in_step) note_waiting(reports);  // asynchronous workers wait for nobody
+  if (in_step) note_waiting(reports);  // asynchronous workers do not wait for each other
   const std::string& json = settings.text("json");
   if (json != "-") print_results(plan, samples, reports);
   if (json.empty()) return;

@@ -29,7 +29,7 @@
 namespace collbench {
 namespace {
 
-/// What one process of a run is told.
+/// The task of one process of a run.
 struct Task {
   std::string type;  // "chief", "worker", "ps"
   int index = 0;
@@ -65,7 +65,7 @@ int report_servers(const Settings& settings, const TrainingPlan& plan, const Sam
   const int code = session.finish(all, 0);
   if (all.steps.empty()) return code;  // the checkpoint was of the last step
   for (ReplicaReport& worker : report.workers) {
-    std::swap(worker.epochs, all.epochs);  // the first that is told has them, and the parameters
+    std::swap(worker.epochs, all.epochs);  // the first worker reported has them, and the parameters
     if (worker.steps.empty()) {
       std::swap(worker.epochs, all.epochs);
       continue;
@@ -182,7 +182,7 @@ Task task_of(const ParameterServerPlace& place, const Settings& settings) {
   self.rank = place.rank;
   self.ranks = static_cast<int>(place.hosts.size());
   self.hosts = place.hosts;
-  self.bootstrap = place.hosts[0];  // nobody meets there, but it tells how far the run reaches
+  self.bootstrap = place.hosts[0];  // not used to meet; shows whether the run leaves this machine
   Task task;
   task.job = join_spec_of(self, settings);
   task.run.timeout = task.job.timeout;

@@ -1,4 +1,4 @@
-// What goes on beside a training run: progress, checkpoints, event files, and the wish to stop.
+// What accompanies a training run: progress, checkpoints, event files, and requests to stop.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class TrainSession {
   std::string file_to_resume() const;
   /// Goes on from a file that file_to_resume() gave, here or on the chief; "" does nothing.
   void resume(const std::string& file);
-  /// Says on standard error where the run goes on. Call once the data are known.
+  /// Reports on standard error where the run goes on. Call once the data are known.
   void begin(std::int64_t steps_per_epoch);
   /// All of the above for a run of `replicas` in this process, or of this chief; returns its data.
   /// Throws as samples_of() and check() do.

@@ -1,4 +1,4 @@
-// What a step on a simulated network computes and costs, as the options of `collbench train` say.
+// What a step on a simulated network computes and costs, by the options of `collbench train`.
 #pragma once
 
 #include <cstdint>

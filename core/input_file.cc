@@ -27,14 +27,14 @@ using Clock = std::chrono::steady_clock;
   throw Unavailable(fmt::format("cannot read '{}': {}", path, reason));
 }
 
-/// Waits until a read can tell more, at most 0.1 s: a pipe that was never opened for writing gives
+/// Waits at most 0.1 s for an event: a pipe that was never opened for writing gives
 /// no event. True if all writers have closed it and nothing is left in it.
 bool was_hung_up(int file) {
   pollfd state{file, POLLIN, 0};
   return ::poll(&state, 1, 100) > 0 && state.revents == POLLHUP;
 }
 
-/// Reads at most `limit` + 1 bytes, which tells a file that is too large. `likely` is how many
+/// Reads at most `limit` + 1 bytes, enough to detect a file that is too large. `likely` is how many
 /// there probably are; `patience_s` is for a pipe, none otherwise.
 std::string read_all(int file, const std::string& path, std::size_t limit, std::size_t likely,
                      std::optional<double> patience_s) {

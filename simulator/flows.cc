@@ -265,7 +265,7 @@ class FlowPlayer {
     const auto waits = [](const Position& p) { return p.awaited > 0; };
     const auto first = std::find_if(positions_.begin(), positions_.end(), waits);
     throw UnmatchedFlows(fmt::format(
-        "position {} waits in round {} for {} messages that nobody sends; {} of {} do not end",
+        "position {} waits in round {} for {} messages that no rank sends; {} of {} do not end",
         first - positions_.begin(), first->round, first->awaited, positions_.size() - ended_,
         positions_.size()));
   }

@@ -50,7 +50,7 @@ class TaskThread {
   std::thread thread_;
 };
 
-/// Runs all that a replica's communicator does on one thread beside the replica's own, in the order
+/// Runs all calls of a replica's communicator on one thread beside the replica's own, in the order
 /// started. Thread safety: one thread. Gradients of a bucket that was started belong to the reducer
 /// until wait().
 class BucketReducer final : public GradientSum {
@@ -67,7 +67,7 @@ class BucketReducer final : public GradientSum {
   void after_each(std::function<void(const Bucket&)> summed) { summed_ = std::move(summed); }
   /// Runs another collective behind what was started; wait() waits for it too, and counts it.
   std::shared_future<void> start(std::function<void()> task);
-  /// Other buckets from now on. Requires that none is started.
+  /// Replaces the buckets. Requires that none is started.
   void set_buckets(std::vector<Bucket> buckets);
   /// The least time of several all-reduces of the first `count` gradients, which are lost.
   Seconds cost_of(std::int64_t count);

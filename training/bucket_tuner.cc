@@ -35,7 +35,7 @@ std::vector<Seconds> BucketTuner::medians() const {
   std::vector<Seconds> result(tensors_.size());
   for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
     std::vector<Seconds> all;
-    // A step in which this rank has no samples tells nothing, and leaves zeros.
+    // A step without samples on this rank measures nothing and leaves zeros.
     for (const auto& step : times_) all.push_back(step[tensor]);
     if (all.empty()) continue;
     std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());

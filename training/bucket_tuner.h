@@ -28,10 +28,10 @@ class BucketTuner {
 
   void begin_backward(Seconds now);
   void ready(std::int64_t end, Seconds now);
-  /// Whether all steps are measured; to be asked after each.
+  /// Whether all steps are measured; call it after each.
   bool end_step();
 
-  /// Sizes costs are measured at, up to that of all elements.
+  /// The sizes at which costs are measured, up to that of all elements.
   static std::vector<std::int64_t> probes(std::int64_t elements);
   /// The plan from this rank's ready times and its `costs` of probes, both made equal on all ranks
   /// by `communicator`, with the reducer's thread.
@@ -48,7 +48,7 @@ class BucketTuner {
   std::vector<std::vector<Seconds>> times_;  // of each step, of each tensor
 };
 
-/// Between measured sizes a straight line, beyond the last one in proportion. Sizes ascend.
+/// Interpolates linearly between measured sizes, and in proportion beyond the last. Sizes ascend.
 AllReduceCost interpolated(std::vector<Bytes> sizes, std::vector<Seconds> costs);
 
 }  // namespace collbench

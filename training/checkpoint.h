@@ -19,7 +19,7 @@ namespace collbench {
 
 std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& state);
 
-/// What is wrong with the bytes of a checkpoint, by the checksum that it holds; "" for nothing.
+/// What is wrong with the bytes of a checkpoint, by its own checksum; "" if nothing is.
 std::string damage_of(std::string_view file);
 
 /// Throws InvalidArgument, led by `name`, for a file that is no checkpoint of ours, is damaged, or

@@ -1,4 +1,4 @@
-// What sums the gradients of one bucket.
+// The worlds in which gradients are summed.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace collbench {
 
-/// A world of so many ranks that sums gradients on a back end: by its schedules, or by the back end
-/// itself where it is a black box, whose name "auto" then stands for. `algorithm` is a name of the
+/// A world of `ranks` ranks that sums gradients on a back end: by schedules, or by the back end
+/// itself where it is a black box, which "auto" then stands for. `algorithm` is a name of the
 /// registry, or "auto": what heuristics/policies/choose.h picks for each size with that many cores,
 /// among the algorithms that keep replicas equal. The answer is the same on all ranks that pass
 /// equal arguments. Unless `sharding` is none, its communicators also reduce-scatter and all-gather

@@ -1,5 +1,5 @@
-// Which parts of a vector in memory are in use: what nobody uses goes back to the system, in units
-// of a huge page, because ordinary pages cost more time than their memory is worth here (12 MiB: 13
+// Which parts of a vector in memory are in use: unused parts go back to the system, in units of a
+// huge page, because ordinary pages cost more time than their memory is worth here (12 MiB: 13
 // ms to touch in pages of 4 KiB, 1.3 ms in huge ones).
 #pragma once
 

@@ -1,4 +1,4 @@
-// One replica's network and its share of the data: what every strategy computes with.
+// One replica's network and its share of the data, which every strategy computes with.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,10 @@ class LocalReplica {
   Network& network() { return *network_; }
   const InputPipeline& input() const { return input_; }
 
-  /// Takes its samples of a step.
+  /// Reads this replica's samples of a step.
   StepSize read(std::int64_t step);
   bool has_samples() const { return size_.mine > 0; }
-  /// Of no samples, where its share of a ragged end is empty, the score is 0 and so are gradients.
+  /// Score and gradients are 0 where this replica's share of a ragged last batch is empty.
   Score forward();
   /// Gradients of the plan's loss over the samples of all replicas.
   void backward(const GradientsReady& ready);

@@ -68,10 +68,10 @@ std::span<const ModelInfo> models();
 /// empty for the others. Throws InvalidArgument.
 Model make_model(const std::string& name, const std::vector<int>& widths = {});
 
-/// What a layer makes of `in`. Throws InvalidArgument if it cannot take that shape.
+/// The output shape of a layer. Throws InvalidArgument if it cannot take `in`.
 SampleShape output_of(const LayerSpec& layer, const SampleShape& in);
-/// The input, then what each layer makes of it. Throws InvalidArgument if the layers do not fit
-/// each other, or do not end in the model's classes.
+/// The input's shape, then the output shape of each layer. Throws InvalidArgument if the layers do
+/// not fit each other, or do not end in the model's classes.
 std::vector<SampleShape> shapes_of(const Model& model);
 
 /// One tensor of parameters, and where it lies in the flat vector.

@@ -29,8 +29,8 @@ struct OptimizerSpec {
 /// [0, 1), or a momentum given to adam.
 void check(const OptimizerSpec& spec);
 
-/// What an optimizer remembers between updates, exact for f32 and f64, so that training can go on
-/// from a checkpoint bit by bit.
+/// The state of an optimizer between updates, exact for f32 and f64, so that a checkpoint resumes
+/// training bit by bit.
 struct OptimizerState {
   std::int64_t updates = 0;
   std::vector<std::vector<double>> slots;  // as slot_names(); each as long as the parameters
@@ -40,12 +40,12 @@ struct OptimizerState {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Both regions hold the count and type that the optimizer was made for.
+  /// Both regions must have the count and type that the optimizer was made for.
   virtual void update(Region parameters, Region gradients) = 0;
   virtual OptimizerState state() const = 0;
   /// Requires the state of an optimizer of the same specification and count.
   virtual void set_state(const OptimizerState& state) = 0;
-  /// Of what it remembers.
+  /// The memory of that state.
   virtual Bytes memory() const = 0;
 };
 

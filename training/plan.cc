@@ -34,8 +34,8 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
           fmt::format("model {} takes samples of {}; those of {} are {}", plan.model.name,
                       to_string(plan.model.input), data.description, to_string(data.shape)));
   require(data.classes <= plan.model.classes,
-          fmt::format("model {} tells {} classes apart; {} has {}", plan.model.name,
-                      plan.model.classes, data.description, data.classes));
+          fmt::format("model {} has {} classes, but {} has {}", plan.model.name, plan.model.classes,
+                      data.description, data.classes));
   for (int replica = 0; replica < replicas; ++replica) {
     InputPipeline(data, input_of(plan), replicas, replica);
   }

@@ -51,7 +51,7 @@ InputOptions input_of(const TrainingPlan& plan);
 /// Throws as InputPipeline does.
 std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas);
 
-/// What the replicas need at least: parameters, gradients, a copy in f64, and activations.
+/// The least memory of the replicas: parameters, gradients, a copy in f64, and activations.
 Bytes least_memory(const TrainingPlan& plan, int replicas);
 
 /// Throws InvalidArgument if the plan contradicts itself or does not fit the data or `replicas`,

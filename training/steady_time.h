@@ -1,4 +1,4 @@
-// The time of a clock that nobody sets, by which calls and steps are timed.
+// The monotonic clock by which calls and steps are timed.
 #pragma once
 
 #include <chrono>

@@ -39,7 +39,7 @@ class StepCompute {
   virtual int micro_batches() const { return 1; }
   virtual void read() {}  // takes the samples
   virtual void forward() = 0;
-  /// `ready` is null for a micro-batch whose gradients nobody waits for.
+  /// `ready` is null for a micro-batch whose gradients are not communicated.
   virtual void backward(const GradientsReady& ready) = 0;
   virtual void update() {}
   virtual void check() {}  // what replicas compare after the update

@@ -1,6 +1,5 @@
 // JSON of nccl-tests (-J), rccl-tests (-Z json) and Google Benchmark.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -98,11 +97,9 @@ bool read_name(const std::string& name, MeasuredTime& row, const std::string& pl
 }
 
 double microseconds_of(const SortedJson& entry, const std::string& place) {
-  static const std::map<std::string, double> units = {
-      {"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}};
-  const auto unit = units.find(entry.value("time_unit", std::string("ns")));
-  require(unit != units.end(), fmt::format("{}: time_unit must be ns, us, ms or s", place));
-  return number(entry.at("real_time"), "real_time", place) * unit->second;
+  const auto unit = ns_of_unit(entry.value("time_unit", std::string("ns")));
+  require(unit.has_value(), fmt::format("{}: time_unit must be ns, us, ms or s", place));
+  return number(entry.at("real_time"), "real_time", place) * (*unit / 1e3);
 }
 
 }  // namespace

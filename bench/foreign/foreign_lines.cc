@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,15 @@ std::int64_t table_integer(std::string_view word, const std::string& what,
   require(value.has_value(), fmt::format("{}: {} is '{}'; it must be a whole number of at least 0",
                                          place, what, word));
   return *value;
+}
+
+std::optional<double> ns_of_unit(std::string_view unit) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> units = {
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  for (const auto& [name, ns] : units) {
+    if (unit == name) return ns;
+  }
+  return std::nullopt;
 }
 
 std::int64_t whole_count(double value) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ std::vector<std::string> csv_cells(std::string_view line, const std::string& pla
 double table_number(std::string_view word, const std::string& what, const std::string& place);
 std::int64_t table_integer(std::string_view word, const std::string& what,
                            const std::string& place);
+/// Nanoseconds in "ns", "us", "ms" or "s"; nothing for another word.
+std::optional<double> ns_of_unit(std::string_view unit);
 /// A count that some versions write as 0.000000e+00; part of one is one.
 std::int64_t whole_count(double value);
 

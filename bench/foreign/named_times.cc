@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -22,15 +21,6 @@ using TimesColumns = std::vector<std::string>;
 using TimesJson = nlohmann::json;
 
 constexpr double longest_ns = 1e18;  // 30 years: a larger figure is no time
-
-std::optional<double> ns_of_unit(std::string_view unit) {
-  constexpr std::array<std::pair<std::string_view, double>, 4> units = {
-      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-  for (const auto& [name, ns] : units) {
-    if (unit == name) return ns;
-  }
-  return std::nullopt;
-}
 
 double checked_ns(double ns, const std::string& name, const std::string& place) {
   require(ns > 0 && ns < longest_ns,

@@ -1,4 +1,4 @@
-// Tells whether a measurement had the machine to itself.
+// Checks whether a measurement had the machine to itself.
 //
 // The processors' busy time over a case, less the time our own processes used, is foreign load; the
 // hypervisor's share is steal. Either one turns a 64 us figure into 4,000 us, so it belongs in the
@@ -16,15 +16,15 @@ namespace collbench {
 /// Readings of the machine at one moment. CPU times in seconds over all processors.
 struct LoadReading {
   double wall = 0;
-  double busy = 0;  // of everybody, steal excluded
+  double busy = 0;  // of all processes, without stolen time
   double stolen = 0;
   double ours = 0;                        // user and system time of our processes
   std::int64_t involuntary_switches = 0;  // of all threads of our processes
 };
 
-/// What the difference of two readings on `cores` processors by `workers` ranks says, in words;
-/// empty if nothing is suspicious. Foreign load above 10 % of the machine, steal above 2 %, and,
-/// only where every rank has a core, more than 50 involuntary switches per rank and second are.
+/// Warnings from the difference of two readings on `cores` processors with `workers` ranks; empty
+/// if nothing is suspicious. Foreign load above 10 % of the machine, steal above 2 %, and, only
+/// where every rank has a core, more than 50 involuntary switches per rank and second are.
 std::vector<std::string> load_warnings(const LoadReading& before, const LoadReading& after,
                                        int cores, int workers);
 

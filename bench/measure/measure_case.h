@@ -14,10 +14,10 @@ namespace collbench {
 /// The world that a case asks for.
 WorldSpec world_of(const Case& point);
 
-/// What a rank does for itself, which leaves the communicator in the context. Throws as
+/// The part that each rank does alone; leaves the communicator in the context. Throws as
 /// Backend::make_communicator, and InvalidArgument where memory is missing.
 UserBuffers prepare_case(const Backend& backend, const Case& point, RankContext& context);
-/// What all ranks do together, beginning with a comparison of what they are about to do.
+/// The part that all ranks do together; it begins by comparing what they are about to do.
 Measurement measure_prepared(const Backend& backend, const Case& point, const Sampling& sampling,
                              RankContext& context, const UserBuffers& buffers);
 /// Both, on the calling thread, pinned if asked for.

@@ -27,18 +27,18 @@ struct RunPlan {
   Sampling sampling;
   int cycles = 1;                 // the whole list so many times, with new teams each time
   bool skip_unavailable = false;  // a back end that cannot run is a record with the reason
-  /// Name of the signal that asks to stop, or "": looked at between cases.
+  /// Name of the signal that asks to stop, or ""; checked between cases.
   std::function<std::string()> stop_requested = [] { return std::string(); };
-  /// Told of each case before it starts: its place, from 0, and how many there are.
+  /// Called before each case starts, with its index from 0 and the number of cases.
   std::function<void(const Case&, int place, int total)> on_start = [](const Case&, int, int) {};
-  /// Told when a case is measured, before the reporters are.
+  /// Called when a case has been measured, before the reporters.
   std::function<void()> on_measured = [] {};
   /// The physical bound of a measured case, its algorithm decided; nothing where none is known.
   std::function<std::optional<Bound>(const Case&, const Measurement&)> bound =
       [](const Case&, const Measurement&) { return std::optional<Bound>(); };
   /// Processors that `auto` may count on; 0 means those of this process.
   int cores = 0;
-  /// What `auto` means for a case, on so many cores.
+  /// The choice of `auto` for a case on this many cores.
   std::function<Choice(const Case&, int cores)> choose = choose_for;
   /// How teams are made. A team that was joined before, and scripted ones of tests, are put here.
   std::function<std::shared_ptr<Team>(const Case&, const Sampling&)> make = make_team;

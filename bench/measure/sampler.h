@@ -1,4 +1,4 @@
-// Measures one case, given per rank a communicator, buffers and a place to meet.
+// Measures one case, given a communicator, buffers and a rendezvous for each rank.
 //
 // A timed iteration: the neutral barrier, then each rank notes the time, reduces, notes the time
 // again. Its latency is from the last arrival to the last completion over all ranks. Time stamps
@@ -33,7 +33,7 @@ Measurement sample(const Case& point, const Sampling& sampling, Communicator& te
                    Rendezvous& rendezvous, const UserBuffers& buffers,
                    const NanosecondClock& clock = monotonic_ns);
 
-/// What ranks must agree about before they measure cases: their fields, and how they are sampled.
+/// What ranks must agree on before they measure cases: the fields of the cases and the sampling.
 std::vector<NamedValue> agreed_values(std::span<const Case> cases, const Sampling& sampling);
 
 }  // namespace collbench

@@ -22,7 +22,7 @@ int StoppingRule::batch_limit(Seconds pace) const {
 
 int StoppingRule::next_warmup(int done, Seconds elapsed, Seconds pace) const {
   if (sampling_.warmup <= 0) return 0;
-  if (done == 0) return 1;  // tells the pace
+  if (done == 0) return 1;  // shows the pace
   const bool automatic = sampling_.iterations == 0;
   const Seconds end = sampling_.max_time * warm_until;
   if (automatic && elapsed >= end) return 0;

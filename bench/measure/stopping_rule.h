@@ -1,9 +1,9 @@
 // When a case has been measured enough.
 //
 // A fixed number of iterations if asked for; otherwise until the 95 % interval of the median is
-// narrow or the time is spent. All times are the wall's since the case began, what prepares buffers
-// included, because that is what somebody waits for. Every rank applies the rule to the same
-// numbers, so all stop alike.
+// narrow or the time is spent. All times are wall-clock times since the case began, preparation of
+// buffers included, because that is how long the user waits. Every rank applies the rule to the
+// same numbers, so all stop together.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class StoppingRule {
   static constexpr int fewest = 10;  // of one whose time allows it
   static constexpr int most = 2000;
   static constexpr int longest_batch = 256;
-  /// A stop signal is looked at between batches.
+  /// A stop signal is checked between batches.
   static constexpr Seconds longest_batch_time{0.2};
 
   explicit StoppingRule(const Sampling& sampling) : sampling_(sampling) {}
@@ -27,7 +27,7 @@ class StoppingRule {
   /// How many iterations to time next, 0 to stop. `elapsed` is the time since the case began,
   /// `pace` that of an iteration of the last batch, 0 if there was none.
   int next(const std::vector<std::int64_t>& latency_ns, Seconds elapsed, Seconds pace) const;
-  /// How many to make before timing begins, of which `done` are made.
+  /// How many warm-up iterations to make before timing begins; `done` are made already.
   int next_warmup(int done, Seconds elapsed, Seconds pace) const;
 
  private:

@@ -20,7 +20,7 @@ class SweepFile {
   /// is no file of records.
   SweepFile(const std::string& path, const Environment& environment, bool fresh);
 
-  /// Whether a record of this very case is there.
+  /// Whether the file holds a record of exactly this case.
   bool has(const Case& point) const { return cases_.count(to_json(point)) > 0; }
   void append(const Record& record);
   const std::vector<Record>& records() const { return records_; }
@@ -40,7 +40,7 @@ struct Shard {
 };
 /// "I/N", "/N" with I from the environment, or "auto", which asks the environment for both: Slurm
 /// arrays, indexed Jobs of Kubernetes, Open MPI, PMI, PMIx and steps of Slurm. Kubernetes does not
-/// tell N: it is needed as "/N" or in COLLBENCH_SHARDS. Throws InvalidArgument.
+/// provide N: give it as "/N" or in COLLBENCH_SHARDS. Throws InvalidArgument.
 Shard parse_shard(const std::string& text);
 /// "out.jsonl" as "out.3-of-8.jsonl"; the path itself if the sweep is whole.
 std::string shard_path(const std::string& path, const Shard& shard);

@@ -16,17 +16,17 @@ namespace collbench {
 namespace {
 
 // Many short turns, since machines have modes that last for a turn or for seconds.
-constexpr int rounds = 12;              // the first sorts out who is far behind
+constexpr int rounds = 12;              // the first drops candidates that are far behind
 constexpr int fewest_probes = 2;        // iterations of a turn in the first round
 constexpr int shortest_turn = 4;        // iterations, of later rounds
 constexpr int longest_turn = 64;        // iterations
 constexpr double worth_leaving = 0.03;  // what a rival must gain on the policy's choice
-// Who takes so many times as long as the fastest is out: after the first round, and, approached
-// from there as rounds pass, in the end.
+// A candidate that takes this many times as long as the fastest is out. The limit falls from the
+// first to the second value as rounds pass.
 constexpr double hopeless_first = 2.0;
 constexpr double hopeless = 1.25;
 constexpr double for_first_turns = 2.0 / 3;  // of the time, at most
-// Preparing buffers and meeting take about as long as what is timed.
+// Preparing buffers and synchronising take about as long as what is timed.
 constexpr double wall_of_timed = 2.0;
 
 struct Entrant {
@@ -123,11 +123,11 @@ class Trial {
 
   static void refuse(Entrant& entrant) {
     entrant.out = true;
-    entrant.time_ns = 0;  // not told
+    entrant.time_ns = 0;  // unknown
   }
 
-  // Of the rivals, who come in the order of what is expected of them, those stay whose first turns
-  // fit into most of what is left, if they take as long as the policy's choice. False if none do.
+  // Keeps the rivals, ordered by predicted time, whose first turns fit into most of the time left
+  // if each takes as long as the policy's choice. False if none fit.
   bool keep_affordable(int iterations) {
     const double each_ns = entrants_.front().time_ns * (iterations + 1);
     double left_ns = left_ns_ * for_first_turns;

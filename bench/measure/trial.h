@@ -1,7 +1,8 @@
-// A trial settles what `auto` plays: the policy's choice and what may be as fast take turns on the
-// workers themselves for a moment, and the fastest is taken.
+// A trial decides what `auto` plays: the policy's choice and the algorithms that may be as fast
+// take turns on the workers for a moment, and the fastest is taken.
 //
-// Turns alternate, so that whatever drifts hits all alike, and who is clearly behind drops out. An
+// Turns alternate, so drift affects all candidates alike, and a candidate that is clearly behind
+// drops out. An
 // algorithm counts with Tukey's trimean of all its samples, since with more workers than cores some
 // have two modes. Differences within the noise leave the policy's choice in place. Everything rests
 // on measured times alone: ranks that decide each for itself, from the same measurement, decide the

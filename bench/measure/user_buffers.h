@@ -1,7 +1,7 @@
 // The vectors that one rank of a benchmark reduces, and the memory they need.
 //
-// One input and one output (the same one in place), or for cold buffers so many that going round
-// them leaves nothing of the last round in the caches. Memory is asked for before it is taken: a
+// One input and one output (the same one in place), or for cold buffers enough of them that going
+// round leaves nothing of the last round in the caches. Memory is checked before it is allocated: a
 // case that does not fit is refused with the figures.
 #pragma once
 

@@ -1,5 +1,5 @@
-// User buffers as the processor sees them: filled with inputs and looked at wherever they are, and
-// where it cannot touch them through a mirror in its own memory.
+// User buffers as the processor sees them: filled with inputs and read in place, or through a
+// mirror in host memory where the processor cannot reach them.
 #pragma once
 
 #include <algorithm>

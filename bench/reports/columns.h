@@ -23,7 +23,7 @@ struct Row {
 
 enum class ColumnKind : std::uint8_t {
   property,   // of the case
-  varying,    // the same; shown unless told otherwise where cases differ in it
+  varying,    // the same; shown by default where cases differ in it
   simulated,  // the same of how a case is simulated: "-" for a real one
   figure,     // "-" in a row without figures, one that was skipped
 };

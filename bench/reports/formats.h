@@ -31,7 +31,7 @@ struct FormatOptions {
   TableStyle style;
   Sampling sampling;         // nccl-tests' heading shows it
   bool raw_samples = false;  // CSV has a row per sample
-  /// The run before this one, told of beneath a table; null for none.
+  /// The run before this one, compared beneath a table; null for none.
   std::shared_ptr<LastRun> last_run = nullptr;
 };
 

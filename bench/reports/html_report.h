@@ -1,7 +1,7 @@
 // The HTML report: one page in one file that works offline, with its data, scripts and style
 // inside.
 //
-// The page computes nothing that the program knows: figures are those of bench/reports/text.h. It
+// The page computes no figures itself; they come from bench/reports/text.h. It
 // groups, sorts and draws. Without scripting, it still shows the table of all cases.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace collbench {
 
-/// The earlier records, and what a later run shows against them. Thread safety: none.
+/// The earlier records, and how a later run differs from them. Thread safety: none.
 class LastRun {
  public:
   /// `name` is that of the file the records are from.

@@ -1,5 +1,5 @@
 // Bus bandwidth and time against size on logarithmic axes, the middle half of the samples as a
-// band, the bound dotted. An algorithm has one colour everywhere; dashes and points tell its back
+// band, the bound dotted. An algorithm has one colour everywhere; dashes and points show its back
 // ends.
 #include <algorithm>
 #include <map>

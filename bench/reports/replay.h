@@ -1,4 +1,4 @@
-// A simulated case played again for a picture: when each rank sends, and what every link carries.
+// A simulated case replayed for a picture: when each rank sends, and what every link carries.
 //
 // Simulated cases are the same in every run, so a record is enough to have its details again.
 #pragma once

@@ -23,7 +23,7 @@ std::string setting_of(Case point) {
   return case_name(point);
 }
 
-/// What tells a setting from the others, for readers.
+/// What distinguishes a setting from the others, for readers.
 std::string setting_text(const Case& point, const std::vector<ContenderTime>& all) {
   const auto varies = [&](auto get) {
     return std::ranges::any_of(
@@ -44,7 +44,7 @@ std::string setting_text(const Case& point, const std::vector<ContenderTime>& al
   return text;
 }
 
-/// A stretch of sizes in which the same contender is the fastest or not to be told from it.
+/// A range of sizes in which the same contender is the fastest, or not significantly slower.
 struct Stretch {
   std::string winner;
   Bytes first;

@@ -26,7 +26,7 @@ using Contest = std::vector<const ContenderTime*>;
 /// Whether the 95 % intervals of two medians overlap, so that neither is known to be the faster.
 bool overlap(const ContenderTime& a, const ContenderTime& b);
 
-/// Collects what was measured and says it in a few sentences. Thread safety: none.
+/// Collects measurements and summarises them in a few sentences. Thread safety: none.
 class Standings {
  public:
   /// Cases that were skipped or gave a wrong result do not compete.

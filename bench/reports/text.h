@@ -30,7 +30,7 @@ std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string
 /// cell.
 std::string escaped_for_markdown(std::string_view text);
 
-/// Cuts Markdown to `most_bytes` at the end of a line and says that, and where the rest is.
+/// Cuts Markdown to `most_bytes` at the end of a line and adds a note that says where the rest is.
 std::string fitted_markdown(std::string text, std::size_t most_bytes);
 
 /// "398 us", "1.213 ms": four digits in the unit that suits.

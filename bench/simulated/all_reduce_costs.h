@@ -22,7 +22,7 @@ class AllReduceCosts {
   AllReduceCosts(const std::string& topology, const std::string& algorithm, int workers,
                  CollectiveKind collective = CollectiveKind::all_reduce);
 
-  /// Of one worker it is 0. Throws InvalidArgument for an algorithm that does not fit.
+  /// 0 for one worker. Throws InvalidArgument for an algorithm that does not fit.
   Seconds exact(Bytes size);
   /// Between sizes that double from 1 KiB on, in proportion: for plans that try very many sizes.
   Seconds between(Bytes size);

@@ -1,4 +1,4 @@
-// What the fit in a file of `calibrate` says of a case, which is what `validate` and `select` say.
+// The prediction for a case by the fit in a file of `calibrate`, as `validate` and `select` use it.
 //
 // The plain machine in such a file is a star of links. It knows no axes of a torus, no taper, no
 // cores that ranks share: where the fit knows what an algorithm plays, it is the better answer.

@@ -92,7 +92,7 @@ TEST(TfConfigTest, RefusesInTheWordsOfTensorFlow) {
        "Could not parse port for local server from \"a\"."},
       {R"({"cluster":{"worker":["a:70000"]},)" + task("worker", "0") + "}", "from \"a:70000\""},
       {R"({"cluster":{"worker":["a:1","a:1"]},)" + task("worker", "0") + "}",
-       "the address 'a:1' is there twice"},
+       "the address 'a:1' is listed twice"},
       {R"({"cluster":{"worker":{"0":"a:1","2":"b:1"}},)" + task("worker", "0") + "}",
        "job 'worker' has 2 tasks, but one with index 2"},
       {R"({"cluster":{"worker":["a:1"]},"rpc_layer":"grpcs",)" + task("worker", "0") + "}",

@@ -229,7 +229,7 @@ TEST_F(RemoteTest, WrongOptionsAreUsageErrorsThatNameThem) {
                 "'gloo' starts its workers itself"},
         Mistake{{"--hosts", "a:1,b", "--rank", "0"}, "'b' is not HOST:PORT"},
         Mistake{{"--hosts", "a:1,b:0", "--rank", "0"}, "must be at least 1 (got 0)"},
-        Mistake{{"--hosts", "a:1,a:1", "--rank", "0"}, "'a:1' is there twice"},
+        Mistake{{"--hosts", "a:1,a:1", "--rank", "0"}, "'a:1' is listed twice"},
         Mistake{{"--bind", "0.0.0.0"}, "--bind needs --hosts"}}) {
     const Outcome outcome = invoke(folder_, mistake.arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;

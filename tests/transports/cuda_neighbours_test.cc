@@ -48,7 +48,7 @@ void set_first(std::byte* memory, std::int32_t value) {
   CudaDriver::instance().upload(memory, reinterpret_cast<const std::byte*>(&value), {4});
 }
 
-CudaCall wish(std::int64_t count) {
+CudaCall sum_of(std::int64_t count) {
   return {Collective{}, count, DataType::i32, ReduceOp::sum, true};
 }
 
@@ -133,8 +133,8 @@ TEST_F(CudaNeighboursTest, ReadAndWriteEachOthersMemory) {
     for (int turn = 0; turn < 3; ++turn) {
       // Part of the one and all of the other, and the other way round.
       std::byte* const a = in.get() + 40;
-      const auto met = turn == 1 ? neighbours.meet(wish(50), out.get(), a)
-                                 : neighbours.meet(wish(50), a, out.get());
+      const auto met = turn == 1 ? neighbours.meet(sum_of(50), out.get(), a)
+                                 : neighbours.meet(sum_of(50), a, out.get());
       for (Rank r = 0; r < 3; ++r) {
         const std::byte* const from =
             turn == 1 ? met.out[static_cast<std::size_t>(r)] : met.in[static_cast<std::size_t>(r)];
@@ -206,7 +206,7 @@ TEST_F(CudaNeighboursTest, RefuseToDisagreeAndWhatTheyDidNotGive) {
   auto outcomes = run(2, [](CudaNeighbours& neighbours) {
     const auto memory = device_memory(neighbours.rank(), 100, 0);
     neighbours.adopt(memory, {400});
-    neighbours.meet(wish(100 - neighbours.rank()), memory.get(), memory.get());
+    neighbours.meet(sum_of(100 - neighbours.rank()), memory.get(), memory.get());
   });
   EXPECT_THAT(outcomes,
               Each("the ranks disagree: rank 0 came for an all-reduce of 100 i32 elements, "
@@ -214,7 +214,7 @@ TEST_F(CudaNeighboursTest, RefuseToDisagreeAndWhatTheyDidNotGive) {
                    "operator sum, in place"));
   outcomes = run(1, [](CudaNeighbours& neighbours) {
     const auto memory = device_memory(0, 100, 0);
-    neighbours.meet(wish(100), memory.get(), memory.get());
+    neighbours.meet(sum_of(100), memory.get(), memory.get());
   });
   EXPECT_THAT(outcomes[0], HasSubstr("memory that their communicator has given"));
 }

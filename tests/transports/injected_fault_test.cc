@@ -17,10 +17,10 @@ std::string refusal_of_fault(const std::string& text) {
   return refusal([&] { parse_injected_faults(text); });
 }
 
-int befallen(const InjectedFault& fault, int messages) {
+int hits(const InjectedFault& fault, int messages) {
   RandomEngine engine = random_engine(fault.seed, "test");
   int count = 0;
-  for (int i = 0; i < messages; ++i) count += fault.befalls(1, 2, i, engine) ? 1 : 0;
+  for (int i = 0; i < messages; ++i) count += fault.applies_to(1, 2, i, engine) ? 1 : 0;
   return count;
 }
 
@@ -57,7 +57,7 @@ TEST(InjectedFaultTest, MistakesAreNamed) {
 
 TEST(InjectedFaultTest, ALateRankIsLateForItsAllReducesAndNoMessage) {
   const InjectedFault late = parse_injected_faults("late:rank=1:message=2:every=3:time=5ms")[0];
-  EXPECT_EQ(befallen(late, 100), 0);
+  EXPECT_EQ(hits(late, 100), 0);
   RandomEngine engine = random_engine(1, "test");
   int own = 0;
   int others = 0;
@@ -73,20 +73,20 @@ TEST(InjectedFaultTest, ALateRankIsLateForItsAllReducesAndNoMessage) {
 }
 
 TEST(InjectedFaultTest, BefallsTheMessagesItNames) {
-  EXPECT_EQ(befallen(parse_injected_faults("drop:message=7")[0], 100), 1);
-  EXPECT_EQ(befallen(parse_injected_faults("drop:message=7:every=10")[0], 100), 10);
-  EXPECT_EQ(befallen(parse_injected_faults("drop:rank=1:to=2")[0], 100), 1);
-  EXPECT_EQ(befallen(parse_injected_faults("drop:rank=2")[0], 100), 0);
-  EXPECT_EQ(befallen(parse_injected_faults("drop:to=1")[0], 100), 0);
+  EXPECT_EQ(hits(parse_injected_faults("drop:message=7")[0], 100), 1);
+  EXPECT_EQ(hits(parse_injected_faults("drop:message=7:every=10")[0], 100), 10);
+  EXPECT_EQ(hits(parse_injected_faults("drop:rank=1:to=2")[0], 100), 1);
+  EXPECT_EQ(hits(parse_injected_faults("drop:rank=2")[0], 100), 0);
+  EXPECT_EQ(hits(parse_injected_faults("drop:to=1")[0], 100), 0);
 }
 
 TEST(InjectedFaultTest, ChancesComeFromTheSeed) {
   const InjectedFault fault = parse_injected_faults("drop:chance=10%:seed=3")[0];
-  const int count = befallen(fault, 10'000);
+  const int count = hits(fault, 10'000);
   EXPECT_GT(count, 800);
   EXPECT_LT(count, 1'200);
-  EXPECT_EQ(befallen(fault, 10'000), count);
-  EXPECT_NE(befallen(parse_injected_faults("drop:chance=10%:seed=4")[0], 10'000), count);
+  EXPECT_EQ(hits(fault, 10'000), count);
+  EXPECT_NE(hits(parse_injected_faults("drop:chance=10%:seed=4")[0], 10'000), count);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What parameter servers, the chief and workers say to each other, as bytes: numbers of 8 bytes in
-// the order of the machine, texts and memory led by their length.
+// Messages between parameter servers, the chief and workers: numbers of 8 bytes in the machine's
+// byte order, texts and memory after their length.
 //
 // The processes of a run are of one version and kind of machine, which the first request compares.
 // A reader checks every length against the bytes received.

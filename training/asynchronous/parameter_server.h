@@ -40,7 +40,7 @@ void gather_state(const std::vector<StoreContents>& servers, const Placement& pl
 
 /// The queue of a plan's closures: it pauses where hooks.save is to be called.
 Closures closures_of(const TrainingPlan& plan, const Dataset& data, const ReplicaHooks& hooks);
-/// Saves in every pause, until the last closure is done or hooks.stop_wanted says so.
+/// Saves in every pause, until the last closure is done or hooks.stop_wanted is true.
 /// `state` gives the variables. Throws as Closures and hooks.save do. Returns whether it was
 /// stopped.
 bool save_in_pauses(Closures& closures, const ReplicaHooks& hooks,

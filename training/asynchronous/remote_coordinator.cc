@@ -70,7 +70,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run,
     why = error.what();
   }
   const bool begun = service.end(why);
-  if (begun) service.wait_for_farewells();  // so that workers hear the cause, not its consequence
+  if (begun) service.wait_for_farewells();  // so that workers report the cause, not its consequence
   for (int i = 0; i < placement.servers(); ++i) variables.finish(i, why);
   if (!begun) service.wait_for_farewells();
   if (failure) std::rethrow_exception(failure);

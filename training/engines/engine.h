@@ -1,7 +1,7 @@
 // A compute engine runs a model's forward and backward passes and its optimizer on some device.
 //
 // The training loop sees a Network and an Optimizer only: where their memory lies and how it is
-// laid out is the engine's affair, as long as parameters and gradients are one flat region each, in
+// laid out is up to the engine, as long as parameters and gradients are one flat region each, in
 // the order of tensors_of(), that the Communicator reaches. A new engine (oneDNN, cuDNN) is its
 // file and one row in engine.cc.
 #pragma once
@@ -103,7 +103,7 @@ struct ComputeEngine {
                             const std::string& name) = nullptr;
 };
 
-/// Those that were built in, the fastest first.
+/// The engines of this build, the fastest first.
 std::span<const ComputeEngine> engines();
 /// The engine of that name, or for "auto" the first that computes in `type`. Throws InvalidArgument
 /// with a suggestion for an unknown name.
@@ -114,7 +114,7 @@ std::unique_ptr<Network> make_plain_network(const Model& model, std::int64_t sam
                                             DataType type);
 /// The row of oneDNN; none where it was not built in.
 std::span<const ComputeEngine> onednn_rows();
-/// That of cuDNN, the same.
+/// The row of cuDNN, likewise.
 std::span<const ComputeEngine> cudnn_rows();
 
 }  // namespace collbench

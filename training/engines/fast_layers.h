@@ -3,7 +3,7 @@
 //
 // Against batch normalisation by oneDNN 2.6.3 (forward and backward, ReLU fused, the shortcut added
 // by a pass of ours, batch 32 of ResNet-20's four shapes): oneDNN takes 1.7 to 2.1 times as long.
-// Medians of 56 pairs in turn, one core of an AMD EPYC with AVX-512, others at work beside it.
+// Medians of 56 interleaved pairs, one core of an AMD EPYC with AVX-512, other processes running.
 #pragma once
 
 #include <memory>

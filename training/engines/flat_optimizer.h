@@ -9,7 +9,8 @@
 
 namespace collbench {
 
-/// Of one update of Adam; `step` is the learning rate with the corrections of this update.
+/// The rates of one update of Adam; `step` is the learning rate with the corrections of this
+/// update.
 template <class T>
 struct AdamRates {
   T step{0};
@@ -18,7 +19,7 @@ struct AdamRates {
   T epsilon{0};
 };
 
-/// Of update 1, 2, ...
+/// The rates of update 1, 2, ...
 template <class T>
 AdamRates<T> adam_rates(double learning_rate, std::int64_t update) {
   constexpr double beta1 = 0.9;

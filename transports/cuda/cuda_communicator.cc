@@ -22,7 +22,7 @@ CudaGroup::CudaGroup(const CudaWorldOptions& options, PlayedSchedules played,
     : world_(options),
       schedules_(static_cast<int>(options.devices.size()), std::move(played), name),
       name_(name),
-      wishes_(options.devices.size()),
+      calls_(options.devices.size()),
       visits_(options.devices.size()),
       here_(options.devices.size()) {}
 
@@ -40,7 +40,7 @@ void CudaGroup::abort(const std::string& why) {
 
 void CudaGroup::meet(Rank rank, const CudaCall& call, Region in, Region out) {
   const std::uint64_t round = round_.load(std::memory_order_acquire);
-  wishes_[static_cast<std::size_t>(rank)] = call;
+  calls_[static_cast<std::size_t>(rank)] = call;
   visits_[static_cast<std::size_t>(rank)] = {in, out};
   here_[static_cast<std::size_t>(rank)].store(round + 1, std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == world_.ranks()) {
@@ -57,23 +57,23 @@ void CudaGroup::meet(Rank rank, const CudaCall& call, Region in, Region out) {
 void CudaGroup::perform() {
   if (failure_) return;
   try {
-    if (const std::string why = disagreement(wishes_); !why.empty()) throw TransportError(why);
-    play(wishes_[0]);
+    if (const std::string why = disagreement(calls_); !why.empty()) throw TransportError(why);
+    play(calls_[0]);
   } catch (...) {
     failure_ = std::current_exception();
   }
 }
 
-void CudaGroup::play(const CudaCall& wish) {
-  if (!wish.collective || wish.count == 0) return;
+void CudaGroup::play(const CudaCall& call) {
+  if (!call.collective || call.count == 0) return;
   std::vector<Region> in;
   std::vector<Region> out;
   for (const auto& [from, to] : visits_) {
     in.push_back(from);
     out.push_back(to);
   }
-  world_.play({CudaSchedules::key(wish), wish.op, in, out, *wish.collective, wish.in_place},
-              schedules_.of(wish));
+  world_.play({CudaSchedules::key(call), call.op, in, out, *call.collective, call.in_place},
+              schedules_.of(call));
 }
 
 void CudaGroup::wait_for(std::uint64_t round) {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "transports/communicator.h"
+#include "transports/cuda/cuda_call.h"
 #include "transports/cuda/cuda_world.h"
-#include "transports/cuda/wish.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -37,7 +37,7 @@ class CudaGroup {
 
  private:
   void perform();
-  void play(const CudaCall& wish);
+  void play(const CudaCall& call);
   void wait_for(std::uint64_t round);
   [[noreturn]] void give_up(std::uint64_t round);
   std::string reason();
@@ -45,7 +45,7 @@ class CudaGroup {
   CudaWorld world_;
   CudaSchedules schedules_;
   std::string name_;
-  std::vector<CudaCall> wishes_;                   // by rank
+  std::vector<CudaCall> calls_;                    // by rank
   std::vector<std::pair<Region, Region>> visits_;  // by rank
   std::vector<std::atomic<std::uint64_t>> here_;   // by rank: rounds at which it has arrived
   std::atomic<int> arrived_{0};

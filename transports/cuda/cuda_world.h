@@ -24,7 +24,7 @@
 #include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 #include "core/units.h"
-#include "transports/cuda/wish.h"
+#include "transports/cuda/cuda_call.h"
 #include "transports/endpoint.h"
 
 namespace collbench {

@@ -62,22 +62,22 @@ void keep_for_ever(std::shared_ptr<std::byte> memory) {
   kept->push_back(std::move(memory));
 }
 
-std::int64_t packed(const CudaCall& wish) {
-  const int kind = wish.collective ? static_cast<int>(wish.collective->kind) + 1 : 0;
-  return kind | static_cast<std::int64_t>(wish.type) << 8 |
-         static_cast<std::int64_t>(wish.op) << 16 | std::int64_t{wish.in_place} << 24;
+std::int64_t packed(const CudaCall& call) {
+  const int kind = call.collective ? static_cast<int>(call.collective->kind) + 1 : 0;
+  return kind | static_cast<std::int64_t>(call.type) << 8 |
+         static_cast<std::int64_t>(call.op) << 16 | std::int64_t{call.in_place} << 24;
 }
 
 CudaCall unpacked(std::span<const std::int64_t> numbers) {
-  CudaCall wish;
+  CudaCall call;
   if (const auto kind = static_cast<int>(numbers[0] & 0xff); kind > 0) {
-    wish.collective = {static_cast<CollectiveKind>(kind - 1), static_cast<Rank>(numbers[2])};
+    call.collective = {static_cast<CollectiveKind>(kind - 1), static_cast<Rank>(numbers[2])};
   }
-  wish.type = static_cast<DataType>(numbers[0] >> 8 & 0xff);
-  wish.op = static_cast<ReduceOp>(numbers[0] >> 16 & 0xff);
-  wish.in_place = (numbers[0] >> 24 & 1) != 0;
-  wish.count = numbers[1];
-  return wish;
+  call.type = static_cast<DataType>(numbers[0] >> 8 & 0xff);
+  call.op = static_cast<ReduceOp>(numbers[0] >> 16 & 0xff);
+  call.in_place = (numbers[0] >> 24 & 1) != 0;
+  call.count = numbers[1];
+  return call;
 }
 
 }  // namespace
@@ -190,31 +190,31 @@ bool CudaNeighbours::reaches(Rank a, Rank b) const {
          reach_[static_cast<std::size_t>(b * ranks() + a)];
 }
 
-CudaNeighbours::Met CudaNeighbours::meet(const CudaCall& wish, const std::byte* in,
+CudaNeighbours::Met CudaNeighbours::meet(const CudaCall& call, const std::byte* in,
                                          const std::byte* out) {
   constexpr std::size_t row = 8;
-  const bool has_memory = wish.collective && wish.count > 0;
+  const bool has_memory = call.collective && call.count > 0;
   const std::vector<Place> mine = {has_memory && in != nullptr ? place_of(in) : Place{},
                                    has_memory && out != nullptr ? place_of(out) : Place{}};
   bool news = false;
   for (const Place& place : mine) {
     news = news || (place.block >= 0 && !blocks_[static_cast<std::size_t>(place.block)].told);
   }
-  const Rank root = wish.collective ? wish.collective->root : 0;
-  const std::vector<std::int64_t> numbers = {packed(wish),   wish.count,     root,
+  const Rank root = call.collective ? call.collective->root : 0;
+  const std::vector<std::int64_t> numbers = {packed(call),   call.count,     root,
                                              mine[0].block,  mine[0].offset, mine[1].block,
                                              mine[1].offset, news ? 1 : 0};
   const std::vector<std::int64_t> all = gather(numbers);
-  std::vector<CudaCall> wishes;
+  std::vector<CudaCall> calls;
   std::vector<std::int64_t> places;
   bool any_news = false;
   for (std::size_t r = 0; r < opened_.size(); ++r) {
     const std::span<const std::int64_t> of_rank(all.data() + r * row, row);
-    wishes.push_back(unpacked(of_rank));
+    calls.push_back(unpacked(of_rank));
     places.insert(places.end(), of_rank.begin() + 3, of_rank.begin() + 7);
     any_news = any_news || of_rank[7] != 0;
   }
-  if (const std::string why = disagreement(wishes); !why.empty()) throw TransportError(why);
+  if (const std::string why = disagreement(calls); !why.empty()) throw TransportError(why);
   if (any_news) tell(mine, places);
   Met met;
   for (Rank r = 0; r < ranks(); ++r) {

@@ -21,8 +21,8 @@
 
 #include "core/units.h"
 #include "transports/communicator.h"
+#include "transports/cuda/cuda_call.h"
 #include "transports/cuda/driver.h"
-#include "transports/cuda/wish.h"
 
 namespace collbench {
 
@@ -76,7 +76,7 @@ class CudaNeighbours {
   /// Collective: returns when all ranks have arrived. A buffer that is not there is null. Throws
   /// TransportError on all of them if their calls differ, InvalidArgument for regions that are not
   /// in adopted memory.
-  Met meet(const CudaCall& wish, const std::byte* in, const std::byte* out);
+  Met meet(const CudaCall& call, const std::byte* in, const std::byte* out);
 
   /// Collective: the concatenation of every rank's numbers, of equal length.
   std::vector<std::int64_t> gather(std::span<const std::int64_t> mine);

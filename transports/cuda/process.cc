@@ -144,15 +144,15 @@ class CudaProcess final : public CudaProcessCommunicator {
         copy_to_cuda(place_.device, copies.data(), copies.size() * sizeof(std::byte*));
   }
 
-  void play(const CudaCall& wish, Region in, Region out) {
+  void play(const CudaCall& call, Region in, Region out) {
     if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
     try {
-      const CudaNeighbours::Met met = neighbours_.meet(wish, in.count > 0 ? in.data : nullptr,
+      const CudaNeighbours::Met met = neighbours_.meet(call, in.count > 0 ? in.data : nullptr,
                                                        out.count > 0 ? out.data : nullptr);
-      if (wish.count == 0) return;
+      if (call.count == 0) return;
       use_cuda_device(place_.device);
-      ProcessProgram& program = program_of(wish);
-      launch(program, bases_of(program, wish, met));
+      ProcessProgram& program = program_of(call);
+      launch(program, bases_of(program, call, met));
       finish();
     } catch (const std::exception& error) {
       broken_ = error.what();
@@ -161,15 +161,15 @@ class CudaProcess final : public CudaProcessCommunicator {
   }
 
   // All ranks create the same programs in the same order, and so agree on their lanes.
-  ProcessProgram& program_of(const CudaCall& wish) {
-    const Key key{CudaSchedules::key(wish), wish.count, wish.type, wish.op, wish.in_place};
+  ProcessProgram& program_of(const CudaCall& call) {
+    const Key key{CudaSchedules::key(call), call.count, call.type, call.op, call.in_place};
     const auto found = programs_.find(key);
     if (found != programs_.end()) return found->second;
     ProcessProgram program;
     program.commands =
-        lower(schedules_.of(wish), wish.count, wish.type, wish.op, wish.in_place,
-              {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }}, *wish.collective);
-    const Bytes size{wish.count * size_of(wish.type)};
+        lower(schedules_.of(call), call.count, call.type, call.op, call.in_place,
+              {[this](Rank a, Rank b) { return neighbours_.reaches(a, b); }}, *call.collective);
+    const Bytes size{call.count * size_of(call.type)};
     const Bytes staged = options_.where.stage - cuda_flag_bytes(ranks());
     require(!program.commands.uses_stage || size <= staged,
             fmt::format("vectors of {} were not foreseen, only of up to {}", to_string(size),
@@ -181,7 +181,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     return programs_.emplace(key, std::move(program)).first->second;
   }
 
-  DeviceBases bases_of(const ProcessProgram& program, const CudaCall& wish,
+  DeviceBases bases_of(const ProcessProgram& program, const CudaCall& call,
                        const CudaNeighbours::Met& met) {
     const DeviceCommands& commands = program.commands;
     const Bytes wanted = scratch_room(commands);
@@ -192,7 +192,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     DeviceBases bases;
     for (Rank rank = 0; rank < ranks(); ++rank) {
       const auto r = static_cast<std::size_t>(rank);
-      const auto [in, out] = vector_starts(wish, rank, ranks(), met.in[r], met.out[r]);
+      const auto [in, out] = vector_starts(call, rank, ranks(), met.in[r], met.out[r]);
       bases.push_back(in);
       bases.push_back(out);
       bases.push_back(wanted.count > 0 ? scratch_[r] : nullptr);

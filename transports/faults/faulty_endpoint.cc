@@ -99,8 +99,8 @@ class FaultyEndpoint final : public WrappedEndpoint {
     for (std::size_t i = 0; i < faults_.size(); ++i) {
       const bool received = faults_[i].kind == Kind::corrupt;
       if (received != (to == rank())) continue;
-      const bool befalls = faults_[i].befalls(from, to, message / messages_, engines_[i]);
-      if (befalls && found == nullptr) found = &faults_[i];
+      const bool applies = faults_[i].applies_to(from, to, message / messages_, engines_[i]);
+      if (applies && found == nullptr) found = &faults_[i];
     }
     return found;
   }

@@ -95,8 +95,8 @@ InjectedFault fault_of(std::string_view text) {
 
 }  // namespace
 
-bool InjectedFault::befalls(Rank from, Rank receiver, std::int64_t number,
-                            std::mt19937_64& engine) const {
+bool InjectedFault::applies_to(Rank from, Rank receiver, std::int64_t number,
+                               std::mt19937_64& engine) const {
   if (kind == Kind::late || (rank >= 0 && rank != from) || (to >= 0 && to != receiver))
     return false;
   return strikes(number, engine);

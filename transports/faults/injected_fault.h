@@ -51,7 +51,7 @@ struct InjectedFault {
 
   /// Whether it applies to the message; draws once from `engine` for each message that it may apply
   /// to. Never for a late rank.
-  bool befalls(Rank from, Rank receiver, std::int64_t number, std::mt19937_64& engine) const;
+  bool applies_to(Rank from, Rank receiver, std::int64_t number, std::mt19937_64& engine) const;
   /// Whether it makes the rank late for its all-reduce of that number; draws likewise.
   bool delays_arrival(Rank late_rank, std::int64_t number, std::mt19937_64& engine) const;
 

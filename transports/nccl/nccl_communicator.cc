@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds patience_with_aborted_work{1};
 
-// Memory blocks that a communicator has given to callers, who may keep them longer than it lives.
+// Memory blocks that a communicator has given to callers, which may outlive it.
 struct Blocks {
   const CudaDriver& driver;
   NcclSession* session = nullptr;                // null once it is gone

@@ -57,13 +57,13 @@ struct Backend {
   std::string unavailable = {};  // why it cannot be used here; empty if it can
   /// The same where finding out costs something, as starting a GPU does; asked only when needed.
   std::string (*find_unavailable)() = nullptr;
-  /// What `auto` goes by.
+  /// How `auto` chooses on it.
   ChoiceKind choice = ChoiceKind::messages;
   /// Whether it has nothing but the all-reduces of the library behind it.
   bool is_black_box() const { return choice == ChoiceKind::own; }
-  /// Whether that library's all-reduces are there, under the name of the back end.
+  /// Whether it also offers that library's all-reduces, under the name of the back end.
   bool has_library = false;
-  RankKind ranks = RankKind::threads;  // where nobody asks for processes; see rank_kind()
+  RankKind ranks = RankKind::threads;  // unless processes are asked for; see rank_kind()
   /// Whether threads will not do for a spec.
   bool (*needs_processes)(const WorldSpec&) = nullptr;
   /// What its ranks are, for readers of a table; also where they are isolated.
@@ -93,16 +93,16 @@ struct Backend {
   std::shared_ptr<std::byte> (*user_memory)(const WorldSpec&, const RankContext&) = nullptr;
   MemoryCopies copies = {};  // to and from that memory
   bool on_gpus = false;
-  /// Whether it may be told which devices to use (WorldSpec::devices).
+  /// Whether the user can choose its devices (WorldSpec::devices).
   bool takes_devices = false;
   /// The command's option whose value is WorldSpec::transport: "transport", "executor"; empty:
   /// none.
   std::string transport_option = {};
-  /// Its transports. The first goes without saying; others are told in tables, and may be named
-  /// with the back end: "grpc-tcp".
+  /// Its transports. The first is the default; tables show the others, and they may be named with
+  /// the back end: "grpc-tcp".
   std::vector<std::string> transports = {};
-  /// Whether its ranks may be started by anyone on any machine (join_remote), also to talk about
-  /// other things than all-reduces (call_network).
+  /// Whether its ranks may be started one by one on any machine (join_remote) and can also make
+  /// calls other than all-reduces (call_network).
   bool spans_machines = false;
   /// What threads share beside the arena, made before they start.
   std::shared_ptr<void> (*share)(const WorldSpec&) = nullptr;

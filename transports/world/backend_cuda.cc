@@ -33,7 +33,7 @@ std::shared_ptr<void> share_cuda(const WorldSpec& spec) {
   return std::make_shared<CudaGroup>(options, schedules_of(spec), name_of(spec));
 }
 
-// Threads need no arena: a page says that.
+// Threads need no arena; they get one page.
 Bytes stage_of(const WorldSpec& spec) { return cuda_process_stage(spec.ranks, spec.bytes); }
 Bytes cuda_arena_bytes(const WorldSpec& spec) {
   return spec.isolate ? cuda_neighbours_footprint(spec.ranks, stage_of(spec)) : Bytes{4096};

@@ -1,6 +1,6 @@
 // NCCL as a black box. Ranks are threads where each has a GPU of its own; they are processes where
-// NCCL must be told something before its first call (a forced algorithm or protocol, ranks that
-// share a GPU), and wherever the user starts them.
+// NCCL needs environment variables before its first call (a forced algorithm or protocol, ranks
+// that share a GPU), and wherever the user starts them.
 #include <algorithm>
 #include <atomic>
 
@@ -49,7 +49,8 @@ PlaceOnMachine place_of(Rank rank, const std::vector<std::string>& machines) {
           static_cast<int>(std::count(machines.begin(), machines.end(), own))};
 }
 
-// All ranks tell a text or why they have none, so that nobody waits for one that cannot go on.
+// Gathers a text from every rank, or why a rank has none, so that no rank waits for one that
+// failed.
 std::vector<std::string> gather_or_refuse(Rendezvous& rendezvous, std::string (*make)(Rank)) {
   std::string mine;
   try {

@@ -19,14 +19,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto between_words = Seconds{5};  // or a quarter of the timeout
-constexpr const char* gone = "gone";        // says a guest whose patience has ended
+constexpr const char* gone = "gone";        // sent by a guest whose timeout has passed
 constexpr auto between_looks = std::chrono::milliseconds(100);
-constexpr auto between_signs = std::chrono::milliseconds(500);  // of life, to those who wait
+constexpr auto between_signs = std::chrono::milliseconds(500);  // of life, to guests that wait
 constexpr int children_each = 16;
 constexpr std::size_t most_named = 32;
 constexpr std::size_t strangers = 64;  // at once, beside the ranks
 
-/// When to give up, and when to say again who is missing.
+/// When to give up, and when to report again which ranks are missing.
 class BootstrapPatience {
  public:
   explicit BootstrapPatience(const Bootstrap& bootstrap)
@@ -36,7 +36,7 @@ class BootstrapPatience {
             std::min(between_words, bootstrap.timeout / 4))),
         next_word_(Clock::now() + pause_) {}
 
-  /// Throws once the time is over, and tells now and then who is missing.
+  /// Throws after the timeout; until then reports now and then which ranks are missing.
   void check(const std::string& missing) {
     const auto now = Clock::now();
     if (now >= end_) {
@@ -83,7 +83,7 @@ std::string unfit(const BootstrapGuest& guest, const std::string& host,
   return "";
 }
 
-/// Gives the table to those who ask this rank for it, until all of them have it.
+/// Serves the table to this rank's children until all of them have it.
 void hand_on(const Bootstrap& bootstrap, const std::string& table, Reception& reception,
              BootstrapPatience& patience) {
   std::vector<Rank> left = bootstrap_children(bootstrap.rank, bootstrap.ranks);
@@ -165,7 +165,7 @@ class BootstrapHost {
 
   void admit(Reception::Caller&& caller, const std::string& line) {
     const ReadGuest read = read_guest(line, bootstrap_.token, caller.number);
-    if (!read.proved || read.guest.fetches) {
+    if (!read.proved) {
       const std::string why = read.fault.empty()
                                   ? fmt::format(
                                         "rank {} at {} belongs to another run: its token "
@@ -261,7 +261,6 @@ class Attendance {
     if (relay) self.relay_port = relay->port();
     std::string answer = ask(bootstrap_.address, "rank 0", self);
     if (answer.starts_with("ask ")) {
-      self.fetches = true;
       answer = ask(answer.substr(4), "the rank that has the addresses", self);
     }
     if (answer.starts_with("error ")) throw TransportError(answer.substr(6));
@@ -299,7 +298,7 @@ class Attendance {
     }
   }
 
-  /// `speaker` should say it, perhaps once `whom` has come.
+  /// A line from `speaker`, which may itself be waiting for `whom`.
   std::string next_line(LineSocket& host, const std::string& whom, const std::string& speaker,
                         const char* what, bool greeting) {
     const auto begun = Clock::now();
@@ -313,11 +312,11 @@ class Attendance {
         if (greeting && host.received().size() > longest_hello) return "";
       }
       try {
-        // A host that lives says now and then for whom it waits.
+        // A live host reports now and then which ranks it waits for.
         const bool silent = !greeting && Clock::now() - begun > bootstrap_.timeout / 2;
         patience_.check(silent ? speaker + ", which says nothing more," : whom);
       } catch (const TransportError&) {
-        if (!greeting) host.send(gone);  // or it would be blamed for those that it waited for
+        if (!greeting) host.send(gone);  // or this rank would be blamed for the missing ones
         throw;
       }
     }

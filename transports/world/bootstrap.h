@@ -1,10 +1,10 @@
-// Where workers that know only rank 0's address tell each other where they listen.
+// How workers that know only rank 0's address learn each other's addresses.
 //
 // Rank 0 listens at the bootstrap's HOST:PORT. The others connect, however early, and say one line:
 // rank, number of ranks, version, port. Once all have come, rank 0 hands the table of addresses to
 // sixteen of them, each of these to sixteen more, and so on: with N ranks, rank 0 receives N short
-// lines and sends N short lines and 16 tables, not N. Until then its connections stay: whoever is
-// started wrongly, twice or not at all is told on all of them, and a rank that is lost is noticed.
+// lines and sends N short lines and 16 tables, not N. Until then its connections stay: a rank that
+// was started wrongly, twice or not at all is reported on all of them, and a lost rank is noticed.
 //
 // A rank's host is the one it names, else that from which its connection came. Both sides prove
 // that they know the job's token (transports/world/bootstrap_messages.h); a rank that cannot is
@@ -29,7 +29,8 @@ struct Bootstrap {
   std::string version;  // of collbench; one word
   std::string token;
   Seconds timeout{60};
-  std::function<void(const std::string&)> on_waiting;  // told every few seconds who is missing
+  std::function<void(const std::string&)>
+      on_waiting;  // receives the missing ranks every few seconds
 };
 
 /// HOST:PORT of every rank, this one listening at `port` for whatever comes next. Throws
@@ -37,7 +38,7 @@ struct Bootstrap {
 /// twice, has another version or expects another number of ranks; on a rank with another token.
 std::vector<std::string> meet(const Bootstrap& bootstrap, int port);
 
-/// To whom a rank hands the table.
+/// The ranks to which a rank hands the table.
 std::vector<Rank> bootstrap_children(Rank rank, int ranks);
 
 }  // namespace collbench

@@ -19,9 +19,6 @@ bool is_hexadecimal(std::string_view word, std::size_t length) {
 }
 
 std::string words_before_proof(const BootstrapGuest& guest) {
-  if (guest.fetches) {
-    return fmt::format("fetch {} {} {} {}", guest.version, guest.rank, guest.ranks, guest.number);
-  }
   return fmt::format("hello {} {} {} {} {} {} {}", guest.version, guest.rank, guest.ranks,
                      guest.port, guest.relay_port, guest.host.empty() ? "-" : guest.host,
                      guest.number);
@@ -30,17 +27,15 @@ std::string words_before_proof(const BootstrapGuest& guest) {
 /// The guest that words describe, without proof; nothing if they describe none.
 std::optional<BootstrapGuest> guest_of(const std::vector<std::string>& words) {
   BootstrapGuest guest;
-  guest.fetches = words.size() == 6 && words[0] == "fetch";
-  if (!guest.fetches && (words.size() != 9 || words[0] != "hello")) return std::nullopt;
+  if (words.size() != 9 || words[0] != "hello") return std::nullopt;
   const auto rank = small_integer_in(words[2], 0, most_joining_ranks);
   const auto ranks = small_integer_in(words[3], 1, most_joining_ranks);
   if (!rank || !ranks) return std::nullopt;
   guest.version = words[1];
   guest.rank = *rank;
   guest.ranks = *ranks;
-  guest.number = words[words.size() - 2];
+  guest.number = words[7];
   if (!is_hexadecimal(guest.number, number_length)) return std::nullopt;
-  if (guest.fetches) return guest;
   const auto port = small_integer_in(words[4], 1, 65'535);
   const auto relay_port = small_integer_in(words[5], 0, 65'535);
   if (!port || !relay_port) return std::nullopt;

@@ -1,16 +1,14 @@
-// What ranks say to each other at a bootstrap: lines of words, each with a proof of the job's
-// token.
+// The messages of a bootstrap: lines of words, each with a proof of the job's token.
 //
 //   host:  collbench-meeting-2 NUMBER                                  (to whoever connects)
 //   guest: hello VERSION RANK RANKS PORT RELAY-PORT HOST NUMBER PROOF  (HOST "-": as you see me)
-//   guest: gone                                                        (its patience has ended)
-//   guest: fetch VERSION RANK RANKS NUMBER PROOF                       (from another guest)
+//   guest: gone                                                        (its timeout has passed)
 //   host:  wait TEXT                                                   (now and then)
 //   host:  PROOF error TEXT | PROOF table HOST:PORT.. | PROOF ask HOST:PORT | - error TEXT
 //
 // Numbers are random and of one connection, so that a proof is worth nothing on another. Nothing
-// that comes is trusted before its proof: a line is of bounded length, its words are of few kinds,
-// and what is wrong with it is told without repeating it.
+// received is trusted before its proof: lines have a bounded length, their words are of few kinds,
+// and error messages do not repeat them.
 #pragma once
 
 #include <optional>
@@ -27,9 +25,8 @@ std::string greeting_line(const std::string& number);
 /// The number of a greeting; nothing if it is none of this protocol.
 std::optional<std::string> greeted_number(std::string_view line);
 
-/// What a guest says of itself.
+/// How a guest introduces itself.
 struct BootstrapGuest {
-  bool fetches = false;  // it comes for the table only
   std::string version;
   Rank rank = -1;
   int ranks = 0;

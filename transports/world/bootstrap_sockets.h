@@ -1,5 +1,5 @@
-// Connections of a bootstrap: receiving, connecting again and again, and ranks that have come but
-// not yet said who it is.
+// Connections of a bootstrap: listening, connecting with retries, and callers that have not yet
+// identified themselves.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,8 @@ LineSocket connect_again(const std::string& address, BackOff pauses,
 /// Lets this process hold so many connections, as far as it may.
 void allow_descriptors(std::size_t count);
 
-/// Those who have connected to a listener and have not yet said a line. Each is greeted with a
-/// number of its own, and has 15 s and 1 KiB; beyond `most` the oldest has to go.
+/// Callers that have connected to a listener but not yet sent a line. Each is greeted with a number
+/// of its own, and has 15 s and 1 KiB; beyond `most` callers the oldest is dropped.
 class Reception {
  public:
   struct Caller {
@@ -45,11 +45,11 @@ class Reception {
     std::string host;    // it comes from
     std::chrono::steady_clock::time_point until;
   };
-  /// Listens at HOST:PORT as listen_at() does. Throws TransportError, led by `who`.
+  /// Listens at HOST:PORT as listen_at() does. Throws TransportError, led by `identity`.
   Reception(const std::string& address, const std::string& identity, std::size_t most);
 
   int port() const { return port_of(listeners_.front()); }
-  /// Waits up to `patience` for callers, and gives each that has said its line to `said`.
+  /// Waits up to `patience` for callers, and passes each whose line has come to `said`.
   void serve(std::chrono::milliseconds patience,
              const std::function<void(Caller&& caller, const std::string& line)>& said);
 

@@ -13,8 +13,8 @@ struct CoreSite {
   int core = 0;  // processors of one package and core are hardware threads of it
 };
 
-/// The processors this process may use, ascending; asked once, before any thread is pinned. What
-/// the kernel does not tell of their places is 0, and each then is a core of its own.
+/// The processors this process may use, ascending; asked once, before any thread is pinned. Where
+/// the kernel does not report places, they are 0 and each processor is a core of its own.
 std::span<const CoreSite> usable_core_sites();
 
 /// Numbers of the processors in an order that keeps neighbours apart: packages take turns, and a

@@ -1,8 +1,8 @@
 // Memory that joined ranks of one machine share for one piece of work: the control block by which
 // they meet, and the arena of a back end that needs one.
 //
-// Rank 0 makes it, the others open it by a path that rank 0 tells them. A rank that ends meanwhile
-// ends the waiting of the others at once, by name.
+// Rank 0 makes it, and the others open it by a path that rank 0 sends. If a rank ends meanwhile,
+// the others stop waiting at once and name it.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ namespace collbench {
 /// Thread safety: belongs to the thread of its rank.
 class JoinedMemory {
  public:
-  /// Makes it, or opens what rank 0 made and told as `paths`. `processes` are those of all ranks.
+  /// Makes it, or opens what rank 0 made, at `paths`. `processes` are those of all ranks.
   /// Throws as SharedMemory.
   JoinedMemory(const Backend& backend, const WorldSpec& spec, Rank rank, Seconds timeout,
                std::span<const pid_t> processes, const std::string& paths);
@@ -47,7 +47,7 @@ class JoinedMemory {
   SharedMemory arena_;
   std::optional<Control> control_;
   std::optional<SharedRendezvous> rendezvous_;
-  Descriptor over_;  // an eventfd: the work is, and the watching too
+  Descriptor over_;  // an eventfd that ends the watching with the work
   std::thread watcher_;
 };
 

@@ -24,7 +24,7 @@
 namespace collbench {
 namespace {
 
-/// Gets each line without its end; the last one also if it has none.
+/// Receives each line without its end, and a last line that has none.
 using LineReader = std::function<void(const std::string&)>;
 
 /// Connects `ours`, which never waits to send, to what is returned. Not a pipe: writing to a child
@@ -62,9 +62,9 @@ class PipedProcess {
     process_ = ChildProcess(command, {}, {in.number(), out.number(), err.number()});
   }
 
-  /// To its standard input; lost if it no longer reads.
+  /// Writes to its standard input; lost if it no longer reads.
   void write(const std::string& line) { in_.send(line); }
-  /// Gives what it has written since, to its standard output and standard error, to the readers.
+  /// Passes new lines of its standard output and standard error to the readers.
   void read(const LineReader& out, const LineReader& err) {
     read_lines(out_, out);
     read_lines(err_, err);
@@ -176,7 +176,7 @@ class Launch {
     if (!code) return;
     worker.ended = true;
     if (*code == 0 || failed_) return;
-    // Who hears of the interruption from a peer first ends as one that lost it.
+    // A worker that loses an interrupted peer first ends as one that lost it.
     const bool was_told = *code == 130 || *code == 143;
     if (end_.code == 0 || (end_.code == 5 && was_told)) end_ = end_of(worker.command, *code);
     // Asked to stop, workers take the time they need; a second Ctrl-C ends us, and them with us.
@@ -245,7 +245,7 @@ std::vector<LaunchHost> parse_launch_hosts(const std::string& text) {
   for (const std::string& word : parse_list("--hosts", text)) {
     hosts.push_back(parse_launch_host(word));
     require(names.insert(hosts.back().name).second,
-            fmt::format("--hosts: '{}' is there twice; '{}:2' starts two workers on it",
+            fmt::format("--hosts: '{}' is listed twice; '{}:2' starts two workers on it",
                         hosts.back().name, hosts.back().name));
   }
   return hosts;

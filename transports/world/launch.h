@@ -1,6 +1,6 @@
 // `collbench launch`: one worker for each slot of a list of hosts, started through ssh.
 //
-// Each worker is told its rank and all addresses by flags. The job's secret goes to it on standard
+// Each worker gets its rank and all addresses in flags. The job's secret goes to it on standard
 // input, where other users cannot see it, and so do signals: the remote shell passes on the names
 // it reads there, and ends the worker when the connection ends. So nothing stays behind when the
 // launcher or the network dies.
@@ -22,7 +22,7 @@ struct LaunchHost {
 };
 
 /// "a,b:2,user@c". Throws InvalidArgument for what is not HOST or HOST:SLOTS, and for a host that
-/// is there twice.
+/// is listed twice.
 std::vector<LaunchHost> parse_launch_hosts(const std::string& text);
 
 struct LaunchPlan {
@@ -46,17 +46,17 @@ struct LaunchCommand {
 /// --token-file), and for ports beyond 65535.
 std::vector<LaunchCommand> launch_commands(const LaunchPlan& plan);
 
-/// How a launch ended: exit code 0, or that of the worker that failed first, and what is to be said
-/// of it. What is not an exit code of collbench is 5 (4 if there was no such program).
+/// How a launch ended: exit code 0, or that of the worker that failed first, with a description.
+/// Codes that collbench does not use become 5 (4 if there was no such program).
 struct LaunchEnd {
   int code = 0;
   std::string failure;
 };
 
 struct LaunchHooks {
-  /// Told every line of a rank, whether it was on standard error.
+  /// Receives every line of a rank, and whether it was on standard error.
   std::function<void(Rank rank, bool is_error, const std::string& line)> on_line;
-  /// "SIGINT" or "SIGTERM" once the workers are to be told so.
+  /// "SIGINT" or "SIGTERM" once that signal is to reach the workers; else "".
   std::function<std::string()> signalled;
 };
 

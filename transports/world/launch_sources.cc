@@ -39,7 +39,7 @@ int number_of(const LaunchFacts& facts, const char* name, int least, int most) {
   return *value;
 }
 
-/// What one source says; no rank or no number of ranks where it is silent about it.
+/// What one source provides: a rank and a number of ranks, either of which may be missing.
 struct Claim {
   std::string source;
   std::optional<int> rank;
@@ -165,7 +165,7 @@ std::vector<Claim> options_of(const LaunchFacts& facts) {
   return claims;
 }
 
-/// What the launchers say that are to be listened to.
+/// The claims of the launchers that --launcher admits.
 std::vector<Claim> launchers_of(const LaunchFacts& facts) {
   require_known("--launcher", facts.launcher, launcher_names());
   std::vector<Claim> claims;
@@ -188,7 +188,7 @@ std::vector<Claim> launchers_of(const LaunchFacts& facts) {
   return claims;
 }
 
-/// Known to the user or to PyTorch where the launcher itself does not say it.
+/// The number of ranks as the user or PyTorch's variables give it, where the launcher does not.
 int size_besides(const LaunchFacts& facts, const LaunchedWorker& worker) {
   const bool world = is_set(facts, "WORLD_SIZE");
   const int size = world ? number_of(facts, "WORLD_SIZE", 1, most_claimed_ranks) : 0;
@@ -220,8 +220,8 @@ std::vector<std::string> pods_of(const LaunchFacts& facts, const LaunchedWorker&
   return hosts;
 }
 
-/// A port that all ranks of a job derive alike, among the dynamic ones that Linux does not lend out
-/// by itself.
+/// A port that all ranks of a job derive alike, outside the range from which Linux assigns ports by
+/// itself.
 int port_of_job(const std::string& job) {
   std::uint32_t hash = 2166136261;  // FNV-1a
   for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
@@ -258,7 +258,7 @@ std::string bootstrap_of(const LaunchFacts& facts, const LaunchedWorker& worker,
   return to_string(bootstrap);
 }
 
-/// What all claims say together, each part by the first that says it.
+/// All claims merged; each part is taken from the first claim that has it.
 LaunchedWorker merged(const std::vector<Claim>& claims) {
   LaunchedWorker worker;
   worker.rank = -1;
@@ -302,9 +302,9 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
   }
   if (worker.rank < 0) {
     require(facts.hosts.empty(),
-            "--hosts needs --rank, this process's place in it from 0, or a launcher that says it");
+            "--hosts needs --rank, this process's place in it from 0, or a launcher that sets it");
     require(facts.bootstrap.empty(),
-            "--meet needs --rank and --workers, or a launcher that says them");
+            "--meet needs --rank and --workers, or a launcher that sets them");
     return std::nullopt;
   }
   if (worker.source == "--rank" && worker.ranks == 0) {

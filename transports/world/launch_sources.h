@@ -1,5 +1,5 @@
-// Which worker of how many this process is, and where it finds the others: one table of all that
-// may say so.
+// How this process learns its rank, the number of ranks and the other ranks' addresses: one table
+// of all sources.
 //
 //   --rank --hosts --workers --meet              options; --hosts names every address
 //   TF_CONFIG                                    TensorFlow, Kubeflow's TFJob; names every address
@@ -12,12 +12,12 @@
 //                                                from this one's and a headless service
 //   PMIX_RANK                                    PMIx; the number as above, if no other has it
 //
-// All that speak must agree, save that any launcher may start torchrun once for each node, and that
-// mpirun starts its daemons with srun. A launcher of one worker says nothing. Where no address is
-// known but rank 0's, the ranks meet there (transports/world/bootstrap.h): at --meet, else at
-// MASTER_ADDR, else on this machine if all ranks are here, else at the first node of Slurm's list.
-// The port is MASTER_PORT + 1 (torchrun itself holds MASTER_PORT), or one derived from the number
-// of the job.
+// All sources that are set must agree, except that any launcher may start torchrun once for each
+// node, and that mpirun starts its daemons with srun. A launcher of one worker is ignored. Where
+// only rank 0's address is known, the ranks meet there (transports/world/bootstrap.h): at --meet,
+// else at MASTER_ADDR, else on this machine if all ranks are here, else at the first node of
+// Slurm's list. The port is MASTER_PORT + 1 (torchrun itself holds MASTER_PORT), or one derived
+// from the number of the job.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ namespace collbench {
 /// The value of an environment variable, or null: std::getenv, or a test's own.
 using Environ = std::function<const char*(const char*)>;
 
-/// What is asked for who this process is.
+/// The inputs from which this process's rank is determined.
 struct LaunchFacts {
   Environ environment;
-  std::function<std::string()> host_name;  // with its domain; asked of Kubernetes only
-  std::string launcher = "auto";           // of launcher_names(): the only one to listen to
+  std::function<std::string()> host_name;  // with its domain; used for Kubernetes only
+  std::string launcher = "auto";           // of launcher_names(): the only one to use
   std::optional<int> rank;                 // --rank
   std::vector<std::string> hosts;          // --hosts
   int workers = 0;                         // --workers; 0: not given
@@ -62,7 +62,7 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts);
 /// commands whose ranks do not meet, so it asks for no address. Throws as launched_worker().
 std::optional<int> launched_rank(const LaunchFacts& facts);
 
-/// This machine's name with its domain, as the others may know it.
+/// This machine's name with its domain, as other machines may know it.
 std::string full_host_name();
 
 }  // namespace collbench

@@ -39,7 +39,7 @@ class LineSocket {
   std::size_t without_end_ = 0;  // bytes of it known to hold no line end
 };
 
-/// Listens under a name of Linux's abstract namespace, known to nobody else.
+/// Listens under a random name in Linux's abstract namespace.
 class LineListener {
  public:
   LineListener();

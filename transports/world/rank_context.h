@@ -1,4 +1,4 @@
-// What one rank knows of its world.
+// The state of one rank in its world.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // back end, and a gather of a few numbers.
 //
 // Every rank computes what comes next (go on or stop, how many iterations) from the same gathered
-// numbers, so ranks agree without being told.
+// numbers, so ranks agree without further messages.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,9 @@
 
 namespace collbench {
 
-/// A mapping of a memfd. Move only. Pages that nobody touches cost nothing.
-/// Thread safety: the memory may be used by anybody; the object belongs to one thread.
+/// A mapping of a memfd. Move only. Untouched pages cost nothing.
+/// Thread safety: the memory may be used by any thread or process; the object belongs to one
+/// thread.
 class SharedMemory {
  public:
   SharedMemory() = default;

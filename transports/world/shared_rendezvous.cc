@@ -178,7 +178,7 @@ std::vector<std::int64_t> SharedRendezvous::gather(std::span<const std::int64_t>
       const std::int64_t* numbers = control_.slot(static_cast<Rank>(r)).numbers;
       std::copy_n(numbers, part.size(), all.begin() + static_cast<long>(r * mine.size() + first));
     }
-    barrier();  // nobody overwrites what somebody still reads
+    barrier();  // no rank overwrites what another still reads
   }
   return all;
 }

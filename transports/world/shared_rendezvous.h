@@ -3,7 +3,7 @@
 // The control block is plain memory of atomics (no pointers), so it may lie in a memfd mapped at
 // different addresses. Waiting spins, then yields, then sleeps on a futex, so that it costs a
 // fraction of a microsecond where every rank has a core and does not burn time slices where not. An
-// abort flag with the first failure's rank and words ends everybody's waiting.
+// abort flag with the first failure's rank and message ends all waiting.
 #pragma once
 
 #include <atomic>
@@ -60,15 +60,16 @@ struct RankSlot {
 class Control {
  public:
   static Bytes bytes(int ranks);
-  /// Makes an empty block in zeroed or used memory, aligned to 64 bytes. Only while nobody uses it.
+  /// Makes an empty block in zeroed or used memory, aligned to 64 bytes. Requires that it is not in
+  /// use.
   static Control create(std::byte* memory, int ranks);
-  /// Looks at one made before.
+  /// A view of a block made before.
   static Control attach(std::byte* memory);
 
   int ranks() const { return head_->ranks; }
   ControlBlock& head() const { return *head_; }
   RankSlot& slot(Rank rank) const;
-  /// Sets the abort flag and wakes everybody; only the first fault is kept.
+  /// Sets the abort flag and wakes all ranks; only the first fault is kept.
   void abort(const Fault& fault) const;
   std::optional<Fault> fault() const;
   /// "rank 3" or "ranks 1 and 3": those that have come to fewer barriers than the others.

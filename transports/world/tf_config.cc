@@ -96,7 +96,7 @@ void read_cluster(const json& cluster, TfConfig& config) {
   for (const auto& [job, tasks] : config.cluster) {
     for (const auto& [index, address] : tasks) {
       require(seen.insert(address).second,
-              fmt::format("TF_CONFIG: the address '{}' is there twice; every task needs its own",
+              fmt::format("TF_CONFIG: the address '{}' is listed twice; every task needs its own",
                           address));
     }
   }

@@ -1,12 +1,12 @@
-// TF_CONFIG: the JSON by which TensorFlow's workers are told who they are and where the others are.
+// TF_CONFIG: the JSON that gives TensorFlow's workers their tasks and the addresses of the cluster.
 //
 //   {"cluster": {"chief": ["a:7100"], "worker": ["b:7100", "c:7100"], "ps": [...]},
 //    "task": {"type": "worker", "index": 1}}
 //
-// Accepted and refused is what TensorFlow accepts and refuses, in its words where it has some.
-// Refused beyond that, because TensorFlow then waits for an hour or fails obscurely: an address
-// without a port, one that is there twice, a negative index, a gap in the indices of a job, and a
-// job `ps` among mirrored workers. The evaluator is not part of the cluster.
+// TensorFlow's rules hold, with its error messages where it has them. Also refused, because
+// TensorFlow then waits for an hour or fails obscurely, are an address without a port, one that is
+// listed twice, a negative index, a gap in the indices of a job, and a job `ps` among mirrored
+// workers. The evaluator is not part of the cluster.
 // Source: tensorflow/python/distribute, tfconfig_cluster_resolver.py and multi_worker_util.py.
 #pragma once
 
@@ -40,8 +40,8 @@ struct MirroredPlace {
 /// For multi-worker-mirrored. Throws InvalidArgument for a task `ps` and a cluster with `ps`.
 MirroredPlace mirrored_place(const TfConfig& config);
 
-/// The place of a task where parameter servers keep the variables: ranks are the chief, who hands
-/// out the steps and computes none, the workers, then the servers.
+/// The place of a task where parameter servers keep the variables: rank 0 is
+/// the chief, which hands out the steps and computes none; then come the workers and the servers.
 struct ParameterServerPlace {
   int rank = 0;
   int workers = 0;                 // ranks 1..workers; the ranks from there on are servers

@@ -25,7 +25,7 @@ namespace {
 
 constexpr Rank most_ranks = 1 << 24;
 
-// Launchers of MPI tell each process its rank under one of these names.
+// MPI's launchers set each process's rank in one of these variables.
 Rank launched_rank() {
   for (const char* name : {open_mpi_variables.index, pmix_variables.index, pmi_variables.index}) {
     const std::string value = environment_variable(name);
@@ -72,7 +72,7 @@ class Orders {
     for (bool open = true; open; open = socket_.receive()) take_lines();
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    if (busy_) _exit(EXIT_FAILURE);  // nobody wants the result, and peers may never answer
+    if (busy_) _exit(EXIT_FAILURE);  // the result has no receiver, and peers may never answer
     changed_.notify_all();
   }
 

@@ -43,7 +43,7 @@ struct SpawnSettings {
     give(STDIN_FILENO, streams.in, O_RDONLY);
     give(STDOUT_FILENO, streams.out, O_WRONLY);
     give(STDERR_FILENO, streams.err, O_WRONLY);
-    // Ctrl-C at the terminal is for us, who then end the children in order.
+    // Ctrl-C at the terminal must reach this process only, which then ends the children in order.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   }
   ~SpawnSettings() {

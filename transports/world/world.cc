@@ -27,7 +27,7 @@ namespace collbench {
 namespace {
 
 constexpr Seconds patience_with_survivors{2.0};  // after the first fault, for the others' words
-constexpr Seconds patience_with_leavers{5.0};    // a process that was told to end
+constexpr Seconds patience_with_leavers{5.0};    // a process that was asked to end
 
 std::string own_executable() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 

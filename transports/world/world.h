@@ -1,8 +1,8 @@
 // Ranks that have been started and joined.
 //
 // A world lives over many pieces of work. Between them its ranks sleep, so several worlds can take
-// turns in one process. Benchmarks measure in a world and training trains in one; neither knows how
-// its ranks came to be there.
+// turns in one process. Benchmarks measure in a world and training trains in one; neither depends
+// on how its ranks were started.
 #pragma once
 
 #include <functional>

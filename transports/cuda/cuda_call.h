@@ -38,7 +38,7 @@ std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank,
                                                 std::byte* in, std::byte* out);
 
 /// Which two ranks made different calls, as an error message; empty if all are equal.
-std::string disagreement(std::span<const CudaCall> wishes);
+std::string disagreement(std::span<const CudaCall> calls);
 
 /// The schedules of one group of ranks, cached, because choosing one may compare all algorithms.
 /// Thread safety: one thread at a time.
@@ -47,8 +47,8 @@ class CudaSchedules {
   CudaSchedules(int ranks, PlayedSchedules played, std::string name);
   /// The schedule of what is no barrier. Equal keys, counts and types give the same one. Throws
   /// Unavailable if there is none.
-  const Schedule& of(const CudaCall& wish);
-  static std::int64_t key(const CudaCall& wish);
+  const Schedule& of(const CudaCall& call);
+  static std::int64_t key(const CudaCall& call);
 
  private:
   int ranks_;

@@ -1,4 +1,4 @@
-#include "transports/cuda/wish.h"
+#include "transports/cuda/cuda_call.h"
 
 #include <utility>
 
@@ -7,17 +7,17 @@
 namespace collbench {
 namespace {
 
-std::string words(const CudaCall& wish) {
-  if (!wish.collective) return "a barrier";
-  const CollectiveKind kind = wish.collective->kind;
+std::string words(const CudaCall& call) {
+  if (!call.collective) return "a barrier";
+  const CollectiveKind kind = call.collective->kind;
   const std::string_view name = to_string(kind);
   std::string text = fmt::format("{} {} of {} {} elements", name[0] == 'a' ? "an" : "a", name,
-                                 wish.count, to_string(wish.type));
+                                 call.count, to_string(call.type));
   if (has_root(kind)) {
-    text += fmt::format(" {} {}", adds(kind) ? "to" : "from", wish.collective->root);
+    text += fmt::format(" {} {}", adds(kind) ? "to" : "from", call.collective->root);
   }
-  if (adds(kind)) text += fmt::format(", operator {}", to_string(wish.op));
-  return text + (wish.in_place ? ", in place" : ", out of place");
+  if (adds(kind)) text += fmt::format(", operator {}", to_string(call.op));
+  return text + (call.in_place ? ", in place" : ", out of place");
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank,
           start(out, elements_after(*call.collective, rank, ranks, call.count))};
 }
 
-std::string disagreement(std::span<const CudaCall> wishes) {
-  for (std::size_t rank = 1; rank < wishes.size(); ++rank) {
-    if (wishes[rank] == wishes[0]) continue;
-    return fmt::format("the ranks disagree: rank 0 came for {}, rank {} for {}", words(wishes[0]),
-                       rank, words(wishes[rank]));
+std::string disagreement(std::span<const CudaCall> calls) {
+  for (std::size_t rank = 1; rank < calls.size(); ++rank) {
+    if (calls[rank] == calls[0]) continue;
+    return fmt::format("the ranks disagree: rank 0 came for {}, rank {} for {}", words(calls[0]),
+                       rank, words(calls[rank]));
   }
   return "";
 }
@@ -49,17 +49,17 @@ std::string disagreement(std::span<const CudaCall> wishes) {
 CudaSchedules::CudaSchedules(int ranks, PlayedSchedules played, std::string name)
     : ranks_(ranks), played_(std::move(played)), name_(std::move(name)) {}
 
-std::int64_t CudaSchedules::key(const CudaCall& wish) {
+std::int64_t CudaSchedules::key(const CudaCall& call) {
   const auto kinds = static_cast<std::int64_t>(collective_names().size());
-  return wish.collective->root * kinds + static_cast<std::int64_t>(wish.collective->kind);
+  return call.collective->root * kinds + static_cast<std::int64_t>(call.collective->kind);
 }
 
-const Schedule& CudaSchedules::of(const CudaCall& wish) {
-  const std::tuple at{key(wish), wish.count, wish.type};
+const Schedule& CudaSchedules::of(const CudaCall& call) {
+  const std::tuple at{key(call), call.count, call.type};
   const auto found = known_.find(at);
   if (found != known_.end()) return found->second;
   Schedule schedule =
-      played_.of(*wish.collective, ranks_, {wish.count * size_of(wish.type)}, wish.type, name_);
+      played_.of(*call.collective, ranks_, {call.count * size_of(call.type)}, call.type, name_);
   return known_.emplace(at, std::move(schedule)).first->second;
 }
 
