@@ -206,15 +206,16 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double least_bytes = 1024;  // of a piece
   constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;     // the least where there are too many messages
-  constexpr double filling = 0.2;       // of a round per hop: links are partly used meanwhile
+  constexpr double filling = 0.6;       // of a round per hop: links are partly used meanwhile
   constexpr double spare = 6;           // of a round over its latency, so that tracks fill links
   const RankPaths paths(topology);
   double latency = 0;
   for (const PackedTree& tree : packing.trees) {
-    const std::vector<Rank>& parents = tree.reduce.empty() ? tree.broadcast : tree.reduce;
     for (Rank r = 0; r < packing.ranks; ++r) {
       if (r == tree.root) continue;
-      latency = std::max(latency, summarize(topology, paths.links(parents[r], r)).latency.count());
+      const auto links =
+          tree.reduce.empty() ? paths.links(tree.broadcast[r], r) : paths.links(r, tree.reduce[r]);
+      latency = std::max(latency, summarize(topology, links).latency.count());
     }
   }
   latency += message.count();
@@ -229,8 +230,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   Pipelining best;
   double least = std::numeric_limits<double>::infinity();
   for (const int tracks : {1, 8, 16}) {
-    const double enough = well_filled * way / (tracks == 1 ? 1 : 3);  // each is a piece per track
-    for (double turns = 1; turns * tracks <= most && turns <= enough;
+    for (double turns = 1; turns * tracks <= most && turns <= well_filled * way;
          turns = std::ceil(turns * 1.05)) {
       const double pieces = turns * tracks;
       const double alone = latency + seconds / pieces;

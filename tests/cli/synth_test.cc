@@ -1,5 +1,7 @@
 // `collbench synth`: certificates, plans and what is refused.
 #include <fstream>
+#include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,6 +58,18 @@ TEST_F(SynthTest, IsSimulatedAndChosenOnItsNetwork) {
   EXPECT_THAT(
       out({"simulate", "--topo", "net.csv", "--latency", "1us", "--algo", "synth", "-b", "64M"}),
       HasSubstr("synth"));
+}
+
+TEST_F(SynthTest, IsTakenByAutoWhereNoOtherUsesTheLinks) {
+  std::string line = "from,to,bandwidth_GBps,kind\n";
+  for (const auto& [a, b] : {std::pair{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}) {
+    for (const auto& [from, to] : {std::pair{a, b}, {b, a}}) {
+      line += "g" + std::to_string(from) + ",g" + std::to_string(to) + ",10,link\n";
+    }
+  }
+  write("line.csv", line);
+  EXPECT_THAT(out({"select", "--topo", "line.csv,latency=1us", "-W", "6", "-b", "64M"}),
+              HasSubstr("auto: synth for 64 MiB"));
 }
 
 TEST_F(SynthTest, RefusesWhatCannotBe) {

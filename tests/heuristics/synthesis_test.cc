@@ -120,6 +120,13 @@ TEST(Synthesis, TracksHideTheLatencyOfRounds) {
   }
 }
 
+TEST(Synthesis, LatencyIsThatOfTheWayThatMessagesTake) {
+  // One-way links: there is no way from a parent of a reduction to its children.
+  const Topology network = shipped_network("ring_5_uni").with_latency(Seconds{1e-6});
+  const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
+  EXPECT_GT(pipelining_for(network, plan.played(), Bytes{1 << 26}).tracks, 1);
+}
+
 TEST(Synthesis, PiecesGrowFromTrackToTrackAndCoverTheVector) {
   const SynthesisedPlan plan = synthesise(shipped_network("ring_8"), CollectiveKind::all_reduce);
   const Schedule schedule = packed_schedule(plan.packing, {32, 8}, "synth");
