@@ -163,7 +163,7 @@ TEST(Fusion, OfTheHalvesOfDirectGivesTheBitsOfTheirRounds) {
   for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
     for (const int ranks : {2, 3, 7}) {
       // Shown to all at once, one pass of some units, and one whose outputs go around the caches.
-      for (const std::int64_t count : {5, 510, 3000, 2000003}) {
+      for (const std::int64_t count : {5, 510, 3000, 2500003}) {
         const Bytes bytes{count * 4};
         const Schedule half = half_of_direct(ranks, bytes, kind, false);
         const Schedule stretched = half_of_direct(ranks, bytes, kind, true);

@@ -23,6 +23,9 @@ constexpr std::int64_t remote_blocks_bytes = 512 << 10;
 constexpr int most_remote_ranks = 64;  // so that a block has 8 KiB at least
 // Out of place, outputs larger than a second-level cache are stored around the caches.
 constexpr std::int64_t streaming_bytes = 1 << 20;
+// In place, what is only copied is, too, where the vectors of all ranks are larger than a
+// last-level cache: a fold has read the lines that it stores to, a copy has not.
+constexpr std::int64_t beyond_caches = 64 << 20;
 constexpr Rank no_one = -1;  // the wait depends on all ranks
 static_assert(most_shown_bytes <= shm_line_payload);
 
@@ -108,7 +111,9 @@ class ShmFusedPlayer final : public ShmFused {
            start_of(view_position(view_, out.data), fusion.first_of_output(rank_), in.type));
     await_arrivals();
     const std::int64_t bytes = fusion.count * size_of(in.type);
-    const bool around = !fusion.in_place && out.size().count >= streaming_bytes;
+    const bool copies = fusion.kind == CollectiveKind::all_gather;
+    const bool around = fusion.in_place ? copies && bytes * ranks_ >= beyond_caches
+                                        : out.size().count >= streaming_bytes;
     const Stores stores = around ? Stores::streaming : Stores::cached;
     const int cores = lines_.header().cores;
     const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
