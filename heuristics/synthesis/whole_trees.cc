@@ -32,12 +32,13 @@ class MultipleSearch {
     for (const double steep : steepness) {
       steep_ = steep;
       measure();
-      while (improve()) {
+      while (work_left_ > 0 && improve()) {
       }
     }
     return *std::max_element(fill_.begin(), fill_.end());
   }
   const std::vector<int>& counts() const { return counts_; }
+  bool is_spent() const { return work_left_ <= 0; }
 
  private:
   /// What one tree adds to the fill of a link.
@@ -102,6 +103,7 @@ class MultipleSearch {
     const double before = all_strain();
     const auto deep = [&](std::size_t c) { return depth_strain * pricer_.ways()[c]; };
     for (const auto& [saves, tree] : out) {
+      if (work_left_ <= 0) return false;
       change(tree, -1);
       if (asks_left_-- > 0) ask();
       const std::size_t other = best_for(pricer_.root_of(pricer_.trees()[tree]));
@@ -125,7 +127,9 @@ class MultipleSearch {
     std::vector<std::pair<double, std::size_t>> in;
     for (std::size_t c = 0; c < counts_.size(); ++c) {
       const bool looks_good = c < first_ || counts_[c] > 0 || c + most_recent > counts_.size();
-      if (looks_good && of_root(c, root)) in.emplace_back(cost(c), c);
+      if (!looks_good || !of_root(c, root)) continue;
+      in.emplace_back(cost(c), c);
+      work_left_ -= static_cast<double>(pricer_.loads()[c].size());
     }
     const std::size_t keep = std::min(in.size(), most_tried);
     std::partial_sort(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(keep), in.end());
@@ -167,6 +171,7 @@ class MultipleSearch {
   std::vector<int> counts_;     // by tree
   std::vector<double> fill_;    // by link: time over the target
   std::vector<double> strain_;  // by link: what its fill costs
+  double work_left_ = 2e8;      // loads of trees to look at: some seconds
   int asks_left_ = 0;
   int asked_ = 0;
   std::size_t first_ = 0;  // trees that were there before
@@ -186,7 +191,7 @@ std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& 
     if (whole >= least) continue;
     least = whole;
     best = search.counts();
-    if (time <= 1 + tolerance) break;
+    if (time <= 1 + tolerance || search.is_spent()) break;
   }
   if (!best.empty()) best.resize(pricer.trees().size(), 0);
   return best;
