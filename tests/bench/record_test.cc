@@ -47,7 +47,7 @@ TEST(SummaryTest, FewSamplesGiveTheirWholeRangeAsInterval) {
   const Summary five = summarize({5, 1, 2, 4, 3});
   EXPECT_DOUBLE_EQ(five.interval_low_ns, 1);
   EXPECT_DOUBLE_EQ(five.interval_high_ns, 5);
-  EXPECT_THROW(summarize({}), InvalidArgument);
+  EXPECT_THROW(summarize(std::vector<std::int64_t>{}), InvalidArgument);
 }
 
 TEST(BandwidthTest, FollowsNcclTestsFormulas) {

@@ -13,8 +13,8 @@
 namespace collbench {
 namespace {
 
-constexpr double alpha = 1e-6;
-constexpr double bandwidth = 50e9;
+constexpr double wire_alpha = 1e-6;
+constexpr double wire_bandwidth = 50e9;
 constexpr std::int64_t count = 1 << 18;  // 1 MiB
 
 double time_of(const Schedule& schedule, const Machine& machine, std::vector<Host> hosts,
@@ -46,16 +46,16 @@ TEST_P(SimulatedGroups, TakeAsLongAsOneAloneWhereTheyShareNothing) {
 
 // Four hosts in a line: what goes from 0 to 2 and from 1 to 3 shares the link in the middle.
 TEST_P(SimulatedGroups, HaveHalfOfALinkThatTwoOfThemShare) {
-  const LinkClass wire{"wire", {bandwidth}, 1, Seconds{alpha}, 0, ""};
+  const LinkClass wire{"wire", {wire_bandwidth}, 1, Seconds{wire_alpha}, 0, ""};
   const Machine line{torus({4}, {false}, {wire}), {}, "", ""};
   const Schedule exchange = make_schedule("ring", 2);
   const double half = count * 4 / 2.0;
-  const double alone = 2 * (2 * alpha + half / bandwidth);
+  const double alone = 2 * (2 * wire_alpha + half / wire_bandwidth);
   EXPECT_NEAR(time_of(exchange, line, {0, 2}, GetParam()), alone, 1e-9 * alone);
-  const double sharing = 2 * (2 * alpha + half / (bandwidth / 2));
+  const double sharing = 2 * (2 * wire_alpha + half / (wire_bandwidth / 2));
   EXPECT_NEAR(time_of(side_by_side(exchange, {{0, 2}, {1, 3}}), line, {}, GetParam()), sharing,
               1e-9 * sharing);
-  const double apart = 2 * (alpha + half / bandwidth);
+  const double apart = 2 * (wire_alpha + half / wire_bandwidth);
   EXPECT_NEAR(time_of(side_by_side(exchange, {{0, 1}, {2, 3}}), line, {}, GetParam()), apart,
               1e-9 * apart);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -155,6 +156,29 @@ TEST(LayerKernelsTest, PoolingTakesTheLargestAndSendsItsGradientThere) {
       Values in_slope(in.size(), 9);
       kernels.pool_slope(winners.data(), slope.data(), in_slope.data(), shape);
       EXPECT_EQ(in_slope, expected_slope);
+    }
+  }
+}
+
+/// What sharded training needs. It can fail in builds that vectorise: those of ./collbench.
+TEST(LayerKernelsTest, AVectorUpdatedInTwoPartsHasTheBitsOfOneUpdatedWhole) {
+  constexpr AdamRates<float> rates{1e-3F, 0.1F, 1e-3F, 1e-7F};
+  const auto count = std::int64_t{1003};
+  const Values slope = numbers(count, 1);
+  for (const LayerKernels& kernels : usable_layer_kernels()) {
+    for (std::int64_t cut = 1; cut < count; cut += 13) {
+      Values mean = numbers(count, 2);
+      Values square(slope.size(), 0.25F);
+      Values weights = numbers(count, 3);
+      Values parts[] = {mean, square, weights};
+      kernels.adam(rates, slope.data(), mean.data(), square.data(), weights.data(), count);
+      for (const auto& [first, last] : {std::pair{std::int64_t{0}, cut}, std::pair{cut, count}}) {
+        kernels.adam(rates, slope.data() + first, parts[0].data() + first, parts[1].data() + first,
+                     parts[2].data() + first, last - first);
+      }
+      ASSERT_EQ(parts[0], mean) << "cut at " << cut;
+      ASSERT_EQ(parts[1], square) << "cut at " << cut;
+      ASSERT_EQ(parts[2], weights) << "cut at " << cut;
     }
   }
 }

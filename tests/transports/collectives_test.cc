@@ -20,23 +20,21 @@ namespace {
 constexpr float untouched = -7;
 
 // Small whole numbers, so that sums are exact in any order.
-float contribution(Rank rank, std::int64_t at) {
-  return static_cast<float>((at * 7 + rank * 13) % 101);
-}
+float term_of(Rank rank, std::int64_t at) { return static_cast<float>((at * 7 + rank * 13) % 101); }
 
 float sum_at(int ranks, std::int64_t at) {
   float sum = 0;
-  for (Rank r = 0; r < ranks; ++r) sum += contribution(r, at);
+  for (Rank r = 0; r < ranks; ++r) sum += term_of(r, at);
   return sum;
 }
 
 // What the element `at` must be after the collective, of a share of `count` elements.
 float expected_at(const Collective& collective, int ranks, std::int64_t count, std::int64_t at) {
   if (adds(collective.kind)) return sum_at(ranks, at);
-  if (collective.kind == CollectiveKind::broadcast) return contribution(collective.root, at);
+  if (collective.kind == CollectiveKind::broadcast) return term_of(collective.root, at);
   Rank owner = 0;
   while (share_start(owner + 1, ranks, count) <= at) ++owner;
-  return contribution(owner, at);
+  return term_of(owner, at);
 }
 
 CollectiveChoice choice_of(const AlgorithmSpec& spec, int ranks) {
@@ -62,7 +60,7 @@ void expect_right(const AlgorithmSpec& spec, int ranks, const Collective& collec
       communicator->barrier();
       for (std::int64_t i = 0; i < count; ++i) {
         const bool held = before.first <= i && i < before.first + before.count;
-        input[static_cast<std::size_t>(i)] = held ? contribution(rank, i) : untouched;
+        input[static_cast<std::size_t>(i)] = held ? term_of(rank, i) : untouched;
       }
       communicator->barrier();
       const Region in = float_region(input);
@@ -81,7 +79,7 @@ void expect_right(const AlgorithmSpec& spec, int ranks, const Collective& collec
         }
         const bool was_held = before.first <= i && i < before.first + before.count;
         if (!in_place && was_held) {
-          ASSERT_EQ(input[static_cast<std::size_t>(i)], contribution(rank, i)) << "input written";
+          ASSERT_EQ(input[static_cast<std::size_t>(i)], term_of(rank, i)) << "input written";
         }
       }
     }

@@ -53,7 +53,8 @@ struct LayerKernels {
                           const float* c, float* in_slope, std::int64_t rows,
                           std::int64_t channels);
 
-  /// The update of optimizer.h. The arrays do not overlap.
+  /// The update of optimizer.h. The arrays do not overlap. Each value has the same bits wherever it
+  /// stands, so that ranks which update shares of a vector agree with one that updates all of it.
   void (*adam)(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
                float* weights, std::int64_t count);
 
@@ -70,7 +71,7 @@ std::vector<LayerKernels> usable_layer_kernels();
 const LayerKernels& layer_kernels();
 
 const LayerKernels& baseline_layer_kernels();
-/// May be called where the CPU has AVX2 and FMA, or AVX-512F. Only on x86-64.
+/// May be called where the CPU has AVX2 and FMA, and AVX-512F too. Only on x86-64.
 const LayerKernels& avx2_layer_kernels();
 const LayerKernels& avx512_layer_kernels();
 
