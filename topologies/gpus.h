@@ -20,6 +20,7 @@ struct GpuGeneration {
   double start_factor = 1;      // of the time until a kernel runs
   double step_factor = 1;       // of one step to another GPU of the node
   double channel_factor = 0;    // of what one channel carries with LL and LL128; 0: no limit
+  double overlap_factor = 1;    // of how well rings of LL128 and Simple overlap inside a node
   double efficiency = 0.8;      // of the links, where the machine does not say
   double search_share = 0.8;    // of the nominal rate of links: what the library's search counts
   bool ll128 = true;            // has the protocol, which needs 128-byte stores that stay whole

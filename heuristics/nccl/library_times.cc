@@ -55,7 +55,7 @@ class Clock {
     const double start = start_us[column_of(p)] * in_.hardware.gpu.start_factor;
     switch (play.algorithm) {
       case NcclAlgorithm::ring:
-        return start + overlapped(ring_latency(p), ring_flow(play), overlap_of_ring[column_of(p)]);
+        return start + overlapped(ring_latency(p), ring_flow(play), ring_overlap(p));
       case NcclAlgorithm::tree:
         return start + overlapped(tree_latency(p), tree_flow(p), overlap_of_tree[column_of(p)]);
       case NcclAlgorithm::nvls:
@@ -100,6 +100,11 @@ class Clock {
   double ring_latency(NcclProtocol p) const {
     const double far = 2.0 * (in_.nodes - 1);
     return (2 * (ranks_ - 1) - far) * step(p) + ring_hop_share * far * hop(p);
+  }
+
+  double ring_overlap(NcclProtocol p) const {
+    const bool inside = in_.nodes == 1 && p != NcclProtocol::ll;
+    return overlap_of_ring[column_of(p)] * (inside ? in_.hardware.gpu.overlap_factor : 1);
   }
 
   /// Of the channels in use; nothing limits where it is not known how many there are.

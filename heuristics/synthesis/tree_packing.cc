@@ -20,7 +20,7 @@ namespace {
 
 constexpr double least_weight = 1e-7;  // of the vector: rounding of the program
 constexpr int most_iterations = 3000;
-constexpr double cost_of_hop = 1e-4;                   // of the time, where trees are weighed again
+constexpr double cost_of_hop = 1e-4;                // of the time, where trees are weighed again
 constexpr std::size_t most_weighed_again = 60'000;  // trees times links
 constexpr int most_whole_trees = 512;
 constexpr double whole_tolerance = 0.002;
