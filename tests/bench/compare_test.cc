@@ -188,9 +188,13 @@ TEST(CompareRefuses, WhatNoRunWrites) {
             "'f.json': case 'ring/sim/workers:8/1024/f32/sum/on:star:8' is simulated twice");
   EXPECT_THAT(unsoundness(file_of({timed(2, 5, "a"), timed(2, 5, "a")})),
               HasSubstr("case 'ring/shm/workers:2/1024/f32/sum' has the same record twice"));
-  EXPECT_THAT(unsoundness(file_of(
-                  {timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"), timed(2, 7, "c")})),
-              HasSubstr("twice in one cycle"));
+  EXPECT_EQ(unsoundness(
+                file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"), timed(2, 7, "c")})),
+            "")
+      << "the other case was decided";
+  EXPECT_THAT(unsoundness(file_of({timed(2, 5, "a"), timed(3, 5, "a"), timed(2, 6, "b"),
+                                   timed(2, 7, "c"), timed(3, 6, "b")})),
+              HasSubstr("not one run's records"));
   EXPECT_THAT(unsoundness(file_of({timed(2, 5, "a"), timed(2, 6, "b"), timed(3, 5, "a")})),
               HasSubstr("not one run's records"));
   EXPECT_THAT(unsoundness(file_of({timed(2, -5, "a")})), HasSubstr("a sample of -5 ns"));
