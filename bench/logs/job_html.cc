@@ -47,14 +47,6 @@ void add_bar(pugi::xml_node svg, double y, double width, bool late) {
   bar.append_attribute("height") = "12";
 }
 
-void add_bar_text(pugi::xml_node svg, double x, double y, const std::string& text,
-                  const char* anchor) {
-  pugi::xml_node label = add_element(svg, "text", text);
-  label.append_attribute("x") = fmt::format("{:.1f}", x).c_str();
-  label.append_attribute("y") = fmt::format("{:.1f}", y).c_str();
-  label.append_attribute("text-anchor") = anchor;
-}
-
 /// A bar for each rank; the one that the others wait for has the shortest.
 void add_waiting(pugi::xml_node parent, const JobReport& report) {
   const std::vector<double>& waits = report.verdict.mean_wait_us;
@@ -80,9 +72,9 @@ void add_waiting(pugi::xml_node parent, const JobReport& report) {
   for (const std::size_t rank : ranks) {
     const double width = std::max(1.0, 720 * waits[rank] / most);
     const bool is_late = std::find(late.begin(), late.end(), static_cast<int>(rank)) != late.end();
-    add_bar_text(svg, 64, y + 11, fmt::format("rank {}", rank), "end");
+    add_svg_text(svg, 64, y + 11, fmt::format("rank {}", rank), "end");
     add_bar(svg, y, width, is_late);
-    add_bar_text(svg, 76 + width, y + 11,
+    add_svg_text(svg, 76 + width, y + 11,
                  time_text(Seconds{waits[rank] * 1e-6}) + (is_late ? ", late" : ""), "start");
     y += row;
   }

@@ -55,14 +55,6 @@ class RatioPlane {
   double least_ = 0.5;
 };
 
-void add_label(pugi::xml_node svg, double x, double y, const std::string& text,
-               const char* anchor) {
-  pugi::xml_node label = add_element(svg, "text", text);
-  label.append_attribute("x") = fmt::format("{:.1f}", x).c_str();
-  label.append_attribute("y") = fmt::format("{:.1f}", y).c_str();
-  label.append_attribute("text-anchor") = anchor;
-}
-
 void add_line(pugi::xml_node svg, const char* element, const char* style,
               const std::string& points) {
   pugi::xml_node line = svg.append_child(element);
@@ -73,13 +65,13 @@ void add_line(pugi::xml_node svg, const char* element, const char* style,
 void add_axes(pugi::xml_node svg, const RatioPlane& plane, const std::vector<JudgedSize>& sizes) {
   for (double ratio = 0.125; ratio <= 1024; ratio *= 2) {
     if (ratio < plane.least() || ratio > plane.most()) continue;
-    add_label(svg, RatioPlane::left - 6, plane.y(ratio) + 4, fmt::format("{:g}", ratio), "end");
+    add_svg_text(svg, RatioPlane::left - 6, plane.y(ratio) + 4, fmt::format("{:g}", ratio), "end");
     add_line(svg, "polyline", ratio == 1 ? "expected" : "grid",
              plane.point(sizes.front(), ratio) + plane.point(sizes.back(), ratio));
   }
   const std::size_t step = 1 + sizes.size() / 8;
   for (std::size_t i = 0; i < sizes.size(); i += step) {
-    add_label(svg, plane.x(sizes[i]), RatioPlane::height - 6, to_string(sizes[i].bytes), "middle");
+    add_svg_text(svg, plane.x(sizes[i]), RatioPlane::height - 6, to_string(sizes[i].bytes), "middle");
   }
 }
 

@@ -45,6 +45,14 @@ void write_page(std::ostream& out, const std::string& title,
   out << "</body>\n</html>\n";
 }
 
+void add_svg_text(pugi::xml_node svg, double x, double y, const std::string& text,
+                  const char* anchor) {
+  pugi::xml_node label = add_element(svg, "text", text);
+  label.append_attribute("x") = fmt::format("{:.1f}", x).c_str();
+  label.append_attribute("y") = fmt::format("{:.1f}", y).c_str();
+  label.append_attribute("text-anchor") = anchor;
+}
+
 pugi::xml_node add_section(pugi::xml_document& document, const char* id, const char* title) {
   const std::string title_id = fmt::format("{}-title", id);
   pugi::xml_node section = document.append_child("section");

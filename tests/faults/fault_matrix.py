@@ -13,10 +13,8 @@ named (or 0 where nothing was lost), if the records written so far can be read, 
 (and with it no listening port), segment or temporary file stays. Exits 1 if a cell is wrong; cells
 that this machine does not permit are left out with the reason, and if that is all it exits 77.
 """
-import argparse
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -28,10 +26,9 @@ from cell_network import CellNetwork  # noqa: E402
 from cell_permits import mount_disk, refusal  # noqa: E402
 from cell_run import CellRun, named_rank  # noqa: E402
 from free_ports import free_ports  # noqa: E402
-from matrix_table import matrix_table  # noqa: E402
+from matrix_table import matrix_parser, play_matrix  # noqa: E402
 
 RANKS = 3
-SKIPPED = 77
 MOMENTS = ["start", "piece", "between", "end"]
 SMALL = ["--algo", "ring", "-b", "64K", "-e", "64K"]
 LARGE = ["--algo", "ring", "-b", "4M", "-e", "4M"]
@@ -343,50 +340,21 @@ class Play:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collbench", required=True, help="the command to be tried")
+    parser = matrix_parser(__doc__)
     parser.add_argument("--clock-shim", default="", help="library made from clock_jump.cc")
-    parser.add_argument("--cells", default="", help="only cells whose name matches")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    parser.add_argument("--timeout", type=float, default=3, help="-T of the runs, in seconds")
-    parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, if busy")
     parser.add_argument("--pause", type=float, help="of a slow rank [half of --timeout]")
-    parser.add_argument("--table", default="", help="file for the table")
-    parser.add_argument("--repeat", type=int, default=1, help="play each cell so many times")
-    parser.add_argument("--list", action="store_true", help="show the names of the cells")
     parser.add_argument("--verbose", action="store_true", help="show what each rank said")
     options = parser.parse_args()
     options.collbench = str(Path(options.collbench).resolve())
     options.pause = options.pause or options.timeout / 2
     options.clock_shim = options.clock_shim and str(Path(options.clock_shim).resolve())
-    chosen = [cell for cell in cells() if re.search(options.cells, cell.name)]
-    if options.list:
-        print("\n".join(cell.name for cell in chosen))
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends cells in order, too
-    rows = []
-    for cell in chosen:
-        reason = refusal(cell.fault, options)
-        if reason:
-            print(f"left out  {cell.name}: {reason}")
-            continue
-        outcome, took = "right", 0.0
-        for _ in range(options.repeat):
-            play = Play(options, cell)
-            play.play()
-            took = max(took, play.took)
-            if play.problems:
-                outcome = "WRONG"
-                for problem in play.problems:
-                    print(f"    {problem}")
-        print(f"{outcome:9} {cell.name} ({took:.1f} s)", flush=True)
-        rows.append((cell, outcome, took))
-    if options.table:
-        Path(options.table).write_text(matrix_table(rows, MOMENTS, options.timeout))
-    wrong = sum(1 for _, outcome, _ in rows if outcome != "right")
-    print(f"{len(rows) - wrong} of {len(rows)} cells right")
-    return 1 if wrong else 0 if rows else SKIPPED
+
+    def play(cell):
+        played = Play(options, cell)
+        played.play()
+        return played
+
+    return play_matrix(options, cells(), MOMENTS, lambda cell: refusal(cell.fault, options), play)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,9 @@ A cell is right if every survivor ends in time with a documented code that fits 
 is lost, if what was written so far is whole (records can be read, and a training goes on from its
 checkpoint), and if no process, segment or unfinished file stays. Exits as fault_matrix.py does.
 """
-import argparse
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -26,9 +24,8 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from cell_permits import disk_refusal, mount_disk, preload_refusal  # noqa: E402
 from cell_run import CellRun  # noqa: E402
-from matrix_table import matrix_table  # noqa: E402
+from matrix_table import matrix_parser, play_matrix  # noqa: E402
 
-SKIPPED = 77
 MOMENTS = ["start", "later"]
 RUNS = {"threads": ["-B", "shm"], "processes": ["-B", "shm", "--isolate"], "grpc": ["-B", "grpc"]}
 TRAININGS = {
@@ -233,41 +230,13 @@ def refusal(options, cell):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collbench", required=True, help="the command to be tried")
+    parser = matrix_parser(__doc__)
     parser.add_argument("--slow-disk", default="", help="library made from slow_disk.cc")
-    parser.add_argument("--cells", default="", help="only cells whose name matches")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    parser.add_argument("--timeout", type=float, default=3, help="-T of the runs, in seconds")
-    parser.add_argument("--slack", type=float, default=6, help="seconds beyond it, if busy")
-    parser.add_argument("--table", default="", help="file for the table")
-    parser.add_argument("--list", action="store_true", help="show the names of the cells")
     options = parser.parse_args()
     options.collbench = str(Path(options.collbench).resolve())
     options.slow_disk = options.slow_disk and str(Path(options.slow_disk).resolve())
-    chosen = [cell for cell in cells() if re.search(options.cells, cell.name)]
-    if options.list:
-        print("\n".join(cell.name for cell in chosen))
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    rows = []
-    for cell in chosen:
-        reason = refusal(options, cell)
-        if reason:
-            print(f"left out  {cell.name}: {reason}")
-            continue
-        play = Play(options, cell).play()
-        outcome = "WRONG" if play.problems else "right"
-        for problem in play.problems:
-            print(f"    {problem}")
-        print(f"{outcome:9} {cell.name} ({play.took:.1f} s)", flush=True)
-        rows.append((cell, outcome, play.took))
-    if options.table:
-        Path(options.table).write_text(matrix_table(rows, MOMENTS, options.timeout))
-    wrong = sum(1 for _, outcome, _ in rows if outcome != "right")
-    print(f"{len(rows) - wrong} of {len(rows)} cells right")
-    return 1 if wrong else 0 if rows else SKIPPED
+    return play_matrix(options, cells(), MOMENTS, lambda cell: refusal(options, cell),
+                       lambda cell: Play(options, cell).play())
 
 
 if __name__ == "__main__":

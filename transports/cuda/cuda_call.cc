@@ -27,6 +27,24 @@ CudaCall call_of(const Collective& collective, std::int64_t count, DataType type
   return {collective, count, type, adds(collective.kind) ? op : ReduceOp::sum, in_place};
 }
 
+void CudaCollectives::all_reduce(Region in, Region out, ReduceOp op) {
+  require_alike(in, out);
+  play({Collective{}, in.count, in.type, op, in.data == out.data}, in, out);
+}
+
+void CudaCollectives::broadcast(Region region, Rank root) {
+  perform({CollectiveKind::broadcast, root}, region.part(0, root == rank() ? region.count : 0),
+          region, ReduceOp::sum);
+}
+
+void CudaCollectives::perform(const Collective& collective, Region in, Region out, ReduceOp op) {
+  if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
+  const Whole whole = whole_of(collective, in, out);
+  const bool in_place = whole.vector != nullptr;
+  if (in_place) in = out = Region{whole.vector, whole.count, in.type};
+  play(call_of(collective, whole.count, in.type, op, in_place), in, out);
+}
+
 std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank, int ranks,
                                                 std::byte* in, std::byte* out) {
   if (call.in_place) return {in, out};

@@ -15,6 +15,7 @@
 #include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 #include "core/data_type.h"
+#include "transports/communicator.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -31,6 +32,18 @@ struct CudaCall {
 /// As all ranks must make it: an operator that means nothing is left out.
 CudaCall call_of(const Collective& collective, std::int64_t count, DataType type, ReduceOp op,
                  bool in_place);
+
+/// A communicator on GPUs: every collective of a rank becomes the call that all ranks must make.
+class CudaCollectives : public Communicator {
+ public:
+  void all_reduce(Region in, Region out, ReduceOp op) final;
+  void broadcast(Region region, Rank root) final;
+  void perform(const Collective& collective, Region in, Region out, ReduceOp op) final;
+
+ private:
+  /// In place if `call` says so: then `in` and `out` are the whole vector.
+  virtual void play(const CudaCall& call, Region in, Region out) = 0;
+};
 
 /// Where the vector would begin of which `in` and `out` are what the buffers of a rank hold; null
 /// for a buffer that is not there.

@@ -107,7 +107,7 @@ std::string CudaGroup::reason() {
 
 namespace {
 
-class CudaCommunicator final : public Communicator {
+class CudaCommunicator final : public CudaCollectives {
  public:
   CudaCommunicator(std::shared_ptr<CudaGroup> group, Rank rank)
       : group_(std::move(group)), rank_(rank) {
@@ -119,24 +119,13 @@ class CudaCommunicator final : public Communicator {
   Seconds now() const override { return Clock::now().time_since_epoch(); }
   std::string description() const override { return group_->description(); }
 
-  void all_reduce(Region in, Region out, ReduceOp op) override {
-    require_alike(in, out);
-    group_->meet(rank_, {Collective{}, in.count, in.type, op, in.data == out.data}, in, out);
-  }
-  void broadcast(Region region, Rank root) override {
-    perform({CollectiveKind::broadcast, root}, region.part(0, root == rank_ ? region.count : 0),
-            region, ReduceOp::sum);
-  }
-  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
-    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
-    const Whole whole = whole_of(collective, in, out);
-    const bool in_place = whole.vector != nullptr;
-    if (in_place) in = out = Region{whole.vector, whole.count, in.type};
-    group_->meet(rank_, call_of(collective, whole.count, in.type, op, in_place), in, out);
-  }
   void barrier() override { group_->meet(rank_, {}, {}, {}); }
 
  private:
+  void play(const CudaCall& call, Region in, Region out) override {
+    group_->meet(rank_, call, in, out);
+  }
+
   std::shared_ptr<CudaGroup> group_;
   Rank rank_;
 };

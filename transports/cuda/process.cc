@@ -100,21 +100,6 @@ class CudaProcess final : public CudaProcessCommunicator {
     return memory;
   }
 
-  void all_reduce(Region in, Region out, ReduceOp op) override {
-    require_alike(in, out);
-    play({Collective{}, in.count, in.type, op, in.data == out.data}, in, out);
-  }
-  void broadcast(Region region, Rank root) override {
-    perform({CollectiveKind::broadcast, root}, region.part(0, root == rank() ? region.count : 0),
-            region, ReduceOp::sum);
-  }
-  void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
-    if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
-    const Whole whole = whole_of(collective, in, out);
-    const bool in_place = whole.vector != nullptr;
-    if (in_place) in = out = Region{whole.vector, whole.count, in.type};
-    play(call_of(collective, whole.count, in.type, op, in_place), in, out);
-  }
   void barrier() override { neighbours_.meet({}, nullptr, nullptr); }
 
  private:
@@ -144,7 +129,7 @@ class CudaProcess final : public CudaProcessCommunicator {
         copy_to_cuda(place_.device, copies.data(), copies.size() * sizeof(std::byte*));
   }
 
-  void play(const CudaCall& call, Region in, Region out) {
+  void play(const CudaCall& call, Region in, Region out) override {
     if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
     try {
       const CudaNeighbours::Met met = neighbours_.meet(call, in.count > 0 ? in.data : nullptr,

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "transports/communicator.h"
+#include "transports/cuda/cuda_call.h"
 #include "transports/cuda/cuda_world.h"
 #include "transports/cuda/neighbours.h"
 #include "transports/play/schedule_communicator.h"
@@ -17,7 +17,7 @@
 namespace collbench {
 
 /// Regions are memory that the communicator has given.
-class CudaProcessCommunicator : public Communicator {
+class CudaProcessCommunicator : public CudaCollectives {
  public:
   /// Zeroed memory of this rank's GPU. Freed when neither the caller nor any other rank uses it.
   /// Throws as allocate_on_cuda().
