@@ -32,7 +32,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .start_factor = 0.81,
        .step_factor = 0.9,
        .channel_factor = 3.05,
-       .overlap_factor = 1.35,
+       .ll128_overlap_factor = 1.53,
        .efficiency = 0.81,
        .search_share = 0.824,
        .fitted = true,
@@ -43,7 +43,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .start_factor = 0.81,
        .step_factor = 0.9,
        .channel_factor = 3.05,
-       .overlap_factor = 1.35,
+       .ll128_overlap_factor = 1.53,
        .efficiency = 0.78,
        .search_share = 0.802,
        .source = "assumed as Hopper, no table was fitted; efficiency: NVIDIA GTC25 S72583; NCCL "

@@ -16,16 +16,16 @@ namespace collbench {
 
 struct GpuGeneration {
   std::string name = "unknown";
-  int compute_capability = 90;  // of NCCL's tables of constants; of AMD's GPUs the nearest
-  double start_factor = 1;      // of the time until a kernel runs
-  double step_factor = 1;       // of one step to another GPU of the node
-  double channel_factor = 0;    // of what one channel carries with LL and LL128; 0: no limit
-  double overlap_factor = 1;    // of how well rings of LL128 and Simple overlap inside a node
-  double efficiency = 0.8;      // of the links, where the machine does not say
-  double search_share = 0.8;    // of the nominal rate of links: what the library's search counts
-  bool ll128 = true;            // has the protocol, which needs 128-byte stores that stay whole
-  bool ll128_far = true;        // and between nodes
-  bool fitted = false;          // to times of such GPUs; else taken from others
+  int compute_capability = 90;      // of NCCL's tables of constants; of AMD's GPUs the nearest
+  double start_factor = 1;          // of the time until a kernel runs
+  double step_factor = 1;           // of one step to another GPU of the node
+  double channel_factor = 0;        // of what one channel carries with LL and LL128; 0: no limit
+  double ll128_overlap_factor = 1;  // of how well rings of LL128 overlap inside a node
+  double efficiency = 0.8;          // of the links, where the machine does not say
+  double search_share = 0.8;  // of the nominal rate of links: what the library's search counts
+  bool ll128 = true;          // has the protocol, which needs 128-byte stores that stay whole
+  bool ll128_far = true;      // and between nodes
+  bool fitted = false;        // to times of such GPUs; else taken from others
   std::string source;
 };
 

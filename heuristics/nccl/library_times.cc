@@ -103,8 +103,8 @@ class Clock {
   }
 
   double ring_overlap(NcclProtocol p) const {
-    const bool inside = in_.nodes == 1 && p != NcclProtocol::ll;
-    return overlap_of_ring[column_of(p)] * (inside ? in_.hardware.gpu.overlap_factor : 1);
+    const bool inside = in_.nodes == 1 && p == NcclProtocol::ll128;
+    return overlap_of_ring[column_of(p)] * (inside ? in_.hardware.gpu.ll128_overlap_factor : 1);
   }
 
   /// Of the channels in use; nothing limits where it is not known how many there are.
