@@ -201,7 +201,8 @@ int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& with
   remove_files();
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
-    std::cout << fmt::format("# {} of these rules lost time and are taken back\n", lost);
+    std::cout << fmt::format(
+        "# {} of these rules are taken back: they may lose time, or were not proven\n", lost);
   }
   if (is_obeyed) return exit_ok;
   std::cerr << "collbench: the library does not play what the rules say\n";

@@ -62,7 +62,8 @@ struct ProvenPoint {
   bool is_obeyed = false;
   std::vector<double> log_ratios;  // time without over time with rules, of each round
   /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
-  /// without rules, over time with rules. A rule is obeyed if that may be 1, to 5 %.
+  /// without rules, over time with rules. A rule is obeyed if that may be 1, to 5 % and to what
+  /// looking a rule up costs.
   std::vector<double> log_of_named;
 };
 
@@ -78,7 +79,8 @@ std::vector<ProvenPoint> prove_rules(
 /// The gain at a proven point as ln(time), with its 95 % interval.
 Shift gain_of(const ProvenPoint& point);
 
-/// Takes back what has not proven itself: points at which the rules lost time. How many.
+/// Takes back what has not proven itself: rules that may lose time, by the interval of gain_of(),
+/// and those whose turn did not come. How many.
 int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven);
 
 }  // namespace collbench

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "heuristics/structure/library_choice.h"
 
 namespace collbench {
 namespace {
@@ -53,68 +54,74 @@ TimeSurface::TimeSurface(std::vector<SurfaceCell> cells)
   require(cells_.size() <= most_cells,
           fmt::format("{} times are too many to be compared at once; the most are {}",
                       cells_.size(), most_cells));
+  const LibraryChoices choices;
   for (std::size_t i = 0; i < size(); ++i) {
     const auto played = played_method(cells_[i].method, cells_[i].scale);
     if (!played) continue;
     const PlayedMethod real = played_for(
         *played, cells_[i].scale.ranks,
         static_cast<double>(std::max<std::int64_t>(cells_[i].bytes.count, 1)), bytes_of_element);
-    if (real.form == PlayedForm::library_choice) continue;
-    if (model_ == nullptr) model_ = &network_model(real.interconnect);
-    if (real.interconnect != model_->interconnect) continue;
+    // What MPICH plays where its rules are not known is known for switches only.
+    const bool is_choice = real.form == PlayedForm::library_choice;
+    if (is_choice && real.interconnect != Interconnect::switched) continue;
     forms_[i].is_known = true;
-    forms_[i].played = real;
+    forms_[i].interconnect = real.interconnect;
+    forms_[i].played =
+        choices.resolve(real, cells_[i].method, static_cast<double>(cells_[i].bytes.count));
+    interconnects_.insert(real.interconnect);
   }
   linearise();
 }
 
-std::vector<FittedConstant> TimeSurface::constants() const {
+std::vector<FittedConstant> TimeSurface::constants(const NetworkModel& model) const {
   std::vector<PlayedRow> rows;
   for (const Observation& seen : observations_) {
     const Form& form = forms_[seen.cell];
-    if (!form.is_known) continue;
+    if (!form.is_known || form.interconnect != model.interconnect) continue;
     const SurfaceCell& cell = cells_[seen.cell];
     rows.push_back(
         {form.played, cell.scale, static_cast<double>(cell.bytes.count), seen.log_us, 1});
   }
-  if (!rows.empty()) return fit_constants(*model_, rows);
+  if (!rows.empty()) return fit_constants(model, rows);
   std::vector<FittedConstant> priors;
-  for (const NetworkConstant& constant : model_->constants) {
+  for (const NetworkConstant& constant : model.constants) {
     priors.push_back({constant.prior, std::exp(constant.deviation)});
   }
   return priors;
 }
 
+void TimeSurface::linearise(const NetworkModel& model) {
+  constexpr double step = 0.05;
+  std::vector<FittedConstant> at = constants(model);
+  for (std::size_t i = 0; i < size(); ++i) {
+    Form& form = forms_[i];
+    if (!form.is_known || form.interconnect != model.interconnect) continue;
+    const auto log_us_there = [&] {
+      return log_microseconds(
+          model, at, form.played, cells_[i].scale,
+          static_cast<double>(std::max<std::int64_t>(cells_[i].bytes.count, 1)));
+    };
+    form.log_us = log_us_there();
+    form.slopes.clear();
+    double at_priors = form.log_us;
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      const double value = std::exchange(at[k].value, at[k].value * std::exp(step));
+      form.slopes.push_back((log_us_there() - form.log_us) / step);
+      at[k].value = value;
+      at_priors += form.slopes.back() * std::log(model.constants[k].prior / value);
+    }
+    form.log_us = at_priors;
+  }
+}
+
 void TimeSurface::linearise() {
   linearised_after_ = observations_.size();
-  if (model_ != nullptr) {
-    constexpr double step = 0.05;
-    std::vector<FittedConstant> at = constants();
-    for (std::size_t i = 0; i < size(); ++i) {
-      Form& form = forms_[i];
-      if (!form.is_known) continue;
-      const auto log_us_there = [&] {
-        return log_microseconds(
-            *model_, at, form.played, cells_[i].scale,
-            static_cast<double>(std::max<std::int64_t>(cells_[i].bytes.count, 1)));
-      };
-      form.log_us = log_us_there();
-      form.slopes.clear();
-      double at_priors = form.log_us;
-      for (std::size_t k = 0; k < at.size(); ++k) {
-        const double value = std::exchange(at[k].value, at[k].value * std::exp(step));
-        form.slopes.push_back((log_us_there() - form.log_us) / step);
-        at[k].value = value;
-        at_priors += form.slopes.back() * std::log(model_->constants[k].prior / value);
-      }
-      form.log_us = at_priors;
-    }
-    fill_unknown();
-  }
+  for (const Interconnect each : interconnects_) linearise(network_model(each));
+  if (!interconnects_.empty()) fill_unknown();
   mean_.resize(size());
   covariance_.resize(size() * size());
   for (std::size_t a = 0; a < size(); ++a) {
-    mean_[a] = model_ == nullptr ? unguided_log_us : forms_[a].log_us;
+    mean_[a] = interconnects_.empty() ? unguided_log_us : forms_[a].log_us;
     for (std::size_t b = a; b < size(); ++b) {
       covariance_[a * size() + b] = covariance_[b * size() + a] = prior_covariance(a, b);
     }
@@ -122,13 +129,14 @@ void TimeSurface::linearise() {
   for (const Observation& seen : observations_) observe(seen);
 }
 
-// The mean of the known forms at the same scale and size, else of all.
+// The mean of the known forms of one model at the same scale and size, else of all: of the model
+// that most of them have.
 void TimeSurface::fill_unknown() {
   using Place = std::tuple<Scale, std::int64_t>;
-  std::map<Place, std::pair<Form, int>> sums;
+  std::map<Place, std::map<Interconnect, std::pair<Form, int>>> sums;
   const Place anywhere(Scale(), -1);
   const auto add = [&](const Place& place, const Form& form) {
-    auto& [sum, count] = sums[place];
+    auto& [sum, count] = sums[place][form.interconnect];
     sum.slopes.resize(form.slopes.size());
     sum.log_us += form.log_us;
     for (std::size_t k = 0; k < form.slopes.size(); ++k) sum.slopes[k] += form.slopes[k];
@@ -143,7 +151,11 @@ void TimeSurface::fill_unknown() {
     if (forms_[i].is_known) continue;
     auto found = sums.find({cells_[i].scale, cells_[i].bytes.count});
     if (found == sums.end()) found = sums.find(anywhere);
-    const auto& [sum, count] = found->second;
+    const auto& [interconnect, most] = *std::max_element(
+        found->second.begin(), found->second.end(),
+        [](const auto& a, const auto& b) { return a.second.second < b.second.second; });
+    const auto& [sum, count] = most;
+    forms_[i].interconnect = interconnect;
     forms_[i].log_us = sum.log_us / count;
     forms_[i].slopes = sum.slopes;
     for (double& slope : forms_[i].slopes) slope /= count;
@@ -153,10 +165,14 @@ void TimeSurface::fill_unknown() {
 double TimeSurface::prior_covariance(std::size_t a, std::size_t b) const {
   const SurfaceCell& one = cells_[a];
   const SurfaceCell& other = cells_[b];
-  double covariance = alike(model_ == nullptr ? missed_unguided : missed_in_common, one, other);
-  for (std::size_t k = 0; model_ != nullptr && k < forms_[a].slopes.size(); ++k) {
-    covariance +=
-        forms_[a].slopes[k] * forms_[b].slopes[k] * squared(model_->constants[k].deviation);
+  double covariance =
+      alike(interconnects_.empty() ? missed_unguided : missed_in_common, one, other);
+  if (!interconnects_.empty() && forms_[a].interconnect == forms_[b].interconnect) {
+    const NetworkModel& model = network_model(forms_[a].interconnect);
+    for (std::size_t k = 0; k < forms_[a].slopes.size(); ++k) {
+      covariance +=
+          forms_[a].slopes[k] * forms_[b].slopes[k] * squared(model.constants[k].deviation);
+    }
   }
   const bool same_method = one.method == other.method;
   if (!forms_[a].is_known || !forms_[b].is_known) {
@@ -189,7 +205,7 @@ void TimeSurface::measure(std::size_t cell, Seconds time, double deviation) {
   observations_.push_back({cell, std::log(time.count() * 1e6), squared(deviation)});
   // The constants move much at first.
   const bool moves = observations_.size() >= linearised_after_ + 1 + linearised_after_ / 4;
-  if (moves && model_ != nullptr) {
+  if (moves && !interconnects_.empty()) {
     linearise();
   } else {
     observe(observations_.back());

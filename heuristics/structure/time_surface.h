@@ -3,17 +3,21 @@
 //
 // A Gaussian process over ln(time). Its prior is the network model that all methods of a system
 // share, linearised where the measured rows fit best: constants that are not known make all times
-// uncertain together, in the way in which rounds depend on them. What the model misses is alike for
-// one family of forms, for one method, at near sizes and scales:
+// uncertain together, in the way in which rounds depend on them. (A system of GPUs has two: NCCL's
+// methods have another than MPI's.) What the model misses is alike for one family of forms, for one
+// method, at near sizes and scales:
 //
-//   cov = J D J' + common(n, p) + same family * family(n, p) + same method * method(n, p)
+//   cov = same model * J D J' + common(n, p) + same family * family(n, p) + same method * method(n,
+//   p)
 //
 // with J the derivatives of ln(time) by the logarithms of the constants and D their prior
 // variances. Methods whose form is not known get the mean of the others, and are less sure.
+// A library's own choice counts as MPICH's usual one (library_choice.h) where switches join nodes.
 // Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, chapters 2 and 2.7.
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "core/units.h"
@@ -49,6 +53,7 @@ class TimeSurface {
  private:
   struct Form {
     bool is_known = false;
+    Interconnect interconnect{};
     PlayedMethod played;
     double log_us = 0;
     std::vector<double> slopes;  // of log_us by the logarithm of each constant
@@ -59,14 +64,15 @@ class TimeSurface {
     double variance;
   };
 
-  std::vector<FittedConstant> constants() const;
+  std::vector<FittedConstant> constants(const NetworkModel& model) const;
   void linearise();
+  void linearise(const NetworkModel& model);
   void fill_unknown();
   double prior_covariance(std::size_t a, std::size_t b) const;
   void observe(const Observation& observation);
 
   std::vector<SurfaceCell> cells_;
-  const NetworkModel* model_ = nullptr;  // null if no form is known
+  std::set<Interconnect> interconnects_;  // of the known forms, each with its model
   std::vector<Form> forms_;
   std::vector<Observation> observations_;
   std::size_t linearised_after_ = 0;  // observations

@@ -157,15 +157,22 @@ class MpiCommunicator : public Communicator {
     const MPI_Datatype type = mpi_type(in.type);
     const MPI_Op operation = mpi_op(op);
     const bool in_place = whole.vector != nullptr;
-    void* const to = in_place ? whole.vector : out.data;
-    const void* const from = in_place ? MPI_IN_PLACE : in.data;
+    void* to = in_place ? whole.vector : out.data;
     if (whole.count % ranks_ == 0) {
-      check_mpi(MPI_Reduce_scatter_block(from, to, static_cast<int>(whole.count / ranks_), type,
-                                         operation, comm_),
-                "MPI_Reduce_scatter_block", rank_);
+      check_mpi(
+          MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : in.data, to,
+                                   static_cast<int>(whole.count / ranks_), type, operation, comm_),
+          "MPI_Reduce_scatter_block", rank_);
     } else {
       cut(whole.count, 1);
-      check_mpi(MPI_Reduce_scatter(from, to, counts_.data(), type, operation, comm_),
+      // Not in place: MPICH 4.0.2 ends the job where a share overlaps the one before it by being
+      // moved to the front.
+      if (in_place) {
+        kept_.resize(static_cast<std::size_t>(out.size().count));
+        to = kept_.data();
+      }
+      check_mpi(MPI_Reduce_scatter(in_place ? whole.vector : in.data, to, counts_.data(), type,
+                                   operation, comm_),
                 "MPI_Reduce_scatter", rank_);
     }
     if (in_place) std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
@@ -188,10 +195,17 @@ class MpiCommunicator : public Communicator {
     }
   }
 
+  // MPICH 4.0.2 takes the mark of in place for an address, from 2 KiB on where the root is not rank
+  // 0. So its root sends a copy.
   void reduce_to(Rank root, const Whole& whole, Region in, Region out, ReduceOp op) {
     const bool in_place = whole.vector != nullptr && rank_ == root;
-    check_mpi(MPI_Reduce(in_place ? MPI_IN_PLACE : in.data, out.data, static_cast<int>(whole.count),
-                         mpi_type(in.type), mpi_op(op), root, comm_),
+    const void* from = in_place ? MPI_IN_PLACE : in.data;
+    if (in_place && is_mpich_) {
+      kept_.assign(out.data, out.data + out.size().count);
+      from = kept_.data();
+    }
+    check_mpi(MPI_Reduce(from, out.data, static_cast<int>(whole.count), mpi_type(in.type),
+                         mpi_op(op), root, comm_),
               "MPI_Reduce", rank_);
     if (op == ReduceOp::avg && rank_ == root) divide(out);
   }
@@ -213,6 +227,8 @@ class MpiCommunicator : public Communicator {
   std::pair<std::int64_t, std::int64_t> cut_{-1, 0};  // what counts_ and places_ are made for
   std::vector<int> counts_;
   std::vector<int> places_;
+  std::vector<std::byte> kept_;  // what cannot be in place
+  const bool is_mpich_ = mpi_library().starts_with("MPICH");
 };
 
 void add_parameter(std::vector<std::string>& command, std::string_view name,
