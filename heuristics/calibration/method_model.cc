@@ -18,7 +18,7 @@ constexpr std::size_t most_points = 700;
 constexpr int rounds_of_trust = 2;
 /// Standard deviation of ln(time) for each doubling of the nodes outside the scales measured,
 /// beyond what the deviations say: chosen so that the intervals of ABCI's and Alps' tables hold.
-constexpr double per_node_doubling = 0.15;
+constexpr double per_node_doubling = 0.12;
 
 /// One row for every scale and size; of more than most_points sizes, evenly many.
 std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {

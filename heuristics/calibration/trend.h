@@ -9,11 +9,12 @@
 //     + s (N > 2) x through   + s log2 N x whole   + s (p-1) x memory   + sqrt(s) chunks
 //
 // The ring's latency is that of rings, and of libraries on hosts. Where NCCL chooses it takes trees
-// rather than go round many nodes, so that nothing grows faster than the rounds of a tree.
-// `through`: nodes with two neighbours pass on what two nodes alone exchange directly; `whole`:
-// algorithms that send the whole vector in every round; `memory`: ranks that share the memory of a
-// node; `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at
-// once.
+// rather than go round many nodes, so that nothing grows faster than the rounds of a tree; what
+// nodes then pass on is not seen on two nodes, each the child of the other in one of two trees, and
+// is expected to be another crossing of the adapters where nothing larger was measured. `through`:
+// nodes with two neighbours pass on what two nodes alone exchange directly; `whole`: algorithms
+// that send the whole vector in every round; `memory`: ranks that share the memory of a node;
+// `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at once.
 //
 // Costs are positive, so they are fitted as logarithms, to logarithms of times: a fit of relative
 // errors. Each has a prior, a value and how many times it may be off, which decides what the data
@@ -51,7 +52,7 @@ class Trend {
   Trend() = default;
   /// Rows of one method; only scale, bytes and time count, each as much as its entry of `trust`
   /// (1: fully), which may be empty: all alike.
-  Trend(std::span<const MeasuredTime> rows, const Prior& prior, std::span<const double> trust = {});
+  Trend(std::span<const MeasuredTime> rows, Prior prior, std::span<const double> trust = {});
 
   /// Natural logarithm of seconds.
   double log_time(const Scale& scale, double bytes) const;

@@ -84,7 +84,7 @@ NetworkModel gpu_network() {
           "gpu-nodes",
           gpu_constants,
           gpu_time,
-          0.12,
+          0.06,
           1,
           {"start", "tree_hop", "byte", "", "ring_step", "inside_byte"}};
 }

@@ -19,10 +19,11 @@ class LibraryChoices {
 
   /// What `played` is there: itself, unless it is a library_choice. Of a choice that was not
   /// measured beside named methods, doubling up to 2 KiB and halving beyond (MPICH's defaults).
-  PlayedMethod resolve(const PlayedMethod& played, const MethodKey& method, double bytes) const;
+  PlayedMethod resolve(const PlayedMethod& played, const MethodKey& method, const Scale& scale,
+                       double bytes) const;
 
  private:
-  std::map<std::string, std::map<double, PlayedMethod>> by_size_;  // algorithm, log2 of bytes
+  std::map<std::string, std::map<double, MethodKey>> by_size_;  // algorithm, log2 of bytes
 };
 
 }  // namespace collbench

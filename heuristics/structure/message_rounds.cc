@@ -151,10 +151,15 @@ OnAxis on_axis(Rank rank, Rank peer, const std::vector<int>& axes) {
   return {};
 }
 
+Topology single_axis(int length) {
+  const LinkClass link{.name = "link", .nominal = Bandwidth{1}, .latency = {}, .source = {}};
+  return torus({length}, {length > 2}, {link}, Ties::alternate);
+}
+
 /// What the busiest link of an axis carries.
 double busiest_link(int length, const std::vector<std::pair<int, int>>& messages) {
-  const LinkClass link{.name = "link", .nominal = Bandwidth{1}, .latency = {}, .source = {}};
-  const Topology axis = torus({length}, {length > 2}, {link}, Ties::alternate);
+  const auto known = remembered<int, Topology>(length, [&] { return single_axis(length); });
+  const Topology& axis = *known;
   std::vector<int> load(axis.links().size(), 0);
   std::vector<LinkId> route;
   for (const auto& [from, to] : messages) {

@@ -48,7 +48,8 @@ struct StructuralModel::Data {
     return *played_method(method, scale);
   }
   PlayedMethod played(const MethodKey& method, const Scale& scale, Bytes bytes) const {
-    const PlayedMethod chosen = choices.resolve(named(method, scale), method, bytes_of(bytes));
+    const PlayedMethod chosen =
+        choices.resolve(named(method, scale), method, scale, bytes_of(bytes));
     return played_for(chosen, scale.ranks, bytes_of(bytes), element_bytes);
   }
   double log_us(const MethodKey& method, const Scale& scale, Bytes bytes) const {

@@ -254,7 +254,7 @@ NetworkModel torus_network() {
           "torus",
           torus_constants,
           torus_time,
-          0.1,
+          0.07,
           1.5,
           {"doubling_start", "doubling_round", "link", "reduce"}};
 }

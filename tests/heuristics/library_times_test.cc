@@ -52,6 +52,18 @@ TEST(LibraryTimesTest, RingsOfOneNodeStartStepAndFlowAsTheirChannelsCarry) {
   EXPECT_NEAR(ring(512_KiB), by_hand(512_KiB, 16), 1e-6);
 }
 
+TEST(LibraryTimesTest, RingsOfLl128OverlapBetterInsideANodeOfHopper) {
+  // Start 13.1 or 8.2 * 0.81 us, 6 steps of 1.46 or 2.93 * 0.9 us; 0.91 or 1 of 450 * 0.82 GB/s.
+  const auto ring = [](const char* name, int ranks, int nodes, NcclProtocol protocol) {
+    return us_of(inputs_of(name, ranks, nodes), forced(1_MiB, NcclAlgorithm::ring, protocol));
+  };
+  const double flow = 1048576 * 1.5 / 369e3;
+  EXPECT_NEAR(ring("dgx-h100", 4, 1, NcclProtocol::ll128),
+              13.1 * 0.81 + overlap(6 * 1.46 * 0.9, flow / 0.91, 0.49 * 1.53), 1e-3);
+  EXPECT_NEAR(ring("dgx-h100", 4, 1, NcclProtocol::simple),
+              8.2 * 0.81 + overlap(6 * 2.93 * 0.9, flow, 0.71), 1e-3);
+}
+
 TEST(LibraryTimesTest, NothingIsSaidOfChannelsThatAreNotKnown) {
   // MI300X: start 6.4 * 1.12 us, 14 steps of 0.66 * 0.79 us; seven links of 64 * 0.7 GB/s.
   const double flow = 65536 * 14.0 / 8 / (0.39 * 7 * 64e3 * 0.7);

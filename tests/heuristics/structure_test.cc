@@ -155,6 +155,40 @@ TEST(StructuralModelTest, ALibrarysOwnChoiceIsTheNamedMethodItWasNearestTo) {
   EXPECT_FALSE(model.may_change(ring, {64, 64}, Bytes{1024}));
 }
 
+TEST(StructuralModelTest, AChoiceThatTookARingIsWhatFellBackToTheRing) {
+  const NetworkModel& model = network_model(Interconnect::torus);
+  std::vector<double> priors;
+  for (const NetworkConstant& constant : model.constants) priors.push_back(constant.prior);
+  const Scale small{8, 8, {2, 2, 2}};
+  const auto rows_with = [&](double of_trees) {
+    std::vector<MeasuredTime> rows;
+    for (const char* name : {"default-ring", "default-recursive_doubling", "default-trix6"}) {
+      const MethodKey key = method("FJMPI", name);
+      for (std::int64_t bytes = 256; bytes <= 64 << 20; bytes *= 8) {
+        MeasuredTime row{.system = "made", .library = "FJMPI", .algorithm = name, .scale = small};
+        row.bytes = Bytes{bytes};
+        row.time = Seconds{1e-6 * model.microseconds(*played_method(key, small), small,
+                                                     static_cast<double>(bytes), priors)};
+        if (row.algorithm == "default-trix6") row.time *= of_trees;
+        rows.push_back(row);
+        if (row.algorithm != "default-ring" || bytes < 1 << 20) continue;
+        row.algorithm = "default-default";
+        rows.push_back(row);
+      }
+    }
+    return rows;
+  };
+  const auto over_trees = [&](double of_trees) {
+    const StructuralModel fitted(Interconnect::torus, rows_with(of_trees));
+    const auto time = [&](const char* name) {
+      return fitted.estimate(method("FJMPI", name), torus64, Bytes{16 << 20}).time;
+    };
+    return time("default-default") / time("default-trix6");
+  };
+  EXPECT_NEAR(over_trees(1), 1, 0.1) << "axes of four have trees, those of two have not";
+  EXPECT_GT(over_trees(1.1), 2) << "the ring was nearer than what fell back to something else";
+}
+
 TEST(StructuralModelTest, AStoredFitGivesTheSameAsTheFit) {
   const std::vector<MeasuredTime> rows = made_rows({8, 32}, {"ring", "rabenseifner"});
   const StructuralModel fitted(Interconnect::switched, rows);

@@ -88,6 +88,19 @@ TEST(TrendBasisTest, HasTheTermsOfItsFormula) {
   }
 }
 
+TEST(TrendTest, TwoNodesDoNotPassOnSoThatFourAreExpectedToTakeLonger) {
+  const auto growth = [](const char* algorithm, const std::vector<Scale>& scales) {
+    const Prior prior = prior_for(method_named("nccl", algorithm));
+    TermValues truth = prior.mean;
+    truth[5] = std::log(6e-6);  // a vector of two nodes of 8 at 89 GB/s
+    const Trend trend(trend_rows(truth, scales, prior.goes_round), prior);
+    return std::exp(trend.log_time({32, 4}, 1 << 30) - trend.log_time({16, 2}, 1 << 30));
+  };
+  EXPECT_GT(growth("auto", {{8, 1}, {16, 2}}), 1.2);
+  EXPECT_LT(growth("auto", {{8, 1}, {16, 2}, {64, 8}}), 1.15) << "eight nodes say that they do not";
+  EXPECT_LT(growth("ring", {{8, 1}, {16, 2}}), 1.15) << "a ring passes on between two nodes, too";
+}
+
 TEST(TrendTest, WhatNcclChoosesGrowsNoFasterThanTheRoundsOfATree) {
   EXPECT_EQ(trend_basis({2048, 512}, 1000, false)[3], 0) << term_names[3];
   const auto growth = [](const char* algorithm) {
