@@ -66,8 +66,8 @@ TimeSurface::TimeSurface(std::vector<SurfaceCell> cells)
     if (is_choice && real.interconnect != Interconnect::switched) continue;
     forms_[i].is_known = true;
     forms_[i].interconnect = real.interconnect;
-    forms_[i].played =
-        choices.resolve(real, cells_[i].method, static_cast<double>(cells_[i].bytes.count));
+    forms_[i].played = choices.resolve(real, cells_[i].method, cells_[i].scale,
+                                       static_cast<double>(cells_[i].bytes.count));
     interconnects_.insert(real.interconnect);
   }
   linearise();

@@ -221,8 +221,10 @@ TEST(FidelityTest, PublishedScalesThatWereHeldOutArePredicted) {
   const ErrorSummary summary =
       summarize_held_out(leave_one_scale_out(rows, false, notes), Bytes{1024});
   EXPECT_GT(summary.points, 600);
-  EXPECT_LT(summary.median, 0.10);
-  EXPECT_LT(summary.p90, 0.30);
+  EXPECT_LT(summary.median, 0.06);
+  EXPECT_LT(summary.p90, 0.22);
+  EXPECT_GT(summary.within, 0.75) << "the 80 % intervals";
+  EXPECT_LT(summary.within, 0.85);
 }
 
 }  // namespace
