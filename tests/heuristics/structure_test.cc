@@ -165,7 +165,11 @@ TEST(StructuralModelTest, AChoiceThatTookARingIsWhatFellBackToTheRing) {
     for (const char* name : {"default-ring", "default-recursive_doubling", "default-trix6"}) {
       const MethodKey key = method("FJMPI", name);
       for (std::int64_t bytes = 256; bytes <= 64 << 20; bytes *= 8) {
-        MeasuredTime row{.system = "made", .library = "FJMPI", .algorithm = name, .scale = small};
+        MeasuredTime row;
+        row.system = "made";
+        row.library = "FJMPI";
+        row.algorithm = name;
+        row.scale = small;
         row.bytes = Bytes{bytes};
         row.time = Seconds{1e-6 * model.microseconds(*played_method(key, small), small,
                                                      static_cast<double>(bytes), priors)};
