@@ -157,11 +157,14 @@ class ShmWaiter {
       if (ready()) return;
       pause();
     }
-    for (int i = 0; i < yields_; ++i) {
+    // On a busy machine one yield may take as long as all other threads' turns.
+    const double begin = seconds_now();
+    for (int i = 0; i < yields_ && seconds_now() < begin + most_yielding_seconds; ++i) {
       if (ready()) return;
+      throw_if_aborted();
       yield();
     }
-    const double deadline = seconds_now() + timeout_seconds_;
+    const double deadline = begin + timeout_seconds_;
     announce_wait(peer);
     while (!ready()) {
       throw_if_aborted();
@@ -207,6 +210,9 @@ class ShmWaiter {
   void end_visit() { visits_.store(0, std::memory_order_release); }
 
  private:
+  // Long beside a futex's sleep and wake-up, short beside the second in which a run must end.
+  static constexpr double most_yielding_seconds = 0.01;
+
   template <class Ready>
   void sleep_until_notified(Ready ready) {
     const std::uint32_t epoch = enlist();
