@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,6 +70,7 @@ class FlightReader {
     const auto entries = dump_.find("entries");
     if (entries == dump_.end() || !entries->is_array()) return;
     for (const json& entry : *entries) take(entry);
+    forget_earlier_groups();
   }
 
  private:
@@ -84,23 +85,51 @@ class FlightReader {
     record.sequence = integer_at(entry, "collective_seq_id");
     record.process = process_;
     record.state = state_of(text_at(entry, "state"));
-    if (record.sequence < 0 || !find_group(entry, record)) {
-      ++job_.left_out["Flight Recorder entries without sequence or process group"];
+    if (record.sequence < 0) {
+      ++job_.left_out["Flight Recorder entries without a sequence number"];
+      return;
+    }
+    if (!find_group(entry, record)) {
+      ++job_.left_out["Flight Recorder entries of a group that the rank of the file is not in"];
       return;
     }
     record.bytes = entry_bytes(entry, record.kind);
     const double ms = number_at(entry, "duration_ms");
     if (ms > 0 && std::isfinite(ms)) record.duration_us = 1000 * ms;
-    // Coalesced collectives share a number: one operation with the bytes of all.
-    const auto [known, is_new] = coalesced_.try_emplace(
-        {record.communicator, record.kind, record.sequence}, job_.records.size());
-    if (is_new) {
-      job_.records.push_back(record);
-    } else {
-      LogRecord& first = job_.records[known->second];
+    add(record);
+  }
+
+  /// Coalesced collectives follow each other with one number: one operation with the bytes of all.
+  /// Numbers that come again later are those of a group that was made anew under its old name;
+  /// there, what was before says nothing of the records of others.
+  void add(const LogRecord& record) {
+    Numbers& numbers = numbers_[record.communicator];
+    const auto known = numbers.of.find(record.sequence);
+    if (known != numbers.of.end() && numbers.latest != record.sequence) {
+      for (const auto& [sequence, places] : numbers.of) {
+        for (const std::size_t at : places) job_.records[at].communicator = -1;
+        left_behind_ += static_cast<std::int64_t>(places.size());
+      }
+      numbers.of.clear();
+    }
+    numbers.latest = record.sequence;
+    std::vector<std::size_t>& places = numbers.of[record.sequence];
+    for (const std::size_t at : places) {
+      LogRecord& first = job_.records[at];
+      if (first.kind != record.kind) continue;
       first.bytes += record.bytes;
       if (!(first.duration_us >= record.duration_us)) first.duration_us = record.duration_us;
+      return;
     }
+    places.push_back(job_.records.size());
+    job_.records.push_back(record);
+  }
+
+  void forget_earlier_groups() {
+    if (left_behind_ == 0) return;
+    std::erase_if(job_.records, [](const LogRecord& record) { return record.communicator < 0; });
+    job_.left_out["Flight Recorder entries of a group before it was made anew under its name"] +=
+        left_behind_;
   }
 
   bool find_group(const json& entry, LogRecord& record) {
@@ -150,7 +179,12 @@ class FlightReader {
   int rank_;
   int process_ = -1;
   std::map<std::string, std::vector<int>> members_;
-  std::map<std::tuple<int, LoggedKind, std::int64_t>, std::size_t> coalesced_;
+  struct Numbers {
+    std::map<std::int64_t, std::vector<std::size_t>> of;  // places in the records, by sequence
+    std::int64_t latest = -1;
+  };
+  std::map<int, Numbers> numbers_;  // by communicator
+  std::int64_t left_behind_ = 0;
 };
 
 }  // namespace

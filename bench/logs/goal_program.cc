@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -40,7 +41,11 @@ class GoalReader {
 
   void take(std::string_view line) {
     const std::vector<std::string_view> words = split_at_blanks(line);
-    if (words.empty() || words[0] == "num_ranks") return;
+    if (words.empty()) return;
+    if (words[0] == "num_ranks" && words.size() >= 2) {
+      said_ = small_integer_in(words[1], 0, 1 << 24).value_or(0);
+      return;
+    }
     if (words[0] == "rank" && words.size() >= 2) {
       finish();
       rank_ = small_integer_in(words[1], 0, 1 << 24).value_or(-1);
@@ -52,12 +57,21 @@ class GoalReader {
   }
 
   void finish() {
-    if (rank_ >= 0) add_rank_graph(nodes_, rank_, file_, job_);
+    if (rank_ >= 0) {
+      add_rank_graph(nodes_, rank_, file_, job_);
+      programs_.insert(rank_);
+    }
     rank_ = -1;
     nodes_.clear();
     labels_.clear();
   }
   bool is_open() const { return rank_ >= 0; }
+  /// A program that says another number of ranks than it has is of another run, or lacks some.
+  void compare_with_said() const {
+    const auto has = static_cast<int>(programs_.size());
+    if (said_ <= 0 || (said_ == has && *programs_.rbegin() == said_ - 1)) return;
+    job_.note_once(fmt::format("{}: says {} ranks and has programs of {}", file_, said_, has));
+  }
 
  private:
   void take_operation(const std::vector<std::string_view>& words) {
@@ -85,6 +99,8 @@ class GoalReader {
 
   const std::string& file_;
   JobLog& job_;
+  int said_ = 0;            // ranks
+  std::set<int> programs_;  // of these there are
   int rank_ = -1;
   std::vector<GraphNode> nodes_;
   std::map<std::string, std::size_t, std::less<>> labels_;
@@ -108,6 +124,7 @@ void read_goal_text(std::string_view text, const std::string& file, JobLog& job)
   for (const std::string& line : split_at(plain, '\n')) reader.take(line);
   if (reader.is_open()) ++job.left_out["ends of GOAL programs that were cut short"];
   reader.finish();
+  reader.compare_with_said();
 }
 
 void read_goal_binary(std::string_view bytes, const std::string& file, JobLog& job) {

@@ -2,8 +2,11 @@
 // once per cycle, and how long the operation took then. Tensors that were fused repeat one
 // operation, which counts once with the bytes of all.
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +34,22 @@ bool moves_data(const std::string& activity) {
     if (activity.starts_with(prefix)) return true;
   }
   return false;
+}
+
+/// "[1024, 1000]": the product.
+double elements_of(std::string_view shape) {
+  double elements = 1;
+  while (!shape.empty()) {
+    std::size_t digits = 0;
+    while (digits < shape.size() && std::isdigit(static_cast<unsigned char>(shape[digits])) != 0) {
+      ++digits;
+    }
+    double extent = 1;
+    std::from_chars(shape.data(), shape.data() + digits, extent);
+    elements *= extent;
+    shape.remove_prefix(std::max<std::size_t>(digits, 1));
+  }
+  return elements;
 }
 
 class TimelineReader {
@@ -84,9 +103,8 @@ class TimelineReader {
       ++job_.left_out["Horovod tensors without ticks of ranks or a transfer"];
       return;
     }
-    double elements = 1;
-    for (const int extent : ranks_in_text(text_at(args, "shape"))) elements *= extent;
-    const double bytes = elements * element_bytes_of(text_at(args, "dtype"));
+    const double bytes =
+        elements_of(text_at(args, "shape")) * element_bytes_of(text_at(args, "dtype"));
     const bool same_as_before = tensor.moved_from == last_from_ && tensor.moved_to == last_to_;
     if (!same_as_before) {
       first_of_last_ = job_.records.size();

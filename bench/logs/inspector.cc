@@ -1,5 +1,6 @@
 // NCCL Inspector: one JSON object per line, of which no values are made: a million of them take a
 // few seconds.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -17,6 +18,7 @@ namespace {
 struct InspectorLine {
   std::string_view id, comm_name, version, hostname, kind, timing, algorithm, protocol;
   double rank = -1, n_ranks = 0, nodes = 0, pid = 0, sequence = -1, bytes = -1, time_us = -1;
+  double rate_gbs = 0;  // bytes / time, as Inspector itself counts it
   // Earliest start and latest stop of its kernels, of verbose lines.
   double kernel_start = unknown_time, kernel_stop = unknown_time;
   bool is_collective = false, is_point_to_point = false, is_statistics = false;
@@ -39,14 +41,15 @@ struct InspectorNumber {
   std::string_view name;
   double InspectorLine::*member;
 };
-constexpr std::array<InspectorNumber, 7> inspector_numbers = {
+constexpr std::array<InspectorNumber, 8> inspector_numbers = {
     {{"rank", &InspectorLine::rank},
      {"n_ranks", &InspectorLine::n_ranks},
      {"nnodes", &InspectorLine::nodes},
      {"pid", &InspectorLine::pid},
      {"coll_sn", &InspectorLine::sequence},
      {"coll_msg_size_bytes", &InspectorLine::bytes},
-     {"coll_exec_time_us", &InspectorLine::time_us}}};
+     {"coll_exec_time_us", &InspectorLine::time_us},
+     {"coll_algobw_gbs", &InspectorLine::rate_gbs}}};
 
 double as_number(std::string_view text) {
   double value = unknown_time;
@@ -81,6 +84,15 @@ void note_version(std::string_view version, JobLog& job) {
                 " is not known (known is v4): its keys are used as far as they are the same");
 }
 
+/// Whether the time is in nanoseconds, milliseconds or seconds, by the rate that stands beside it:
+/// what others write under the same key. Inspector cuts times to whole microseconds.
+bool is_in_another_unit(const InspectorLine& line) {
+  const double factor = line.rate_gbs * line.time_us * 1e3 / line.bytes;
+  const double cut = std::clamp(1 / line.time_us, 0.05, 0.9);
+  const auto near = [&](double unit) { return std::abs(factor / unit - 1) < cut; };
+  return near(1e3) || near(1e-3) || near(1e-6);
+}
+
 /// Why a line that is JSON cannot be used; empty if it can.
 std::string unusable(const InspectorLine& line) {
   if (line.is_point_to_point) return "point-to-point records of NCCL Inspector";
@@ -94,6 +106,9 @@ std::string unusable(const InspectorLine& line) {
     return "Inspector records timed by collective_cpu, which is the enqueue and not the kernel";
   }
   if (!(line.time_us > 0)) return "Inspector records without a time";
+  if (is_in_another_unit(line)) {
+    return "Inspector records whose time is not in microseconds, by the rate beside it";
+  }
   return {};
 }
 

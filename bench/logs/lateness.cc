@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +22,7 @@ constexpr double noticeable_share = 0.15;
 struct Blame {
   double waiting_us = 0;  // of all other ranks
   std::int64_t operations = 0;
+  std::int64_t present = 0;  // operations that the rank has a duration of
 };
 
 struct Tally {
@@ -36,9 +38,11 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
   double waiting = 0;
   double most = 0;
   for (const LogRecord& record : operation.records) {
+    if (!(record.duration_us > 0)) continue;  // of a log that was cut
     const double wait = operation.waiting_us(record);
     waiting += wait;
     most = std::max(most, wait);
+    tally.by_rank[ranks.in_job(record)].present += operation.weight();
   }
   const auto weight = static_cast<double>(operation.weight());
   tally.operations += operation.weight();
@@ -92,6 +96,7 @@ bool is_together(const std::vector<int>& group, const std::vector<JobOperation>&
   for (const JobOperation& operation : operations) {
     if (!operation.timed_by_all || !waits_for_all(operation.any().kind)) continue;
     for (const LogRecord& record : operation.records) {
+      if (!(record.duration_us > 0)) continue;
       const bool in = std::binary_search(group.begin(), group.end(), ranks.in_job(record));
       (in ? inside : outside) += operation.waiting_us(record);
     }
@@ -107,10 +112,9 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
       found.waited, found.operations, fmt::join(group, ", "));
 }
 
-}  // namespace
-
-Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
-                     const JobRanks& ranks, bool at_full_speed) {
+/// Of all operations together.
+Lateness late_together(const JobLog& job, const std::vector<JobOperation>& operations,
+                       const JobRanks& ranks, bool at_full_speed) {
   Tally tally;
   std::size_t most_ranks = 0;
   bool timed = false;
@@ -147,7 +151,10 @@ Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operati
     found.spread = true;
     return found;
   }
-  for (const int rank : group) found.blamed += tally.by_rank[rank].operations;
+  for (const int rank : group) {
+    found.blamed += tally.by_rank[rank].operations;
+    found.present = std::max(found.present, tally.by_rank[rank].present);
+  }
   if (!at_full_speed && found.waiting_share < slow_link_share) {
     found.unknown = fmt::format(
         "rank {} is last, but by {:.0f} % of the transfer only, as one slow link would make it "
@@ -166,6 +173,39 @@ Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operati
     return found;
   }
   found.late = group;
+  return found;
+}
+
+/// Where waiting goes round in all operations, but not in those of each communicator.
+void judge_apart(const JobLog& job, const std::vector<JobOperation>& operations,
+                 const JobRanks& ranks, bool at_full_speed, Lateness& found) {
+  std::map<int, std::vector<JobOperation>> apart;
+  for (const JobOperation& operation : operations) {
+    apart[operation.any().communicator].push_back(operation);
+  }
+  if (apart.size() < 2) return;
+  Lateness sum;
+  std::set<int> late;
+  for (const auto& [communicator, own] : apart) {
+    const Lateness one = late_together(job, own, ranks, at_full_speed);
+    if (one.late.empty()) continue;
+    late.insert(one.late.begin(), one.late.end());
+    sum.blamed += one.blamed;
+    sum.present += one.present;
+  }
+  if (late.empty()) return;
+  found.late.assign(late.begin(), late.end());
+  found.blamed = sum.blamed;
+  found.present = sum.present;
+  found.spread = false;
+}
+
+}  // namespace
+
+Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
+                     const JobRanks& ranks, bool at_full_speed) {
+  Lateness found = late_together(job, operations, ranks, at_full_speed);
+  if (found.spread) judge_apart(job, operations, ranks, at_full_speed, found);
   return found;
 }
 

@@ -27,10 +27,11 @@ struct Lateness {
   std::int64_t operations = 0;  // that were compared
   std::int64_t waited = 0;      // of them, those with noticeable waiting
   std::int64_t blamed = 0;      // of those, the ones in which a rank of `late` came last
+  std::int64_t present = 0;     // operations that a rank of `late` has a duration of
   double waiting_share = 0;     // mean waiting of the other ranks over the transfers
   bool spread = false;          // there is waiting, but not for a few particular ranks
-  /// Late in less than half of the operations.
-  bool sporadic() const { return !late.empty() && 2 * blamed < operations; }
+  /// Late in less than half of the operations in which its log shows it.
+  bool sporadic() const { return !late.empty() && 2 * blamed < present; }
 };
 
 /// `at_full_speed`: the transfers are as fast as they should be, so that ranks whose logs are

@@ -26,6 +26,7 @@ void take_communicator(const json& status, JobLog& job) {
     return;
   }
   const int communicator = job.communicator(text_at(status, "hash"), "", static_cast<int>(size));
+  std::set<int> listed;
   for (const json& rank : status.value("ranks", json::array())) {
     const std::int64_t number = integer_at(rank, "rank");
     const json counts = rank.is_object() ? rank.value("collective_counts", json::object()) : json();
@@ -33,6 +34,7 @@ void take_communicator(const json& status, JobLog& job) {
       ++job.left_out["ranks of RAS without number or counts"];
       continue;
     }
+    listed.insert(static_cast<int>(number));
     for (const auto& [name, count] : counts.items()) {
       if (!count.is_number_integer()) continue;
       job.issued.push_back(
@@ -43,7 +45,15 @@ void take_communicator(const json& status, JobLog& job) {
     const std::int64_t rank = missing.is_object()           ? integer_at(missing, "rank")
                               : missing.is_number_integer() ? missing.get<std::int64_t>()
                                                             : -1;
-    if (rank >= 0 && rank < size) job.missing_ranks.push_back(static_cast<int>(rank));
+    if (rank < 0 || rank >= size) continue;
+    job.missing_ranks.push_back(static_cast<int>(rank));
+    listed.insert(static_cast<int>(rank));
+  }
+  // Where only their number is said, they are those that are not listed.
+  const auto absent = size - static_cast<std::int64_t>(listed.size());
+  if (absent == 0 || integer_at(status, "missing_ranks_count", 0) < absent) return;
+  for (int rank = 0; rank < size; ++rank) {
+    if (!listed.contains(rank)) job.missing_ranks.push_back(rank);
   }
 }
 

@@ -183,6 +183,10 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
     verdict.unknown = "how many ranks take part is not said";
     return verdict;
   }
+  if (sizes.back().bytes == 0) {
+    verdict.unknown = "the sizes of its collectives are not said";
+    return verdict;
+  }
   if (sizes.back().bytes < least_bytes) {
     verdict.unknown = fmt::format("the largest transfer has {}: latency decides, not the network",
                                   to_string(Bytes{sizes.back().bytes}));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,10 +18,28 @@ struct Issued {
   std::optional<std::int64_t> first_open;
 };
 
+/// What one rank has completed all have entered: another that has not is behind in its log only.
+using Completed = std::set<std::tuple<int, LoggedKind, std::int64_t>>;
+Completed completed_of(const JobLog& job) {
+  Completed completed;
+  if (std::none_of(job.records.begin(), job.records.end(), [](const LogRecord& record) {
+        return record.state != RecordState::completed;
+      })) {
+    return completed;  // a million records need no table
+  }
+  for (const LogRecord& record : job.records) {
+    if (record.state != RecordState::completed || !waits_for_all(record.kind)) continue;
+    completed.insert({record.communicator, record.kind, record.sequence});
+  }
+  return completed;
+}
+
 std::map<int, Issued> issued_of(const JobLog& job) {
   std::map<int, Issued> all;
+  const Completed completed = completed_of(job);
   for (const LogRecord& record : job.records) {
     if (record.state == RecordState::completed) continue;
+    if (completed.contains({record.communicator, record.kind, record.sequence})) continue;
     std::optional<std::int64_t>& first = all[record.communicator].first_open;
     first = std::min(first.value_or(record.sequence), record.sequence);
   }

@@ -86,10 +86,10 @@ class LibrarySuspicions {
   /// NVIDIA/nccl-tests issue 128. GPUs with several adapters lose one of theirs.
   void add_missing() {
     const int k = adapters();
-    const auto missing = [&](double share, double weight, std::string words) {
+    const auto missing = [&](double share, double weight, const std::string& words) {
       add_known(
-          "nic_missing", std::move(words), [&](NcclInputs& in) { scale_network(in, share); },
-          weight);
+          "nic_missing", words, [&](NcclInputs& in) { scale_network(in, share); }, weight);
+      found_.add_plain("nic_missing", weight, words, {share});
     };
     const int of_gpu = k / (in_.ranks / in_.nodes);
     if (k > 1) missing((k - 1.0) / k, 5, fmt::format("{} of {} adapters", k - 1, k));
@@ -105,9 +105,11 @@ class LibrarySuspicions {
   void add_narrow() {
     for (const double carries : {26.0, 24.0, 13.0, 12.0, 6.5}) {
       if (carries > 0.8 * of_adapter()) continue;
-      add_known("nic_missing",
-                fmt::format("a link of {:g} GB/s to an adapter of {:.0f}", carries, of_adapter()),
-                [&](NcclInputs& in) { scale_network(in, carries / of_adapter()); });
+      const double share = carries / of_adapter();
+      const std::string words =
+          fmt::format("a link of {:g} GB/s to an adapter of {:.0f}", carries, of_adapter());
+      add_known("nic_missing", words, [&](NcclInputs& in) { scale_network(in, share); });
+      found_.add_plain("nic_missing", 1, words, {share});
     }
   }
 
@@ -116,11 +118,13 @@ class LibrarySuspicions {
   void add_paths() {
     for (const double carries : strengths(10, 18)) {
       if (carries > 0.8 * of_adapter()) continue;
-      add_known("nic_affinity", fmt::format("{:.1f} GB/s an adapter", carries),
-                [&](NcclInputs& in) {
-                  scale_network(in, carries / of_adapter());
-                  lengthen_path(in);
-                });
+      const double share = carries / of_adapter();
+      const std::string words = fmt::format("{:.1f} GB/s an adapter", carries);
+      add_known("nic_affinity", words, [&](NcclInputs& in) {
+        scale_network(in, share);
+        lengthen_path(in);
+      });
+      found_.add_plain("nic_affinity", 1, words, {share});
     }
     constexpr double most_of_adapter = 16;
     for (const double share : strengths(0.2, 0.55)) {
@@ -134,6 +138,12 @@ class LibrarySuspicions {
                     lengthen_hops(in, Seconds{hop_us * 1e-6});
                     lengthen_path(in);
                   });
+      }
+      for (const double longer : {1.4, 2.0, 2.8}) {
+        found_.add_plain("gdr_off", 1,
+                         fmt::format("{:.1f} GB/s an adapter, {:g} times the latency",
+                                     reached * of_adapter(), longer),
+                         {reached, longer});
       }
     }
   }
@@ -153,6 +163,11 @@ class LibrarySuspicions {
                     lengthen_path(in);
                   });
       }
+      for (const double longer : {3.0, 6.0}) {
+        found_.add_plain("sockets", 1,
+                         fmt::format("{:.1f} GB/s a node, {:g} times the latency", rate, longer),
+                         {rate / in_.hardware.of_node, longer});
+      }
     }
   }
 
@@ -160,8 +175,9 @@ class LibrarySuspicions {
   /// issue 1453.
   void add_congestion() {
     for (const double share : strengths(0.35, 0.65)) {
-      add_unknown("congestion", fmt::format("{:.2f} of the rate", share),
-                  [&](NcclInputs& in) { scale_network(in, share); });
+      const std::string words = fmt::format("{:.2f} of the rate", share);
+      add_unknown("congestion", words, [&](NcclInputs& in) { scale_network(in, share); });
+      found_.add_plain("congestion", 1, words, {share});
     }
     for (const double from : {4.0, 8.0, 16.0, 32.0, 64.0, 128.0}) {
       const auto time = [&](Bytes bytes) {
@@ -170,7 +186,13 @@ class LibrarySuspicions {
         scale_network(slower.real, std::clamp(std::pow(over, -0.6), 0.17, 1.0));
         return time_on(slower, bytes);
       };
-      found_.add("congestion", 1, fmt::format("worse from {:g} MiB on", from), time);
+      const std::string words = fmt::format("worse from {:g} MiB on", from);
+      found_.add("congestion", 1, words, time);
+      found_.add_plain("congestion", 1, words, [=, this](Bytes bytes, Seconds healthy) {
+        const double over = static_cast<double>(bytes.count) / (from * 1048576);
+        return healthy +
+               found_.at_full_rate(bytes) * (1 / std::clamp(std::pow(over, -0.6), 0.17, 1.0) - 1);
+      });
     }
     for (const double share : strengths(0.3, 0.8)) {
       add_unknown("network_slow", fmt::format("{:.2f} of the rate", share),
@@ -182,7 +204,13 @@ class LibrarySuspicions {
   void add_steps() {
     constexpr double chunk_bytes = 512 * 1024;
     for (const double us : strengths(10, 160)) {
-      add_unknown("step_cost", fmt::format("{:.0f} us more a step", us), [&](NcclInputs& in) {
+      const std::string words = fmt::format("{:.0f} us more a step", us);
+      found_.add_plain("step_cost", 1, words, [=, this](Bytes bytes, Seconds healthy) {
+        const double chunks = static_cast<double>(bytes.count) /
+                              (chunk_bytes * in_.nodes * std::max(1, in_.ring.channels));
+        return healthy + Seconds{us * 1e-6 * 2 * (in_.nodes - 1) * std::max(1.0, chunks)};
+      });
+      add_unknown("step_cost", words, [&](NcclInputs& in) {
         const double chunk_us = chunk_bytes * in.ring.channels / (1e3 * in.hardware.of_node);
         scale_network(in, chunk_us / (chunk_us + us));
         lengthen_hops(in, Seconds{us * 1e-6});
@@ -193,6 +221,10 @@ class LibrarySuspicions {
   void add_gpus() {
     if (in_.nodes == 1 && in_.nvls.channels > 0) {
       add_known("nvls_off", "rings in place of the switches' sums", remove_nvls);
+      // NVIDIA/nccl issues 2140 (370 of 480 GB/s) and 1221 (330 of 430).
+      for (const double share : {0.72, 0.77, 0.82}) {
+        found_.add_plain("nvls_off", 1, fmt::format("{:.2f} of the rate", share), {share});
+      }
     }
     if (in_.ranks == in_.nodes) return;
     for (const double rate : strengths(3, 20)) {
@@ -208,14 +240,26 @@ class LibrarySuspicions {
                     remove_nvls(in);
                   });
       }
+      for (const double longer : {1.5, 2.5}) {
+        if (in_.nodes > 1) break;
+        found_.add_plain("host_staging", 1,
+                         fmt::format("{:.1f} GB/s a GPU, {:g} times the latency", rate, longer),
+                         {rate / in_.hardware.of_gpu, longer});
+      }
     }
     // Each GPU of a mesh has links of its own to others; of a switch, few are ever missing.
     const bool mesh = in_.ring.type_intra == NcclPath::nvl && !in_.nvswitch;
     for (const double share : strengths(0.15, 0.7)) {
       if (!mesh || in_.nodes > 1) break;
-      add_known("wrong_mesh", fmt::format("{:.2f} of the rate between GPUs", share),
-                [&](NcclInputs& in) { scale_gpus(in, share); });
+      const std::string words = fmt::format("{:.2f} of the rate between GPUs", share);
+      add_known("wrong_mesh", words, [&](NcclInputs& in) { scale_gpus(in, share); });
+      found_.add_plain("wrong_mesh", 1, words, {share});
     }
+    add_clocks();
+  }
+
+  /// One GPU of 16 took five times as long (causes.cc).
+  void add_clocks() {
     for (const double clock : strengths(0.2, 0.7)) {
       add_unknown("throttled", fmt::format("a clock of {:.2f} of the usual", clock),
                   [&](NcclInputs& in) {
@@ -223,6 +267,10 @@ class LibrarySuspicions {
                     in.hardware.gpu.step_factor /= clock;
                     in.hardware.gpu.start_factor /= std::sqrt(clock);  // half of it is the host's
                   });
+      const std::string words = fmt::format("{:.1f} times as long", 1 / clock);
+      found_.add_plain("throttled", 1, words,
+                       [=](Bytes, Seconds healthy) { return healthy / clock; });
+      if (in_.nodes == 1) found_.add_plain("throttled", 0.3, words, {clock});
     }
   }
 
@@ -249,6 +297,15 @@ class LibrarySuspicions {
     const auto algorithm = question_.algorithm;
     add_forced("ll_at_large", 5, "LL at all sizes", {algorithm, NcclProtocol::ll});
     add_forced("ll_at_large", 1, "LL to 64 MiB", {algorithm, NcclProtocol::ll, {}, 64_MiB});
+    for (const double share : {0.37, 0.42, 0.48}) {
+      found_.add_plain(
+          "ll_at_large", 1, fmt::format("{:.2f} of the rate from 64 KiB on", share),
+          [=, this](Bytes bytes, Seconds healthy) {
+            const Bytes beyond{std::max<std::int64_t>(0, bytes.count - (64_KiB).count)};
+            return std::max(healthy,
+                            found_.healthy_up_to(64_KiB) + found_.at_full_rate(beyond) / share);
+          });
+    }
     add_known(
         "switch_misplaced", "no LL128", [](NcclInputs& in) { in.ll128 = false; }, 6);
     for (const Bytes to : {2_MiB, 4_MiB, 8_MiB, 16_MiB}) {
@@ -258,6 +315,21 @@ class LibrarySuspicions {
     for (const Bytes from : {32_KiB, 128_KiB, 512_KiB}) {
       add_forced("switch_misplaced", 1, "Simple from " + to_string(from),
                  {algorithm, NcclProtocol::simple, from});
+    }
+    for (const auto& [from, to] : {std::pair{128_KiB, 512_KiB},
+                                   {128_KiB, 2_MiB},
+                                   {384_KiB, 1536_KiB},
+                                   {384_KiB, 6_MiB},
+                                   {1_MiB, 4_MiB},
+                                   {1_MiB, 16_MiB}}) {
+      for (const double longer : {1.4, 2.0}) {
+        found_.add_plain(
+            "switch_misplaced", 1,
+            fmt::format("{:g} times as long from {} to {}", longer, to_string(from), to_string(to)),
+            [=, from = from, to = to](Bytes bytes, Seconds healthy) {
+              return bytes >= from && bytes <= to ? healthy * longer : healthy;
+            });
+      }
     }
   }
 

@@ -16,14 +16,14 @@ namespace collbench {
 
 /// Standard deviations of ln(time).
 struct ModelError {
-  double latency = 0.09;
-  double latency_wide = 0.6;
-  double rate = 0.05;
+  double latency = 0.075;
+  double latency_wide = 0.55;
+  double rate = 0.045;
   double rate_wide = 0.25;
-  double wide_share = 0.13;    // of either wide component
-  double local_ends = 0.09;    // at small and large sizes
-  double local_middle = 0.24;  // between them
-  double reach = 1.4;          // doublings of the size over which local errors are alike
+  double wide_share = 0.13;     // of either wide component
+  double local_ends = 0.08;     // at small and large sizes
+  double local_middle = 0.215;  // between them
+  double reach = 1.4;           // doublings of the size over which local errors are alike
   double noise = 0.03;
   double trust = 0.85;  // power of the density: the form of the errors is known roughly only
 };

@@ -1,6 +1,7 @@
 #include "heuristics/diagnosis/suspicion_list.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -11,14 +12,12 @@ namespace collbench {
 namespace {
 
 /// How often a cause is at fault, where it can be: alike but for those that issues report more
-/// often (GPUDirect off) or less, and for throttling, which a benchmark is too short to cause.
-/// Congestion is reported of more than two nodes only.
+/// often (GPUDirect, NVLS) or less, and for LL, which somebody must have asked for. Congestion is
+/// reported of more than two nodes only.
 double frequency_of(std::string_view name, bool pair) {
-  static const std::map<std::string_view, double> unusual = {{"gdr_off", 2},
-                                                             {"step_cost", 0.2},
-                                                             {"throttled", 0.5},
-                                                             {"switch_misplaced", 0.5},
-                                                             {"network_slow", 0.1}};
+  static const std::map<std::string_view, double> unusual = {
+      {"gdr_off", 1.5},     {"nvls_off", 2},           {"step_cost", 0.4},
+      {"ll_at_large", 0.5}, {"switch_misplaced", 0.5}, {"network_slow", 0.1}};
   if (name == "congestion") return pair ? 0.15 : 2;
   const auto found = unusual.find(name);
   return found == unusual.end() ? 1 : found->second;
@@ -52,7 +51,7 @@ std::optional<Suspicion> SuspicionList::timed(std::string words, const TimeOf& t
 bool SuspicionList::differs(const Suspicion& suspicion) const {
   constexpr double visible = 0.03;
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    const double ratio = suspicion.times[i] / all_.front().times[i];
+    const double ratio = suspicion.times[i] / all_[healthy_].times[i];
     if (std::abs(std::log(ratio)) > visible) return true;
   }
   return false;
@@ -62,25 +61,79 @@ Suspicion& SuspicionList::add_healthy(std::string words, double share, const Tim
   std::optional<Suspicion> suspicion = timed(std::move(words), time);
   require(suspicion.has_value(), "the library has no play on that machine");
   suspicion->weight = share * healthy_frequency;
+  healthy_ = all_.size();
   all_.push_back(*std::move(suspicion));
+  plain_.push_back(false);
   weighed_ = all_.size();
   return all_.back();
 }
 
-void SuspicionList::add(const char* name, double weight, std::string words, const TimeOf& time) {
-  std::optional<Suspicion> suspicion = timed(std::move(words), time);
+void SuspicionList::add_if_it_differs(const char* name, double weight,
+                                      std::optional<Suspicion> suspicion) {
   if (!suspicion || !differs(*suspicion)) return;
   suspicion->cause = &cause(name);
   suspicion->weight = weight;
   all_.push_back(*std::move(suspicion));
 }
 
+void SuspicionList::add(const char* name, double weight, std::string words, const TimeOf& time) {
+  add_if_it_differs(name, weight, timed(std::move(words), time));
+  plain_.resize(all_.size(), false);
+}
+
+void SuspicionList::add_plain(const char* name, double weight, std::string words,
+                              const SlowerTime& slower) {
+  const Suspicion& healthy = all_[healthy_];
+  Suspicion suspicion;
+  suspicion.words = std::move(words);
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    suspicion.times.push_back(slower(sizes_[i], healthy.times[i]));
+  }
+  suspicion.latency = slower(smallest, healthy.latency);
+  add_if_it_differs(name, weight, std::move(suspicion));
+  plain_.resize(all_.size(), true);
+}
+
+void SuspicionList::add_plain(const char* name, double weight, const std::string& words,
+                              const PlainChange& fault) {
+  const Suspicion& healthy = all_[healthy_];
+  const Seconds latency =
+      std::min(healthy.latency, *std::min_element(healthy.times.begin(), healthy.times.end()));
+  add_plain(name, 0.4 * weight, words, [=, this](Bytes bytes, Seconds time) {
+    return time + latency * (fault.latency - 1) + at_full_rate(bytes) * (1 / fault.share - 1);
+  });
+  add_plain(name, 0.4 * weight, words, [=](Bytes, Seconds time) {
+    return latency * fault.latency + std::max(Seconds{0}, time - latency) / fault.share;
+  });
+  add_plain(name, 0.2 * weight, words, [=, this](Bytes bytes, Seconds time) {
+    return std::max({time, latency * fault.latency, at_full_rate(bytes) / fault.share});
+  });
+}
+
+Seconds SuspicionList::at_full_rate(Bytes bytes) const {
+  return all_[healthy_].times.back() *
+         (static_cast<double>(bytes.count) / static_cast<double>(sizes_.back().count));
+}
+
+Seconds SuspicionList::healthy_up_to(Bytes bytes) const {
+  Seconds time = all_[healthy_].latency;
+  for (std::size_t i = 0; i < sizes_.size() && sizes_[i] <= bytes; ++i) {
+    time = std::max(time, all_[healthy_].times[i]);
+  }
+  return time;
+}
+
 void SuspicionList::weigh(double share, bool pair) {
-  std::map<const Cause*, double> sums;
-  for (std::size_t i = weighed_; i < all_.size(); ++i) sums[all_[i].cause] += all_[i].weight;
+  std::map<const Cause*, std::array<double, 2>> sums;  // with a model, plain
+  for (std::size_t i = weighed_; i < all_.size(); ++i) {
+    sums[all_[i].cause].at(plain_[i] ? 1 : 0) += all_[i].weight;
+  }
   for (; weighed_ < all_.size(); ++weighed_) {
     Suspicion& each = all_[weighed_];
-    each.weight *= share * frequency_of(each.cause->name, pair) / sums[each.cause];
+    const auto& [modelled, plain] = sums[each.cause];
+    const double half = modelled > 0 && plain > 0 ? 0.5 : 1;
+    each.weight *=
+        half * share * frequency_of(each.cause->name, pair) / (plain_[weighed_] ? plain : modelled);
   }
 }
 

@@ -15,31 +15,54 @@ namespace collbench {
 /// From `low` to `high` in steps of about a seventh, which no table tells apart.
 std::vector<double> strengths(double low, double high);
 
+/// What reports say of a fault's curve: the share of the rate that is left, and how many times as
+/// long the latency is.
+struct PlainChange {
+  double share = 1;
+  double latency = 1;
+};
+
 class SuspicionList {
  public:
   using TimeOf = std::function<Seconds(Bytes)>;
+  using SlowerTime = std::function<Seconds(Bytes, Seconds healthy)>;
   static constexpr Bytes smallest{8};  // its time is the latency
 
   explicit SuspicionList(std::span<const Bytes> sizes) : sizes_(sizes) {}
 
   /// The machine as it should be. `share`: how likely it is to be asked so.
   Suspicion& add_healthy(std::string words, double share, const TimeOf& time);
-  /// One strength of a cause, left out where it changes the first healthy time nowhere by 3 %, or
+  /// One strength of a cause, left out where it changes the last healthy time nowhere by 3 %, or
   /// where `time` throws InvalidArgument: the library has no such play. `weight` is that among the
   /// strengths of the cause.
   void add(const char* cause, double weight, std::string words, const TimeOf& time);
-  /// Weighs what was added since the last call: every cause as frequent as it is, times `share`.
+  /// The same without a model of what the library makes of the fault: it changes the latency and
+  /// the rate of large sizes of the last healthy machine, and between them it does what is usual,
+  /// in three ways: cost is added, all that is not latency is stretched, or the longer time counts.
+  void add_plain(const char* cause, double weight, const std::string& words,
+                 const PlainChange& fault);
+  /// The same with a curve of its own.
+  void add_plain(const char* cause, double weight, std::string words, const SlowerTime& slower);
+  /// Weighs what was added since the last call: every cause as frequent as it is, times `share`,
+  /// half of it with a model and half plain where it has both.
   void weigh(double share, bool pair);
 
   std::span<const Bytes> sizes() const { return sizes_; }
+  /// Of the last healthy machine: what bytes cost at its largest size, and what sizes take that
+  /// are no larger than `bytes`.
+  Seconds at_full_rate(Bytes bytes) const;
+  Seconds healthy_up_to(Bytes bytes) const;
   std::vector<Suspicion> take() { return std::move(all_); }
 
  private:
   std::optional<Suspicion> timed(std::string words, const TimeOf& time) const;
   bool differs(const Suspicion& suspicion) const;
+  void add_if_it_differs(const char* cause, double weight, std::optional<Suspicion> suspicion);
 
   std::span<const Bytes> sizes_;
   std::vector<Suspicion> all_;
+  std::vector<bool> plain_;  // of each of them
+  std::size_t healthy_ = 0;  // the last
   std::size_t weighed_ = 0;
 };
 

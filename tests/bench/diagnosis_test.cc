@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/bench/diagnosis_tables.h"
+#include "tests/bench/plain_faults.h"
 
 #include "core/error.h"
+#include "heuristics/diagnosis/suspicion_list.h"
 #include "heuristics/diagnosis/table_cases.h"
 
 namespace collbench {
@@ -109,6 +111,29 @@ TEST(DiagnosisRatesTest, FaultsPutIntoPublishedTablesAreFoundAndMostlyNamed) {
   EXPECT_GT(named, 0.75 * all);
 }
 
+// Without a model of the library in the faults: before suspicions were plain, too, half of them had
+// a wrong name.
+TEST(DiagnosisRatesTest, FaultsMadeWithoutAModelAreFoundAndMostlyNamed) {
+  const std::vector<KnownTable> healthy = healthy_tables();
+  RandomEngine random = random_engine(44, "faults");
+  int all = 0;
+  int unhealthy = 0;
+  int first = 0;
+  for (const std::string& cause : plain_causes()) {
+    for (int i = 0; i < 4; ++i) {
+      const std::optional<InjectedFault> fault = inject_plain(cause, healthy, random);
+      if (!fault) continue;
+      const Diagnosis found = diagnose(case_of(fault->table));
+      ++all;
+      unhealthy += found.healthy ? 0 : 1;
+      first += !found.healthy && cause == found.causes.front().cause->name ? 1 : 0;
+    }
+  }
+  ASSERT_GE(all, 44);
+  EXPECT_GT(unhealthy, 0.85 * all);
+  EXPECT_GT(first, 0.6 * all);
+}
+
 // What the model misses of a system, its healthy table has.
 TEST(DiagnosisRatesTest, WithAHealthyTableOfTheSystemMostCausesAreFirst) {
   const std::vector<KnownTable> healthy = healthy_tables();
@@ -133,6 +158,53 @@ TEST(DiagnosisRatesTest, WithAHealthyTableOfTheSystemMostCausesAreFirst) {
   ASSERT_GE(all, 34);
   EXPECT_GT(unhealthy, 0.9 * all);
   EXPECT_GT(first, 0.8 * all);
+}
+
+/// 10 us, and 100 GB/s at large sizes.
+Seconds healthy_time(Bytes bytes) {
+  return Seconds{10e-6 + static_cast<double>(bytes.count) / 100e9};
+}
+
+TEST(SuspicionListTest, PlainFaultsReachTheLatencyAndTheRateTheySayInThreeWays) {
+  const std::vector<Bytes> sizes = {{8}, {1 << 20}, {1 << 23}, {std::int64_t{1} << 32}};
+  SuspicionList list(sizes);
+  list.add_healthy("as it should be", 1, healthy_time);
+  list.add_plain("gdr_off", 1, "half, and twice as late", {0.5, 2});
+  list.weigh(1, true);
+  const std::vector<Suspicion> all = list.take();
+  ASSERT_EQ(all.size(), 4U);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_NEAR(all[i].latency / all[0].latency, 2, 0.01) << i;
+    EXPECT_NEAR(all[i].times.back() / all[0].times.back(), 2, 0.01) << i;
+    EXPECT_GE(all[i].times[1], all[0].times[1]) << i;
+    EXPECT_LE(all[i].times[1], 2.01 * all[0].times[1]) << i;
+  }
+  // Between the ends they differ: the longer of two times is the least of what they may cost.
+  EXPECT_LT(all[3].times[1], 0.8 * all[1].times[1]);
+}
+
+TEST(SuspicionListTest, ACauseIsAsFrequentWithPlainSuspicionsAsWithout) {
+  const auto frequency = [](bool modelled, bool plain) {
+    const std::vector<Bytes> sizes = {{8}, {1 << 20}, {1 << 23}};
+    SuspicionList list(sizes);
+    list.add_healthy("as it should be", 1, healthy_time);
+    if (modelled) {
+      list.add("congestion", 3, "slower", [](Bytes bytes) { return 2 * healthy_time(bytes); });
+    }
+    if (plain) list.add_plain("congestion", 7, "slower", {0.5});
+    list.weigh(1, false);
+    double sum = 0;
+    double of_model = 0;
+    for (const Suspicion& each : list.take()) {
+      if (each.cause == nullptr) continue;
+      if (sum == 0) of_model = each.weight;
+      sum += each.weight;
+    }
+    if (modelled && plain) EXPECT_NEAR(of_model, sum / 2, 1e-12);
+    return sum;
+  };
+  EXPECT_NEAR(frequency(true, true), frequency(true, false), 1e-12);
+  EXPECT_NEAR(frequency(true, true), frequency(false, true), 1e-12);
 }
 
 TEST(DiagnosisTest, ByItsOwnHealthyTableASystemIsHealthyWhateverTheModelSays) {

@@ -1,10 +1,13 @@
-// Faults as reports of them describe the curve, without any model of a library: a + c S, where a is
-// the time of the smallest size and c that of a byte at the largest, and the fault changes either.
-// A second generator, by which to see whether diagnoses rest on the first one's model.
+// Faults as reports of them describe the curve, without any model of a library: a is the time of
+// the smallest size, c that of a byte at the largest, and the fault changes either. What it does
+// between them is drawn from six ways, of which heuristics/diagnosis/suspicion_list.cc knows the
+// first three. A second generator, by which to see whether diagnoses rest on the first one's model.
 #include "tests/bench/plain_faults.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <tuple>
 
@@ -15,7 +18,12 @@
 namespace collbench {
 namespace {
 
+enum class Between : std::uint8_t { added, stretched, longest, quotient, squares, fading };
+constexpr std::array all_ways = {Between::added,    Between::stretched, Between::longest,
+                                 Between::quotient, Between::squares,   Between::fading};
+
 struct PlainFault {
+  Between between = Between::added;
   double latency = 1;    // times as long
   double rate = 1;       // share that is left
   double late_us = 0;    // added to every size
@@ -24,6 +32,12 @@ struct PlainFault {
   double band_from = 0;  // bytes
   double band_to = 0;
   double collapse_from = 0;  // bytes from which the rate falls with the root of the size; 0: none
+  double longer = 1;         // times as long at every size
+  double step_us = 0;        // added for each chunk and step
+  double steps = 0;          // of small vectors
+  double step_bytes = 1;     // that one round of chunks carries
+  double fades_from = 0;     // doublings of the size where the latency begins to count less
+  double fades_to = 1;
 };
 
 double evenly(RandomEngine& random, double low, double high) {
@@ -58,7 +72,7 @@ std::optional<PlainFault> plain_fault(const std::string& cause, const NcclInputs
     fault.rate = evenly(random, 0.2, 0.7);
   } else if (cause == "ll_at_large") {
     fault.only_ll = true;
-    fault.rate = evenly(random, 0.42, 0.5);
+    fault.rate = evenly(random, 0.38, 0.5);
   } else if (cause == "switch_misplaced") {
     fault.band = evenly(random, 1.3, 2.2);
     fault.band_from = 1024 * evenly(random, 128, 1024);
@@ -71,6 +85,12 @@ std::optional<PlainFault> plain_fault(const std::string& cause, const NcclInputs
     }
   } else if (cause == "straggler") {
     fault.late_us = std::exp(evenly(random, std::log(150), std::log(5000)));
+  } else if (cause == "throttled") {
+    fault.longer = std::exp(evenly(random, std::log(1.3), std::log(4)));
+  } else if (cause == "step_cost" && net) {
+    fault.step_us = std::exp(evenly(random, std::log(15), std::log(120)));
+    fault.steps = 2.0 * (in.nodes - 1);
+    fault.step_bytes = 524288.0 * in.nodes * in.ring.channels;
   } else {
     return {};
   }
@@ -96,9 +116,41 @@ struct PlainCurve {
   }
 };
 
+/// From 0 to 1, with level ends.
+double smooth(double x) {
+  x = std::clamp(x, 0.0, 1.0);
+  return x * x * (3 - 2 * x);
+}
+
+/// What latency and rate make of the time, the way of the fault.
+double slower_time(const PlainFault& fault, const PlainCurve& curve, double us, double bytes,
+                   double rate) {
+  const double a = curve.least_us;
+  const double of_bytes = curve.largest_us * bytes / curve.largest;
+  switch (fault.between) {
+    case Between::added:
+      return us + a * (fault.latency - 1) + of_bytes * (1 / rate - 1);
+    case Between::stretched:
+      return a * fault.latency + (us - a) / rate;
+    case Between::longest:
+      return std::max({us, a * fault.latency, of_bytes / rate});
+    case Between::quotient:
+      return us * (a * fault.latency + of_bytes / rate) / (a + of_bytes);
+    case Between::squares:
+      return us * (1 + (fault.latency - 1) * std::pow(a / us, 2) +
+                   (1 / rate - 1) * std::pow(of_bytes / us, 2));
+    case Between::fading:
+      break;
+  }
+  const double x = std::log2(bytes) - fault.fades_from;
+  const double share = smooth(x / (fault.fades_to - fault.fades_from));
+  return us * std::pow(fault.latency, 1 - share) * std::pow(1 / rate, share);
+}
+
 double plain_time(const PlainFault& fault, const PlainCurve& curve, double us, double bytes) {
   const double of_bytes = curve.largest_us * bytes / curve.largest;
-  if (fault.only_ll) {  // linear from 64 KiB on
+  if (fault.only_ll) {  // linear from 64 KiB on, or the line of all sizes where it is above
+    if (fault.between == Between::longest) return std::max(us, of_bytes / fault.rate);
     return std::max(us,
                     curve.at_64k_us + std::max(0.0, bytes - 65536) * of_bytes / bytes / fault.rate);
   }
@@ -106,18 +158,25 @@ double plain_time(const PlainFault& fault, const PlainCurve& curve, double us, d
   if (fault.collapse_from > 0 && bytes > fault.collapse_from) {
     rate *= std::max(0.17, std::sqrt(fault.collapse_from / bytes));
   }
-  double time =
-      us + curve.least_us * (fault.latency - 1) + of_bytes * (1 / rate - 1) + fault.late_us;
-  if (bytes >= fault.band_from && bytes <= fault.band_to) time *= fault.band;
-  return time;
+  const double rounds = bytes / fault.step_bytes;
+  const bool both = fault.between >= Between::quotient;  // a first chunk and all others
+  double time = slower_time(fault, curve, us, bytes, rate) * fault.longer + fault.late_us +
+                fault.step_us * fault.steps * (both ? 1 + rounds : std::max(1.0, rounds));
+  if (bytes < fault.band_from || bytes > fault.band_to) return time;
+  if (!both) return time * fault.band;
+  const double from_middle =
+      std::abs(std::log2(bytes / std::sqrt(fault.band_from * fault.band_to)));
+  const double half = 0.5 * std::log2(fault.band_to / fault.band_from) + 0.5;
+  return time * std::pow(1.15 * fault.band, 1 - from_middle / half);
 }
 
 }  // namespace
 
 const std::vector<std::string>& plain_causes() {
   static const std::vector<std::string> names = {
-      "nic_missing", "nic_affinity", "gdr_off",          "sockets",    "nvls_off", "host_staging",
-      "wrong_mesh",  "ll_at_large",  "switch_misplaced", "congestion", "straggler"};
+      "nic_missing",  "nic_affinity", "gdr_off",     "sockets",          "nvls_off",
+      "host_staging", "wrong_mesh",   "ll_at_large", "switch_misplaced", "congestion",
+      "straggler",    "throttled",    "step_cost"};
   return names;
 }
 
@@ -130,9 +189,13 @@ std::optional<InjectedFault> inject_plain(const std::string& cause,
     std::vector<MeasuredTime>& rows = table.table.times;
     std::string note;
     const auto inputs = Predictor(table.machine).library_inputs(rows.front(), note);
-    const std::optional<PlainFault> fault = plain_fault(cause, *inputs, random);
+    std::optional<PlainFault> fault = plain_fault(cause, *inputs, random);
     // The sample alone is of one node whose switches add.
     if (!fault || table.sample != (cause == "nvls_off")) continue;
+    const auto way = static_cast<std::size_t>(uniform(random) * all_ways.size());
+    fault->between = all_ways.at(way);
+    fault->fades_from = evenly(random, 12, 18);
+    fault->fades_to = fault->fades_from + evenly(random, 4, 8);
     const double noise = evenly(random, 0.005, 0.05);
     const PlainCurve curve(rows);
     double most = 0;
@@ -147,8 +210,11 @@ std::optional<InjectedFault> inject_plain(const std::string& cause,
     }
     constexpr double shown = 1.2;
     if (most < shown) continue;
-    const std::string words = fmt::format("latency x{:.1f}, rate x{:.2f}, +{:.0f} us, band x{:.1f}",
-                                          fault->latency, fault->rate, fault->late_us, fault->band);
+    const std::string words = fmt::format(
+        "way {}: latency x{:.1f}, rate x{:.2f}, +{:.0f} us, band x{:.1f}, all x{:.1f}, a step "
+        "+{:.0f} us",
+        way, fault->latency, fault->rate, fault->late_us, fault->band, fault->longer,
+        fault->step_us);
     return InjectedFault{cause, words, std::move(table)};
   }
   return {};

@@ -1,0 +1,241 @@
+// Logs as they come from jobs that went wrong while they were logged, or that somebody has made to
+// mislead: the answer is right, or none is given.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/logs/job_verdict.h"
+#include "bench/logs/log_readers.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
+
+constexpr std::int64_t vector_bytes = 26214400;
+constexpr double usual_us = 915;  // of 4 ranks at 43 GB/s
+
+/// An entry of Flight Recorder; completed where it has a duration.
+std::string flight_entry(const char* group, int sequence, double ms,
+                         const char* name = "nccl:all_reduce") {
+  return fmt::format(
+      R"({{"process_group":["{}","{}"],"profiling_name":"{}","collective_seq_id":{},)"
+      R"("input_sizes":[[{}]],"output_sizes":[[{}]],"input_dtypes":["Float"],)"
+      R"("output_dtypes":["Float"],"state":"{}"{}}})",
+      group, group, name, sequence, vector_bytes / 4, vector_bytes / 4,
+      ms > 0 ? "completed" : "started", ms > 0 ? fmt::format(R"(,"duration_ms":{})", ms) : "");
+}
+
+struct FlightGroup {
+  const char* name;
+  std::string ranks;
+};
+
+void read_flight(int rank, const std::vector<FlightGroup>& groups,
+                 const std::vector<std::string>& entries, JobLog& job) {
+  std::vector<std::string> config;
+  for (const FlightGroup& group : groups) {
+    config.push_back(fmt::format(R"("{}":{{"name":"{}","desc":"{}","ranks":"{}"}})", group.name,
+                                 group.name, group.name, group.ranks));
+  }
+  read_log(fmt::format(R"({{"version":"2.10","pg_config":{{{}}},"entries":[{}]}})",
+                       fmt::join(config, ","), fmt::join(entries, ",")),
+           fmt::format("rank_{}.json", rank), job);
+}
+
+const std::vector<FlightGroup> world = {{"0", "[0, 1, 2, 3]"}};
+
+/// Milliseconds of a rank where rank `late` comes 1.5 ms after the others; -1: none does.
+double ms_of(int rank, int late) { return usual_us / 1000 + (late < 0 || rank == late ? 0 : 1.5); }
+
+std::vector<std::string> flight_entries(int rank, int late, int from, int to) {
+  std::vector<std::string> entries;
+  for (int k = from; k < to; ++k) entries.push_back(flight_entry("0", k, ms_of(rank, late)));
+  return entries;
+}
+
+/// A line of Inspector; `rate_gbs` as Inspector counts it from the true time.
+std::string inspector_line(int rank, int sequence, double us, double true_us) {
+  return fmt::format(
+      R"({{"header":{{"id":"0x1","rank":{},"n_ranks":4,"nnodes":2}},)"
+      R"("metadata":{{"inspector_output_format_version":"v4.0","hostname":"h{}","pid":{}}},)"
+      R"("coll_perf":{{"coll":"AllReduce","coll_sn":{},"coll_msg_size_bytes":{},)"
+      R"("coll_exec_time_us":{:.0f},"coll_algobw_gbs":{:.6f},"coll_timing_source":"kernel_gpu"}}}})"
+      "\n",
+      rank, rank / 2, 100 + rank, sequence, vector_bytes, us,
+      static_cast<double>(vector_bytes) / true_us * 1e-3);
+}
+
+// PyTorch gives the groups of a new attempt the old names, and their numbers begin anew.
+TEST(LogAdversitiesTest, AGroupThatWasMadeAnewIsNotTakenForCoalescedCollectives) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<std::string> entries = flight_entries(rank, 2, 0, 10);
+    for (const std::string& entry : flight_entries(rank, 1, 0, 6)) entries.push_back(entry);
+    read_flight(rank, world, entries, job);
+  }
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.operations, 6);
+  EXPECT_EQ(verdict.bytes, 6 * vector_bytes);
+  EXPECT_EQ(verdict.late(), 1) << "of the last attempt";
+  EXPECT_EQ(job.left_out["Flight Recorder entries of a group before it was made anew under its "
+                         "name"],
+            40);
+}
+
+TEST(LogAdversitiesTest, CoalescedCollectivesAreOneOfTheBytesOfAll) {
+  JobLog job;
+  for (int rank = 0; rank < 2; ++rank) {
+    read_flight(rank, {{"0", "[0, 1]"}},
+                {flight_entry("0", 1, 1, "nccl:allreduce_coalesced"),
+                 flight_entry("0", 1, 1, "nccl:allreduce_coalesced"), flight_entry("0", 2, 1)},
+                job);
+  }
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.operations, 2);
+  EXPECT_EQ(verdict.bytes, 3 * vector_bytes);
+  EXPECT_THAT(job.left_out, IsEmpty());
+}
+
+// Rank 0 wrote its file while it was in operation 4, the others later.
+TEST(LogAdversitiesTest, AnOperationThatOthersHaveCompletedIsNoStandstill) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<std::string> entries = flight_entries(rank, -1, 0, rank == 0 ? 4 : 8);
+    if (rank == 0) entries.push_back(flight_entry("0", 4, 0));
+    read_flight(rank, world, entries, job);
+  }
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_FALSE(verdict.standstill.sequence.has_value());
+  EXPECT_THAT(verdict.causes, IsEmpty());
+}
+
+TEST(LogAdversitiesTest, TheCutLogOfTheLateRankMakesItNeitherSporadicNorNobody) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<std::string> entries = flight_entries(rank, 2, 0, rank == 2 ? 4 : 16);
+    if (rank == 2)
+      entries.push_back(R"({"process_group":["0","0"],"collective_seq_id":4,)"
+                        R"("profiling_name":"nccl:all_reduce","state":"completed"})");
+    read_flight(rank, world, entries, job);
+  }
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_FALSE(verdict.lateness.spread);
+  EXPECT_FALSE(std::isnan(verdict.lateness.waiting_share));
+  EXPECT_FALSE(verdict.lateness.sporadic());
+  const bool told = verdict.late() == 2;
+  EXPECT_TRUE(told || !verdict.lateness.unknown.empty()) << verdict.lateness.waiting_share;
+}
+
+// Rank 2 is late in the world, job rank 3 in a pair whose numbers are the same.
+TEST(LogAdversitiesTest, EachOfTwoCommunicatorsHasItsOwnLateRank) {
+  JobLog job;
+  const std::vector<FlightGroup> groups = {{"0", "[0, 1, 2, 3]"}, {"pair", "[1, 3]"}};
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<std::string> entries;
+    for (int k = 0; k < 12; ++k) {
+      entries.push_back(flight_entry("0", k, ms_of(rank, 2)));
+      if (rank % 2 == 1) entries.push_back(flight_entry("pair", k, ms_of(rank, 3)));
+    }
+    read_flight(rank, groups, entries, job);
+  }
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_THAT(verdict.lateness.late, ElementsAre(2, 3));
+  EXPECT_FALSE(verdict.lateness.spread);
+  EXPECT_FALSE(verdict.lateness.sporadic());
+}
+
+TEST(LogAdversitiesTest, AFileOfARankThatIsInNoGroupIsLeftOutWithThatReason) {
+  JobLog job;
+  read_flight(9, world, flight_entries(0, 2, 0, 3), job);
+  EXPECT_EQ(job.left_out["Flight Recorder entries of a group that the rank of the file is not in"],
+            3);
+}
+
+// A rank whose times are a thousand times as long would never be the last.
+TEST(LogAdversitiesTest, TimesInAnotherUnitAreKnownByTheRateBesideThem) {
+  for (const double unit : {1e3, 1e-3}) {
+    JobLog job;
+    for (int rank = 0; rank < 4; ++rank) {
+      std::string lines;
+      for (int k = 0; k < 12; ++k) {
+        const double us = usual_us + (rank == 2 ? 0 : 1500.0);
+        lines += inspector_line(rank, k, us * (rank == 2 ? unit : 1), us);
+      }
+      read_log(lines, fmt::format("f{}", rank), job);
+    }
+    const JobVerdict verdict = judge_job(job, {});
+    EXPECT_EQ(job.left_out["Inspector records whose time is not in microseconds, by the rate "
+                           "beside it"],
+              12)
+        << unit;
+    EXPECT_FALSE(verdict.late().has_value()) << unit;
+    EXPECT_NE(verdict.lateness.unknown, "") << unit;
+  }
+}
+
+TEST(LogAdversitiesTest, AVectorOfOneDimensionHasAllItsElementsInHorovodsTimeline) {
+  std::string text = R"([{"name":"process_name","ph":"M","pid":0,)"
+                     R"("args":{"start_time_since_epoch_in_micros":1}})";
+  for (int k = 1; k <= 4; ++k) {
+    const int at = 10000 * k;
+    text += fmt::format(
+        R"(,{{"ph":"B","name":"NEGOTIATE_ALLREDUCE","ts":{},"pid":{}}})"
+        R"(,{{"ph":"X","name":"0","ts":{},"pid":{},"dur":0}})"
+        R"(,{{"ph":"X","name":"1","ts":{},"pid":{},"dur":0}})"
+        R"(,{{"ph":"E","ts":{},"pid":{}}},{{"ph":"B","name":"ALLREDUCE","ts":{},"pid":{}}})"
+        R"(,{{"ph":"B","name":"NCCL_ALLREDUCE","ts":{},"pid":{}}},{{"ph":"E","ts":{},"pid":{}}})"
+        R"(,{{"ph":"E","ts":{},"pid":{},"args":{{"dtype":"float32","shape":"[{}]"}}}})",
+        at, k, at, k, at + 2500, k, at + 2510, k, at + 2511, k, at + 2512, k, at + 3100, k,
+        at + 3110, k, vector_bytes / 4);
+  }
+  JobLog job;
+  read_log(text + "]", "timeline.json", job);
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.bytes, 4 * vector_bytes);
+  EXPECT_EQ(verdict.late(), 1);
+}
+
+TEST(LogAdversitiesTest, ARankThatRasDoesNotListIsMissing) {
+  const auto status = [](int missing) {
+    return fmt::format(
+        R"({{"nccl_version":"2.30.7","communicators_count":1,"communicators":[{{"hash":"0x1",)"
+        R"("size":3,"ranks_count":2,"missing_ranks_count":{},"ranks":[)"
+        R"({{"rank":0,"collective_counts":{{"AllReduce":7}}}},)"
+        R"({{"rank":2,"collective_counts":{{"AllReduce":7}}}}]}}]}})",
+        missing);
+  };
+  JobLog job;
+  read_log(status(1), "ras.json", job);
+  EXPECT_THAT(job.missing_ranks, ElementsAre(1));
+  JobLog brief;  // lists some ranks only, and misses none
+  read_log(status(0), "ras.json", brief);
+  EXPECT_THAT(brief.missing_ranks, IsEmpty());
+}
+
+TEST(LogAdversitiesTest, AGoalProgramOfFewerOrOtherRanksThanItSaysIsToldSo) {
+  const auto notes = [](int said, int last) {
+    JobLog job;
+    read_log(fmt::format("num_ranks {}\nrank 0 {{\nl0: send 8b to {} tag 0\n}}\nrank {} {{\nl0: "
+                         "recv 8b from 0 tag 0\n}}\n",
+                         said, last, last),
+             "a.goal", job);
+    return job.notes;
+  };
+  EXPECT_THAT(notes(2, 1), Not(Contains(HasSubstr("ranks"))));
+  EXPECT_THAT(notes(3, 1), Contains(HasSubstr("says 3 ranks and has programs of 2")));
+  EXPECT_THAT(notes(2, 5), Contains(HasSubstr("says 2 ranks and has programs of 2")));
+}
+
+}  // namespace
+}  // namespace collbench
