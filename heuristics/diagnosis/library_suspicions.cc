@@ -188,11 +188,12 @@ class LibrarySuspicions {
       };
       const std::string words = fmt::format("worse from {:g} MiB on", from);
       found_.add("congestion", 1, words, time);
-      found_.add_plain("congestion", 1, words, [=, this](Bytes bytes, Seconds healthy) {
-        const double over = static_cast<double>(bytes.count) / (from * 1048576);
-        return healthy +
-               found_.at_full_rate(bytes) * (1 / std::clamp(std::pow(over, -0.6), 0.17, 1.0) - 1);
-      });
+      found_.add_plain("congestion", 1, words,
+                       [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
+                         const double over = static_cast<double>(bytes.count) / (from * 1048576);
+                         const double lost = 1 / std::clamp(std::pow(over, -0.6), 0.17, 1.0) - 1;
+                         return healthy + curve.of_byte * (static_cast<double>(bytes.count) * lost);
+                       });
     }
     for (const double share : strengths(0.3, 0.8)) {
       add_unknown("network_slow", fmt::format("{:.2f} of the rate", share),
@@ -203,13 +204,15 @@ class LibrarySuspicions {
   /// NVIDIA/nccl issue 2409. A chunk of a channel is at most 512 KiB (buffers of 4 MiB in 8 steps).
   void add_steps() {
     constexpr double chunk_bytes = 512 * 1024;
+    const double round_bytes = chunk_bytes * in_.nodes * std::max(1, in_.ring.channels);
+    const double steps = 2.0 * (in_.nodes - 1);
     for (const double us : strengths(10, 160)) {
       const std::string words = fmt::format("{:.0f} us more a step", us);
-      found_.add_plain("step_cost", 1, words, [=, this](Bytes bytes, Seconds healthy) {
-        const double chunks = static_cast<double>(bytes.count) /
-                              (chunk_bytes * in_.nodes * std::max(1, in_.ring.channels));
-        return healthy + Seconds{us * 1e-6 * 2 * (in_.nodes - 1) * std::max(1.0, chunks)};
-      });
+      found_.add_plain("step_cost", 1, words,
+                       [=](const HealthyCurve&, Bytes bytes, Seconds healthy) {
+                         const double rounds = static_cast<double>(bytes.count) / round_bytes;
+                         return healthy + Seconds{us * 1e-6 * steps * std::max(1.0, rounds)};
+                       });
       add_unknown("step_cost", words, [&](NcclInputs& in) {
         const double chunk_us = chunk_bytes * in.ring.channels / (1e3 * in.hardware.of_node);
         scale_network(in, chunk_us / (chunk_us + us));
@@ -268,8 +271,9 @@ class LibrarySuspicions {
                     in.hardware.gpu.start_factor /= std::sqrt(clock);  // half of it is the host's
                   });
       const std::string words = fmt::format("{:.1f} times as long", 1 / clock);
-      found_.add_plain("throttled", 1, words,
-                       [=](Bytes, Seconds healthy) { return healthy / clock; });
+      found_.add_plain("throttled", 1, words, [=](const HealthyCurve&, Bytes, Seconds healthy) {
+        return healthy / clock;
+      });
       if (in_.nodes == 1) found_.add_plain("throttled", 0.3, words, {clock});
     }
   }
@@ -300,10 +304,10 @@ class LibrarySuspicions {
     for (const double share : {0.37, 0.42, 0.48}) {
       found_.add_plain(
           "ll_at_large", 1, fmt::format("{:.2f} of the rate from 64 KiB on", share),
-          [=, this](Bytes bytes, Seconds healthy) {
-            const Bytes beyond{std::max<std::int64_t>(0, bytes.count - (64_KiB).count)};
-            return std::max(healthy,
-                            found_.healthy_up_to(64_KiB) + found_.at_full_rate(beyond) / share);
+          [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
+            const std::int64_t beyond = std::max<std::int64_t>(0, bytes.count - (64_KiB).count);
+            return std::max(
+                healthy, curve.at_64_KiB + curve.of_byte * (static_cast<double>(beyond) / share));
           });
     }
     add_known(
@@ -326,7 +330,7 @@ class LibrarySuspicions {
         found_.add_plain(
             "switch_misplaced", 1,
             fmt::format("{:g} times as long from {} to {}", longer, to_string(from), to_string(to)),
-            [=, from = from, to = to](Bytes bytes, Seconds healthy) {
+            [=, from = from, to = to](const HealthyCurve&, Bytes bytes, Seconds healthy) {
               return bytes >= from && bytes <= to ? healthy * longer : healthy;
             });
       }

@@ -36,6 +36,22 @@ std::vector<double> strengths(double low, double high) {
   return all;
 }
 
+void make_plain(Suspicion& suspicion, const Suspicion& healthy, std::span<const Bytes> sizes) {
+  HealthyCurve curve;
+  curve.latency =
+      std::min(healthy.latency, *std::min_element(healthy.times.begin(), healthy.times.end()));
+  curve.of_byte = healthy.times.back() / static_cast<double>(sizes.back().count);
+  curve.at_64_KiB = curve.latency;
+  suspicion.times.clear();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].count <= 1 << 16) curve.at_64_KiB = healthy.times[i];
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    suspicion.times.push_back(suspicion.slower(curve, sizes[i], healthy.times[i]));
+  }
+  suspicion.latency = suspicion.slower(curve, SuspicionList::smallest, healthy.latency);
+}
+
 std::optional<Suspicion> SuspicionList::timed(std::string words, const TimeOf& time) const {
   Suspicion suspicion;
   suspicion.words = std::move(words);
@@ -63,7 +79,6 @@ Suspicion& SuspicionList::add_healthy(std::string words, double share, const Tim
   suspicion->weight = share * healthy_frequency;
   healthy_ = all_.size();
   all_.push_back(*std::move(suspicion));
-  plain_.push_back(false);
   weighed_ = all_.size();
   return all_.back();
 }
@@ -78,62 +93,49 @@ void SuspicionList::add_if_it_differs(const char* name, double weight,
 
 void SuspicionList::add(const char* name, double weight, std::string words, const TimeOf& time) {
   add_if_it_differs(name, weight, timed(std::move(words), time));
-  plain_.resize(all_.size(), false);
 }
 
 void SuspicionList::add_plain(const char* name, double weight, std::string words,
-                              const SlowerTime& slower) {
-  const Suspicion& healthy = all_[healthy_];
+                              SlowerTime slower) {
   Suspicion suspicion;
   suspicion.words = std::move(words);
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    suspicion.times.push_back(slower(sizes_[i], healthy.times[i]));
-  }
-  suspicion.latency = slower(smallest, healthy.latency);
+  suspicion.slower = std::move(slower);
+  make_plain(suspicion, all_[healthy_], sizes_);
   add_if_it_differs(name, weight, std::move(suspicion));
-  plain_.resize(all_.size(), true);
 }
 
 void SuspicionList::add_plain(const char* name, double weight, const std::string& words,
                               const PlainChange& fault) {
-  const Suspicion& healthy = all_[healthy_];
-  const Seconds latency =
-      std::min(healthy.latency, *std::min_element(healthy.times.begin(), healthy.times.end()));
-  add_plain(name, 0.4 * weight, words, [=, this](Bytes bytes, Seconds time) {
-    return time + latency * (fault.latency - 1) + at_full_rate(bytes) * (1 / fault.share - 1);
+  const auto late = [=](const HealthyCurve& curve) { return curve.latency * fault.latency; };
+  const auto slow = [=](const HealthyCurve& curve, Bytes bytes) {
+    return curve.of_byte * (static_cast<double>(bytes.count) / fault.share);
+  };
+  add_plain(name, 0.3 * weight, words, [=](const HealthyCurve& curve, Bytes bytes, Seconds time) {
+    return time + late(curve) - curve.latency + (1 - fault.share) * slow(curve, bytes);
   });
-  add_plain(name, 0.4 * weight, words, [=](Bytes, Seconds time) {
-    return latency * fault.latency + std::max(Seconds{0}, time - latency) / fault.share;
+  add_plain(name, 0.3 * weight, words, [=](const HealthyCurve& curve, Bytes, Seconds time) {
+    return late(curve) + std::max(Seconds{0}, time - curve.latency) / fault.share;
   });
-  add_plain(name, 0.2 * weight, words, [=, this](Bytes bytes, Seconds time) {
-    return std::max({time, latency * fault.latency, at_full_rate(bytes) / fault.share});
+  add_plain(name, 0.3 * weight, words, [=](const HealthyCurve& curve, Bytes bytes, Seconds time) {
+    const Seconds usual = curve.latency + fault.share * slow(curve, bytes);
+    return time * ((late(curve) + slow(curve, bytes)) / usual);
   });
-}
-
-Seconds SuspicionList::at_full_rate(Bytes bytes) const {
-  return all_[healthy_].times.back() *
-         (static_cast<double>(bytes.count) / static_cast<double>(sizes_.back().count));
-}
-
-Seconds SuspicionList::healthy_up_to(Bytes bytes) const {
-  Seconds time = all_[healthy_].latency;
-  for (std::size_t i = 0; i < sizes_.size() && sizes_[i] <= bytes; ++i) {
-    time = std::max(time, all_[healthy_].times[i]);
-  }
-  return time;
+  add_plain(name, 0.1 * weight, words, [=](const HealthyCurve& curve, Bytes bytes, Seconds time) {
+    return std::max({time, late(curve), slow(curve, bytes)});
+  });
 }
 
 void SuspicionList::weigh(double share, bool pair) {
   std::map<const Cause*, std::array<double, 2>> sums;  // with a model, plain
   for (std::size_t i = weighed_; i < all_.size(); ++i) {
-    sums[all_[i].cause].at(plain_[i] ? 1 : 0) += all_[i].weight;
+    sums[all_[i].cause].at(all_[i].slower ? 1 : 0) += all_[i].weight;
   }
   for (; weighed_ < all_.size(); ++weighed_) {
     Suspicion& each = all_[weighed_];
     const auto& [modelled, plain] = sums[each.cause];
     const double half = modelled > 0 && plain > 0 ? 0.5 : 1;
     each.weight *=
-        half * share * frequency_of(each.cause->name, pair) / (plain_[weighed_] ? plain : modelled);
+        half * share * frequency_of(each.cause->name, pair) / (each.slower ? plain : modelled);
   }
 }
 

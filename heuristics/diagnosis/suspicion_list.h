@@ -25,7 +25,6 @@ struct PlainChange {
 class SuspicionList {
  public:
   using TimeOf = std::function<Seconds(Bytes)>;
-  using SlowerTime = std::function<Seconds(Bytes, Seconds healthy)>;
   static constexpr Bytes smallest{8};  // its time is the latency
 
   explicit SuspicionList(std::span<const Bytes> sizes) : sizes_(sizes) {}
@@ -38,20 +37,17 @@ class SuspicionList {
   void add(const char* cause, double weight, std::string words, const TimeOf& time);
   /// The same without a model of what the library makes of the fault: it changes the latency and
   /// the rate of large sizes of the last healthy machine, and between them it does what is usual,
-  /// in three ways: cost is added, all that is not latency is stretched, or the longer time counts.
+  /// in four ways: cost is added, all that is not latency is stretched, the time grows as latency
+  /// and bytes at the full rate together do, or the longer time counts.
   void add_plain(const char* cause, double weight, const std::string& words,
                  const PlainChange& fault);
   /// The same with a curve of its own.
-  void add_plain(const char* cause, double weight, std::string words, const SlowerTime& slower);
+  void add_plain(const char* cause, double weight, std::string words, SlowerTime slower);
   /// Weighs what was added since the last call: every cause as frequent as it is, times `share`,
   /// half of it with a model and half plain where it has both.
   void weigh(double share, bool pair);
 
   std::span<const Bytes> sizes() const { return sizes_; }
-  /// Of the last healthy machine: what bytes cost at its largest size, and what sizes take that
-  /// are no larger than `bytes`.
-  Seconds at_full_rate(Bytes bytes) const;
-  Seconds healthy_up_to(Bytes bytes) const;
   std::vector<Suspicion> take() { return std::move(all_); }
 
  private:
@@ -61,7 +57,6 @@ class SuspicionList {
 
   std::span<const Bytes> sizes_;
   std::vector<Suspicion> all_;
-  std::vector<bool> plain_;  // of each of them
   std::size_t healthy_ = 0;  // the last
   std::size_t weighed_ = 0;
 };

@@ -7,6 +7,7 @@
 // Ranges of strength and their sources stand at each.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,15 @@
 
 namespace collbench {
 
+/// What plain suspicions need to know of a healthy machine's times.
+struct HealthyCurve {
+  Seconds latency{0};    // the least
+  Seconds of_byte{0};    // at the largest size
+  Seconds at_64_KiB{0};  // of the largest size up to that
+};
+/// What a fault makes of a healthy time.
+using SlowerTime = std::function<Seconds(const HealthyCurve&, Bytes, Seconds healthy)>;
+
 struct Suspicion {
   const Cause* cause = nullptr;          // null: the system is as it should be
   std::string words;                     // "7 of 8 adapters"
@@ -23,7 +33,11 @@ struct Suspicion {
   std::vector<Seconds> times;            // of the sizes that were asked for
   Seconds latency{0};                    // of the smallest vectors
   std::vector<std::string> played = {};  // "ring, LL" at each size; empty: not known
+  SlowerTime slower = {};                // plain; empty: the times are those of a model
 };
+
+/// The times of a plain suspicion where the machine takes `healthy` when it is well.
+void make_plain(Suspicion& suspicion, const Suspicion& healthy, std::span<const Bytes> sizes);
 
 /// Suspicions for NCCL or RCCL on the machine of `inputs`; the first is the machine as it should
 /// be. `question` says what was fixed when measuring; its bytes do not count. Suspicions that the

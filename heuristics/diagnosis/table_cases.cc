@@ -208,6 +208,10 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
   std::vector<double> factors;
   for (const Bytes size : sizes) factors.push_back(std::exp(between(logs, doublings_of(size))));
   for (Suspicion& suspicion : given.suspicions) {
+    if (suspicion.slower) {
+      make_plain(suspicion, given.suspicions.front(), sizes);  // which is what was taken by now
+      continue;
+    }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       suspicion.times[i] = suspicion.times[i] * factors[i];
     }

@@ -1,7 +1,7 @@
 // Faults as reports of them describe the curve, without any model of a library: a is the time of
 // the smallest size, c that of a byte at the largest, and the fault changes either. What it does
 // between them is drawn from six ways, of which heuristics/diagnosis/suspicion_list.cc knows the
-// first three. A second generator, by which to see whether diagnoses rest on the first one's model.
+// first four. A second generator, by which to see whether diagnoses rest on the first one's model.
 #include "tests/bench/plain_faults.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 namespace collbench {
 namespace {
 
-enum class Between : std::uint8_t { added, stretched, longest, quotient, squares, fading };
-constexpr std::array all_ways = {Between::added,    Between::stretched, Between::longest,
-                                 Between::quotient, Between::squares,   Between::fading};
+enum class Between : std::uint8_t { added, stretched, quotient, longest, squares, fading };
+constexpr std::array all_ways = {Between::added,   Between::stretched, Between::quotient,
+                                 Between::longest, Between::squares,   Between::fading};
 
 struct PlainFault {
   Between between = Between::added;
@@ -159,7 +159,7 @@ double plain_time(const PlainFault& fault, const PlainCurve& curve, double us, d
     rate *= std::max(0.17, std::sqrt(fault.collapse_from / bytes));
   }
   const double rounds = bytes / fault.step_bytes;
-  const bool both = fault.between >= Between::quotient;  // a first chunk and all others
+  const bool both = fault.between >= Between::longest;  // a first chunk and all others
   double time = slower_time(fault, curve, us, bytes, rate) * fault.longer + fault.late_us +
                 fault.step_us * fault.steps * (both ? 1 + rounds : std::max(1.0, rounds));
   if (bytes < fault.band_from || bytes > fault.band_to) return time;

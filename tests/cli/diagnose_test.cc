@@ -115,6 +115,7 @@ TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
   json_of({was, "--healthy", was}, 0);
   const auto now = json_of({tables + "h100_2x8_ring_no_gdr.txt", "--healthy", was}, 1);
   EXPECT_NEAR(now["tables"][0]["expected_busbw_GBps"].get<double>(), 365, 8);
+  EXPECT_EQ(now["causes"][0], "gdr_off") << now["causes"];
   const Outcome other =
       invoke(folder_, {"diagnose", was, "--healthy", tables + "h100_8gpu_healthy_nvls.txt"});
   EXPECT_EQ(other.code, 2);
