@@ -257,7 +257,10 @@ int tune(const Settings& settings) {
                                    [](const TunedPoint& point) { return point.changes; });
   int code = exit_ok;
   if (!changes) {
-    std::cout << "# the library's own choice is the best, or within 3 % of it, at every point\n";
+    std::cout
+        << (result.is_settled
+                ? "# the library's own choice is the best, or within 3 % of it, at every point\n"
+                : "# nothing that surely gains 3 % was found in this time\n");
   } else if (result.stopped_by.empty()) {
     code = prove(result, tuning, without, budget * (1 - for_the_race));
   } else {

@@ -6,7 +6,8 @@ one of Google Benchmark (libbenchmark-dev).
 
 Live jobs, by turns: base against itself (a false alarm is any case called slower or faster), and against a head that a preloaded
 library makes a fifth slower (found: any case called slower). The rounds of the first kind of job are kept; drawn again at
-random by `collbench_verdict_experiment redraw JOBS SECONDS FOLDER/PROGRAM/0`, they make hundreds of jobs.
+random by `collbench_verdict_experiment redraw JOBS SECONDS FOLDER/PROGRAM/0 S`, S being the seconds that a process takes, they make
+hundreds of jobs.
 """
 
 import argparse

@@ -4,7 +4,8 @@
 //   collbench_verdict_experiment trace DIR...          rounds kept by `collbench ab --keep DIR`
 //   collbench_verdict_experiment sequential JOBS SECONDS [CASE_MS [FIRST_SEED]]   made-up noise,
 //   the sequential design; a case takes so long in a process (30 ms) collbench_verdict_experiment
-//   redraw JOBS SECONDS DIR   the same over kept rounds, drawn at random
+//   redraw JOBS SECONDS DIR [S]   the same over kept rounds, drawn at random; a process of another
+//                                 program takes S seconds whatever is open (ab --read)
 //
 // For every slowdown of head, as a share of cases and of jobs (a job is one comparison, flagged if
 // any of its cases is): called slower, called faster, called the same; and what a job cost in
@@ -206,8 +207,12 @@ void trace(const std::string& folder) {
 /// both; base and head of each change sides at random.
 class RedrawnRuns {
  public:
-  RedrawnRuns(const KeptJob& job, double slowdown, std::uint64_t seed)
-      : job_(job), slowdown_(slowdown), random_(random_engine(seed, "redrawn")) {}
+  RedrawnRuns(const KeptJob& job, double slowdown, std::uint64_t seed,
+              std::optional<Seconds> process)
+      : job_(job),
+        slowdown_(slowdown),
+        random_(random_engine(seed, "redrawn")),
+        process_(process) {}
 
   std::optional<RecordFile> measure(const AbTask& task) {
     if (processes_++ % (2 * starts) == 0) draw();
@@ -215,7 +220,8 @@ class RedrawnRuns {
     const std::size_t start = places_[head ? 1 : 0]++;
     RecordFile file = job_.arms.at(head != swapped_[start] ? "head" : "base")[first_ + start];
     keep_wanted(file, task);
-    elapsed_ += start_cost + case_cost * static_cast<double>(file.records.size());
+    const Seconds of_cases = case_cost * static_cast<double>(file.records.size());
+    elapsed_ += process_.value_or(start_cost + of_cases);
     const std::string slowed = to_json(job_.arms.at("base")[0].records[0].point);
     for (Record& record : file.records) {
       if (!head || to_json(record.point) != slowed) continue;
@@ -243,14 +249,15 @@ class RedrawnRuns {
   const KeptJob& job_;
   double slowdown_;
   RandomEngine random_;
-  std::size_t first_ = 0;  // the first of the two kept rounds
+  std::optional<Seconds> process_;  // what it takes
+  std::size_t first_ = 0;           // the first of the two kept rounds
   std::array<bool, starts> swapped_{};
   std::array<std::size_t, 2> places_{};  // of the next start of base and head
   int processes_ = 0;
   Seconds elapsed_{0};
 };
 
-void redraw(int jobs, Seconds budget, const std::string& folder) {
+void redraw(int jobs, Seconds budget, const std::string& folder, std::optional<Seconds> process) {
   KeptJob kept;
   for (const char* arm : {"base", "head"}) {
     kept.arms[arm] = rounds_of(read_records(folder + "/" + arm + ".jsonl"));
@@ -260,7 +267,7 @@ void redraw(int jobs, Seconds budget, const std::string& folder) {
     Tally tally;
     for (int job = 0; job < jobs; ++job) {
       const auto seed = static_cast<std::uint64_t>(job);
-      RedrawnRuns runs(kept, slowdown, seed);
+      RedrawnRuns runs(kept, slowdown, seed, process);
       const Comparison comparison = run_ab(sequential_over(runs, seed, budget));
       tally.add(comparison, runs.processes());
     }
@@ -284,12 +291,14 @@ int experiment(const std::vector<std::string>& words) {
                words.size() > 4 ? std::stoi(words[4]) : 0);
     return 0;
   }
-  if (words.size() == 4 && words[0] == "redraw") {
-    redraw(std::stoi(words[1]), Seconds{std::stod(words[2])}, words[3]);
+  if (words.size() >= 4 && words[0] == "redraw") {
+    std::optional<Seconds> process;
+    if (words.size() > 4) process = Seconds{std::stod(words[4])};
+    redraw(std::stoi(words[1]), Seconds{std::stod(words[2])}, words[3], process);
     return 0;
   }
   std::cerr << "usage: collbench_verdict_experiment synthetic JOBS | trace DIR... |\n"
-               "       sequential JOBS SECONDS | redraw JOBS SECONDS DIR\n";
+               "       sequential JOBS SECONDS | redraw JOBS SECONDS DIR [S]\n";
   return 2;
 }
 
