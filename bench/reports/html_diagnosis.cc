@@ -71,7 +71,8 @@ void add_axes(pugi::xml_node svg, const RatioPlane& plane, const std::vector<Jud
   }
   const std::size_t step = 1 + sizes.size() / 8;
   for (std::size_t i = 0; i < sizes.size(); i += step) {
-    add_svg_text(svg, plane.x(sizes[i]), RatioPlane::height - 6, to_string(sizes[i].bytes), "middle");
+    add_svg_text(svg, plane.x(sizes[i]), RatioPlane::height - 6, to_string(sizes[i].bytes),
+                 "middle");
   }
 }
 
