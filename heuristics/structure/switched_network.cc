@@ -1,11 +1,13 @@
 // Nodes of one rank each joined by switches: MPI over InfiniBand, Slingshot or Ethernet.
 //
 //   t = start + copy n W + sum over rounds, count times
-//         [ latency + rendezvous E(m) + far min(1.5, log2(d) / 5) + (k - 1) segment + X ]
+//         [ latency + rendezvous E(m) + far min(1.5, log2(p) / 5) + (k - 1) segment + X ]
 //   X = m (byte + byte_large W) (1 + taper S(d)) + r (reduce + reduce_large W)
 //   W = n^2 / (n^2 + 32 MB^2)      E = m^3 / (m^3 + 8 KiB^3)      S logistic in log2(d) about 64
 //
-// n bytes of the vector, m of a message or segment, r reduced, d the distance in ranks, k segments.
+// n bytes of the vector, m of a message or segment, r reduced, p nodes, d the distance in ranks, k
+// segments. A round lasts as long as its slowest pair, and jobs are scattered over the groups of a
+// machine, so that the more nodes there are the farther it is even to the next rank.
 // W: a byte of a vector beyond the caches costs up to twice, whatever the size of its messages.
 // Transfer and reduction of segments overlap: X is the larger of the two and 1/k of the other.
 #include <algorithm>
@@ -36,7 +38,7 @@ constexpr std::array<NetworkConstant, 11> switched_constants{{
     {"start", "us", 4, 1, "of a collective"},
     {"latency", "us", 2.5, 0.7, "of a round"},
     {"rendezvous", "us", 3.5, 0.7, "of a round of messages beyond about 8 KiB, in addition"},
-    {"far", "us", 0.6, 0.8, "of a round to partners 32 ranks away, in addition"},
+    {"far", "us", 0.6, 0.8, "of a round over 32 nodes, in addition"},
     {"byte", "us/B", 1 / 8.3e3, 0.6,
      "of a message; only 2 byte + reduce and byte + reduce are known"},
     {"byte_large", "us/B", 4e-5, 0.7, "in addition where vectors exceed the caches"},
@@ -57,7 +59,8 @@ double saturation(double x, double at, int power) {
   return scaled / (1 + scaled);
 }
 
-double round_time(const MessageRound& round, double large, std::span<const double> c) {
+double round_time(const MessageRound& round, double large, double nodes,
+                  std::span<const double> c) {
   const double doublings = std::log2(std::max(round.distance, 1.0));
   const double k = std::max(round.segments, 1.0);
   const double beyond = 1 / (1 + std::exp(6 - doublings));
@@ -67,7 +70,7 @@ double round_time(const MessageRound& round, double large, std::span<const doubl
   const double both = std::max(send, reduce) + std::min(send, reduce) / k;
   const double per_segment = c[segment_time] * (round.posted ? posted_share : 1);
   return c[s_latency] + c[s_rendezvous] * saturation(round.bytes / k, switched_eager, 3) +
-         c[far_latency] * std::min(1.5, doublings / 5) + (k - 1) * per_segment + both;
+         c[far_latency] * std::min(1.5, std::log2(nodes) / 5) + (k - 1) * per_segment + both;
 }
 
 double switched_time(const PlayedMethod& played, const Scale& scale, double bytes,
@@ -76,7 +79,7 @@ double switched_time(const PlayedMethod& played, const Scale& scale, double byte
   double time = c[s_start] + c[copy_time] * bytes * large;
   const PlayedMethod real = played_for(played, scale.ranks, bytes, 4);
   for (const MessageRound& round : message_rounds(real, scale.ranks, bytes)) {
-    time += round.count * round_time(round, large, c);
+    time += round.count * round_time(round, large, scale.ranks, c);
   }
   return time;
 }

@@ -193,6 +193,18 @@ TEST(StructuralModelTest, AChoiceThatTookARingIsWhatFellBackToTheRing) {
   EXPECT_GT(over_trees(1.1), 2) << "the ring was nearer than what fell back to something else";
 }
 
+TEST(StructuralModelTest, ARoundOverMoreNodesTakesLongerEvenToTheNextRank) {
+  const NetworkModel& model = network_model(Interconnect::switched);
+  const auto of_a_round = [&](int n) {
+    const Scale scale{n, n};
+    const PlayedMethod ring = *played_method(method("mpi", "ring"), scale);
+    return (model.microseconds(ring, scale, 4.0 * n, truth) - truth[0]) / (2 * (n - 1));
+  };
+  // 0.5 us over 32 nodes, by the doublings of the nodes to half as much again.
+  EXPECT_NEAR(of_a_round(128) - of_a_round(8), 0.5 * (7 - 3) / 5, 0.01);
+  EXPECT_NEAR(of_a_round(2048) - of_a_round(8), 0.5 * (1.5 - 3.0 / 5), 0.01);
+}
+
 TEST(StructuralModelTest, AStoredFitGivesTheSameAsTheFit) {
   const std::vector<MeasuredTime> rows = made_rows({8, 32}, {"ring", "rabenseifner"});
   const StructuralModel fitted(Interconnect::switched, rows);
