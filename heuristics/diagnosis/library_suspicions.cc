@@ -305,7 +305,8 @@ class LibrarySuspicions {
       found_.add_plain(
           "ll_at_large", 1, fmt::format("{:.2f} of the rate from 64 KiB on", share),
           [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
-            const std::int64_t beyond = std::max<std::int64_t>(0, bytes.count - (64_KiB).count);
+            const std::int64_t beyond = bytes.count - (64_KiB).count;
+            if (beyond <= 0) return healthy;
             return std::max(
                 healthy, curve.at_64_KiB + curve.of_byte * (static_cast<double>(beyond) / share));
           });

@@ -113,11 +113,15 @@ double log_likelihood(const ModelError& error, std::span<const Deviation> curve)
   for (std::size_t i = 0; i < curve.size(); ++i) {
     r(static_cast<Eigen::Index>(i)) = curve[i].log_ratio;
   }
+  const std::array<ErrorComponent, 4> all = components(error);
   std::array<double, 4> logs{};
-  std::size_t at = 0;
-  for (const ErrorComponent& component : components(error)) {
-    logs[at++] =
-        std::log(component.weight) + robust_density(covariance(error, component, curve), r);
+  double density = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // With a known rate, two and two are the same.
+    const bool same =
+        i > 0 && all[i].latency == all[i - 1].latency && all[i].rate == all[i - 1].rate;
+    if (!same) density = robust_density(covariance(error, all[i], curve), r);
+    logs[i] = std::log(all[i].weight) + density;
   }
   const double largest = *std::max_element(logs.begin(), logs.end());
   double sum = 0;
