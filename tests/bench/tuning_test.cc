@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -276,19 +277,18 @@ TEST(TuneTest, RulesThatMayLoseTimeAreTakenBack) {
     point.changes = true;
     result.points.push_back(point);
   }
-  ProvenPoint lost{.point = result.points[0].own,
-                   .log_ratios = {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3},
-                   .log_of_named = {}};
-  ProvenPoint won{.point = result.points[1].own,
-                  .log_ratios = {0.1, 0.2, -0.01, 0.1, 0.1, 0.3, 0.2, 0.1, 0.1},
-                  .log_of_named = {}};
-  ProvenPoint unsure{.point = result.points[2].own,
-                     .log_ratios = {0.1, 0.2, -0.1, 0.1, -0.2, 0.3, 0.1, 0.1},
-                     .log_of_named = {}};
-  ProvenPoint untried{.point = result.points[3].own, .log_ratios = {}, .log_of_named = {}};
+  const auto proven = [&](std::size_t i, std::vector<double> log_ratios) {
+    return ProvenPoint{.point = result.points[i].own,
+                       .played = {},
+                       .log_ratios = std::move(log_ratios),
+                       .log_of_named = {}};
+  };
+  const ProvenPoint lost = proven(0, {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3});
+  const ProvenPoint won = proven(1, {0.1, 0.2, -0.01, 0.1, 0.1, 0.3, 0.2, 0.1, 0.1});
+  const ProvenPoint unsure = proven(2, {0.1, 0.2, -0.1, 0.1, -0.2, 0.3, 0.1, 0.1});
   EXPECT_GT(gain_of(unsure).estimate, 0);
   EXPECT_LT(gain_of(unsure).low, 0);
-  EXPECT_EQ(take_back(result, {lost, won, unsure, untried}), 3);
+  EXPECT_EQ(take_back(result, {lost, won, unsure, proven(3, {})}), 3);
   for (const std::size_t i : {0, 2, 3}) EXPECT_FALSE(result.points[i].changes) << i;
   EXPECT_TRUE(result.points[1].changes);
 }
