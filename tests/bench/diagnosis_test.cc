@@ -200,7 +200,9 @@ TEST(SuspicionListTest, ACauseIsAsFrequentWithPlainSuspicionsAsWithout) {
       if (sum == 0) of_model = each.weight;
       sum += each.weight;
     }
-    if (modelled && plain) EXPECT_NEAR(of_model, sum / 2, 1e-12);
+    if (modelled && plain) {
+      EXPECT_NEAR(of_model, sum / 2, 1e-12);
+    }
     return sum;
   };
   EXPECT_NEAR(frequency(true, true), frequency(true, false), 1e-12);
