@@ -8,6 +8,7 @@
 
 #include "algorithms/exchange/goal.h"
 #include "algorithms/exchange/msccl_xml.h"
+#include "algorithms/exchange/mscclpp_plan.h"
 #include "algorithms/registry.h"
 #include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"
@@ -111,7 +112,8 @@ void print_markdown(const Schedule& schedule) {
 }
 
 int show_algorithm(const Settings& settings) {
-  const std::string& format = settings.one_of("format", {"table", "msccl", "goal", "markdown"});
+  const std::string& format =
+      settings.one_of("format", {"table", "msccl", "mscclpp", "goal", "markdown"});
   const int ranks = settings.count("workers", 1, 65'536);
   const AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
   const AlgorithmInfo& info = find_algorithm(spec.name);
@@ -123,6 +125,9 @@ int show_algorithm(const Settings& settings) {
       all_reduce || format != "msccl",
       fmt::format("MSCCL XML is written of all-reduces, not of a {}", to_string(collective.kind)));
   if (format == "msccl") std::cout << to_msccl_xml(schedule);
+  if (format == "mscclpp") {
+    std::cout << to_mscclpp_json(schedule, collective.kind, [](Rank, Rank) { return true; });
+  }
   if (format == "goal") std::cout << to_goal(schedule, settings.size("bytes"));
   if (format == "markdown") print_markdown(schedule);
   if (format != "table") return exit_ok;
@@ -208,7 +213,8 @@ constexpr OptionRow show_algorithm_rows[] = {
     {options_group, "collective", "", "NAME", "all-reduce",
      "reduce-scatter, all-gather, broadcast or reduce"},
     {options_group, "root", "r", "N", "0", "root rank of a broadcast or reduce"},
-    {options_group, "format", "", "NAME", "table", "table, msccl, goal or markdown"},
+    {options_group, "format", "", "NAME", "table",
+     "table, msccl, mscclpp (GPUs of one node), goal or markdown"},
     {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},
 };
 

@@ -218,6 +218,8 @@ TEST_F(UsageTest, AlgosShowsWhatEveryRankDoes) {
 TEST_F(UsageTest, AlgosExportsForOtherPrograms) {
   EXPECT_THAT(run({"algos", "show", "ring", "-W", "4", "--format", "msccl"}).out,
               StartsWith("<algo "));
+  EXPECT_THAT(run({"algos", "show", "ring", "-W", "4", "--format", "mscclpp"}).out,
+              StartsWith("{\"name\":\"ring\",\"collective\":\"allreduce\""));
   EXPECT_THAT(run({"algos", "show", "ring", "-W", "4", "--format", "goal"}).out,
               HasSubstr("num_ranks 4"));
   EXPECT_THAT(run({"algos", "show", "ring", "-W", "2", "--format", "markdown"}).out,
