@@ -5,6 +5,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "algorithms/registry.h"
 
@@ -15,6 +17,8 @@ struct SynthesisRequest {
   int ranks = 0;
   Bytes bytes;  // of the vector: how finely it is cut
   CollectiveKind kind = CollectiveKind::all_reduce;
+  int tracks = 0;  // algorithms/schedule.h; 0: as many as suit a machine that plays each by itself
+  std::vector<std::pair<Rank, Seconds>> late{};  // of an all-reduce: ranks that join so much later
 };
 
 /// Makes the schedule of a request. Throws InvalidArgument for networks that do not fit.
@@ -26,6 +30,10 @@ bool has_synthesiser();
 /// The row of `synth`, whose option `topo` names the network; simulations and choices set it to
 /// theirs. It is in no list of all algorithms, as it needs a network.
 const AlgorithmInfo& synthesised_row();
+
+/// `spec` as ranks should play it that do in a round what all tracks have in it: if it is `synth`
+/// and does not say how many, with one.
+AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec);
 
 /// Throws InvalidArgument if no network is named, or for a collective with a root; Unavailable in a
 /// program without a synthesiser.

@@ -121,6 +121,8 @@ constexpr Example examples[] = {
   collbench synth --topo net.csv                         bound, trees, and the share reached
   collbench synth --topo net.csv --collective all-gather --bound --json
   collbench synth --topo net.csv --degrade 'link g0>s_nv0:0.5' --msccl plan.xml
+  collbench synth --topo dgx-1-v100 --mscclpp plan.json --svg trees.svg
+  collbench synth --topo star:8,100Gbps,5us --late 3:2ms --objective 64M
   collbench simulate --topo net.csv --algo synth,ring -b 1G
 )"},
     {"logs", R"(

@@ -40,4 +40,8 @@ std::string run_external(const ExternalProgram& program, const std::string& inpu
   return text;
 }
 
+std::string svg_of(const std::string& dot) {
+  return run_external({"dot -Tsvg", "graphviz", "--dot FILE writes what it would read"}, dot);
+}
+
 }  // namespace collbench

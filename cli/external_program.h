@@ -15,4 +15,7 @@ struct ExternalProgram {
 /// and `without`, if it is not installed, Error if it fails.
 std::string run_external(const ExternalProgram& program, const std::string& input);
 
+/// Graphviz' picture of `dot`, as SVG.
+std::string svg_of(const std::string& dot);
+
 }  // namespace collbench

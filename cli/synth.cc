@@ -1,12 +1,18 @@
 // `collbench synth`: the best schedule for one network, and what no schedule can beat there.
 #include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "algorithms/exchange/msccl_xml.h"
+#include "bench/simulated/values.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/external_program.h"
 #include "cli/output_file.h"
 #include "core/error.h"
 #include "heuristics/synthesis/degraded.h"
+#include "heuristics/synthesis/late_plan.h"
 #include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
@@ -21,6 +27,8 @@ constexpr OptionRow synth_rows[] = {
     {options_group, "latency", "", "TIME", "", "latency of links in a file that gives none"},
     {options_group, "degrade", "", "LIST", "",
      "share of the rate that is left: 'link g0>s_nv:0.5, link g1>g2:0, host 3:0.7'"},
+    {options_group, "late", "", "R:TIME,..", "",
+     "ranks that join an all-reduce late: what the others add up meanwhile, as in 3:2ms"},
     {options_group, "collective", "", "NAME", "all-reduce",
      "all-reduce, reduce-scatter or all-gather"},
     {options_group, "objective", "", "NAME", "throughput",
@@ -31,7 +39,9 @@ constexpr OptionRow synth_rows[] = {
     {options_group, "dead-links", "", "", "", "show what the next dead cable would cost"},
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "msccl", "", "FILE", "", "write the schedule of an all-reduce as MSCCL XML"},
-    {output_group, "dot", "", "FILE", "", "write the trees on the network for Graphviz"},
+    {output_group, "mscclpp", "", "FILE", "", "write the schedule as a JSON plan of MSCCL++"},
+    {output_group, "svg", "", "FILE", "", "write a picture of the trees on the network"},
+    {output_group, "dot", "", "FILE", "", "write the same for Graphviz"},
 };
 
 Topology network_of(const Settings& settings) {
@@ -49,18 +59,22 @@ Bytes size_of_objective(const Settings& settings) {
   return settings.text("objective") == "throughput" ? Bytes{1 << 30} : settings.size("objective");
 }
 
-void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan) {
-  std::string text = settings.flag("json") ? to_json(certificate, plan) : to_text(certificate);
+void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan,
+          const LatePlan* late = nullptr) {
+  std::optional<Certificate> whole;
+  if (!settings.text("degrade").empty()) {
+    whole = certify(machine(settings.text("topo")).topology, certificate.goal);
+  }
+  const bool dead_links = settings.flag("dead-links");
   if (settings.flag("json")) {
-    std::cout << text;
+    std::cout << to_json(certificate, plan, {whole ? &*whole : nullptr, late, dead_links});
     return;
   }
+  std::string text = to_text(certificate);
   if (plan != nullptr) text += plan_text(*plan, size_of_objective(settings));
-  if (!settings.text("degrade").empty()) {
-    std::string spec = settings.text("topo");
-    text += loss_text(certificate, certify(machine(spec).topology, certificate.goal));
-  }
-  if (settings.flag("dead-links")) text += dead_link_text(certificate);
+  if (late != nullptr) text += to_text(*late);
+  if (whole) text += loss_text(certificate, *whole);
+  if (dead_links) text += to_text(dead_link(certificate));
   std::cout << text;
 }
 
@@ -73,15 +87,30 @@ int synthesise_network(const Settings& settings) {
     show(settings, certify(network, goal, trees), nullptr);
     return exit_ok;
   }
-  const SynthesisedPlan plan = wants_latency(settings)
-                                   ? synthesise_shallow(network, goal)
-                                   : synthesise(network, goal, !settings.text("msccl").empty());
-  show(settings, plan.certificate, &plan);
+  std::optional<LatePlan> late;
+  // Both formats have chunks of one size; a plan of MSCCL++ has a thread block for each tree.
+  const bool is_exported = !settings.text("msccl").empty() || !settings.text("mscclpp").empty();
+  const int equal_trees = !is_exported ? 0 : settings.text("mscclpp").empty() ? 512 : 64;
+  const auto make = [&]() -> SynthesisedPlan {
+    if (!settings.text("late").empty()) {
+      require(goal == CollectiveKind::all_reduce,
+              fmt::format("--late is for an all-reduce, not for a {}", to_string(goal)));
+      late = synthesise_late(network, parse_stragglers(settings.text("late")),
+                             size_of_objective(settings), equal_trees);
+      return late->plan;
+    }
+    return wants_latency(settings) ? synthesise_shallow(network, goal)
+                                   : synthesise(network, goal, equal_trees);
+  };
+  const SynthesisedPlan plan = make();
+  show(settings, plan.certificate, &plan, late ? &*late : nullptr);
   require(settings.text("msccl").empty() || goal == CollectiveKind::all_reduce,
           "--msccl writes all-reduces");
   write_output(settings.text("msccl"), [&](std::ostream& out) {
     out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)));
   });
+  write_output(settings.text("mscclpp"), [&](std::ostream& out) { out << to_mscclpp_json(plan); });
+  write_output(settings.text("svg"), [&](std::ostream& out) { out << svg_of(trees_to_dot(plan)); });
   write_output(settings.text("dot"), [&](std::ostream& out) { out << trees_to_dot(plan); });
   return exit_ok;
 }

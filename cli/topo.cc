@@ -163,11 +163,6 @@ int validate_file(const Settings& settings) {
   return exit_ok;
 }
 
-std::string to_svg(const Topology& topology) {
-  return run_external({"dot -Tsvg", "graphviz", "--dot FILE writes what it would read"},
-                      to_grouped_dot(topology));
-}
-
 int convert_file(const Settings& settings) {
   const std::string& to = settings.one_of("to", {"toml", "simgrid", "dot", "svg"});
   const Machine read = load(settings);
@@ -175,7 +170,7 @@ int convert_file(const Settings& settings) {
     if (to == "toml") out << to_toml(read);
     if (to == "simgrid") out << to_simgrid_xml(read.topology);
     if (to == "dot") out << to_dot(read.topology);
-    if (to == "svg") out << to_svg(read.topology);
+    if (to == "svg") out << svg_of(to_grouped_dot(read.topology));
   });
   return exit_ok;
 }
@@ -184,7 +179,8 @@ int draw_machine(const Settings& settings) {
   require(settings.given("svg") || settings.given("dot"),
           "topo draw needs --svg FILE or --dot FILE ('-': stdout)");
   const Machine drawn = load(settings);
-  write_output(settings.text("svg"), [&](std::ostream& out) { out << to_svg(drawn.topology); });
+  write_output(settings.text("svg"),
+               [&](std::ostream& out) { out << svg_of(to_grouped_dot(drawn.topology)); });
   write_output(settings.text("dot"), [&](std::ostream& out) { out << to_dot(drawn.topology); });
   return exit_ok;
 }

@@ -71,11 +71,14 @@ class DegradeReader {
   }
 
   void slow_link(const std::string& name, double share) {
-    const std::size_t arrow = name.find('>');
-    require(arrow != std::string::npos,
-            fmt::format("--degrade: link '{}' should be two names, as in g0>g1", name));
-    const Vertex a = vertex(std::string(trimmed(std::string_view(name).substr(0, arrow))));
-    const Vertex b = vertex(std::string(trimmed(std::string_view(name).substr(arrow + 1))));
+    const std::size_t arrow = name.find('>');  // or "->", as links are printed
+    if (arrow == std::string::npos || arrow == 0) return slow_kind(name, share);
+    const std::size_t end = name[arrow - 1] == '-' ? arrow - 1 : arrow;
+    const Vertex a = vertex(std::string(trimmed(std::string_view(name).substr(0, end))));
+    // Printed links end with their kind, " (nic)".
+    const std::size_t kind = name.ends_with(')') ? name.rfind(" (") : std::string::npos;
+    const Vertex b =
+        vertex(std::string(trimmed(std::string_view(name).substr(0, kind).substr(arrow + 1))));
     bool found = false;
     for (std::size_t l = 0; l < share_.size(); ++l) {
       const auto& [from, to, link_class, lanes] = topology_.links()[l];
@@ -85,6 +88,20 @@ class DegradeReader {
     }
     require(found, fmt::format("--degrade: no link joins {} and {}", topology_.vertex_name(a),
                                topology_.vertex_name(b)));
+  }
+
+  void slow_kind(const std::string& name, double share) {
+    std::vector<std::string> kinds;
+    bool found = false;
+    for (const LinkClass& kind : topology_.classes()) kinds.push_back(kind.name);
+    for (std::size_t l = 0; l < share_.size(); ++l) {
+      if (kinds[topology_.links()[l].link_class] != name) continue;
+      share_[l] *= share;
+      found = true;
+    }
+    require(found, fmt::format("--degrade: link '{}' is neither two names, as in g0>g1, nor a kind "
+                               "of link of {}.{}",
+                               name, topology_.name(), did_you_mean(name, kinds)));
   }
 
   Vertex vertex(const std::string& name) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ class PieceLayout {
     const std::int64_t line = std::max(1, 64 / element_bytes);
     const auto at = static_cast<std::int64_t>(std::llround(all * share));
     const bool is_large =
-        all >= 16.0 * static_cast<double>(line) * pieces_ * static_cast<double>(slots_);
+        all >= 128.0 * static_cast<double>(line) * pieces_ * static_cast<double>(slots_);
     return begin + (is_large ? at / line * line : at);
   }
 
@@ -91,14 +92,33 @@ class PieceLayout {
 /// What every rank does with the pieces of every tree, and how many rounds after the first.
 class TreeMoves {
  public:
-  TreeMoves(const TreePacking& packing, const PieceLayout& layout)
-      : of_rank_(static_cast<std::size_t>(packing.ranks)) {
+  /// All `turns` of what is done before late ranks come are over when they are waited for.
+  TreeMoves(const TreePacking& packing, const PieceLayout& layout, int turns)
+      : of_rank_(static_cast<std::size_t>(packing.ranks)), late_(packing.late) {
+    for (const PackedTree& tree : packing.trees) {
+      const std::vector<int> height = heights(tree.reduce, false);
+      for (const int above : height)
+        late_begin_ = std::max(late_begin_, late_.empty() ? 0 : turns + above);
+    }
     for (std::size_t slot = 0; slot < layout.trees().size(); ++slot) {
       add(packing.trees[layout.trees()[slot]], layout.first_chunk(slot));
     }
   }
 
   int longest_offset() const { return longest_; }
+
+  /// First rounds of runs of alike ones: the same edges have a piece in them.
+  std::vector<int> runs(int turns) const {
+    std::set<int> firsts{0};
+    for (const auto& moves : of_rank_) {
+      for (const Move& move : moves) {
+        firsts.insert(move.offset);
+        firsts.insert(move.offset + turns);
+      }
+    }
+    firsts.erase(turns + longest_);
+    return {firsts.begin(), firsts.end()};
+  }
 
   /// In round `t` of one of `tracks` tracks, which take turns in the pieces; of all if `track` < 0.
   void round(Rank rank, int t, int turns, int tracks, int track, Round& out) const {
@@ -130,11 +150,15 @@ class TreeMoves {
     const auto ranks = static_cast<Rank>(of_rank_.size());
     int begin = 0;
     if (!tree.reduce.empty()) {
-      const std::vector<int> height = heights(tree.reduce);
+      const std::vector<bool> is_late = late_edges(tree.reduce, late_);
+      const std::vector<int> early = heights(tree.reduce, false);
+      const std::vector<int> late = heights(tree.reduce, true);
       for (Rank r = 0; r < ranks; ++r) {
-        if (r != tree.root) add_edge(r, tree.reduce[r], height[r], OpKind::recv_reduce, first);
+        if (r == tree.root) continue;
+        const int offset = is_late[r] ? late_begin_ + late[r] : early[r];
+        add_edge(r, tree.reduce[r], offset, OpKind::recv_reduce, first);
       }
-      begin = height[tree.root];
+      begin = late_.empty() ? early[tree.root] : late_begin_ + late[tree.root];
     }
     if (tree.broadcast.empty()) return;
     const std::vector<int> depth = depths(tree.broadcast);
@@ -144,30 +168,28 @@ class TreeMoves {
     }
   }
 
-  static std::vector<int> heights(const std::vector<Rank>& parents) {
+  /// Edges below each rank, of those used late or of the others.
+  std::vector<int> heights(const std::vector<Rank>& parents, bool late) const {
+    const std::vector<bool> is_late = late_edges(parents, late_);
     std::vector<int> height(parents.size(), 0);
     for (std::size_t r = 0; r < parents.size(); ++r) {
       int above = 0;
       for (Rank at = static_cast<Rank>(r); at >= 0; at = parents[at]) {
-        height[at] = std::max(height[at], above++);
+        height[at] = std::max(height[at], above);
+        if (is_late[at] == late)
+          ++above;
+        else if (!late)
+          break;
       }
     }
     return height;
   }
 
   std::vector<std::vector<Move>> of_rank_;  // the same order of trees at both ends of an edge
+  std::vector<Rank> late_;
+  int late_begin_ = 0;
   int longest_ = 0;
 };
-
-/// First rounds of runs of alike ones: those in which every edge has a piece are alike.
-std::vector<int> runs_of(int turns, int longest_offset) {
-  std::vector<int> runs;
-  const int all = turns + longest_offset;
-  for (int t = 0; t < all; ++t) {
-    if (t <= longest_offset || t >= turns) runs.push_back(t);
-  }
-  return runs;
-}
 
 }  // namespace
 
@@ -182,12 +204,12 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
   const PieceLayout layout(packing, pipelining);
   require(layout.chunks() <= most_chunks,
           fmt::format("{}: {} chunks are more than {}", name, layout.chunks(), most_chunks));
-  const auto moves = std::make_shared<const TreeMoves>(packing, layout);
   const int tracks = pipelining.tracks;
   const int turns = pipelining.pieces / tracks;
+  const auto moves = std::make_shared<const TreeMoves>(packing, layout, turns);
   const Shape shape{packing.ranks, static_cast<int>(layout.chunks()),
                     turns + moves->longest_offset()};
-  const std::vector<int> runs = runs_of(turns, moves->longest_offset());
+  const std::vector<int> runs = moves->runs(turns);
   const auto play = [&](int track) {
     const auto round = [moves, turns, tracks, track](Rank rank, int t, Round& out) {
       moves->round(rank, t, turns, tracks, track, out);
@@ -201,7 +223,7 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 }
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          Seconds message) {
+                          Seconds message, int tracks_asked) {
   constexpr double most_messages = 4e6;
   constexpr double least_bytes = 1024;  // of a piece
   constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
@@ -226,10 +248,12 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   const double most =
       std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
                              static_cast<double>(bytes.count) / (least_bytes * trees)));
-  if (latency == 0) return {static_cast<int>(std::min(most, well_filled * way)), 1};
+  if (latency == 0 && tracks_asked <= 1) {
+    return {static_cast<int>(std::min(most, well_filled * way)), 1};
+  }
   Pipelining best;
   double least = std::numeric_limits<double>::infinity();
-  for (const int tracks : {1, 8, 16}) {
+  for (const int tracks : tracks_asked > 0 ? std::vector{tracks_asked} : std::vector{1, 8, 16}) {
     for (double turns = 1; turns * tracks <= most && turns <= well_filled * way;
          turns = std::ceil(turns * 1.05)) {
       const double pieces = turns * tracks;

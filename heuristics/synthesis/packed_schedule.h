@@ -29,9 +29,9 @@ struct Pipelining {
 
 /// What suits a vector of `bytes`: filling the trees takes as long as their hops, so pieces are
 /// small, but not so small that a round takes no longer than the latency of its messages, which is
-/// `message` more than that of their links.
+/// `message` more than that of their links. Tracks: `tracks`, or what suits if that is 0.
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          Seconds message = Seconds{0});
+                          Seconds message = Seconds{0}, int tracks = 0);
 
 /// For all-gather and reduce-scatter rank r has the r-th n-th of the chunks
 /// (algorithms/collective.h). Requires a packing of trees. Memory: 16 bytes per end of an edge of a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,10 +11,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/exchange/mscclpp_plan.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "heuristics/synthesis/degraded.h"
 #include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/rank_paths.h"
 
 namespace collbench {
 namespace {
@@ -28,6 +31,17 @@ std::string line(std::string_view key, const std::string& value) {
   return fmt::format("{:<10} {}\n", key, value);
 }
 
+double times_of(const Certificate& now, const Certificate& whole) {
+  return now.bound.seconds_per_gigabyte.value() / whole.bound.seconds_per_gigabyte.value();
+}
+
+void require_proof(const Schedule& schedule, CollectiveKind goal) {
+  const Verification proof = verify(schedule, {goal, 0});
+  if (proof.ok()) return;
+  throw Error(fmt::format("the synthesised schedule is no {}: {}", to_string(goal),
+                          proof.violations.front().what));
+}
+
 /// What the one route of each pair of ranks costs; empty where that is nothing.
 std::string routes_text(const SynthesisedPlan& plan) {
   constexpr double worth_telling = 1.001;
@@ -40,14 +54,59 @@ std::string routes_text(const SynthesisedPlan& plan) {
                           1e-9 / least, 100 * bound / least));
 }
 
+/// Graphviz' place of a rank: nodes are circles beside each other, grids are grids, whose rows are
+/// bent so that long edges do not run over the ranks between; empty for all others.
+std::string place_of(const Topology& topology, Rank rank) {
+  const Layout& layout = topology.layout();
+  if (layout.kind == Layout::Kind::flat || layout.dims.size() < 2) return {};
+  const int width = layout.dims[0];
+  const int column = rank % width;
+  const int row = rank / width;
+  if (layout.kind == Layout::Kind::hierarchy) {
+    constexpr double turn = 6.283185307179586;
+    const double radius = 0.28 * width + 0.4;
+    const double angle = turn * column / width;
+    return fmt::format(", pos=\"{:.2f},{:.2f}!\"",
+                       row * (2 * radius + 1.8) + radius * std::cos(angle),
+                       radius * std::sin(angle));
+  }
+  const int height = layout.dims[1];
+  const int behind = row / height;  // of a third axis and more
+  const int bend = row % height;
+  return fmt::format(", pos=\"{:.2f},{:.2f}!\"",
+                     1.6 * column + 0.15 * bend * (height - 1 - bend) + 0.5 * behind,
+                     -1.6 * bend + 0.15 * column * (width - 1 - column) + 0.4 * behind);
+}
+
 }  // namespace
 
-std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan) {
-  if (plan == nullptr) return to_json(certificate);
+std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
+                    const BesidePlan& beside) {
   auto json = nlohmann::ordered_json::parse(to_json(certificate));
-  json["reached_seconds_per_GB"] = plan->packing.seconds_per_byte * 1e9;
-  json["share_of_bound"] = plan->share();
-  if (plan->packing.least_by_routes > 0) {
+  if (beside.whole != nullptr) {
+    json["whole_seconds_per_GB"] = to_string(beside.whole->bound.seconds_per_gigabyte);
+    json["times_of_whole"] = times_of(certificate, *beside.whole);
+  }
+  if (beside.late != nullptr) {
+    json["late"] = {{"early_s", beside.late->early.count()},
+                    {"after_s", beside.late->after.count()},
+                    {"usual_after_s", beside.late->usual.count()},
+                    {"at_least_s", beside.late->at_least.count()}};
+  }
+  if (beside.dead_links) {
+    const DeadLink dead = dead_link(certificate);
+    json["dead_link"] = {{"times", dead.times > 0 ? nlohmann::ordered_json(dead.times) : nullptr},
+                         {"link", dead.name},
+                         {"cut_off_by", dead.apart}};
+    if (!dead.is_known) json["dead_link"] = nullptr;
+  }
+  if (plan == nullptr) return json.dump(2) + "\n";
+  if (plan->packing.late.empty()) {
+    json["reached_seconds_per_GB"] = plan->packing.seconds_per_byte * 1e9;
+    json["share_of_bound"] = plan->share();
+    json["played_share_of_bound"] = plan->played_share();
+  }
+  if (plan->packing.late.empty() && plan->packing.least_by_routes > 0) {
     json["least_seconds_per_GB_by_routes"] = plan->packing.least_by_routes * 1e9;
   }
   json["trees"] = plan->packing.trees.size();
@@ -60,12 +119,22 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
   const Schedule schedule = proved_schedule(plan, bytes);
   const TreePacking& packing = plan.packing;
   const bool is_reduced = proof_is_reduced(plan, schedule);
-  return routes_text(plan) +
-         line("reached", fmt::format("{:.6g} GB/s, {:.4g} % of the bound, by the fullest link",
-                                     1e-9 / packing.seconds_per_byte, 100 * plan.share())) +
+  std::string reached;
+  if (packing.late.empty()) {
+    reached = routes_text(plan) +
+              line("reached", fmt::format("{:.6g} GB/s, {:.4g} % of the bound, by the fullest link",
+                                          1e-9 / packing.seconds_per_byte, 100 * plan.share()));
+  }
+  std::string equal;
+  if (!plan.whole.trees.empty() && packing.late.empty()) {
+    equal = line("played", fmt::format("as {} equally heavy trees: {:.4g} % of the bound",
+                                       plan.whole.trees.size(), 100 * plan.played_share()));
+  }
+  return reached +
          line("trees", fmt::format("{} from {} roots, at most {} hops from the first leaf to the "
                                    "last",
                                    packing.trees.size(), roots_of(packing), longest_way(packing))) +
+         equal +
          line("schedule", fmt::format("{} chunks in {} rounds for {}, {}", schedule.chunks(),
                                       schedule.rounds(), to_string(bytes),
                                       is_reduced ? "proven for one piece of every tree: the "
@@ -74,42 +143,45 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
 }
 
 std::string loss_text(const Certificate& now, const Certificate& whole) {
-  const double times =
-      now.bound.seconds_per_gigabyte.value() / whole.bound.seconds_per_gigabyte.value();
-  return line("degraded", fmt::format("{:.4g} times the whole network's time, {} s/GB", times,
-                                      to_string(whole.bound.seconds_per_gigabyte)));
+  return line("degraded",
+              fmt::format("{:.4g} times the whole network's time, {} s/GB", times_of(now, whole),
+                          to_string(whole.bound.seconds_per_gigabyte)));
 }
 
-std::string dead_link_text(const Certificate& certificate) {
+DeadLink dead_link(const Certificate& certificate) {
   constexpr std::size_t most_cables = 512;
   const Topology& topology = certificate.topology;
-  if (topology.links().size() > 2 * most_cables) {
-    return line("dead link", fmt::format("not looked at: more than {} cables", most_cables));
-  }
+  DeadLink dead;
+  dead.is_known = topology.links().size() <= 2 * most_cables;
   const double now = certificate.bound.seconds_per_gigabyte.value();
-  double worst = 0;
-  std::string name;
-  int apart = 0;
-  std::string first_apart;
-  for (std::size_t l = 0; l < topology.links().size(); ++l) {
+  for (std::size_t l = 0; dead.is_known && l < topology.links().size(); ++l) {
     const Link& link = topology.links()[l];
     if (link.from > link.to) continue;  // its cable has been looked at, or is one-way
     const auto id = static_cast<LinkId>(l);
     try {
       const Certificate left = certify(without_cable(topology, id), certificate.goal);
       const double times = left.bound.seconds_per_gigabyte.value() / now;
-      if (times > worst * (1 + 1e-9))
-        std::tie(worst, name) = std::pair{times, topology.link_name(id)};
+      if (times <= dead.times * (1 + 1e-9)) continue;
+      dead.times = times;
+      dead.name = topology.link_name(id);
     } catch (const InvalidArgument&) {
-      if (apart++ == 0) first_apart = topology.link_name(id);
+      if (dead.apart++ == 0) dead.first_apart = topology.link_name(id);
     }
   }
+  return dead;
+}
+
+std::string to_text(const DeadLink& dead) {
+  if (!dead.is_known) return line("dead link", "not looked at: more than 512 cables");
   std::string text;
-  if (!name.empty()) {
-    text += line("dead link", fmt::format("at worst {:.4g} times the time: {}", worst, name));
+  if (dead.times > 0) {
+    text +=
+        line("dead link", fmt::format("at worst {:.4g} times the time: {}", dead.times, dead.name));
   }
-  if (apart > 0) {
-    text += line("", fmt::format("{} cables cut ranks off, the first is {}", apart, first_apart));
+  if (dead.apart > 0) {
+    text +=
+        line(text.empty() ? "dead link" : "",
+             fmt::format("{} cables cut ranks off, the first is {}", dead.apart, dead.first_apart));
   }
   return text;
 }
@@ -117,14 +189,27 @@ std::string dead_link_text(const Certificate& certificate) {
 Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes) {
   Schedule schedule = to_schedule(plan, bytes);
   const bool is_reduced = proof_is_reduced(plan, schedule);
-  const Verification proof =
-      verify(is_reduced ? packed_schedule(plan.played(), {}, schedule.name()) : schedule,
-             {plan.packing.goal, 0});
-  if (!proof.ok()) {
-    throw Error(fmt::format("the synthesised schedule is no {}: {}", to_string(plan.packing.goal),
-                            proof.violations.front().what));
-  }
+  require_proof(is_reduced ? packed_schedule(plan.played(), {}, schedule.name()) : schedule,
+                plan.packing.goal);
   return schedule;
+}
+
+std::string to_mscclpp_json(const SynthesisedPlan& plan) {
+  const RankPaths paths(plan.certificate.topology);
+  const auto share_memory = [&](Rank a, Rank b) {
+    return summarize(plan.certificate.topology, paths.links(a, b)).level == 0;
+  };
+  const CollectiveKind goal = plan.packing.goal;
+  for (int pieces = 16;; pieces /= 2) {
+    const Schedule schedule = packed_schedule(plan.played(), {pieces, 1}, "synth");
+    try {
+      const std::string json = to_mscclpp_json(schedule, goal, share_memory);
+      require_proof(schedule, goal);
+      return json;
+    } catch (const InvalidArgument&) {
+      if (pieces == 1) throw;
+    }
+  }
 }
 
 bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule) {
@@ -143,13 +228,16 @@ std::string trees_to_dot(const SynthesisedPlan& plan) {
   std::stable_sort(largest.begin(), largest.end(),
                    [](const PackedTree* a, const PackedTree* b) { return a->weight > b->weight; });
   largest.resize(std::min(largest.size(), colors.size()));
+  const bool has_places = !place_of(topology, 0).empty();
   std::string dot = fmt::format(
-      "digraph trees {{\n  layout=circo; fontname=\"sans-serif\"; labelloc=t;\n"
+      "digraph trees {{\n  layout={}; splines=true; fontname=\"sans-serif\"; labelloc=t;\n"
       "  label=\"{} of {} trees of {}\";\n"
       "  node [fontname=\"sans-serif\", fontsize=10, style=filled, fillcolor=\"#f7f7f7\"];\n",
-      largest.size(), plan.packing.trees.size(), to_string(plan.packing.goal));
+      has_places ? "neato" : "circo", largest.size(), plan.packing.trees.size(),
+      to_string(plan.packing.goal));
   for (Rank r = 0; r < plan.packing.ranks; ++r) {
-    dot += fmt::format("  r{} [label=\"{}\"];\n", r, topology.vertex_name(r));
+    dot +=
+        fmt::format("  r{} [label=\"{}\"{}];\n", r, topology.vertex_name(r), place_of(topology, r));
   }
   for (std::size_t i = 0; i < largest.size(); ++i) {
     const PackedTree& tree = *largest[i];

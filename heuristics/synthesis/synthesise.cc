@@ -10,6 +10,7 @@
 
 #include "algorithms/synthesised.h"
 #include "core/error.h"
+#include "heuristics/synthesis/late_plan.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "topologies/specification.h"
 
@@ -49,9 +50,15 @@ class PlanStore {
     require(topology.hosts() == request.ranks,
             fmt::format("synth: {} has {} hosts, and all of them take part, not {} ranks",
                         request.network, topology.hosts(), request.ranks));
-    auto& kept = plans_[{request.network, request.kind}];
+    std::string purpose(to_string(request.kind));
+    for (const auto& [rank, delay] : request.late) {
+      purpose += fmt::format(" {}:{} {}", rank, delay.count(), request.bytes.count);
+    }
+    auto& kept = plans_[{request.network, purpose}];
     if (!kept || !same_links(kept->certificate.topology, topology)) {
-      kept = std::make_shared<const SynthesisedPlan>(synthesise(topology, request.kind));
+      kept = std::make_shared<const SynthesisedPlan>(
+          request.late.empty() ? synthesise(topology, request.kind)
+                               : synthesise_late(topology, request.late, request.bytes).plan);
     }
     return kept;
   }
@@ -80,7 +87,8 @@ class PlanStore {
   std::mutex mutex_;
   std::map<std::string, Seconds> message_;  // by network
   std::map<std::string, Topology> networks_;
-  std::map<std::pair<std::string, CollectiveKind>, std::shared_ptr<const SynthesisedPlan>> plans_;
+  // by network and purpose
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const SynthesisedPlan>> plans_;
 };
 
 PlanStore& plan_store() {
@@ -91,7 +99,7 @@ PlanStore& plan_store() {
 Schedule answer(const SynthesisRequest& request) {
   if (request.ranks == 1) return {"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}};
   const auto plan = plan_store().plan(request);
-  return to_schedule(*plan, request.bytes, plan_store().message(request.network));
+  return to_schedule(*plan, request.bytes, plan_store().message(request.network), request.tracks);
 }
 
 }  // namespace
@@ -100,10 +108,14 @@ double SynthesisedPlan::share() const {
   return certificate.bound.seconds_per_gigabyte.value() / (packing.seconds_per_byte * 1e9);
 }
 
-SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, bool equal_pieces) {
+double SynthesisedPlan::played_share() const {
+  return certificate.bound.seconds_per_gigabyte.value() / (played().seconds_per_byte * 1e9);
+}
+
+SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees) {
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
-  auto [packing, whole] = pack_trees(topology, goal, target, equal_pieces);
+  auto [packing, whole] = pack_trees(topology, goal, target, equal_trees);
   return {std::move(certificate), std::move(packing), std::move(whole)};
 }
 
@@ -112,10 +124,11 @@ SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal
   return plan;
 }
 
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message) {
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message, int tracks) {
   const TreePacking& packing = plan.played();
   const Topology& topology = plan.certificate.topology;
-  return packed_schedule(packing, pipelining_for(topology, packing, bytes, message), "synth");
+  return packed_schedule(packing, pipelining_for(topology, packing, bytes, message, tracks),
+                         "synth");
 }
 
 void offer_synthesis() { set_synthesiser(answer); }

@@ -21,20 +21,22 @@ struct SynthesisedPlan {
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
   /// Time of the bound over that of the trees, at most 1.
   double share() const;
+  /// The same of what a schedule plays.
+  double played_share() const;
 };
 
-/// Throws InvalidArgument as certify() and pack_trees() do. `equal_pieces`: for formats that know
-/// chunks of one size only.
-SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal,
-                           bool equal_pieces = false);
+/// Throws InvalidArgument as certify() and pack_trees() do. `equal_trees`: for formats that know
+/// chunks of one size only, the most trees that they have room for; 0 for others.
+SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees = 0);
 
 /// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:
 /// for vectors so small that only latency counts.
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal);
 
 /// The plan as a schedule for a vector of `bytes`, which is not proved here. `message` is what a
-/// message costs beyond the latency of its links.
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message = Seconds{0});
+/// message costs beyond the latency of its links, `tracks` as pipelining_for() has it.
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message = Seconds{0},
+                     int tracks = 0);
 
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
 /// name of their network. Call it once, before threads make schedules.

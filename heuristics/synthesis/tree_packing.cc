@@ -31,7 +31,8 @@ constexpr double blends[] = {0.2, 0.5, 1.0};
 
 class Packer {
  public:
-  Packer(const Topology& topology, CollectiveKind goal) : pricer_(topology, goal) {}
+  Packer(const Topology& topology, CollectiveKind goal, LateRanks late = {})
+      : pricer_(topology, goal, std::move(late)) {}
 
   TreePacking pack(double target, double tolerance) {
     solve(target, tolerance);
@@ -48,9 +49,9 @@ class Packer {
 
   /// The last packing by equally heavy trees, the fewest that take `seconds_per_byte` within
   /// `tolerance`.
-  TreePacking pack_whole(double seconds_per_byte, double tolerance) {
-    const std::vector<int> counts =
-        whole_multiples(pricer_, weights_, seconds_per_byte, most_whole_trees, tolerance);
+  TreePacking pack_whole(double seconds_per_byte, double tolerance, int most) {
+    const std::vector<int> counts = whole_multiples(pricer_, weights_, seconds_per_byte,
+                                                    most > 0 ? most : most_whole_trees, tolerance);
     std::vector<PackedTree> weighted;
     for (std::size_t c = 0; c < counts.size(); ++c) {
       for (int i = 0; i < counts[c]; ++i) weighted.push_back(pricer_.trees()[c]);
@@ -185,18 +186,37 @@ bool is_direct(const Topology& topology, const TreePacking& packing) {
 
 }  // namespace
 
+std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late) {
+  std::vector<bool> is_late(parents.size(), false);
+  for (const Rank rank : late) {
+    for (Rank at = rank; at >= 0 && !is_late[at]; at = parents[at]) is_late[at] = true;
+  }
+  return is_late;
+}
+
 int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tree.broadcast); }
 
 BothPackings pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                        bool always_whole) {
+                        int equal_trees) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
   TreePacking alike = alike_trees(topology, goal, target, whole_tolerance);
   if (!alike.trees.empty()) return {std::move(alike), {}};
   Packer packer(topology, goal);
   BothPackings packed{packer.pack(target, lp_tolerance), {}};
-  if (always_whole || !is_direct(topology, packed.packing)) {
-    packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance);
+  if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
+    packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
+  }
+  return packed;
+}
+
+BothPackings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {
+  require(!late.ranks.empty() && std::ssize(late.ranks) < topology.hosts(),
+          fmt::format("some of the {} ranks are late, and not all", topology.hosts()));
+  Packer packer(topology, CollectiveKind::all_reduce, late);
+  BothPackings packed{packer.pack(0, lp_tolerance), {}};
+  if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
+    packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
   }
   return packed;
 }

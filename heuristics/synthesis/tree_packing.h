@@ -26,15 +26,26 @@ struct PackedTree {
   std::vector<Rank> broadcast;  // the same; empty: does not broadcast
 };
 
+/// Ranks that join an all-reduce late. The others add up before what they can: an edge of a
+/// reduction that has no late rank below it is used early, all others and the broadcast after.
+struct LateRanks {
+  std::vector<Rank> ranks;  // ascending; empty: none is late
+  double early_time = 0;    // what the early part may take, over what follows
+};
+/// Whether the edge from each rank to its parent is used after the late ranks have come.
+std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late);
+
 /// Hops from the first leaf to the last.
 int way_of(const PackedTree& tree);
 
 struct TreePacking {
   CollectiveKind goal = CollectiveKind::all_reduce;
   int ranks = 0;
-  std::vector<PackedTree> trees;  // by root
-  double seconds_per_byte = 0;    // of the whole vector: of the fullest link
-  double least_by_routes = 0;     // no trees over the topology's routes take less; 0: not known
+  std::vector<PackedTree> trees;      // by root
+  double seconds_per_byte = 0;        // of the whole vector: of the fullest link
+  double least_by_routes = 0;         // no trees over the topology's routes take less; 0: not known
+  std::vector<Rank> late{};           // seconds_per_byte is then that after they have come, and
+  double early_seconds_per_byte = 0;  // this before
 };
 
 /// `whole` is what is better played where messages of `packing` pass several links: equally heavy
@@ -47,11 +58,16 @@ struct BothPackings {
 
 /// Packs until the time is within 0.05 % of `target` (seconds per byte, a bound) or cannot be
 /// improved with the routes of the topology; among equally fast packings one of shallow trees.
-/// `always_whole`: for plans that have room for equal pieces only. Requires a goal without a root
-/// and at least 2 ranks. Throws InvalidArgument if a rank cannot be reached without passing through
-/// others.
+/// `equal_trees`: the most for plans that have room for equal pieces only, and so many; 0 for
+/// others. Requires a goal without a root and at least 2 ranks. Throws InvalidArgument if a rank
+/// cannot be reached without passing through others.
 BothPackings pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                        bool always_whole = false);
+                        int equal_trees = 0);
+
+/// The same for an all-reduce with late ranks, whose time is what follows when they have come.
+/// Requires late ranks, but not all. Throws InvalidArgument if the others cannot add up without
+/// them.
+BothPackings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);
 
 /// Trees of the fewest hops: of all-reduce one, from the middle of the network; otherwise one of
 /// every root. Requires and throws as pack_trees().

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,14 +46,17 @@ TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
   return loads;
 }
 
-TreePricer::TreePricer(const Topology& topology, CollectiveKind goal)
+TreePricer::TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late)
     : topology_(topology),
       goal_(goal),
+      late_(std::move(late)),
       ranks_(topology.hosts()),
       paths_(topology),
-      is_bidirectional_(capacity_graph(topology).is_bidirectional()) {
-  for (std::size_t l = 0; l < topology.links().size(); ++l) {
-    capacity_.push_back(topology.capacity(static_cast<LinkId>(l)));
+      is_bidirectional_(late_.ranks.empty() && capacity_graph(topology).is_bidirectional()) {
+  const std::size_t links = topology.links().size();
+  for (std::size_t l = 0; l < (late_.ranks.empty() ? links : 2 * links); ++l) {
+    const double capacity = topology.capacity(static_cast<LinkId>(l % links));
+    capacity_.push_back(l < links ? capacity : capacity * late_.early_time);
     total_ += capacity_.back();
   }
   for (double& capacity : capacity_) capacity /= total_;
@@ -62,7 +66,7 @@ bool TreePricer::shares_trees() const {
   return goal_ != CollectiveKind::all_reduce && is_bidirectional_ && ranks_ > most_own_trees;
 }
 
-PairCosts TreePricer::pair_costs(const std::vector<double>& prices) const {
+PairCosts TreePricer::pair_costs(std::span<const double> prices) const {
   PairCosts costs{ranks_, std::vector<double>(static_cast<std::size_t>(ranks_) * ranks_,
                                               std::numeric_limits<double>::infinity())};
   for (Rank from = 0; from < ranks_; ++from) {
@@ -92,6 +96,7 @@ double TreePricer::cost_of(const PackedTree& tree, const PairCosts& costs) const
 }
 
 double TreePricer::price(const std::vector<double>& prices) {
+  if (!late_.ranks.empty()) return price_late(prices);
   const PairCosts costs = pair_costs(prices);
   if (is_bidirectional_ && !has_equal_roots()) {
     // Of a shared tree the directions of an edge add up to one message.
@@ -117,6 +122,83 @@ double TreePricer::price(const std::vector<double>& prices) {
   return has_equal_roots() ? sum / ranks_ : least;
 }
 
+double TreePricer::price_late(const std::vector<double>& prices) {
+  const std::size_t links = topology_.links().size();
+  const PairCosts costs = pair_costs(std::span(prices).first(links));
+  const PairCosts early = pair_costs(std::span(prices).last(links));
+  double least = std::numeric_limits<double>::infinity();
+  for (Rank root = 0; root < ranks_; ++root) {
+    if (std::binary_search(late_.ranks.begin(), late_.ranks.end(), root)) continue;
+    PackedTree tree{root, 0, late_reduction(early, costs, root), {}};
+    if (tree.reduce.empty()) continue;
+    tree.broadcast = cheapest_arborescence(costs, root);
+    TreeLoads loads = late_loads(tree);
+    double cost = 0;
+    for (const auto& [link, messages] : loads) cost += prices[link] * messages;
+    least = std::min(least, cost);
+    keep(std::move(tree), std::move(loads));
+  }
+  require(std::isfinite(least),
+          fmt::format("{}: without the late ranks the others cannot add up", topology_.name()));
+  return least;
+}
+
+std::vector<Rank> TreePricer::late_reduction(const PairCosts& early, const PairCosts& costs,
+                                             Rank root) const {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  constexpr double forbidden = 1e30;  // a number, so that there is a tree to look at
+  // The ways of the late ranks, cheapest first from the root (Dijkstra 1959).
+  std::vector<double> distance(ranks_, infinite);
+  std::vector<Rank> next(ranks_, -1);
+  std::vector<bool> is_done(ranks_, false);
+  distance[root] = 0;
+  for (int step = 0; step < ranks_; ++step) {
+    Rank at = -1;
+    for (Rank r = 0; r < ranks_; ++r) {
+      if (!is_done[r] && (at < 0 || distance[r] < distance[at])) at = r;
+    }
+    is_done[at] = true;
+    for (Rank r = 0; r < ranks_; ++r) {
+      if (is_done[r] || distance[at] + costs.at(r, at) >= distance[r]) continue;
+      distance[r] = distance[at] + costs.at(r, at);
+      next[r] = at;
+    }
+  }
+  PairCosts turned = early;
+  for (Rank a = 0; a < ranks_; ++a) {
+    for (Rank b = 0; b < ranks_; ++b) turned.at(a, b) = std::min(forbidden, early.at(b, a));
+  }
+  // Nothing is sent early to a late rank; ranks on the ways keep their parents.
+  for (const Rank rank : late_.ranks) {
+    for (Rank r = 0; r < ranks_; ++r) turned.at(rank, r) = forbidden;
+  }
+  for (const Rank rank : late_.ranks) {
+    for (Rank at = rank; at != root && next[at] >= 0; at = next[at]) {
+      for (Rank r = 0; r < ranks_; ++r) turned.at(r, at) = forbidden;
+      turned.at(next[at], at) = 0;
+    }
+  }
+  std::vector<Rank> parents = cheapest_arborescence(turned, root);
+  for (Rank r = 0; r < ranks_; ++r) {
+    if (r != root && turned.at(parents[r], r) == forbidden) return {};
+  }
+  return parents;
+}
+
+TreeLoads TreePricer::late_loads(const PackedTree& tree) const {
+  const auto links = static_cast<LinkId>(topology_.links().size());
+  const std::vector<bool> is_late = late_edges(tree.reduce, late_.ranks);
+  std::map<LinkId, double> loads;
+  for (Rank r = 0; r < ranks_; ++r) {
+    if (r == tree.root) continue;
+    for (const LinkId link : paths_.links(tree.broadcast[r], r)) loads[link] += 1;
+    for (const LinkId link : paths_.links(r, tree.reduce[r])) {
+      loads[is_late[r] ? link : link + links] += 1;
+    }
+  }
+  return {loads.begin(), loads.end()};
+}
+
 bool TreePricer::price_shallow(const std::vector<double>& prices, Rank start) {
   constexpr double tolerance = 0.05;
   if (!is_bidirectional_ || has_equal_roots()) return false;
@@ -136,14 +218,17 @@ PackedTree TreePricer::spanning(const PairCosts& costs, Rank start, double toler
 
 double TreePricer::keep(PackedTree tree, const PairCosts& costs) {
   const double cost = cost_of(tree, costs);
-  const Rank key = has_equal_roots() || !is_bidirectional_ ? tree.root : 0;
   TreeLoads flat = shares_trees() ? shared_loads(tree.broadcast) : loads_of(paths_, tree);
-  if (known_.emplace(std::pair{key, flat}, trees_.size()).second) {
-    ways_.push_back(way_of(tree));
-    trees_.push_back(std::move(tree));
-    loads_.push_back(std::move(flat));
-  }
+  keep(std::move(tree), std::move(flat));
   return cost;
+}
+
+void TreePricer::keep(PackedTree tree, TreeLoads loads) {
+  const Rank key = has_equal_roots() || !is_bidirectional_ ? tree.root : 0;
+  if (!known_.emplace(std::pair{key, loads}, trees_.size()).second) return;
+  ways_.push_back(way_of(tree));
+  trees_.push_back(std::move(tree));
+  loads_.push_back(std::move(loads));
 }
 
 void TreePricer::make_even(std::vector<double>& prices) const {
@@ -193,7 +278,21 @@ TreePacking TreePricer::packing(std::vector<PackedTree> weighted) const {
   if (shares_trees()) packed.trees = of_all_roots(packed.trees);
   std::stable_sort(packed.trees.begin(), packed.trees.end(),
                    [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
-  packed.seconds_per_byte = seconds_per_byte(topology_, packed.trees);
+  packed.late = late_.ranks;
+  if (packed.late.empty()) {
+    packed.seconds_per_byte = seconds_per_byte(topology_, packed.trees);
+    return packed;
+  }
+  const std::size_t links = topology_.links().size();
+  std::vector<double> load(2 * links, 0);
+  for (const PackedTree& tree : packed.trees) {
+    for (const auto& [link, count] : late_loads(tree)) load[link] += count * tree.weight;
+  }
+  for (std::size_t l = 0; l < load.size(); ++l) {
+    const double time = load[l] / topology_.capacity(static_cast<LinkId>(l % links));
+    double& most = l < links ? packed.seconds_per_byte : packed.early_seconds_per_byte;
+    most = std::max(most, time);
+  }
   return packed;
 }
 

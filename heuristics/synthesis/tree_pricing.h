@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@ TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree);
 /// Trees without weights, and what each loads. Thread safety: none.
 class TreePricer {
  public:
-  TreePricer(const Topology& topology, CollectiveKind goal);
+  /// With `late` ranks every link stands twice: as used after they have come, and before.
+  TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late = {});
 
   /// Adds the cheapest trees to those known; returns the time that these prices prove no packing
   /// can beat, where each link's price is that of all its capacity, a share of total(). Throws
@@ -54,15 +56,21 @@ class TreePricer {
 
  private:
   bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
-  PairCosts pair_costs(const std::vector<double>& prices) const;
+  PairCosts pair_costs(std::span<const double> prices) const;
   double cost_of(const PackedTree& tree, const PairCosts& costs) const;
+  double price_late(const std::vector<double>& prices);
+  // Empty if the ranks that are not late cannot add up without the others.
+  std::vector<Rank> late_reduction(const PairCosts& early, const PairCosts& costs, Rank root) const;
+  TreeLoads late_loads(const PackedTree& tree) const;
   PackedTree spanning(const PairCosts& costs, Rank start, double tolerance) const;
   double keep(PackedTree tree, const PairCosts& costs);
+  void keep(PackedTree tree, TreeLoads loads);
   TreeLoads shared_loads(const std::vector<Rank>& parents) const;
   std::vector<PackedTree> of_all_roots(const std::vector<PackedTree>& shared) const;
 
   Topology topology_;
   CollectiveKind goal_;
+  LateRanks late_;
   int ranks_;
   RankPaths paths_;
   bool is_bidirectional_;

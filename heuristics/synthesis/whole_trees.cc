@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace collbench {
 namespace {
@@ -177,21 +180,55 @@ class MultipleSearch {
   std::size_t first_ = 0;  // trees that were there before
 };
 
+/// Numbers of trees of each root, best first, and the time over the target that they promise: full
+/// links carry whole trees only, and among more trees the search finds the best more easily.
+std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer,
+                                                        const std::vector<double>& weights,
+                                                        double target, int most) {
+  constexpr double nearly_full = 0.999;
+  constexpr double of_search = 0.25;  // of a time, with one tree
+  constexpr double few = 16;          // trees: soon tried
+  std::vector<double> fill(pricer.capacity().size(), 0);
+  for (std::size_t c = 0; c < weights.size(); ++c) {
+    for (const auto& [link, messages] : pricer.loads()[c]) {
+      fill[link] += weights[c] * messages / (pricer.capacity()[link] * target);
+    }
+  }
+  std::set<double> full;  // capacities, in shares of the vector
+  for (std::size_t l = 0; l < fill.size(); ++l) {
+    if (fill[l] > nearly_full) full.insert(pricer.capacity()[l] * target);
+  }
+  std::vector<std::pair<double, int>> made;
+  for (int of_each = 1; of_each * pricer.roots() <= most; ++of_each) {
+    const double trees = of_each * pricer.roots();
+    double promise = 1;
+    for (const double share : full) {
+      const double room = share * trees;
+      promise = std::max(promise, room / std::max(1e-3, std::floor(room * (1 + 1e-4))));
+    }
+    made.emplace_back(promise + each_tree_costs * trees + (trees > few ? of_search / trees : 0),
+                      of_each);
+  }
+  std::sort(made.begin(), made.end());
+  return made;
+}
+
 }  // namespace
 
 std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
                                  double seconds_per_byte, int most, double tolerance) {
-  MultipleSearch search(pricer, seconds_per_byte * pricer.total());
+  const double target = seconds_per_byte * pricer.total();
+  MultipleSearch search(pricer, target);
   std::vector<int> best;
   double least = std::numeric_limits<double>::infinity();
-  int of_each = pricer.roots() > 1 ? 1 : 4;
-  for (; of_each * pricer.roots() <= most; of_each += std::max(1, of_each / 6)) {
+  for (const auto& [promise, of_each] : promising_multiples(pricer, weights, target, most)) {
+    if (promise >= least || search.is_spent()) break;
     const double time = search.run(weights, of_each);
     const double whole = time + each_tree_costs * of_each * pricer.roots();
     if (whole >= least) continue;
     least = whole;
     best = search.counts();
-    if (time <= 1 + tolerance || search.is_spent()) break;
+    if (time <= 1 + tolerance) break;
   }
   if (!best.empty()) best.resize(pricer.trees().size(), 0);
   return best;

@@ -1,5 +1,6 @@
 // `collbench synth`: certificates, plans and what is refused.
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,10 @@ class SynthTest : public testing::Test {
   }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_.path() + "/" + name) << text;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(folder_.path() + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
   std::string out(const std::vector<std::string>& arguments) {
@@ -54,6 +59,46 @@ TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
   EXPECT_THAT(out({"algos", "verify", "file:plan.xml", "-W", "3"}), HasSubstr("proven"));
 }
 
+TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {
+  out({"synth", "--topo", "dgx-1-v100", "--mscclpp", "plan.json", "--dot", "trees.dot"});
+  EXPECT_THAT(read("plan.json"), HasSubstr("\"collective\":\"allreduce\""));
+  EXPECT_THAT(read("trees.dot"), HasSubstr("digraph trees"));
+  out({"synth", "--topo", "cluster:2xdgx-h100", "--collective", "all-gather", "--mscclpp", "-"});
+  out({"synth", "--topo", "cluster:2xdgx-h100", "--mscclpp", "-"});
+  const Outcome drawn = run({"synth", "--topo", "net.csv", "--svg", "trees.svg"});
+  if (drawn.code == 4) GTEST_SKIP() << "Graphviz is not installed";
+  EXPECT_EQ(drawn.code, 0);
+  EXPECT_THAT(read("trees.svg"), HasSubstr("</svg>"));
+}
+
+TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
+  const std::vector<std::string> asked = {
+      "synth", "--topo", "net.csv", "--degrade", "link g0 -> g1:0.5", "--dead-links", "--bound"};
+  const std::string text = out(asked);
+  EXPECT_THAT(text, HasSubstr("times the whole network's time"));
+  EXPECT_THAT(text, HasSubstr("dead link"));
+  std::vector<std::string> as_json = asked;
+  as_json.push_back("--json");
+  const std::string json = out(as_json);
+  EXPECT_THAT(json, HasSubstr("\"times_of_whole\": 1."));
+  EXPECT_THAT(json, HasSubstr("\"dead_link\": {\n    \"times\""));
+  EXPECT_THAT(out({"synth", "--topo", "net.csv", "--degrade", "link link:0.5", "--bound"}),
+              HasSubstr("2 times the whole network's time"));
+}
+
+TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
+  EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms"}),
+              HasSubstr("rank 1 by 900 ms: the others add up before"));
+  EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1"}),
+              HasSubstr("'1' is not NUMBER:VALUE"));
+  EXPECT_THAT(
+      refused({"synth", "--topo", "net.csv", "--late", "1:1ms", "--collective", "reduce-scatter"}),
+      HasSubstr("--late is for an all-reduce"));
+  EXPECT_THAT(out({"simulate", "--topo", "net.csv", "--latency", "1us", "--algo",
+                   "synth:late=1:delay=10ms", "-b", "64M", "-e", "64M", "--stragglers", "1:10ms"}),
+              HasSubstr("algo=synth:late=1:delay=10ms"));
+}
+
 TEST_F(SynthTest, IsSimulatedAndChosenOnItsNetwork) {
   EXPECT_THAT(
       out({"simulate", "--topo", "net.csv", "--latency", "1us", "--algo", "synth", "-b", "64M"}),
@@ -79,6 +124,8 @@ TEST_F(SynthTest, RefusesWhatCannotBe) {
               HasSubstr("broadcast has a root"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--degrade", "link g0>g7:0"}),
               HasSubstr("has no 'g7'"));
+  EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--degrade", "link X:0.5"}),
+              HasSubstr("neither two names, as in g0>g1, nor a kind"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--trees-per-root", "2"}),
               HasSubstr("for all-gather only"));
 }

@@ -8,6 +8,7 @@
 
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/registry.h"
+#include "algorithms/synthesised.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
@@ -92,6 +93,16 @@ TEST(Synthesis, EquallyHeavyTreesPlayWithoutLossThroughSwitches) {
         plan.certificate.bound.seconds_per_gigabyte.value() / 1e9 / plan.whole.seconds_per_byte;
     EXPECT_LE(reached, 1.2 / share) << name;
   }
+}
+
+TEST(Synthesis, TheNumberOfEqualTreesSuitsTheFullLinks) {
+  // A GPU's adapter carries a fifth of the vector there, its NVLink nine fifths.
+  const SynthesisedPlan plan =
+      synthesise(shipped_network("dgx_h100_4_rail_cut2"), CollectiveKind::all_reduce);
+  EXPECT_EQ(plan.whole.trees.size() % 5, 0u);
+  EXPECT_LE(plan.whole.seconds_per_byte, 1.005 * plan.packing.seconds_per_byte);
+  EXPECT_GE(plan.played_share(), plan.share() / 1.005);
+  EXPECT_THAT(plan_text(plan, Bytes{1 << 20}), HasSubstr("equally heavy trees: "));
 }
 
 TEST(Synthesis, PacksNetworksThatLookAlikeByOneTreeAboutEveryRank) {
@@ -202,7 +213,7 @@ TEST(Synthesis, ForLatencyItTakesTheFewestHops) {
 
 TEST(Synthesis, AnMscclProgramOfItIsTheSameAllReduce) {
   const SynthesisedPlan plan =
-      synthesise(shipped_network("dgx1_v100_cut"), CollectiveKind::all_reduce, true);
+      synthesise(shipped_network("dgx1_v100_cut"), CollectiveKind::all_reduce, 512);
   EXPECT_FALSE(plan.whole.trees.empty());  // the format has chunks of one size
   const Schedule read = from_msccl_xml(to_msccl_xml(to_schedule(plan, Bytes{1 << 20})));
   EXPECT_TRUE(verify_allreduce(read).ok());
@@ -240,6 +251,19 @@ TEST(Synthesis, IsCutByTheLatencyThatIsNamed) {
             make_schedule(fine, 8, Bytes{1 << 24}).rounds() / 4);
 }
 
+TEST(Synthesis, RanksThatPlayAllTracksInStepGetOne) {
+  offer_synthesis();
+  const std::string text = "synth:latency=5us:topo=" + path_of("ring_8");
+  const auto tracks_of = [](const AlgorithmSpec& spec) {
+    return make_schedule(spec, 8, Bytes{1 << 26}).tracks().size();
+  };
+  EXPECT_GT(tracks_of(parse_algorithm_spec(text)), 1u);
+  EXPECT_EQ(tracks_of(for_ranks_in_step(parse_algorithm_spec(text))), 0u);
+  const AlgorithmSpec eight = parse_algorithm_spec("synth:tracks=8" + text.substr(5));
+  EXPECT_EQ(tracks_of(for_ranks_in_step(eight)), 8u);
+  EXPECT_EQ(for_ranks_in_step({"ring", {}}), (AlgorithmSpec{"ring", {}}));
+}
+
 TEST(Synthesis, IsRefusedWithoutANetworkThatFits) {
   offer_synthesis();
   EXPECT_THAT(refusal_of({"synth", {}}, 4, CollectiveKind::all_reduce),
@@ -254,11 +278,13 @@ TEST(Degraded, SlowsAndRemovesLinksBothWays) {
   const Topology ring = shipped_network("ring_8");
   const CapacityGraph whole = capacity_graph(ring);
   EXPECT_EQ(capacity_graph(degraded(ring, "link g0>g1:0")).arcs.size(), whole.arcs.size() - 2);
+  const Topology printed = degraded(ring, "link " + ring.link_name(0) + ":0");
+  EXPECT_EQ(capacity_graph(printed).arcs.size(), whole.arcs.size() - 2);
   const Certificate slow =
       certify(degraded(ring, "link g0>g1:0.5, host 3:0.5"), CollectiveKind::all_gather);
   const Certificate fast = certify(ring, CollectiveKind::all_gather);
   EXPECT_GT(slow.bound.seconds_per_gigabyte.value(), fast.bound.seconds_per_gigabyte.value());
-  EXPECT_THAT(dead_link_text(fast), HasSubstr("2 times the time"));
+  EXPECT_THAT(to_text(dead_link(fast)), HasSubstr("2 times the time"));
 }
 
 TEST(Degraded, RefusesWhatIsNotThere) {
@@ -325,6 +351,9 @@ TEST(Plan, IsToldWithItsProofAndDrawn) {
   EXPECT_THAT(plan_text(plan, Bytes{1 << 20}), HasSubstr("proven"));
   EXPECT_THAT(to_json(plan.certificate, &plan), HasSubstr("\"share_of_bound\""));
   EXPECT_THAT(trees_to_dot(plan), HasSubstr("label=\"g0\""));
+  const SynthesisedPlan torus =
+      synthesise(machine("torus:4x4,50GBps,1us").topology, CollectiveKind::all_reduce);
+  EXPECT_THAT(trees_to_dot(torus), HasSubstr("r5 [label=\"host 5\", pos=\"1.90,-1.30!\"]"));
 }
 
 }  // namespace

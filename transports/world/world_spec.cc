@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/registry.h"
+#include "algorithms/synthesised.h"
 #include "transports/faults/checked_endpoint.h"
 #include "transports/faults/faulty_endpoint.h"
 #include "transports/world/endpoint_views.h"
@@ -17,11 +18,15 @@ int size_of_groups(const WorldSpec& spec) {
   return group_size(parse_groups(spec.groups, spec.ranks), spec.ranks);
 }
 
+AlgorithmSpec algorithm_of(const WorldSpec& spec) {
+  return for_ranks_in_step(parse_algorithm_spec(spec.algorithm));
+}
+
 }  // namespace
 
 PlayedSchedules schedules_of(const WorldSpec& spec) {
   if (spec.schedules) return {spec.schedules, spec.other_schedules};
-  const AlgorithmSpec algorithm = parse_algorithm_spec(spec.algorithm);
+  const AlgorithmSpec algorithm = algorithm_of(spec);
   const int ranks = size_of_groups(spec);
   // Refused here rather than at the first call.
   make_schedule(algorithm, ranks, spec.bytes, spec.collective);
@@ -33,10 +38,10 @@ PlayedSchedules schedules_of(const WorldSpec& spec) {
 }
 
 std::string name_of(const WorldSpec& spec) {
-  return spec.schedules ? spec.algorithm
-                        : make_schedule(parse_algorithm_spec(spec.algorithm), size_of_groups(spec),
-                                        spec.bytes, spec.collective)
-                              .name();
+  return spec.schedules
+             ? spec.algorithm
+             : make_schedule(algorithm_of(spec), size_of_groups(spec), spec.bytes, spec.collective)
+                   .name();
 }
 
 std::unique_ptr<Communicator> play_on(std::unique_ptr<Endpoint> endpoint, const WorldSpec& spec,

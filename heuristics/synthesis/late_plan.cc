@@ -1,0 +1,87 @@
+#include "heuristics/synthesis/late_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+std::vector<Rank> late_ranks(const Topology& topology, const Delays& delays) {
+  std::vector<Rank> ranks;
+  for (const auto& [rank, delay] : delays) {
+    require(rank >= 0 && rank < topology.hosts(),
+            fmt::format("--late: {} has the ranks 0 to {}, not {}", topology.name(),
+                        topology.hosts() - 1, rank));
+    require(std::find(ranks.begin(), ranks.end(), rank) == ranks.end(),
+            fmt::format("--late: rank {} is named twice", rank));
+    if (delay.count() > 0) ranks.push_back(rank);
+  }
+  require(
+      !ranks.empty() && std::ssize(ranks) < topology.hosts(),
+      fmt::format("--late: some of the {} ranks have to be late, and not all", topology.hosts()));
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+double seconds_through(const Topology& topology, Rank rank) {
+  double out = 0;
+  double in = 0;
+  for (std::size_t l = 0; l < topology.links().size(); ++l) {
+    const double capacity = topology.capacity(static_cast<LinkId>(l));
+    if (topology.links()[l].from == rank) out += capacity;
+    if (topology.links()[l].to == rank) in += capacity;
+  }
+  return 1 / std::min(out, in);
+}
+
+}  // namespace
+
+LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes bytes,
+                         int equal_trees) {
+  const std::vector<Rank> ranks = late_ranks(topology, delays);
+  const auto size = static_cast<double>(bytes.count);
+  const auto last =
+      std::max_element(delays.begin(), delays.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const double delay = last->second.count();
+  LatePlan late{
+      synthesise(topology, CollectiveKind::all_reduce, equal_trees), delays, {}, {}, {}, {}};
+  late.usual = Seconds{late.plan.packing.seconds_per_byte * size};
+  late.after = late.usual;
+  late.at_least = Seconds{seconds_through(topology, last->first) * size};
+  // What the early part may take is known in times of what follows, which it changes.
+  double after = late.usual.count();
+  for (int i = 0; i < 3; ++i) {
+    auto [packing, whole] =
+        pack_late_trees(topology, {ranks, std::max(1e-3, delay / after)}, equal_trees);
+    const TreePacking& played = whole.trees.empty() ? packing : whole;
+    const double early = played.early_seconds_per_byte * size;
+    after = played.seconds_per_byte * size;
+    const double all = after + std::max(0.0, early - delay);
+    if (all >= late.after.count() * (1 - 1e-6)) continue;
+    late.early = Seconds{early};
+    late.after = Seconds{all};
+    late.plan.packing = std::move(packing);
+    late.plan.whole = std::move(whole);
+  }
+  return late;
+}
+
+std::string to_text(const LatePlan& late) {
+  std::string names;
+  for (const auto& [rank, delay] : late.delays) {
+    names += fmt::format("{}rank {} by {}", names.empty() ? "" : ", ", rank, to_string(delay));
+  }
+  std::string text = fmt::format("{:<10} {}: ", "late", names);
+  if (!late.adds_up_early()) {
+    return text + fmt::format("waiting for all is as fast, {} after it\n", to_string(late.usual));
+  }
+  text += fmt::format("the others add up before, in {}\n", to_string(late.early));
+  return text + fmt::format("{:<10} {} instead of {}; no schedule takes less than {}\n", "after it",
+                            to_string(late.after), to_string(late.usual), to_string(late.at_least));
+}
+
+}  // namespace collbench

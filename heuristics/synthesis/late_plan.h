@@ -1,0 +1,39 @@
+// All-reduces in which some ranks join late: the others add up meanwhile.
+//
+// A late rank then sends its vector towards the roots, which hold the sums of the others, and the
+// results spread while it still sends: what follows its coming takes the time of one vector over
+// its links, not two. Source: StragglAR (arXiv 2505.23523), whose schedule is for one late rank
+// among equals; here trees do it on any network, for any late ranks.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heuristics/synthesis/synthesise.h"
+
+namespace collbench {
+
+/// Ranks, and how much later than the others each joins.
+using Delays = std::vector<std::pair<int, Seconds>>;
+
+struct LatePlan {
+  SynthesisedPlan plan;  // with late ranks, or the usual one where that is as fast
+  Delays delays;
+  Seconds early;     // what the others take before
+  Seconds after;     // what follows the last one's coming
+  Seconds usual;     // the same with the all-reduce that waits for all
+  Seconds at_least;  // no schedule takes less after it: the last one's vector has to leave it, and
+                     // the sums to enter it
+  bool adds_up_early() const { return !plan.packing.late.empty(); }
+};
+
+/// Times are by the fullest links, without latencies, for a vector of `bytes`. Throws
+/// InvalidArgument for ranks that do not exist, are named twice or are all late, and where the
+/// others cannot reach each other. `equal_trees` as synthesise() has it.
+LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes bytes,
+                         int equal_trees = 0);
+
+std::string to_text(const LatePlan& late);
+
+}  // namespace collbench
