@@ -108,13 +108,14 @@ void place_on_devices(const Settings& settings, Sweep& sweep) {
   sweep.workers = {each * static_cast<int>(named == 0 ? here : named)};
 }
 
-/// A fault of a rank that does not exist would never strike, and the run would look sound.
+/// A fault of a rank that does not exist would never strike, and a case would look sound.
 void check_faults(const Settings& settings, const Sweep& sweep) {
-  const int most = *std::max_element(sweep.workers.begin(), sweep.workers.end());
+  const int least = *std::min_element(sweep.workers.begin(), sweep.workers.end());
   for (const InjectedFault& fault : parse_injected_faults(sweep.common.inject)) {
-    require(fault.rank < most && fault.to < most,
-            fmt::format("{}: '{}' names rank {}, but ranks are 0 to {}", settings.label("inject"),
-                        sweep.common.inject, std::max(fault.rank, fault.to), most - 1));
+    require(fault.rank < least && fault.to < least,
+            fmt::format("{}: '{}' names rank {}, but ranks of {} workers are 0 to {}",
+                        settings.label("inject"), sweep.common.inject,
+                        std::max(fault.rank, fault.to), least, least - 1));
   }
 }
 

@@ -142,7 +142,7 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
   record.measurement = measure_case(point, sampling, context);
   if (context.rank != 0) return "";
   record.bound = record.measurement.bound;
-  std::string lines;
+  std::string lines = numbers_line({record.measurement.spent_ns});
   for (const auto kind : samples) {
     lines += numbers_line(std::exchange(record.measurement.*kind, {}));
   }
@@ -151,11 +151,13 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
 
 Measurement read_measurement(const std::string& answer) {
   const std::vector<std::string> lines = split_at(answer, '\n');
-  require(lines.size() == 1 + std::size(samples), "a worker's answer is no measurement");
+  require(lines.size() == 2 + std::size(samples), "a worker's answer is no measurement");
   Record record = record_from_json(lines[0]);
   record.measurement.bound = record.bound;
+  const std::vector<std::int64_t> spent = numbers_in(lines[1]);
+  if (!spent.empty()) record.measurement.spent_ns = spent.front();
   for (std::size_t i = 0; i < std::size(samples); ++i) {
-    record.measurement.*samples[i] = numbers_in(lines[i + 1]);
+    record.measurement.*samples[i] = numbers_in(lines[i + 2]);
   }
   return std::move(record.measurement);
 }

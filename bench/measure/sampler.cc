@@ -17,6 +17,7 @@
 #include "core/output_file.h"
 #include "core/stop_request.h"
 #include "transports/exact_check.h"
+#include "transports/faults/injected_fault.h"
 #include "transports/faults/injected_lateness.h"
 
 namespace collbench {
@@ -74,11 +75,13 @@ class Sampler {
       measured_.estimate = tested_.estimate(buffers_.in(0), buffers_.out(0), point_.op);
     }
     time_latency();
+    measured_.spent_ns = static_cast<std::int64_t>(elapsed_.count() * 1e9);
     check_each();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
     if (sampling_.check && !stopped_) check();
     if (!sampling_.observe.empty() && !stopped_) observe();
     measured_.played = tested_.description();
+    if (!stopped_) name_faults_without_effect();
     if (stopped_) {
       measured_.warnings.push_back(
           fmt::format("stopped by a signal after {} iterations", measured_.latency_ns.size()));
@@ -310,6 +313,24 @@ class Sampler {
       rendezvous_.note_progress();
       const std::vector<std::int64_t> all = rendezvous_.gather(std::span(&mine, 1));
       measured_.back_to_back_ns.push_back(*std::max_element(all.begin(), all.end()));
+    }
+  }
+
+  // A run whose fault waits for a message that is never sent would look as if it had survived it.
+  void name_faults_without_effect() {
+    const std::vector<InjectedFault> faults = parse_injected_faults(point_.inject);
+    if (faults.empty()) return;
+    const std::int64_t mine = faults_struck();
+    std::int64_t struck = 0;
+    for (const std::int64_t each : rendezvous_.gather(std::span(&mine, 1))) struck |= each;
+    std::size_t begin = 0;
+    for (const InjectedFault& fault : faults) {
+      const std::size_t end = std::min(point_.inject.find(',', begin), point_.inject.size());
+      if ((struck >> std::min(fault.place, 63) & 1) == 0) {
+        measured_.warnings.push_back(fmt::format("the fault {} has struck nothing so far",
+                                                 point_.inject.substr(begin, end - begin)));
+      }
+      begin = end + 1;
     }
   }
 

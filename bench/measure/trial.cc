@@ -64,11 +64,14 @@ class Trial {
     take_turn(cold, 1, 0);
     if (left_ns_ <= 0) return {choice_.algorithm, too_slow(cold)};
     for (Entrant& entrant : entrants_) entrant.time_ns = cold.time_ns;
+    wall_left_ns_ = std::min(sampling_.trial, sampling_.max_time).count() * 1e9;
     for (int round = 0; round < rounds && racing() > 1 && left_ns_ > 0; ++round) {
       const int iterations = iterations_of(round);
       for (Entrant& entrant : entrants_) {
         if (entrant.out) continue;
         if (stopped()) return choice_;
+        // Where others use the machine, what is not timed takes many times as long as what is.
+        if (wall_left_ns_ <= 0) return give_up(round);
         // The first turns were cold, so that longer ones replace them.
         if (round == 1 && iterations >= std::ssize(entrant.latency_ns)) entrant.latency_ns.clear();
         take_turn(entrant, iterations, round);
@@ -116,6 +119,7 @@ class Trial {
     }
     entrant.latency_ns.insert(entrant.latency_ns.end(), measured.latency_ns.begin(),
                               measured.latency_ns.end());
+    wall_left_ns_ -= static_cast<double>(measured.spent_ns);
     left_ns_ -= trimean(measured.latency_ns) * (iterations + sampling.warmup);
     // Few and cold samples hold spikes, which must not cost a place.
     entrant.time_ns = round == 0 ? least(entrant.latency_ns) : trimean(entrant.latency_ns);
@@ -136,6 +140,15 @@ class Trial {
       if (left_ns < 0) refuse(rival);
     }
     return racing() > 1;
+  }
+
+  // The verdict on those that have played.
+  Choice give_up(int round) {
+    for (Entrant& entrant : entrants_) {
+      if (entrant.latency_ns.empty()) refuse(entrant);
+    }
+    if (round == 0 && racing() < 2) return {choice_.algorithm, too_slow(entrants_.front())};
+    return verdict();
   }
 
   const Entrant& fastest() const {
@@ -185,7 +198,8 @@ class Trial {
   const Choice& choice_;
   const Sampling& sampling_;
   Team& team_;
-  double left_ns_;  // of timed iterations
+  double left_ns_;           // of timed iterations
+  double wall_left_ns_ = 0;  // by rank 0's clock, so that all ranks end it alike
   std::vector<Entrant> entrants_;
 };
 

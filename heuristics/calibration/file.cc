@@ -212,7 +212,7 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
   for (const StructuralModel& each : calibration.structures()) text += structure_part(each);
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
   for (const MeasuredMethod& each : calibration.measured()) text += points_part(each);
-  return text;
+  return with_toml_checksum(text);
 }
 
 std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file) {

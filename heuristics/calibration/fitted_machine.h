@@ -37,7 +37,8 @@ struct FittedMachine {
 FittedMachine fit_machine(const Calibration& calibration);
 
 /// The description as TOML, with the measured points in it as [[calibration]], so that it reads
-/// back as both a machine (topologies/machine_file.h) and a calibration.
+/// back as both a machine (topologies/machine_file.h) and a calibration. With a checksum, so that
+/// damage is noticed.
 std::string to_toml(const Calibration& calibration, const std::string& summary,
                     const std::string& source);
 /// The points of a description; none if it has none. Throws InvalidArgument as FILE:LINE:.

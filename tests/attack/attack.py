@@ -11,10 +11,12 @@ damaged, and checks what each run must keep to:
 Options come from `--help`, so a new option is attacked without a change here. The same seed gives
 the same attack.
 
-usage: attack.py COLLBENCH [--seed N] [--share X] [--files N] [--only TEXT] [--jobs N]
+usage: attack.py COLLBENCH [--seed N] [--share X] [--files N] [--only TEXT] [--what W] [--jobs N]
+  --seed N    draws the share, and how files are damaged [1]
   --share X   a part of all inputs, drawn by the seed [1]
   --files N   ways in which each file is damaged for each of its readers [20]
   --only TEXT only inputs whose command line contains TEXT
+  --what W    options, files, or all of them [all]
 Exits 1 if any run broke a rule; the last line counts runs and breaches.
 """
 
@@ -94,7 +96,7 @@ LISTS = NAMES + ["1:2:3:4", ":", "1:", ":1", "=", "a=b=c", "1;2", "rank=9", "kil
 
 FOREIGN = re.compile(
     r"json\.exception|filesystem error|terminate called|std::|basic_string|bad_alloc|stoi|stod|"
-    r"_M_|what\(\)|Assertion .* failed|AddressSanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
+    r"_M_|what\(\)|Assertion .* failed|(?:Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
     r"bad lexical|invalid_argument|out_of_range|syntax error, unexpected", re.I)
 
 # (option, value or None for every value, why exit 0 is right).
@@ -263,7 +265,7 @@ def files_and_readers(tmp):
             yield path, readers
 
 
-def inputs_of_files(tmp, per_reader):
+def inputs_of_files(tmp, per_reader, seed_of_all):
     for path, readers in files_and_readers(tmp):
         name = os.path.basename(path)
         with open(path, "rb") as file:
@@ -272,7 +274,7 @@ def inputs_of_files(tmp, per_reader):
             for seed in range(per_reader):
                 bad = os.path.join(tmp, f"bad-{number}-{seed}-{name}")
                 with open(bad, "wb") as file:
-                    file.write(damaged(seed * 31 + number, good))
+                    file.write(damaged((seed_of_all * 1009 + seed) * 31 + number, good))
                 line = [word.format(good=os.path.join(tmp, "good.json"), tmp=tmp)
                         for word in reader]
                 if line[-1] == "file:":
@@ -363,13 +365,18 @@ def main():
     parser.add_argument("--share", type=float, default=1)
     parser.add_argument("--files", type=int, default=20, help="ways to damage a file")
     parser.add_argument("--only", default="")
+    parser.add_argument("--what", choices=["options", "files", "all"], default="all")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     binary = os.path.abspath(arguments.binary)
     draw = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="collbench-attack-") as tmp:
         prepare(binary, tmp)
-        inputs = [*inputs_of_options(binary, tmp), *inputs_of_files(tmp, arguments.files)]
+        inputs = []
+        if arguments.what != "files":
+            inputs += inputs_of_options(binary, tmp)
+        if arguments.what != "options":
+            inputs += inputs_of_files(tmp, arguments.files, arguments.seed)
         inputs = [one for one in inputs if arguments.only in " ".join(one[0])]
         if arguments.share < 1:
             inputs = draw.sample(inputs, int(len(inputs) * arguments.share))

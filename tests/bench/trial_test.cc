@@ -34,6 +34,7 @@ class TimedTeam final : public Team {
     spent_ += Seconds{time_ns * 1e-9 * (sampling.iterations + sampling.warmup)};
     factor_ *= drift_;
     Measurement measured;
+    measured.spent_ns = pause_ns_;
     measured.latency_ns.assign(static_cast<std::size_t>(sampling.iterations),
                                static_cast<std::int64_t>(time_ns));
     measured.latency_ns.front() *= turns_.size() == 2 ? first_probe_ : 1;
@@ -49,6 +50,7 @@ class TimedTeam final : public Team {
   std::vector<std::string> turns_;
   std::vector<Sampling> samplings_;
   Seconds spent_{0};
+  std::int64_t pause_ns_ = 0;  // of each turn, which its iterations do not show
 };
 
 const Choice choice{"direct", "a table says so", {"ring", "tree"}};
@@ -103,6 +105,20 @@ TEST(TrialTest, StaysWithinItsTimeWhateverATurnTakes) {
   hasty.max_time = Seconds{0.01};
   settle(team, hasty);
   EXPECT_LT(team.spent_, hasty.max_time);
+}
+
+TEST(TrialTest, EndsInTimeWhereTurnsWaitForTheMachine) {
+  TimedTeam team({{"direct", 20}, {"ring", 10}, {"tree", 30}});
+  team.pause_ns_ = 110'000'000;
+  EXPECT_EQ(settle(team).algorithm, "ring");
+  // A cold one, then those that begin within 0.3 s.
+  EXPECT_THAT(team.turns_, ElementsAre("direct", "direct", "ring", "tree"));
+  TimedTeam slow({{"direct", 20}, {"ring", 10}, {"tree", 10}});
+  slow.pause_ns_ = 310'000'000;
+  const Choice settled = settle(slow);
+  EXPECT_EQ(settled.algorithm, "direct");
+  EXPECT_THAT(settled.reason, HasSubstr("too slow to try what is close"));
+  EXPECT_THAT(slow.turns_, ElementsAre("direct", "direct"));
 }
 
 TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {

@@ -47,6 +47,16 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
                                  HasSubstr("all results correct")));
 }
 
+TEST_F(RunTest, AFaultThatStruckNothingIsNamed) {
+  for (const char* how : {"--checksum", "--isolate"}) {
+    const Outcome outcome = run({"--algo", "ring", "-W", "3", "-b", "1K", "-e", "1K", "-n", "5",
+                                 how, "--inject", "delay:rank=1:time=1ms,drop:rank=0:to=2"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("the fault drop:rank=0:to=2 has struck nothing so far"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("the fault delay")));
+  }
+}
+
 TEST_F(RunTest, AProgramInAFileIsAnAlgorithm) {
   const Outcome program =
       invoke(folder_, {"algos", "show", "swing", "-W", "4", "--format", "msccl"});

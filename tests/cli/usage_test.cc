@@ -157,8 +157,22 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"ab", "--base", "a", "--head", "b", "--rounds", "0"}, "--rounds");
   expect_usage_error({"ab", "--base", "a", "--head", "b", "--confirm-rounds", "5"},
                      "--confirm-rounds needs --rounds");
+  expect_usage_error({"-W", "2", "--inject", "kill:rank=9"},
+                     "'kill:rank=9' names rank 9, but ranks of 2 workers are 0 to 1");
+  expect_usage_error({"-W", "2,4", "--inject", "drop:to=2"}, "ranks of 2 workers are 0 to 1");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
+}
+
+TEST_F(UsageTest, FlagsOfOtherBenchmarksAreAnsweredWithOurs) {
+  expect_usage_error({"-g", "8"}, "'-g': GPUs of a thread in nccl-tests; here");
+  expect_usage_error({"run", "--nthreads=2"}, "all workers together are --workers (-W)");
+  expect_usage_error({"-o", "sum"}, "the operator in nccl-tests; here --op");
+  expect_usage_error({"-m", "4:1M"}, "-m MIN:MAX of OSU is -b MIN -e MAX here");
+  expect_usage_error({"-x", "10"}, "--warmup-iters (-w)");
+  const Outcome all = run({"--list", "--algo", "ring", "-d", "all", "--op", "sum,max"});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, AllOf(HasSubstr(" bf16 max "), HasSubstr(" u8 sum ")));
 }
 
 TEST_F(UsageTest, DefaultsStandInBracketsAndAreTheValuesUsed) {

@@ -138,6 +138,34 @@ TEST(CalibrationFileTest, PointsOfEveryMethodComeBackAsTheyWereWritten) {
   EXPECT_NO_THROW(machine_from_toml(text, "made.toml"));
 }
 
+TEST(CalibrationFileTest, NoFlippedBitAndNoCutIsReadInSilence) {
+  std::vector<MeasuredTime> rows;
+  for (const std::int64_t bytes : {1 << 10, 1 << 14, 1 << 18, 1 << 22}) {
+    rows.push_back(plain_row(bytes, 1e-5 + static_cast<double>(bytes) * 1e-10));
+  }
+  const std::string text = to_toml(Calibration(rows), "made", "made");
+  const std::size_t first_line = text.find('\n') + 1;
+  const auto refuses = [](const std::string& damaged) {
+    EXPECT_THROW(stored_calibration(damaged, "made.toml"), InvalidArgument);
+    try {
+      machine_from_toml(damaged, "made.toml");
+    } catch (const InvalidArgument& e) {
+      return std::string(e.what()).find("made.toml:1: the lines below do not fit") == 0;
+    }
+    return false;
+  };
+  for (std::size_t at = first_line; at < text.size(); at += 13) {
+    std::string damaged = text;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 7));
+    EXPECT_TRUE(refuses(damaged)) << "byte " << at;
+    EXPECT_TRUE(refuses(text.substr(0, at))) << "cut at byte " << at;
+  }
+  // Without the line a file is the user's own.
+  std::string edited = text.substr(first_line);
+  edited.replace(edited.find("made"), 4, "mine");
+  EXPECT_EQ(stored_calibration(edited, "made.toml").value().points().size(), rows.size());
+}
+
 TEST(CalibrationFileTest, OddSizesComeBackExactly) {
   std::vector<MeasuredTime> rows;
   for (const std::int64_t bytes : {1, 7, 1000, 1023, 65537, 1'000'003, 123'456'789}) {

@@ -46,6 +46,7 @@ TEST(InjectedFaultTest, MistakesAreNamed) {
   EXPECT_THAT(refusal_of_fault("dorp"), HasSubstr("unknown fault 'dorp'. Did you mean 'drop'?"));
   EXPECT_THAT(refusal_of_fault("drop:rnk=1"), HasSubstr("unknown key 'rnk'. Did you mean 'rank'?"));
   EXPECT_THAT(refusal_of_fault("drop:rank=-1"), HasSubstr("rank must be a count"));
+  EXPECT_THAT(refusal_of_fault("drop:rank=1:to=1"), HasSubstr("rank 1 sends no message to itself"));
   EXPECT_THAT(refusal_of_fault("drop:every=0"), HasSubstr("every must be 1 or more"));
   EXPECT_THAT(refusal_of_fault("drop:chance=2"), HasSubstr("chance must be above 0"));
   EXPECT_THAT(refusal_of_fault("drop:chance=%"), HasSubstr("chance must be above 0"));

@@ -1,7 +1,11 @@
 #include "transports/faults/injected_fault.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
@@ -35,6 +39,8 @@ Kind kind_of(const std::string& name) {
   }
   throw InvalidArgument(unknown_name("fault", name, names));
 }
+
+std::atomic<std::int64_t> struck{0};
 
 std::int64_t count_of(const std::string& key, const std::string& value) {
   const auto count = integer_in(value, 0, 1'000'000'000);
@@ -88,6 +94,9 @@ InjectedFault fault_of(std::string_view text) {
   require(
       (fault.time.count() > 0) == lasts,
       "fault: a delay needs time=, as in delay:time=10ms, so does late, and nothing else has one");
+  require(fault.rank < 0 || fault.rank != fault.to,
+          fmt::format("fault: rank {} sends no message to itself, so '{}' never strikes",
+                      fault.rank, text));
   require(fault.kind != Kind::late || fault.to < 0, "fault: late has no receiver; leave to= out");
   require(!process || fault.rank >= 0, "fault: " + spec.name + " needs rank=");
   return fault;
@@ -112,14 +121,19 @@ bool InjectedFault::strikes(std::int64_t number, std::mt19937_64& engine) const 
   const std::int64_t period = every == 0 && chance < 1 ? 1 : every;
   if (number != message && (period == 0 || (number - message) % period != 0)) return false;
   constexpr double range = 18446744073709551616.0;  // 2^64
-  return chance >= 1 || static_cast<double>(engine()) < chance * range;
+  const bool now = chance >= 1 || static_cast<double>(engine()) < chance * range;
+  if (now) struck.fetch_or(std::int64_t{1} << std::min(place, 63), std::memory_order_relaxed);
+  return now;
 }
+
+std::int64_t faults_struck() { return struck.load(std::memory_order_relaxed); }
 
 std::vector<InjectedFault> parse_injected_faults(std::string_view text) {
   std::vector<InjectedFault> faults;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     faults.push_back(fault_of(text.substr(0, comma)));
+    faults.back().place = static_cast<int>(faults.size()) - 1;
     text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
     require(comma == std::string_view::npos || !text.empty(), "fault: nothing follows the comma");
   }

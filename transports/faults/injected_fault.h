@@ -48,6 +48,7 @@ struct InjectedFault {
   Seconds time{0};           // of a delay or a late rank
   bool early = false;        // kill and stop: before the message is sent
   std::uint64_t seed = 1;
+  int place = 0;  // in its list
 
   /// Whether it applies to the message; draws once from `engine` for each message that it may apply
   /// to. Never for a late rank.
@@ -61,5 +62,9 @@ struct InjectedFault {
 
 /// Throws InvalidArgument for other syntax, with a suggestion for unknown names.
 std::vector<InjectedFault> parse_injected_faults(std::string_view text);
+
+/// Bit i: a fault that stands in place i of its list has struck in this process. From place 63 on
+/// they share a bit.
+std::int64_t faults_struck();
 
 }  // namespace collbench
