@@ -130,7 +130,7 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
   ReportInputs inputs;
   for (const std::string& path : files) {
     // What is not there may be a file with hints: "job.txt,ranks=16".
-    const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+    const bool is_file = names_a_file(path);
     const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
     const std::string name = std::filesystem::path(path).filename().string();
     try {

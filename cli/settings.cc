@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -81,8 +82,9 @@ void check_gpus(const std::string& label, const std::string& value) {
 /// Refuses what no command could use, by what the metavar stands for, whether or not the command as
 /// it was called looks at it.
 void check_value(const OptionRow& row, const std::string& label, const std::string& value) {
-  if (row.metavar.empty() || value == row.default_value) return;
+  if (row.metavar.empty()) return;
   require(!value.empty(), fmt::format("{}: the value is empty", label));
+  if (value == row.default_value) return;
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (row.metavar == "N" || row.metavar == "R") parse_count(label, value, -most, most);
   if (row.metavar == "X") parse_number(label, value);
@@ -172,12 +174,13 @@ std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
   const auto add = [&](const std::string& file) {
     layers.push_back({file, parse_config(read_file(file), file)});
   };
-  if (std::filesystem::exists("collbench.toml")) add("./collbench.toml");
+  std::error_code ignored;  // a home that may not be looked into has no settings
+  if (std::filesystem::exists("collbench.toml", ignored)) add("./collbench.toml");
   std::string folder = environment_variable("XDG_CONFIG_HOME");
   const std::string home = environment_variable("HOME");
   if (folder.empty() && !home.empty()) folder = home + "/.config";
   const std::string own = folder + "/collbench/config.toml";
-  if (!folder.empty() && std::filesystem::exists(own)) add(own);
+  if (!folder.empty() && std::filesystem::exists(own, ignored)) add(own);
   return layers;
 }
 

@@ -83,6 +83,12 @@ std::string read_file(const std::string& path, std::size_t limit, double pipe_pa
   return text;
 }
 
+bool names_a_file(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return !S_ISDIR(facts.st_mode);
+}
+
 std::string first_line(const std::string& path, const std::string& otherwise) {
   std::ifstream file(path);
   std::string line;

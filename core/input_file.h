@@ -16,6 +16,10 @@ inline constexpr std::size_t largest_input = std::size_t{256} << 20;
 std::string read_file(const std::string& path, std::size_t limit = largest_input,
                       double pipe_patience_s = 10);
 
+/// Whether anything but a folder has that name. True as well of what cannot be looked at: reading
+/// it says why.
+bool names_a_file(const std::string& path);
+
 /// Of the kernel's files, which may not be there: the first line, and what follows "KEY:" and
 /// blanks in the first line that begins so; `otherwise` if there is none.
 std::string first_line(const std::string& path, const std::string& otherwise = "");

@@ -9,6 +9,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -123,6 +124,14 @@ struct TomlTable::Place {
     }
     refuse(key, fmt::format("`{}` of {} must be {}", key, name, kind));
   }
+  /// A text that a terminal shows and does not obey.
+  const std::string& words(const toml::node& node, const std::string& key,
+                           std::string_view kind) const {
+    const auto& text = as<std::string>(node, key, kind);
+    const std::string shown = printable(text);
+    if (shown == text) return text;
+    refuse(key, fmt::format("`{}` of {} holds a control character: '{}'", key, name, shown));
+  }
   template <typename Read>
   auto parsed(const std::string& key, Read read) {
     const auto& text = as<std::string>(need(key), key, "a text with a unit, as \"50 GBps\"");
@@ -166,7 +175,7 @@ TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
 bool TomlTable::has(const std::string& key) const { return place_->find(key) != nullptr; }
 
 std::string TomlTable::text(const std::string& key) const {
-  const auto& text = place_->as<std::string>(place_->need(key), key, "a text in quotes");
+  const std::string& text = place_->words(place_->need(key), key, "a text in quotes");
   if (text.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, place_->name));
   return text;
 }
@@ -230,10 +239,10 @@ std::vector<bool> TomlTable::flags(const std::string& key) const {
 std::vector<std::string> TomlTable::texts(const std::string& key) const {
   constexpr const char* kind = "a list of texts";
   const toml::node& node = place_->need(key);
-  if (const auto* one = node.as_string()) return {one->get()};
+  if (node.is_string()) return {place_->words(node, key, kind)};
   std::vector<std::string> texts;
   for (const toml::node& entry : place_->as<toml::array>(node, key, kind)) {
-    texts.push_back(place_->as<std::string>(entry, key, kind));
+    texts.push_back(place_->words(entry, key, kind));
   }
   if (texts.empty()) refuse(key, fmt::format("`{}` of {} is empty", key, place_->name));
   return texts;

@@ -1,7 +1,6 @@
 // Measurements as records and back.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -70,7 +69,7 @@ RecordFile to_records(const MeasuredTable& table) {
 }
 
 RecordFile read_as_records(const std::string& path) {
-  const bool is_file = std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+  const bool is_file = names_a_file(path);
   const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
   try {
     if (is_file && foreign_format(text) == "collbench") return records_from_json(text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -75,7 +76,8 @@ std::string unpacked(std::string_view gzip, const std::string& file, std::size_t
 JobLog read_job(const std::vector<std::string>& paths) {
   JobLog job;
   for (const std::string& path : paths) {
-    if (std::filesystem::is_directory(path)) {
+    std::error_code unseen;  // reading it says why
+    if (std::filesystem::is_directory(path, unseen)) {
       read_folder(path, job);
     } else {
       read_one(path, job);

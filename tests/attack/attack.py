@@ -95,8 +95,10 @@ LISTS = NAMES + ["1:2:3:4", ":", "1:", ":1", "=", "a=b=c", "1;2", "rank=9", "kil
                  "drop:every=0"]
 
 FOREIGN = re.compile(
-    r"json\.exception|filesystem error|terminate called|std::|basic_string|bad_alloc|stoi|stod|"
-    r"_M_|what\(\)|Assertion .* failed|(?:Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|CLI::|toml::|YAML|unhandled|"
+    r"json\.exception|filesystem error|error: status: |terminate called|std::|basic_string|"
+    r"bad_alloc|stoi|stod|"
+    r"_M_|what\(\)|Assertion .* failed|(?:Address|Leak|UndefinedBehavior|Thread)Sanitizer|"
+    r"runtime error:|CLI::|toml::|YAML|unhandled|"
     r"bad lexical|invalid_argument|out_of_range|syntax error, unexpected", re.I)
 
 # (option, value or None for every value, why exit 0 is right).
@@ -203,12 +205,11 @@ def inputs_of_options(binary, tmp):
         for option, placeholder in words_of(binary, command):
             for value in values_for(command, option, placeholder):
                 given = value.replace("{tmp}", tmp)
-                if "--" in filled:  # what follows is another command's
-                    at = filled.index("--")
-                    line = filled[:at] + [f"{option}={given}"] + filled[at:]
-                else:
-                    line = filled + [f"{option}={given}"]
-                yield command.split() + line, option, value
+                # What follows "--" is another command's.
+                at = filled.index("--") if "--" in filled else len(filled)
+                # An empty value reaches the command as a word of its own alone.
+                words = [option, ""] if value == "" else [f"{option}={given}"]
+                yield command.split() + filled[:at] + words + filled[at:], option, value
         for stray in ["--no-such-option", "-Q", "stray\x1b[1m", ""]:
             yield command.split() + filled + [stray], stray, None
 

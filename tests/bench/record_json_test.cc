@@ -137,6 +137,8 @@ TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
   EXPECT_THAT(refusal("skew_ns", {1e30, 5}), HasSubstr("1e+30 is no whole number in range"));
   EXPECT_THAT(refusal("workers", 5'000'000'000), HasSubstr("5000000000 is no whole number"));
   EXPECT_THAT(refusal("latency_ns", "5"), HasSubstr("a list of whole numbers is a string"));
+  EXPECT_THAT(refusal("latency_ns", {5, -6}), HasSubstr("a latency of -6 ns; 0 or more"));
+  EXPECT_NE(refusal("workers", -1), "");
   EXPECT_EQ(refusal("latency_ns", {5, 6}), "");
 }
 

@@ -73,6 +73,13 @@ TEST(CsvReporterTest, GivesEveryRowTheColumnsOfTheHeading) {
   EXPECT_EQ(column(rows, 2, "skipped"), "not here, \"mpirun\" is missing");
 }
 
+TEST(CsvReporterTest, ACellThatASpreadsheetWouldComputeIsText) {
+  Record skipped = scripted_record("mpi", 2, {1024}, 1);
+  skipped.measurement = {};
+  skipped.skipped = "=1+1";
+  EXPECT_EQ(column(csv({skipped}, false), 1, "skipped"), "'=1+1");
+}
+
 TEST(CsvReporterTest, HasOneRowPerSampleWhenAsked) {
   const auto rows = csv({scripted_record("ring", 8, {1 << 20}, 100'000)}, true);
   ASSERT_EQ(rows.size(), 21U);

@@ -130,7 +130,27 @@ TEST_F(FitTest, ConstantsOfAFittedFileAreReadBackAndRefusedWithTheirLine) {
   text.replace(at, text.find('\n', at) - at, "latency = \"-3 us, within 1.1 times\"");
   folder_.write("bad.toml", text);
   EXPECT_THAT(refused({"validate", "large.csv", "--machine", "bad.toml"}),
+              HasSubstr("bad.toml:1: the lines below do not fit their checksum"));
+  folder_.write("bad.toml", text.substr(text.find('\n') + 1));
+  EXPECT_THAT(refused({"validate", "large.csv", "--machine", "bad.toml"}),
               AllOf(HasSubstr("bad.toml:"), HasSubstr("is no constant like \"2.5 us, within")));
+}
+
+TEST_F(FitTest, AFitThatPredictsNoOtherScaleSaysSo) {
+  std::string text = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
+  const double factors[3][4] = {{1, 1, 1, 1}, {8, 0.2, 7, 0.2}, {0.2, 6, 0.2, 8}};
+  for (int scale = 0; scale < 3; ++scale) {
+    int bytes = 1024;
+    for (const double factor : factors[scale]) {
+      text += "s,mpi,ring," + std::to_string(2 << scale) + ",1," + std::to_string(bytes) + "," +
+              std::to_string(factor * (50 + bytes * 1e-3)) + "\n";
+      bytes *= 16;
+    }
+  }
+  folder_.write("wild.csv", text);
+  const std::string note = "note: the fit does not predict scales that it has not seen";
+  EXPECT_THAT(out({"calibrate", "wild.csv"}), HasSubstr(note));
+  EXPECT_THAT(out({"calibrate", "small.csv"}), Not(HasSubstr(note)));
 }
 
 TEST_F(FitTest, TimesInAnotherUnitAreRefused) {

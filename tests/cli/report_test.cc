@@ -323,6 +323,9 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };
+  const Outcome unreadable = report({std::string(5000, 'a')});
+  EXPECT_EQ(unreadable.code, 4);
+  EXPECT_THAT(unreadable.err, HasSubstr("error: cannot read 'aaa"));
   expect_refused({"junk.json"}, "junk.json: no table of nccl-tests");
   expect_refused({"real.json", "--format", "tabel"}, "Did you mean 'table'?");
   expect_refused({"real.json", "--csv", "-", "--format", "table"},

@@ -35,6 +35,12 @@ class PrecedenceTest : public testing::Test {
   ScratchFolder folder_;
 };
 
+TEST_F(PrecedenceTest, AHomeThatCannotBeLookedIntoHasNoSettings) {
+  // Asking for a file in it fails, for every user, as in a folder that others may not enter.
+  EXPECT_EQ(workers({}, {{"XDG_CONFIG_HOME", "/" + std::string(5000, 'a')}}),
+            "workers = \"2\" # default");
+}
+
 TEST_F(PrecedenceTest, EachSourceBeatsTheOnesBelowIt) {
   EXPECT_EQ(workers({}),
             "workers = \"3\" # " + folder_.path() + "/.config/collbench/config.toml:1");

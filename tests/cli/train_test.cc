@@ -58,6 +58,8 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
   refuses({"--lr", "0"}, 2, "above 0, not 0");
   refuses({"--wrokers", "2"}, 2, "--workers");
+  refuses({"-T", "-1"}, 2, "--timeout must be above 0");
+  refuses({"--devices", "cpu:99999"}, 2, "--devices must be at most");
 }
 
 TEST_F(TrainTest, ADamagedCheckpointIsRefusedAndTheWholeOneBeforeItIsNamed) {

@@ -160,8 +160,18 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"-W", "2", "--inject", "kill:rank=9"},
                      "'kill:rank=9' names rank 9, but ranks of 2 workers are 0 to 1");
   expect_usage_error({"-W", "2,4", "--inject", "drop:to=2"}, "ranks of 2 workers are 0 to 1");
+  expect_usage_error({"--json", ""}, "--json: the value is empty");
+  expect_usage_error({"history", "list", "--db", ""}, "--db: the value is empty");
+  expect_usage_error({"-T", "-1"}, "--timeout must be above 0");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
+}
+
+TEST_F(UsageTest, AVariableThatIsNoSettingIsRefused) {
+  const Outcome misspelt = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_WORKRES", "2"}});
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("COLLBENCH_WORKRES is no setting of collbench. Did you mean "
+                                      "'COLLBENCH_WORKERS'?"));
 }
 
 TEST_F(UsageTest, FlagsOfOtherBenchmarksAreAnsweredWithOurs) {

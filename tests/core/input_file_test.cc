@@ -51,6 +51,17 @@ TEST_F(InputFileTest, NamesFileAndReason) {
   EXPECT_EQ(refusal<Unavailable>([&] { read_file("/"); }), "cannot read '/': Is a directory");
 }
 
+TEST_F(InputFileTest, WhatCannotBeLookedAtIsAFileThatCannotBeRead) {
+  EXPECT_FALSE(names_a_file("/nowhere/x"));
+  EXPECT_FALSE(names_a_file("/dev/null/x"));
+  EXPECT_FALSE(names_a_file("/"));
+  EXPECT_TRUE(names_a_file("/dev/null"));
+  const std::string longer_than_names(5000, 'a');
+  EXPECT_TRUE(names_a_file(longer_than_names));
+  EXPECT_THAT(refusal<Unavailable>([&] { read_file(longer_than_names); }),
+              HasSubstr("File name too long"));
+}
+
 TEST_F(InputFileTest, ReadsNothingWithoutALimit) {
   constexpr std::size_t limit = 2 << 20;
   const auto too_large =

@@ -46,6 +46,13 @@ TEST(ImportTopology, FormatNamesHaveSuggestions) {
   EXPECT_THAT(refusal([] { topology_format("simgird"); }), HasSubstr("Did you mean 'simgrid'?"));
 }
 
+TEST(ImportTopology, NamesThatATerminalWouldObeyAreRefused) {
+  const std::string list = "from,to,bandwidth_GBps,kind\ng0,g1,1,a\ng1,g0,1,a\x1b[2J\n";
+  EXPECT_EQ(refusal([&] { import_topology(list, "x.csv"); }),
+            "x.csv:3: a control character stands in 'g1,g0,1,a\\x1b[2J'");
+  EXPECT_NO_THROW(import_topology(list.substr(0, list.find('\x1b')) + "\r\n", "x.csv"));
+}
+
 TEST(ImportTopology, AFileThatIsNotThereIsRefused) {
   EXPECT_THAT(refusal<Unavailable>([] { import_topology_file("/nowhere/x.xml"); }),
               HasSubstr("cannot read '/nowhere/x.xml'"));

@@ -37,6 +37,16 @@ TEST(TomlTableTest, RefusesWhatIsNestedTooDeep) {
   EXPECT_EQ(refusal_of_table("a = [\"\"\"\n\n\"\"\", " + hidden), "x.toml:3: " + why);
 }
 
+TEST(TomlTableTest, RefusesWhatATerminalWouldObey) {
+  const TomlTable table = TomlTable::parse(
+      "a = 1\nb = \"x\\u001b[2J\"\nc = [\"y\", \"\\b\"]\nd = \"1\\n2\"\n", "x.toml");
+  EXPECT_THAT(
+      refusal([&] { table.text("b"); }),
+      testing::HasSubstr("x.toml:2: `b` of the file holds a control character: 'x\\x1b[2J'"));
+  EXPECT_THAT(refusal([&] { table.texts("c"); }), testing::HasSubstr("holds a control character"));
+  EXPECT_EQ(table.text("d"), "1\n2");
+}
+
 TEST(TomlTableTest, LongIsNotDeep) {
   const TomlTable root =
       TomlTable::parse("a = [" + times(500, "1.5, ") + "]\nb = \"" + times(500, "[.") + "\"\n# " +

@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/import/graph.h"
 #include "topologies/machine_file.h"
@@ -37,6 +39,19 @@ bool has_line_starting(std::string_view text, std::string_view word) {
     ++at;
   }
   return false;
+}
+
+// Names of a file are shown, and a terminal would obey them. What nvidia-smi prints has such codes
+// of its own, which its reader leaves out.
+void refuse_control_characters(std::string_view text, const std::string& file) {
+  std::size_t line = 0;
+  for (const std::string& each : split_at(text, '\n')) {
+    ++line;
+    const std::string shown = printable(trimmed(each));
+    require(
+        shown.size() == trimmed(each).size(),
+        fmt::format("{}:{}: a control character stands in '{}'", file, line, shown.substr(0, 80)));
+  }
 }
 
 Machine from_toml(std::string_view text, const std::string& file) {
@@ -94,6 +109,7 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
 
 Machine import_topology(std::string_view text, const std::string& file, TopologyFormat format) {
   if (format == TopologyFormat::automatic) format = detect_topology_format(text, file);
+  if (format != TopologyFormat::nvidia_smi) refuse_control_characters(text, file);
   return formats[static_cast<std::size_t>(format)].read(text, file);
 }
 
