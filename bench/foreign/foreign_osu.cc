@@ -66,7 +66,9 @@ MeasuredTable read_osu(std::string_view text, const std::string& file) {
     if (columns.minimum > 0) row.low = Seconds{value(columns.minimum, "the minimum") * 1e-6};
     if (columns.maximum > 0) row.high = Seconds{value(columns.maximum, "the maximum") * 1e-6};
     if (columns.iterations > 0) {
-      row.samples = static_cast<int>(value(columns.iterations, "the iterations"));
+      const double iterations = value(columns.iterations, "the iterations");
+      require(iterations <= 1e9, fmt::format("{}: the iterations are more than 1e9", place));
+      row.samples = static_cast<int>(iterations);
     }
     table.times.push_back(std::move(row));
   }

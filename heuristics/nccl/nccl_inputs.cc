@@ -155,7 +155,8 @@ double largest_speed(double most, int capability) {
 NcclGraph graph_inside(double total, int capability) {
   NcclGraph graph;
   graph.intra = largest_speed(total, capability);
-  graph.channels = std::max(1, static_cast<int>(total / graph.intra));
+  // Of no rate there is no share.
+  graph.channels = graph.intra > 0 ? std::max(1, static_cast<int>(total / graph.intra)) : 1;
   const bool enough = capability > 80 && graph.intra < 50 && graph.channels > 4;
   if (graph.intra >= 25 && !enough) {
     graph.channels *= 2;

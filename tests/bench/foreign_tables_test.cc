@@ -92,6 +92,8 @@ TEST(ForeignTablesTest, ReadsOsuWithItsSpread) {
   EXPECT_THAT(refusal_of_foreign(osu + "8 nan 1 2 3\n", {.ranks = 8}),
               HasSubstr("file:4: the average"));
   EXPECT_THAT(refusal_of_foreign(osu + "8 1.5\n", {.ranks = 8}), HasSubstr("2 columns where"));
+  EXPECT_THAT(refusal_of_foreign(osu + "8 1.5 1 2 1e20\n", {.ranks = 8}),
+              HasSubstr("file:4: the iterations are more than 1e9"));
 }
 
 TEST(ForeignTablesTest, ReadsJsonOfNcclTestsAndRcclTestsAndGoogleBenchmark) {

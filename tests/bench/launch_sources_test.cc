@@ -71,6 +71,7 @@ TEST(LaunchSourcesTest, NothingIsLaunchedWithoutVariables) {
   EXPECT_FALSE(launched({}));
   EXPECT_FALSE(launched({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}})) << "a batch script";
   EXPECT_FALSE(launched({{"WORLD_SIZE", "2"}}));
+  EXPECT_FALSE(launched({{"SLURM_STEP_NUM_TASKS", "2"}})) << "a step without a rank";
   EXPECT_FALSE(launched({{"TF_CONFIG", "{}"}}));
 }
 

@@ -55,6 +55,7 @@ struct Profile {
     std::string out(calls_begin + calls.size() * sizeof(MpiCallRecord), '\0');
     std::memcpy(out.data(), &header, sizeof header);
     std::memcpy(out.data() + sizeof header, &world, sizeof world);
+    if (calls.empty()) return out;
     std::memcpy(out.data() + calls_begin, calls.data(), calls.size() * sizeof(MpiCallRecord));
     return out;
   }

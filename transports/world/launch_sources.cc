@@ -93,7 +93,7 @@ std::optional<Claim> read_variables(const LaunchFacts& facts, const Source& sour
 std::optional<Claim> read_step(const LaunchFacts& facts, const Source& source) {
   if (!is_set(facts, source.variables.count)) return std::nullopt;
   std::optional<Claim> claim = read_variables(facts, source);
-  claim->all_here = text_of(facts, "SLURM_STEP_NUM_NODES") == "1";
+  if (claim) claim->all_here = text_of(facts, "SLURM_STEP_NUM_NODES") == "1";
   return claim;
 }
 
