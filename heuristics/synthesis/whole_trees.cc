@@ -12,6 +12,7 @@ namespace collbench {
 namespace {
 
 constexpr double steepness[] = {30, 120, 500, 2000};
+constexpr double most_work = 2e8;  // loads of trees to look at: some seconds
 // Of a time: more trees leave fewer pieces for each, and so longer filling.
 constexpr double each_tree_costs = 3e-5;
 constexpr double most_asked = 24000;   // over the ranks: for trees, at each multiple
@@ -41,7 +42,8 @@ class MultipleSearch {
     return *std::max_element(fill_.begin(), fill_.end());
   }
   const std::vector<int>& counts() const { return counts_; }
-  bool is_spent() const { return work_left_ <= 0; }
+  /// Whether that share of all work has been done.
+  bool is_spent(double share) const { return work_left_ <= (1 - share) * most_work; }
 
  private:
   /// What one tree adds to the fill of a link.
@@ -174,7 +176,7 @@ class MultipleSearch {
   std::vector<int> counts_;     // by tree
   std::vector<double> fill_;    // by link: time over the target
   std::vector<double> strain_;  // by link: what its fill costs
-  double work_left_ = 2e8;      // loads of trees to look at: some seconds
+  double work_left_ = most_work;
   int asks_left_ = 0;
   int asked_ = 0;
   std::size_t first_ = 0;  // trees that were there before
@@ -221,14 +223,25 @@ std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& 
   MultipleSearch search(pricer, target);
   std::vector<int> best;
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& [promise, of_each] : promising_multiples(pricer, weights, target, most)) {
-    if (promise >= least || search.is_spent()) break;
+  // Whether that is as good as can be asked for.
+  const auto is_enough = [&](int of_each) {
     const double time = search.run(weights, of_each);
     const double whole = time + each_tree_costs * of_each * pricer.roots();
-    if (whole >= least) continue;
+    if (whole >= least) return false;
     least = whole;
     best = search.counts();
-    if (time <= 1 + tolerance) break;
+    return time <= 1 + tolerance;
+  };
+  // Growing numbers find trees that larger ones need as well; then those that promise most.
+  bool is_done = false;
+  int of_each = pricer.roots() > 1 ? 1 : 4;
+  while (!is_done && !search.is_spent(0.5) && of_each * pricer.roots() <= most) {
+    is_done = is_enough(of_each);
+    of_each += std::max(1, of_each / 6);
+  }
+  for (const auto& [promise, promising] : promising_multiples(pricer, weights, target, most)) {
+    if (is_done || promise >= least || search.is_spent(1)) break;
+    is_done = is_enough(promising);
   }
   if (!best.empty()) best.resize(pricer.trees().size(), 0);
   return best;
