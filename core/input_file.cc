@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -87,6 +89,35 @@ bool names_a_file(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return errno != ENOENT && errno != ENOTDIR;
   return !S_ISDIR(facts.st_mode);
+}
+
+std::vector<std::string> files_below(const std::string& folder, std::vector<std::string>& unread) {
+  namespace fs = std::filesystem;
+  constexpr std::size_t most_files = 100'000;
+  std::vector<std::string> files;
+  std::vector<fs::path> folders{folder};
+  const auto note = [&](const fs::path& path, std::error_code error) {
+    if (error) unread.push_back(fmt::format("{}: {}", path.string(), error.message()));
+  };
+  while (!folders.empty()) {
+    const fs::path at = std::move(folders.back());
+    folders.pop_back();
+    std::error_code broken;
+    fs::directory_iterator entry(at, broken);
+    for (const fs::directory_iterator end; !broken && entry != end; entry.increment(broken)) {
+      std::error_code unseen;
+      const fs::file_status own = entry->symlink_status(unseen);
+      const fs::file_status meant = fs::is_symlink(own) ? entry->status(unseen) : own;
+      note(entry->path(), unseen);
+      if (fs::is_directory(own)) folders.push_back(entry->path());
+      if (fs::is_regular_file(meant)) files.push_back(entry->path());
+    }
+    note(at, broken);
+    require(files.size() <= most_files,
+            fmt::format("'{}' holds more than {} files", folder, most_files));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string first_line(const std::string& path, const std::string& otherwise) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace collbench {
 
@@ -19,6 +20,11 @@ std::string read_file(const std::string& path, std::size_t limit = largest_input
 /// Whether anything but a folder has that name. True as well of what cannot be looked at: reading
 /// it says why.
 bool names_a_file(const std::string& path);
+
+/// The files in a folder and in those below it, in order of their names; links to folders are not
+/// followed. Adds to `unread` what could not be looked at, and why. Throws InvalidArgument for more
+/// than 100,000 files.
+std::vector<std::string> files_below(const std::string& folder, std::vector<std::string>& unread);
 
 /// Of the kernel's files, which may not be there: the first line, and what follows "KEY:" and
 /// blanks in the first line that begins so; `otherwise` if there is none.

@@ -156,18 +156,15 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
 }
 
 std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped) {
-  namespace fs = std::filesystem;
   std::string file = path;
   const TableHints hints = split_hints(file);
   std::error_code unseen;  // reading it says why
-  if (!fs::is_directory(file, unseen)) return {read_foreign(read_file(file), file, hints)};
-  std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(file)) {
-    if (entry.is_regular_file() && may_hold_table(entry.path())) files.push_back(entry.path());
+  if (!std::filesystem::is_directory(file, unseen)) {
+    return {read_foreign(read_file(file), file, hints)};
   }
-  std::sort(files.begin(), files.end());
   std::vector<MeasuredTable> tables;
-  for (const std::string& each : files) {
+  for (const std::string& each : files_below(file, skipped)) {
+    if (!may_hold_table(each)) continue;
     try {
       tables.push_back(read_foreign(read_file(each), each, hints));
     } catch (const InvalidArgument& e) {

@@ -1,6 +1,5 @@
 #include "bench/logs/job_files.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -27,19 +26,15 @@ void read_one(const std::string& path, JobLog& job) {
 }
 
 void read_folder(const std::string& folder, JobLog& job) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const std::string& file : files) {
+  std::vector<std::string> unread;
+  for (const std::string& file : files_below(folder, unread)) {
     try {
       read_one(file, job);
     } catch (const InvalidArgument& e) {
-      job.notes.push_back(std::string("left out: ") + e.what());
+      unread.emplace_back(e.what());
     }
   }
+  for (const std::string& reason : unread) job.notes.push_back("left out: " + reason);
 }
 
 }  // namespace

@@ -124,8 +124,8 @@ def words_of(binary, command):
 # Options whose FILE is written; each must notice a full disk.
 WRITTEN = {"--json", "--csv", "--gbench", "--html", "--junit", "--markdown", "--openmetrics",
            "--nccl", "--trace", "--links", "--ranks", "--dot", "--svg", "--output",
-           "--plot", "--curve", "--events", "--profile", "--observe", "--msccl", "--export-tuner",
-           "--export-rules", "--inspector", "--flight-recorder"}
+           "--plot", "--curve", "--events", "--profile", "--observe", "--msccl", "--mscclpp",
+           "--export-tuner", "--export-rules", "--inspector", "--flight-recorder"}
 # Options that take any text.
 FREE = {"--title", "--label", "--note", "--revision"}
 

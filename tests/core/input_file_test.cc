@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,6 +61,22 @@ TEST_F(InputFileTest, WhatCannotBeLookedAtIsAFileThatCannotBeRead) {
   EXPECT_TRUE(names_a_file(longer_than_names));
   EXPECT_THAT(refusal<Unavailable>([&] { read_file(longer_than_names); }),
               HasSubstr("File name too long"));
+}
+
+TEST_F(InputFileTest, FilesOfAFolderAreInOrderAndWhatCannotBeLookedAtIsNamed) {
+  std::filesystem::create_directories(path("b/deep"));
+  for (const char* name : {"c", "b/deep/2", "b/1", "a"}) std::ofstream(path(name)) << name;
+  std::filesystem::create_symlink("loop", path("loop"));
+  std::filesystem::create_directory_symlink(".", path("b/up"));
+  std::filesystem::create_symlink("../a", path("b/to_a"));
+  std::vector<std::string> unread;
+  EXPECT_THAT(
+      files_below(path(""), unread),
+      testing::ElementsAre(path("a"), path("b/1"), path("b/deep/2"), path("b/to_a"), path("c")));
+  EXPECT_THAT(unread, testing::ElementsAre(AllOf(HasSubstr("/loop: "), HasSubstr("links"))));
+  unread.clear();
+  EXPECT_THAT(files_below(path("missing"), unread), testing::IsEmpty());
+  EXPECT_THAT(unread, testing::ElementsAre(HasSubstr("missing: No such")));
 }
 
 TEST_F(InputFileTest, ReadsNothingWithoutALimit) {
