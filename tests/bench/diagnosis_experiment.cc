@@ -193,7 +193,7 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
   const std::vector<std::string>& names = plain ? plain_causes() : injected_causes();
   while (sum.all < faults) {
     const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(names.size()));
-    const std::optional<InjectedFault> fault =
+    const std::optional<TableFault> fault =
         (plain ? inject_plain : inject)(names[at], healthy, random);
     if (!fault) continue;
     DiagnosisCase given = case_of(fault->table);

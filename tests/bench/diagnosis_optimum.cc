@@ -97,7 +97,7 @@ int optimum(const std::vector<std::string>& words) {
   std::map<std::string, Optimum> tallies;
   while (tallies["all"].all < std::stoi(words[1])) {
     const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(names.size()));
-    const std::optional<InjectedFault> fault = inject(names[at], healthy, random);
+    const std::optional<TableFault> fault = inject(names[at], healthy, random);
     if (!fault) continue;
     const Hypotheses& hypotheses = by_table.at(fault->table.name);
     std::vector<double> seen;

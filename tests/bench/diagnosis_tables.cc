@@ -361,8 +361,8 @@ const std::vector<std::string>& injected_causes() {
   return names;
 }
 
-std::optional<InjectedFault> inject(const std::string& cause,
-                                    const std::vector<KnownTable>& healthy, RandomEngine& random) {
+std::optional<TableFault> inject(const std::string& cause, const std::vector<KnownTable>& healthy,
+                                 RandomEngine& random) {
   for (int draw = 0; draw < 40; ++draw) {
     const auto at = static_cast<std::size_t>(uniform(random) * static_cast<double>(healthy.size()));
     KnownTable table = healthy[at];
@@ -370,7 +370,7 @@ std::optional<InjectedFault> inject(const std::string& cause,
     const NcclInputs inputs = inputs_of(table);
     const std::optional<FaultyMachine> machine = Fault(inputs, random).make(cause);
     if (!machine || !apply_fault(*machine, inputs, random, table)) continue;
-    return InjectedFault{cause, machine->words, std::move(table)};
+    return TableFault{cause, machine->words, std::move(table)};
   }
   return {};
 }

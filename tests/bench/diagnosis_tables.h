@@ -33,7 +33,7 @@ std::vector<KnownTable> read_known_tables(const std::string& list);
 /// The case of a known table. Throws as diagnosis_cases().
 DiagnosisCase case_of(const KnownTable& known);
 
-struct InjectedFault {
+struct TableFault {
   std::string cause;
   std::string words;
   KnownTable table;
@@ -44,8 +44,8 @@ const std::vector<std::string>& injected_causes();
 
 /// A table drawn from `healthy` with that fault; none if no table of them can have it, or after
 /// some draws none shows it by 20 % at any size.
-std::optional<InjectedFault> inject(const std::string& cause,
-                                    const std::vector<KnownTable>& healthy, RandomEngine& random);
+std::optional<TableFault> inject(const std::string& cause, const std::vector<KnownTable>& healthy,
+                                 RandomEngine& random);
 
 /// What faults of `cause` do to the table: `draws` draws as inject() makes them but without noise,
 /// those left out that the machine cannot have or that show nowhere. Each is ln(time with the fault

@@ -96,7 +96,7 @@ TEST(DiagnosisRatesTest, FaultsPutIntoPublishedTablesAreFoundAndMostlyNamed) {
   int named = 0;
   for (const std::string& cause : injected_causes()) {
     for (int i = 0; i < 4; ++i) {
-      const std::optional<InjectedFault> fault = inject(cause, healthy, random);
+      const std::optional<TableFault> fault = inject(cause, healthy, random);
       if (!fault) continue;  // no published table is of one node with NVLS
       const Diagnosis found = diagnose(case_of(fault->table));
       ++all;
@@ -121,7 +121,7 @@ TEST(DiagnosisRatesTest, FaultsMadeWithoutAModelAreFoundAndMostlyNamed) {
   int first = 0;
   for (const std::string& cause : plain_causes()) {
     for (int i = 0; i < 4; ++i) {
-      const std::optional<InjectedFault> fault = inject_plain(cause, healthy, random);
+      const std::optional<TableFault> fault = inject_plain(cause, healthy, random);
       if (!fault) continue;
       const Diagnosis found = diagnose(case_of(fault->table));
       ++all;
@@ -143,7 +143,7 @@ TEST(DiagnosisRatesTest, WithAHealthyTableOfTheSystemMostCausesAreFirst) {
   int first = 0;
   for (const std::string& cause : injected_causes()) {
     for (int i = 0; i < 3; ++i) {
-      const std::optional<InjectedFault> fault = inject(cause, healthy, random);
+      const std::optional<TableFault> fault = inject(cause, healthy, random);
       if (!fault) continue;
       DiagnosisCase given = case_of(fault->table);
       for (const KnownTable& known : healthy) {

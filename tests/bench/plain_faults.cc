@@ -180,9 +180,9 @@ const std::vector<std::string>& plain_causes() {
   return names;
 }
 
-std::optional<InjectedFault> inject_plain(const std::string& cause,
-                                          const std::vector<KnownTable>& healthy,
-                                          RandomEngine& random) {
+std::optional<TableFault> inject_plain(const std::string& cause,
+                                       const std::vector<KnownTable>& healthy,
+                                       RandomEngine& random) {
   for (int draw = 0; draw < 40; ++draw) {
     KnownTable table =
         healthy[static_cast<std::size_t>(uniform(random) * static_cast<double>(healthy.size()))];
@@ -215,7 +215,7 @@ std::optional<InjectedFault> inject_plain(const std::string& cause,
         "+{:.0f} us",
         way, fault->latency, fault->rate, fault->late_us, fault->band, fault->longer,
         fault->step_us);
-    return InjectedFault{cause, words, std::move(table)};
+    return TableFault{cause, words, std::move(table)};
   }
   return {};
 }

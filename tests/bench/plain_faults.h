@@ -13,8 +13,8 @@ namespace collbench {
 const std::vector<std::string>& plain_causes();
 
 /// As inject(), with the same noise and the same demand that something shows.
-std::optional<InjectedFault> inject_plain(const std::string& cause,
-                                          const std::vector<KnownTable>& healthy,
-                                          RandomEngine& random);
+std::optional<TableFault> inject_plain(const std::string& cause,
+                                       const std::vector<KnownTable>& healthy,
+                                       RandomEngine& random);
 
 }  // namespace collbench
