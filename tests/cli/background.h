@@ -27,8 +27,8 @@ using Variables = std::map<std::string, std::string>;
 /// collbench in the background, which can be killed; its output goes to the file `log`.
 class BackgroundProcess {
  public:
-  BackgroundProcess(const ScratchFolder& folder, const Arguments& arguments,
-                    const Variables& variables, const std::string& log) {
+  BackgroundProcess(const RunFolder& folder, const Arguments& arguments, const Variables& variables,
+                    const std::string& log) {
     Arguments words = {COLLBENCH_BINARY};
     words.insert(words.end(), arguments.begin(), arguments.end());
     Arguments environment;
@@ -60,7 +60,7 @@ class BackgroundProcess {
 };
 
 /// The step of the latest checkpoint; 0 if there is none.
-inline std::int64_t latest_step(const ScratchFolder& folder) {
+inline std::int64_t latest_step(const RunFolder& folder) {
   std::int64_t latest = 0;
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(folder.path() + "/ck", none)) {
@@ -71,7 +71,7 @@ inline std::int64_t latest_step(const ScratchFolder& folder) {
   return latest;
 }
 
-inline void wait_for_step(const ScratchFolder& folder, std::int64_t step) {
+inline void wait_for_step(const RunFolder& folder, std::int64_t step) {
   for (int i = 0; i < 600; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     if (latest_step(folder) >= step) return;
   }

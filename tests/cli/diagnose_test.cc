@@ -24,7 +24,7 @@ class DiagnoseTest : public testing::Test {
     EXPECT_EQ(outcome.code, code) << outcome.err;
     return nlohmann::json::parse(outcome.out);
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 struct Sample {

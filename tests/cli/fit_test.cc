@@ -46,7 +46,7 @@ class FitTest : public testing::Test {
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     return outcome.err;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 /// The number that the first group of `pattern` finds.

@@ -65,7 +65,7 @@ void drain(int out, int err, pid_t child, int signal, Outcome& outcome) {
   }
 }
 
-Outcome run(const ScratchFolder& folder, const std::vector<std::string>& command,
+Outcome run(const RunFolder& folder, const std::vector<std::string>& command,
             const std::map<std::string, std::string>& variables, int signal) {
   std::vector<std::string> environment = {"HOME=" + folder.path()};
   for (const char* kept : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
@@ -90,34 +90,34 @@ Outcome run(const ScratchFolder& folder, const std::vector<std::string>& command
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
+RunFolder::RunFolder() {
   path_ = (std::filesystem::temp_directory_path() / "collbench_cli_XXXXXX").string();
   if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp " + path_);
 }
 
-ScratchFolder::~ScratchFolder() { std::filesystem::remove_all(path_); }
+RunFolder::~RunFolder() { std::filesystem::remove_all(path_); }
 
-void ScratchFolder::write(const std::string& name, const std::string& text) const {
+void RunFolder::write(const std::string& name, const std::string& text) const {
   const auto file = std::filesystem::path(path_) / name;
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file) << text;
 }
 
-std::string ScratchFolder::read(const std::string& name) const {
+std::string RunFolder::read(const std::string& name) const {
   std::ifstream file(std::filesystem::path(path_) / name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
 
-Outcome invoke(const ScratchFolder& folder, const std::vector<std::string>& arguments,
+Outcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
                const std::map<std::string, std::string>& environment, int signal) {
   std::vector<std::string> command = {COLLBENCH_BINARY};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(folder, command, environment, signal);
 }
 
-Outcome invoke_program(const ScratchFolder& folder, const std::string& program,
+Outcome invoke_program(const RunFolder& folder, const std::string& program,
                        const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());

@@ -14,12 +14,12 @@ struct Outcome {
 };
 
 /// A folder that is removed with its content.
-class ScratchFolder {
+class RunFolder {
  public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  RunFolder();
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
   const std::string& path() const { return path_; }
   void write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
@@ -31,11 +31,11 @@ class ScratchFolder {
 /// Runs collbench with `arguments` in `folder`; HOME is the folder too, and nothing else is
 /// inherited but PATH. With `signal`, sends it once standard output has shown a row (a line not led
 /// by '#').
-Outcome invoke(const ScratchFolder& folder, const std::vector<std::string>& arguments,
+Outcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
                const std::map<std::string, std::string>& environment = {}, int signal = 0);
 
 /// Runs another program, found in PATH, in the same way.
-Outcome invoke_program(const ScratchFolder& folder, const std::string& program,
+Outcome invoke_program(const RunFolder& folder, const std::string& program,
                        const std::vector<std::string>& arguments);
 
 /// Whether no program of this name is found in PATH.

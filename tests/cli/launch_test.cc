@@ -47,7 +47,7 @@ class LaunchTest : public testing::Test {
 
   const std::string& port() const { return port_; }
 
-  ScratchFolder folder_;
+  RunFolder folder_;
 
  private:
   const std::string port_ = std::to_string(free_ports(2)[0]);  // and the next one

@@ -28,7 +28,7 @@ class LogsTest : public testing::Test {
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(LogsTest, AFolderOfOneJobIsAnsweredFirst) {

@@ -63,7 +63,7 @@ class MembershipTest : public testing::Test {
     }
   }
 
-  ScratchFolder folder_;
+  RunFolder folder_;
   int port_ = 0;
 };
 

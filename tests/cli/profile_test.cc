@@ -34,7 +34,7 @@ class ProfileTest : public testing::Test {
                    {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                    {"OMPI_MCA_mpi_yield_when_idle", "1"}});
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {

@@ -65,7 +65,7 @@ class RemoteTest : public testing::Test {
                       [=, this] { return invoke(folder_, arguments, environment, signal); });
   }
 
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(RemoteTest, RanksStartedInAnyOrderMeasureWhatSpawnedWorkersDo) {

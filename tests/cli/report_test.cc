@@ -20,7 +20,7 @@ const std::string scripts = COLLBENCH_SOURCE_DIR "/tests/cli/";
 class ReportTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new ScratchFolder;
+    folder_ = new RunFolder;
     ASSERT_EQ(invoke(*folder_, {"simulate", "--topo", "star:4,10GBps,5us", "-A", "ring,tree,auto",
                                 "-b", "1K", "-e", "1M", "-f", "32", "--json", "sim.json", "-q"})
                   .code,
@@ -55,9 +55,9 @@ class ReportTest : public testing::Test {
   static Outcome program(const std::string& name, const std::vector<std::string>& arguments) {
     return invoke_program(*folder_, name, arguments);
   }
-  static ScratchFolder* folder_;
+  static RunFolder* folder_;
 };
-ScratchFolder* ReportTest::folder_ = nullptr;
+RunFolder* ReportTest::folder_ = nullptr;
 
 TEST_F(ReportTest, JsonIsReadByPythonWithoutConstantsThatAreNotJson) {
   for (const char* input : {"real.json", "comparison.json"}) {

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 Outcome run_cuda(std::vector<std::string> arguments) {
-  const ScratchFolder folder;
+  const RunFolder folder;
   arguments.insert(arguments.end(), {"-b", "1K", "-e", "1K", "--quiet"});
   return invoke(folder, arguments, {{"CUDA_VISIBLE_DEVICES", "-1"}});
 }
@@ -45,7 +45,7 @@ TEST(RunCudaTest, RefusesOptionsThatContradictEachOther) {
 }
 
 TEST(RunCudaTest, PrintsNoTableForWhatCannotRun) {
-  const ScratchFolder folder;
+  const RunFolder folder;
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", "-1"},
                                                      {"COLLBENCH_NCCL_LIBRARY", "/nowhere"},
                                                      {"COLLBENCH_CUDA_LIBRARY", "/nowhere"}};

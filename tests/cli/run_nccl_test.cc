@@ -38,7 +38,7 @@ class RunNcclTest : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return Json::parse(outcome.out);
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(RunNcclTest, ReducesOnThreadsWithAGpuEach) {

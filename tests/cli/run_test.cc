@@ -29,7 +29,7 @@ class RunTest : public testing::Test {
     EXPECT_EQ(outcome.err, "");
     return outcome.out;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(RunTest, TheProgressSaysHowLongItMayTakeAndHowLongIsLeft) {

@@ -33,7 +33,7 @@ class SelectTest : public testing::Test {
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(SelectTest, AnswersWithTheChoiceTheReasonAndEveryCandidate) {

@@ -32,7 +32,7 @@ class PrecedenceTest : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return dumped(outcome, "workers");
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(PrecedenceTest, AHomeThatCannotBeLookedIntoHasNoSettings) {
@@ -89,7 +89,7 @@ TEST_F(PrecedenceTest, AFlagBeatsTheSettingThatItExcludes) {
 }
 
 TEST(ConfigErrorTest, AMisspeltKeyIsNamedWithTheNearestOne) {
-  ScratchFolder folder;
+  RunFolder folder;
   folder.write("collbench.toml", "algo = \"ring\"\nworkes = 8\n");
   const Outcome outcome = invoke(folder, {"--list"});
   EXPECT_EQ(outcome.code, 2);
@@ -98,7 +98,7 @@ TEST(ConfigErrorTest, AMisspeltKeyIsNamedWithTheNearestOne) {
 }
 
 TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
-  ScratchFolder folder;
+  RunFolder folder;
   folder.write("collbench.toml", "\nworkers = 0\n");
   EXPECT_THAT(invoke(folder, {"--list"}).err,
               HasSubstr("--workers (from ./collbench.toml:2) must be at least 1 (got 0)"));
@@ -107,13 +107,13 @@ TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
 }
 
 TEST(ConfigErrorTest, SettingsAboutSettingsAreNoKeys) {
-  ScratchFolder folder;
+  RunFolder folder;
   folder.write("collbench.toml", "dump-config = true\n");
   EXPECT_EQ(invoke(folder, {"--list"}).code, 2);
 }
 
 TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
-  ScratchFolder folder;
+  RunFolder folder;
   const std::vector<std::string> bound = {"synth", "--topo", "star:3,1Gbps,1us", "--bound"};
   EXPECT_EQ(invoke(folder, bound).err, "");
   std::vector<std::string> more = bound;

@@ -59,7 +59,7 @@ class SweepTest : public testing::Test {
   static long count_lines(const std::string& text) {
     return std::count(text.begin(), text.end(), '\n');
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(SweepTest, TheRecordsDoNotDependOnTheNumberOfProcesses) {

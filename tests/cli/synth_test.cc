@@ -43,7 +43,7 @@ class SynthTest : public testing::Test {
     EXPECT_EQ(outcome.code, 2);
     return outcome.err;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(SynthTest, PrintsTheBoundAsJson) {

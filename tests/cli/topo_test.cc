@@ -29,7 +29,7 @@ class TopoTest : public testing::Test {
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(TopoTest, ListsTheShippedMachines) {

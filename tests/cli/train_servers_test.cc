@@ -58,7 +58,7 @@ class TrainServersTest : public testing::Test {
     return document("expected.json")["parameters_digest"];
   }
 
-  ScratchFolder folder_;
+  RunFolder folder_;
   nlohmann::json cluster_;
 };
 

@@ -17,7 +17,7 @@ class TrainSimulatedTest : public testing::Test {
     arguments.insert(arguments.begin(), "train");
     return invoke(folder_, arguments);
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {

@@ -55,7 +55,7 @@ class TrainWorkersTest : public testing::Test {
     return document("expected.json")["parameters_digest"];
   }
 
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(TrainWorkersTest, WorkersOfTfConfigWaitForEachOtherAndTrainWhatThreadsDo) {

@@ -29,7 +29,7 @@ class UsageTest : public testing::Test {
     EXPECT_THAT(outcome.err, HasSubstr(message));
     EXPECT_THAT(outcome.err, EndsWith("try 'collbench --help'\n"));
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(UsageTest, HelpGroupsTheOptionsAndEndsWithExamplesAndExitCodes) {

@@ -22,7 +22,7 @@ class ValidateTest : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 // In sample: the constants were fitted with these tables among others.

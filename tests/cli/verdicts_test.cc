@@ -48,7 +48,7 @@ class VerdictsTest : public testing::Test {
     invoke_program(folder_, "chmod", {"+x", "head"});
     return folder_.path() + "/head";
   }
-  ScratchFolder folder_;
+  RunFolder folder_;
 };
 
 TEST_F(VerdictsTest, ExactFiguresThatDifferFailTheGateByName) {
