@@ -33,13 +33,12 @@ class BlockOfChunk {
   explicit BlockOfChunk(const Schedule& schedule)
       : parent_(static_cast<std::size_t>(schedule.chunks())) {
     std::iota(parent_.begin(), parent_.end(), 0);
-    Round round;
+    ResolvedRound round;
     for (Rank r = 0; r < schedule.ranks(); ++r) {
       for (int t = 0; t < schedule.rounds(); ++t) {
-        schedule.round(r, t, round);
-        for (const Op& op : round.ops()) {
-          for (int c = 1; c < op.chunks.count; ++c) join(op.chunks.first, op.chunks.first + c);
-        }
+        resolve(schedule, r, t, round);
+        for (const Op& op : round.sends()) join(op.chunks);
+        for (const Receipt& receipt : round.receipts()) join(receipt.chunks);
       }
     }
     std::map<int, int> numbers;
@@ -60,7 +59,12 @@ class BlockOfChunk {
     while (parent_[c] != c) c = parent_[c] = parent_[parent_[c]];
     return c;
   }
-  void join(int a, int b) { parent_[std::max(top(a), top(b))] = std::min(top(a), top(b)); }
+  void join(Chunks chunks) {
+    for (int c = 1; c < chunks.count; ++c) {
+      const auto [least, most] = std::minmax({top(chunks.first), top(chunks.first + c)});
+      parent_[most] = least;
+    }
+  }
 
   std::vector<int> parent_;
   std::vector<int> block_;
@@ -167,11 +171,14 @@ class PlanOfGpu {
 
   void find_peers() {
     std::vector<std::set<Rank>> found(of_block_.size());
-    Round round;
+    ResolvedRound round;
     for (int t = 0; t < schedule_.rounds(); ++t) {
-      schedule_.round(rank_, t, round);
-      for (const Op& op : round.ops()) {
-        if (op.peer != rank_) found[blocks_.at(op.chunks.first)].insert(op.peer);
+      resolve(schedule_, rank_, t, round);
+      for (const Op& op : round.sends()) found[blocks_.at(op.chunks.first)].insert(op.peer);
+      for (const Receipt& receipt : round.receipts()) {
+        for (const Rank source : round.sources(receipt)) {
+          if (source != rank_) found[blocks_.at(receipt.chunks.first)].insert(source);
+        }
       }
     }
     std::set<Rank> all[2];

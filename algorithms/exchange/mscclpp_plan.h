@@ -3,7 +3,7 @@
 // Every thread block of a plan has chunks of its own and does all that its GPU does with them, in
 // the order of rounds; so no block waits for another of the same GPU. A message is put into a slot
 // of the receiver's scratch buffer that serves nothing else, and is then added or copied from
-// there: nothing is overwritten that somebody still reads. A block first exchanges signals with
+// there: nothing is overwritten that is still read. A block first exchanges signals with
 // all its peers, so that none writes into what their last play still reads.
 // Source: microsoft/mscclpp, src/core/executor/execution_plan.cc and execution_kernel.hpp, whose
 // limits are those below.
