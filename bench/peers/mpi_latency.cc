@@ -54,7 +54,7 @@ struct Options {
   std::vector<std::int64_t> sizes;
 };
 
-struct World {
+struct MpiRanks {
   int rank = 0;
   int ranks = 1;
   Shared* shared = nullptr;
@@ -72,7 +72,7 @@ std::int64_t now_ns() {
 }
 
 // A central barrier: spins while every rank has a core to itself, else soon gives the core away.
-void barrier(const World& world) {
+void barrier(const MpiRanks& world) {
   static const int spins = world.ranks <= sysconf(_SC_NPROCESSORS_ONLN) ? 20000 : 60;
   Shared& shared = *world.shared;
   const int generation = shared.generation.load(std::memory_order_acquire);
@@ -86,7 +86,7 @@ void barrier(const World& world) {
   }
 }
 
-Shared* share(const World& world) {
+Shared* share(const MpiRanks& world) {
   char path[] = "/dev/shm/mpi_latency_XXXXXX";
   int file = world.rank == 0 ? mkstemp(path) : -1;
   if (world.rank == 0 && (file < 0 || ftruncate(file, sizeof(Shared)) != 0))
@@ -104,7 +104,7 @@ Shared* share(const World& world) {
 // One size on one rank: its buffers and what happens to them around an iteration.
 class LatencyCase {
  public:
-  LatencyCase(const World& world, const Options& options, std::int64_t bytes)
+  LatencyCase(const MpiRanks& world, const Options& options, std::int64_t bytes)
       : world_(world),
         options_(options),
         count_(bytes / static_cast<std::int64_t>(sizeof(float))),
@@ -172,7 +172,7 @@ class LatencyCase {
   }
 
  private:
-  const World& world_;
+  const MpiRanks& world_;
   const Options& options_;
   std::int64_t count_;
   std::vector<float> input_;
@@ -183,7 +183,7 @@ std::int64_t at_quantile(const std::vector<std::int64_t>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
-void measure(const World& world, const Options& options, std::int64_t bytes,
+void measure(const MpiRanks& world, const Options& options, std::int64_t bytes,
              const std::string& library) {
   LatencyCase one(world, options, bytes);
   one.produce(0);
@@ -247,7 +247,7 @@ void pin(int rank) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  World world;
+  MpiRanks world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
   if (world.ranks > most_ranks) stop("at most 64 ranks", 2);

@@ -12,8 +12,8 @@ namespace collbench {
 namespace {
 
 /// How often a cause is at fault, where it can be: alike but for those that issues report more
-/// often (GPUDirect, NVLS) or less, and for LL, which somebody must have asked for. Congestion is
-/// reported of more than two nodes only.
+/// often (GPUDirect, NVLS) or less, and for LL, which has to be asked for. Congestion is reported
+/// of more than two nodes only.
 double frequency_of(std::string_view name, bool pair) {
   static const std::map<std::string_view, double> unusual = {
       {"gdr_off", 1.5},     {"nvls_off", 2},           {"step_cost", 0.4},

@@ -87,28 +87,44 @@ TEST(DiagnosisRatesTest, AtMostOneOfThePublishedHealthyTablesIsCalledUnhealthy) 
   EXPECT_LT(within, 0.92 * points);
 }
 
-// Drawn faults: four of each cause. What a table cannot show is in the counts too.
+/// How many faults were drawn, called unhealthy, named first, and named at all.
+struct DiagnosisRates {
+  int all = 0;
+  int unhealthy = 0;
+  int first = 0;
+  int named = 0;
+};
+
+/// Of each cause `draws` faults, if a published table can have it (none is of one node with NVLS).
+/// What a table cannot show is in the counts, too.
+template <class Draw, class Judge>
+DiagnosisRates rates_of(const std::vector<std::string>& causes, int draws, Draw draw, Judge judge) {
+  DiagnosisRates rates;
+  for (const std::string& cause : causes) {
+    for (int i = 0; i < draws; ++i) {
+      const std::optional<TableFault> fault = draw(cause);
+      if (!fault) continue;
+      ++rates.all;
+      const Diagnosis found = judge(fault->table);
+      if (found.healthy) continue;
+      ++rates.unhealthy;
+      rates.first += cause == found.causes.front().cause->name ? 1 : 0;
+      for (const FoundCause& each : found.causes) rates.named += cause == each.cause->name ? 1 : 0;
+    }
+  }
+  return rates;
+}
+
+Diagnosis from_table_alone(const KnownTable& table) { return diagnose(case_of(table)); }
+
 TEST(DiagnosisRatesTest, FaultsPutIntoPublishedTablesAreFoundAndMostlyNamed) {
   const std::vector<KnownTable> healthy = healthy_tables();
   RandomEngine random = random_engine(42, "faults");
-  int all = 0;
-  int unhealthy = 0;
-  int named = 0;
-  for (const std::string& cause : injected_causes()) {
-    for (int i = 0; i < 4; ++i) {
-      const std::optional<TableFault> fault = inject(cause, healthy, random);
-      if (!fault) continue;  // no published table is of one node with NVLS
-      const Diagnosis found = diagnose(case_of(fault->table));
-      ++all;
-      unhealthy += found.healthy ? 0 : 1;
-      for (const FoundCause& each : found.causes) {
-        named += !found.healthy && cause == each.cause->name ? 1 : 0;
-      }
-    }
-  }
-  ASSERT_GE(all, 45);
-  EXPECT_GT(unhealthy, 0.8 * all);
-  EXPECT_GT(named, 0.75 * all);
+  const auto draw = [&](const std::string& cause) { return inject(cause, healthy, random); };
+  const DiagnosisRates rates = rates_of(injected_causes(), 4, draw, from_table_alone);
+  ASSERT_GE(rates.all, 45);
+  EXPECT_GT(rates.unhealthy, 0.8 * rates.all);
+  EXPECT_GT(rates.named, 0.75 * rates.all);
 }
 
 // Without a model of the library in the faults: before suspicions were plain, too, half of them had
@@ -116,48 +132,29 @@ TEST(DiagnosisRatesTest, FaultsPutIntoPublishedTablesAreFoundAndMostlyNamed) {
 TEST(DiagnosisRatesTest, FaultsMadeWithoutAModelAreFoundAndMostlyNamed) {
   const std::vector<KnownTable> healthy = healthy_tables();
   RandomEngine random = random_engine(44, "faults");
-  int all = 0;
-  int unhealthy = 0;
-  int first = 0;
-  for (const std::string& cause : plain_causes()) {
-    for (int i = 0; i < 4; ++i) {
-      const std::optional<TableFault> fault = inject_plain(cause, healthy, random);
-      if (!fault) continue;
-      const Diagnosis found = diagnose(case_of(fault->table));
-      ++all;
-      unhealthy += found.healthy ? 0 : 1;
-      first += !found.healthy && cause == found.causes.front().cause->name ? 1 : 0;
-    }
-  }
-  ASSERT_GE(all, 44);
-  EXPECT_GT(unhealthy, 0.85 * all);
-  EXPECT_GT(first, 0.6 * all);
+  const auto draw = [&](const std::string& cause) { return inject_plain(cause, healthy, random); };
+  const DiagnosisRates rates = rates_of(plain_causes(), 4, draw, from_table_alone);
+  ASSERT_GE(rates.all, 44);
+  EXPECT_GT(rates.unhealthy, 0.85 * rates.all);
+  EXPECT_GT(rates.first, 0.6 * rates.all);
 }
 
 // What the model misses of a system, its healthy table has.
 TEST(DiagnosisRatesTest, WithAHealthyTableOfTheSystemMostCausesAreFirst) {
   const std::vector<KnownTable> healthy = healthy_tables();
   RandomEngine random = random_engine(43, "faults");
-  int all = 0;
-  int unhealthy = 0;
-  int first = 0;
-  for (const std::string& cause : injected_causes()) {
-    for (int i = 0; i < 3; ++i) {
-      const std::optional<TableFault> fault = inject(cause, healthy, random);
-      if (!fault) continue;
-      DiagnosisCase given = case_of(fault->table);
-      for (const KnownTable& known : healthy) {
-        if (known.name == fault->table.name) judge_by_healthy(given, known.table);
-      }
-      const Diagnosis found = diagnose(given);
-      ++all;
-      unhealthy += found.healthy ? 0 : 1;
-      first += !found.healthy && cause == found.causes.front().cause->name ? 1 : 0;
+  const auto draw = [&](const std::string& cause) { return inject(cause, healthy, random); };
+  const auto judge = [&](const KnownTable& table) {
+    DiagnosisCase given = case_of(table);
+    for (const KnownTable& known : healthy) {
+      if (known.name == table.name) judge_by_healthy(given, known.table);
     }
-  }
-  ASSERT_GE(all, 34);
-  EXPECT_GT(unhealthy, 0.9 * all);
-  EXPECT_GT(first, 0.8 * all);
+    return diagnose(given);
+  };
+  const DiagnosisRates rates = rates_of(injected_causes(), 3, draw, judge);
+  ASSERT_GE(rates.all, 34);
+  EXPECT_GT(rates.unhealthy, 0.9 * rates.all);
+  EXPECT_GT(rates.first, 0.8 * rates.all);
 }
 
 /// 10 us, and 100 GB/s at large sizes.
