@@ -82,28 +82,28 @@ Seconds time_of(const FaultyMachine& machine, LibraryQuestion question) {
   return library_choice(real, question).time + Seconds{machine.late_us * 1e-6};
 }
 
-class Fault {
+class MadeFault {
  public:
-  Fault(NcclInputs inputs, RandomEngine& random)
+  MadeFault(NcclInputs inputs, RandomEngine& random)
       : in_(std::move(inputs)), random_(random), made_{in_, in_} {}
 
   /// None if the machine cannot have it.
   std::optional<FaultyMachine> make(const std::string& cause) {
-    using Make = bool (Fault::*)();
+    using Make = bool (MadeFault::*)();
     static const std::vector<std::pair<std::string, Make>> makers = {
-        {"nic_missing", &Fault::missing_adapter},
-        {"nic_affinity", &Fault::far_adapter},
-        {"gdr_off", &Fault::no_gpudirect},
-        {"sockets", &Fault::sockets},
-        {"nvls_off", &Fault::no_nvls},
-        {"host_staging", &Fault::host_memory},
-        {"wrong_mesh", &Fault::fewer_links},
-        {"throttled", &Fault::throttled},
-        {"ll_at_large", &Fault::only_ll},
-        {"switch_misplaced", &Fault::misplaced},
-        {"congestion", &Fault::congestion},
-        {"step_cost", &Fault::dear_steps},
-        {"straggler", &Fault::late}};
+        {"nic_missing", &MadeFault::missing_adapter},
+        {"nic_affinity", &MadeFault::far_adapter},
+        {"gdr_off", &MadeFault::no_gpudirect},
+        {"sockets", &MadeFault::sockets},
+        {"nvls_off", &MadeFault::no_nvls},
+        {"host_staging", &MadeFault::host_memory},
+        {"wrong_mesh", &MadeFault::fewer_links},
+        {"throttled", &MadeFault::throttled},
+        {"ll_at_large", &MadeFault::only_ll},
+        {"switch_misplaced", &MadeFault::misplaced},
+        {"congestion", &MadeFault::congestion},
+        {"step_cost", &MadeFault::dear_steps},
+        {"straggler", &MadeFault::late}};
     const auto found = std::find_if(makers.begin(), makers.end(),
                                     [&](const auto& each) { return each.first == cause; });
     require(found != makers.end(), "no such fault: " + cause);
@@ -368,7 +368,7 @@ std::optional<TableFault> inject(const std::string& cause, const std::vector<Kno
     KnownTable table = healthy[at];
     if (table.sample && cause != "nvls_off") continue;
     const NcclInputs inputs = inputs_of(table);
-    const std::optional<FaultyMachine> machine = Fault(inputs, random).make(cause);
+    const std::optional<FaultyMachine> machine = MadeFault(inputs, random).make(cause);
     if (!machine || !apply_fault(*machine, inputs, random, table)) continue;
     return TableFault{cause, machine->words, std::move(table)};
   }
@@ -381,7 +381,7 @@ std::vector<std::vector<double>> drawn_effects(const std::string& cause, const K
   if (table.sample && cause != "nvls_off") return effects;
   const NcclInputs inputs = inputs_of(table);
   for (int draw = 0; draw < draws; ++draw) {
-    const std::optional<FaultyMachine> machine = Fault(inputs, random).make(cause);
+    const std::optional<FaultyMachine> machine = MadeFault(inputs, random).make(cause);
     if (!machine) continue;
     std::vector<double> effect = factors_of(*machine, inputs, table);
     double most = 0;

@@ -20,7 +20,7 @@ class DiagnoseTest : public testing::Test {
   nlohmann::json json_of(const std::vector<std::string>& arguments, int code) {
     std::vector<std::string> all = {"diagnose", "--json"};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    const Outcome outcome = invoke(folder_, all);
+    const CommandOutcome outcome = invoke(folder_, all);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     return nlohmann::json::parse(outcome.out);
   }
@@ -81,17 +81,18 @@ TEST_F(DiagnoseTest, SaysOfEachSizeWhatIsExpected) {
 
 TEST_F(DiagnoseTest, TextAndMarkdownSayWhatWasSeenWhatItMeansAndWhatToCheck) {
   const std::string file = tables + "h100_8gpu_nvls_off.txt";
-  const Outcome text = invoke(folder_, {"diagnose", file, "-t", "dgx-h100"});
+  const CommandOutcome text = invoke(folder_, {"diagnose", file, "-t", "dgx-h100"});
   EXPECT_EQ(text.code, 1);
   for (const char* part : {"unhealthy (", "1. NVLS is off", "seen:  busbw 36", "means: rings",
                            "check: NCCL_DEBUG=INFO", "ND H100 v5): 460 GB/s, missed"}) {
     EXPECT_THAT(text.out, HasSubstr(part));
   }
-  const Outcome ticket = invoke(folder_, {"diagnose", file, "--format", "markdown", "-o", "t.md"});
+  const CommandOutcome ticket =
+      invoke(folder_, {"diagnose", file, "--format", "markdown", "-o", "t.md"});
   EXPECT_EQ(ticket.code, 1);
   EXPECT_THAT(folder_.read("t.md"),
               HasSubstr("- **NVLS is off: the NVLink switches do not add** (`nvls_off`, "));
-  const Outcome csv = invoke(folder_, {"diagnose", file, "--format", "csv"});
+  const CommandOutcome csv = invoke(folder_, {"diagnose", file, "--format", "csv"});
   EXPECT_THAT(csv.out, HasSubstr("8589934592,"));
   EXPECT_THAT(csv.out, HasSubstr(",slow,\"nvls, Simple\",unhealthy,nvls_off\n"));
 }
@@ -116,7 +117,7 @@ TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
   const auto now = json_of({tables + "h100_2x8_ring_no_gdr.txt", "--healthy", was}, 1);
   EXPECT_NEAR(now["tables"][0]["expected_busbw_GBps"].get<double>(), 365, 8);
   EXPECT_EQ(now["causes"][0], "gdr_off") << now["causes"];
-  const Outcome other =
+  const CommandOutcome other =
       invoke(folder_, {"diagnose", was, "--healthy", tables + "h100_8gpu_healthy_nvls.txt"});
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("has 0 sizes of nccl on 16 ranks on 2 nodes in common with"));
@@ -124,7 +125,7 @@ TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
 
 TEST_F(DiagnoseTest, SaysWhatATableCannotTell) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n8,1,nccl,65536,15\n");
-  const Outcome outcome = invoke(folder_, {"diagnose", "t.csv", "-t", "dgx-h100"});
+  const CommandOutcome outcome = invoke(folder_, {"diagnose", "t.csv", "-t", "dgx-h100"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("the table ends at 64 KiB: faults of bandwidth show from"));
 }
@@ -185,7 +186,7 @@ std::string osu_table(double latency_us, double rate_GBps) {
 TEST_F(DiagnoseTest, AnOsuTableIsJudgedByTheNetworkAsFarAsThatGoes) {
   const std::string osu = "osu.txt,ranks=16,nodes=16";
   folder_.write("osu.txt", osu_table(20, 9));
-  const Outcome healthy = invoke(folder_, {"diagnose", osu, "-t", "star:16,100Gbps,3us"});
+  const CommandOutcome healthy = invoke(folder_, {"diagnose", osu, "-t", "star:16,100Gbps,3us"});
   EXPECT_EQ(healthy.code, 0) << healthy.out;
   EXPECT_THAT(healthy.err, HasSubstr("small faults cannot be told"));
   EXPECT_THAT(healthy.out, HasSubstr("mpi auto, 16 ranks on 16 nodes"));
@@ -199,12 +200,12 @@ TEST_F(DiagnoseTest, AnOsuTableIsJudgedByTheNetworkAsFarAsThatGoes) {
 
 TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
-  const Outcome unknown = invoke(folder_, {"diagnose", "t.csv"});
+  const CommandOutcome unknown = invoke(folder_, {"diagnose", "t.csv"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("the table does not say its hardware; name it with --topo"));
-  const Outcome absent = invoke(folder_, {"diagnose", "absent.txt", "-t", "dgx-h100"});
+  const CommandOutcome absent = invoke(folder_, {"diagnose", "absent.txt", "-t", "dgx-h100"});
   EXPECT_EQ(absent.code, 4);
-  const Outcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});
+  const CommandOutcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});
   EXPECT_EQ(format.code, 2);
   EXPECT_THAT(format.err, HasSubstr("markdown"));
 }

@@ -41,7 +41,7 @@ bool shows_a_row(const std::string& text) {
 }
 
 /// Reads both pipes to their ends, sending `signal` to `child` once a row is out.
-void drain(int out, int err, pid_t child, int signal, Outcome& outcome) {
+void drain(int out, int err, pid_t child, int signal, CommandOutcome& outcome) {
   pollfd fds[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
   std::string* texts[2] = {&outcome.out, &outcome.err};
   for (int open_count = 2; open_count > 0;) {
@@ -65,8 +65,8 @@ void drain(int out, int err, pid_t child, int signal, Outcome& outcome) {
   }
 }
 
-Outcome run(const RunFolder& folder, const std::vector<std::string>& command,
-            const std::map<std::string, std::string>& variables, int signal) {
+CommandOutcome run(const RunFolder& folder, const std::vector<std::string>& command,
+                   const std::map<std::string, std::string>& variables, int signal) {
   std::vector<std::string> environment = {"HOME=" + folder.path()};
   for (const char* kept : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
     if (std::getenv(kept) != nullptr)
@@ -80,7 +80,7 @@ Outcome run(const RunFolder& folder, const std::vector<std::string>& command,
   if (child == 0) become(command, environment, folder.path(), out[1], err[1]);
   close(out[1]);
   close(err[1]);
-  Outcome outcome;
+  CommandOutcome outcome;
   drain(out[0], err[0], child, signal, outcome);
   int status = 0;
   waitpid(child, &status, 0);
@@ -110,15 +110,15 @@ std::string RunFolder::read(const std::string& name) const {
   return text.str();
 }
 
-Outcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
-               const std::map<std::string, std::string>& environment, int signal) {
+CommandOutcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
+                      const std::map<std::string, std::string>& environment, int signal) {
   std::vector<std::string> command = {COLLBENCH_BINARY};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(folder, command, environment, signal);
 }
 
-Outcome invoke_program(const RunFolder& folder, const std::string& program,
-                       const std::vector<std::string>& arguments) {
+CommandOutcome invoke_program(const RunFolder& folder, const std::string& program,
+                              const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(folder, command, {}, 0);

@@ -7,7 +7,7 @@
 
 namespace collbench {
 
-struct Outcome {
+struct CommandOutcome {
   int code = 0;  // exit code; 128 + signal if it was killed
   std::string out;
   std::string err;
@@ -31,12 +31,12 @@ class RunFolder {
 /// Runs collbench with `arguments` in `folder`; HOME is the folder too, and nothing else is
 /// inherited but PATH. With `signal`, sends it once standard output has shown a row (a line not led
 /// by '#').
-Outcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
-               const std::map<std::string, std::string>& environment = {}, int signal = 0);
+CommandOutcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
+                      const std::map<std::string, std::string>& environment = {}, int signal = 0);
 
 /// Runs another program, found in PATH, in the same way.
-Outcome invoke_program(const RunFolder& folder, const std::string& program,
-                       const std::vector<std::string>& arguments);
+CommandOutcome invoke_program(const RunFolder& folder, const std::string& program,
+                              const std::vector<std::string>& arguments);
 
 /// Whether no program of this name is found in PATH.
 bool is_missing(const std::string& program);

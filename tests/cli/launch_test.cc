@@ -37,7 +37,7 @@ class LaunchTest : public testing::Test {
     chmod((folder_.path() + "/" + name).c_str(), 0755);
   }
 
-  Outcome launch(const Arguments& options, const Arguments& arguments, int signal = 0) {
+  CommandOutcome launch(const Arguments& options, const Arguments& arguments, int signal = 0) {
     Arguments words = {"launch", "--ssh", folder_.path() + "/ssh"};
     words.insert(words.end(), options.begin(), options.end());
     words.push_back("--");
@@ -61,8 +61,8 @@ Arguments operator+(Arguments left, const Arguments& right) {
 }
 
 TEST_F(LaunchTest, StartsARankPerSlotAndShowsTheTableOfRankZero) {
-  const Outcome outcome = launch({"--hosts", "127.0.0.1:2,127.0.0.2", "--port", port()},
-                                 quick + Arguments{"--json", "out.json"});
+  const CommandOutcome outcome = launch({"--hosts", "127.0.0.1:2,127.0.0.2", "--port", port()},
+                                        quick + Arguments{"--json", "out.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("all results correct"), Not(HasSubstr("[rank"))));
   EXPECT_THAT(outcome.err,
@@ -77,27 +77,28 @@ TEST_F(LaunchTest, StartsARankPerSlotAndShowsTheTableOfRankZero) {
 }
 
 TEST_F(LaunchTest, TheSecretOfTheJobIsOnNoCommandLine) {
-  const Outcome outcome = invoke(folder_,
-                                 Arguments{"launch", "--ssh", folder_.path() + "/ssh", "--hosts",
-                                           "127.0.0.1,127.0.0.2", "--port", port(), "--"} +
-                                     quick,
-                                 {{"COLLBENCH_JOB_TOKEN", "hush-hush"}});
+  const CommandOutcome outcome =
+      invoke(folder_,
+             Arguments{"launch", "--ssh", folder_.path() + "/ssh", "--hosts", "127.0.0.1,127.0.0.2",
+                       "--port", port(), "--"} +
+                 quick,
+             {{"COLLBENCH_JOB_TOKEN", "hush-hush"}});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(folder_.read("lines"), AllOf(HasSubstr("--rank 1"), Not(HasSubstr("hush-hush"))));
 }
 
 TEST_F(LaunchTest, WordsArriveWhole) {
-  const Outcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
-                                 quick + Arguments{"--json", "it's $HOME; a file.json"});
+  const CommandOutcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
+                                        quick + Arguments{"--json", "it's $HOME; a file.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(folder_.read("it's $HOME; a file.json"), HasSubstr("\"hosts\""));
 }
 
 TEST_F(LaunchTest, CtrlCStopsAllAfterTheCaseAndKeepsWhatWasMeasured) {
-  const Outcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
-                                 {"run", "--algo", "ring", "-b", "1K", "-e", "64M", "-f", "2",
-                                  "--max-time", "0.3", "--json", "out.json"},
-                                 SIGINT);
+  const CommandOutcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
+                                        {"run", "--algo", "ring", "-b", "1K", "-e", "64M", "-f",
+                                         "2", "--max-time", "0.3", "--json", "out.json"},
+                                        SIGINT);
   EXPECT_EQ(outcome.code, 130) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("was interrupted"));
   EXPECT_THAT(folder_.read("out.json"), HasSubstr("latency"));
@@ -109,7 +110,7 @@ TEST_F(LaunchTest, CtrlCIsNamedEvenIfAWorkerThatHeardItFromAPeerEndsFirst) {
            "[ \"$1\" = 127.0.0.1 ] && { sh -c \"$2\"; code=$?; sleep 2; exit $code; }\n"
            "exec 3<&0; mkfifo words; { read -r token; echo \"$token\"; sleep 30; } <&3 >words &\n"
            "sh -c \"$2\" <words; code=$?; echo $code >second; kill $!; exit $code");
-  const Outcome outcome = launch(
+  const CommandOutcome outcome = launch(
       {"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
       {"run", "--algo", "ring", "-b", "1K", "-e", "64M", "-f", "2", "--max-time", "0.3"}, SIGINT);
   EXPECT_EQ(folder_.read("second"), "5\n") << outcome.err;
@@ -119,7 +120,7 @@ TEST_F(LaunchTest, CtrlCIsNamedEvenIfAWorkerThatHeardItFromAPeerEndsFirst) {
 
 TEST_F(LaunchTest, WorkersEndWhenTheLauncherIsKilled) {
   stand_in("ssh", "echo $$ >>pids; exec sh -c \"$2\"");
-  const Outcome outcome = launch(
+  const CommandOutcome outcome = launch(
       {"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
       {"run", "--algo", "ring", "-b", "1K", "-e", "1G", "-f", "2", "--max-time", "1s"}, SIGKILL);
   EXPECT_EQ(outcome.code, 128 + SIGKILL);
@@ -137,8 +138,8 @@ TEST_F(LaunchTest, AWorkerThatFailsEndsTheOthersAndGivesTheExitCode) {
   stand_in("ssh",
            "[ \"$1\" = 127.0.0.1 ] || exec sh -c 'kill -9 $$'; echo $$ >pid; exec sh -c \"$2\"");
   const auto begin = std::chrono::steady_clock::now();
-  const Outcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
-                                 {"run", "-b", "1K", "-e", "1K", "--timeout", "60s"});
+  const CommandOutcome outcome = launch({"--hosts", "127.0.0.1,127.0.0.2", "--port", port()},
+                                        {"run", "-b", "1K", "-e", "1K", "--timeout", "60s"});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 on 127.0.0.2 was killed by signal 9"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
@@ -146,7 +147,8 @@ TEST_F(LaunchTest, AWorkerThatFailsEndsTheOthersAndGivesTheExitCode) {
 }
 
 TEST_F(LaunchTest, SaysWhyAWorkerDidNotStart) {
-  Outcome outcome = launch({"--hosts", "127.0.0.1", "--program", "/no/such/collbench"}, quick);
+  CommandOutcome outcome =
+      launch({"--hosts", "127.0.0.1", "--program", "/no/such/collbench"}, quick);
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("rank 0 on 127.0.0.1"),
                                  HasSubstr("'/no/such/collbench'"), HasSubstr("--program")));
@@ -161,14 +163,14 @@ TEST_F(LaunchTest, SaysWhyAWorkerDidNotStart) {
 }
 
 TEST_F(LaunchTest, MistakesOfTheWorkersCommandHaveTheirExitCode) {
-  const Outcome outcome = launch({"--hosts", "127.0.0.1"}, {"run", "--algo", "rnig"});
+  const CommandOutcome outcome = launch({"--hosts", "127.0.0.1"}, {"run", "--algo", "rnig"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("Did you mean 'ring'?"));
 }
 
 TEST_F(LaunchTest, RefusesWhatItCannotLaunch) {
   const auto message = [&](const Arguments& options, const Arguments& arguments) {
-    const Outcome outcome = launch(options, arguments);
+    const CommandOutcome outcome = launch(options, arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_EQ(folder_.read("hosts"), "") << "ssh was called";
     return outcome.err;

@@ -18,12 +18,12 @@ const std::string samples = COLLBENCH_SOURCE_DIR "/tests/bench/job_logs/";
 class LogsTest : public testing::Test {
  protected:
   std::string out(const std::vector<std::string>& arguments, int code = 0) {
-    const Outcome outcome = invoke(folder_, arguments);
+    const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     return outcome.out;
   }
   std::string refused(const std::vector<std::string>& arguments, int code = 2) {
-    const Outcome outcome = invoke(folder_, arguments);
+    const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, code) << outcome.out;
     EXPECT_EQ(outcome.out, "");
     return outcome.err;

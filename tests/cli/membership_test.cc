@@ -37,7 +37,7 @@ class MembershipTest : public testing::Test {
     port_ = std::stoi(free_addresses(1)[0].substr(10));
   }
 
-  std::future<Outcome> start(const Variables& variables, const Arguments& further = {}) {
+  std::future<CommandOutcome> start(const Variables& variables, const Arguments& further = {}) {
     return std::async(std::launch::async,
                       [=, this] { return invoke(folder_, small_run + further, variables); });
   }
@@ -51,12 +51,12 @@ class MembershipTest : public testing::Test {
   }
 
   /// All ranks measure, and say by whom they were started.
-  void expect_run(std::vector<std::future<Outcome>> ranks, const std::string& source) {
-    const Outcome zero = ranks[0].get();
+  void expect_run(std::vector<std::future<CommandOutcome>> ranks, const std::string& source) {
+    const CommandOutcome zero = ranks[0].get();
     EXPECT_EQ(zero.code, 0) << zero.err;
     EXPECT_THAT(zero.out, HasSubstr("all results correct"));
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-      const Outcome other = ranks[rank].get();
+      const CommandOutcome other = ranks[rank].get();
       EXPECT_EQ(other.code, 0) << other.err;
       EXPECT_THAT(other.err, HasSubstr("measured as worker " + std::to_string(rank) + " of " +
                                        std::to_string(ranks.size()) + " (by " + source + ")"));
@@ -101,7 +101,7 @@ TEST_F(MembershipTest, EachLaunchersVariablesMakeARunAndAreNamed) {
                    return Variables{
                        {"PMIX_RANK", rank}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}};
                  }}}) {
-    std::vector<std::future<Outcome>> ranks(3);
+    std::vector<std::future<CommandOutcome>> ranks(3);
     for (const int rank : {2, 0, 1}) {
       Variables variables = launcher.variables(std::to_string(rank));
       variables["MASTER_PORT"] = master;
@@ -113,7 +113,7 @@ TEST_F(MembershipTest, EachLaunchersVariablesMakeARunAndAreNamed) {
 
 TEST_F(MembershipTest, TfConfigMakesARunToo) {
   const Arguments hosts = free_addresses(2);
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (const char* index : {"0", "1"}) {
     ranks.push_back(
         start({{"TF_CONFIG", R"({"cluster":{"worker":[")" + hosts[0] + R"(",")" + hosts[1] +
@@ -123,7 +123,7 @@ TEST_F(MembershipTest, TfConfigMakesARunToo) {
 }
 
 TEST_F(MembershipTest, OptionsNameAMeetingInsteadOfAllHosts) {
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   const std::string bootstrap = "127.0.0.1:" + std::to_string(port_);
   for (const char* rank : {"0", "1"}) {
     ranks.push_back(
@@ -135,9 +135,9 @@ TEST_F(MembershipTest, OptionsNameAMeetingInsteadOfAllHosts) {
 }
 
 TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
-  const Outcome version = invoke_program(folder_, "mpirun", {"--version"});
+  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
   if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
-  const Outcome outcome =
+  const CommandOutcome outcome =
       invoke_program(folder_, "env",
                      Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "4",
@@ -152,7 +152,7 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
 }
 
 TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
-  const Outcome version = invoke_program(folder_, "mpirun", {"--version"});
+  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
   if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
   const Arguments mpirun = {"OMPI_ALLOW_RUN_AS_ROOT=1",
                             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -162,10 +162,11 @@ TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
                             "2",
                             COLLBENCH_BINARY};
   const Arguments sizes = {"-b", "1K", "-e", "1K", "-n", "20", "--json", "-"};
-  const Outcome usual = invoke_program(folder_, "env", mpirun + Arguments{"-A", "ring"} + sizes);
+  const CommandOutcome usual =
+      invoke_program(folder_, "env", mpirun + Arguments{"-A", "ring"} + sizes);
   EXPECT_EQ(usual.code, 0) << usual.err;
   EXPECT_THAT(usual.out, AllOf(HasSubstr(R"("backend":"shm")"), HasSubstr(R"("isolate":true)")));
-  const Outcome mixed = invoke_program(
+  const CommandOutcome mixed = invoke_program(
       folder_, "env",
       mpirun + Arguments{"-A", "ring@shm,mpi,ring@grpc", "--skip-unavailable"} + sizes);
   EXPECT_EQ(mixed.code, 0) << mixed.err;
@@ -173,7 +174,8 @@ TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
     EXPECT_THAT(mixed.out, HasSubstr("\"backend\":\"" + std::string(backend) + "\""));
   }
   EXPECT_THAT(mixed.out, Not(ContainsRegex("\"wrong_elements\":[1-9]")));
-  const Outcome once = invoke_program(folder_, "env", mpirun + Arguments{"algos", "show", "ring"});
+  const CommandOutcome once =
+      invoke_program(folder_, "env", mpirun + Arguments{"algos", "show", "ring"});
   EXPECT_EQ(once.code, 0) << once.err;
   EXPECT_EQ(once.out, invoke(folder_, {"algos", "show", "ring"}).out);
 }
@@ -214,15 +216,15 @@ TEST_F(MembershipTest, PodsOfAnIndexedJobFindEachOtherByTheirNames) {
   };
   if (invoke_program(folder_, "unshare", {"-Urum", "true"}).code != 0)
     GTEST_SKIP() << "namespaces are not permitted here";
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (const char* index : {"0", "1"}) ranks.push_back(pod(index));
   expect_run(std::move(ranks), "Kubernetes");
 }
 
 TEST_F(MembershipTest, Ipv6WorksByHostsAndByMeeting) {
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 2, "::1")));
-  const Outcome zero = ranks[0].get();
+  const CommandOutcome zero = ranks[0].get();
   if (zero.err.find("cannot listen") != std::string::npos) GTEST_SKIP() << "no IPv6: " << zero.err;
   EXPECT_EQ(zero.code, 0) << zero.err;
   EXPECT_EQ(ranks[1].get().code, 0);
@@ -237,10 +239,10 @@ TEST_F(MembershipTest, Ipv6WorksByHostsAndByMeeting) {
 }
 
 TEST_F(MembershipTest, AnInterfaceCanBeChosen) {
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 2), {"--interface", "lo"}));
   expect_run(std::move(ranks), "torchrun");
-  const Outcome wrong = start(torchrun(1, 2), {"--interface", "lo0"}).get();
+  const CommandOutcome wrong = start(torchrun(1, 2), {"--interface", "lo0"}).get();
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err,
               HasSubstr("no network interface 'lo0' has an address. Did you mean 'lo'?"));
@@ -251,7 +253,7 @@ TEST_F(MembershipTest, MissingRanksAreNamedOnEveryRankAfterTheTimeout) {
   auto two = start(torchrun(2, 4));
   const auto words = HasSubstr("rank 0 waited 3 s for ranks 1, 3 at the meeting 127.0.0.1:" +
                                std::to_string(port_));
-  for (const Outcome& outcome : {zero.get(), two.get()}) {
+  for (const CommandOutcome& outcome : {zero.get(), two.get()}) {
     EXPECT_EQ(outcome.code, 5);
     EXPECT_THAT(outcome.err, words);
   }
@@ -263,9 +265,9 @@ TEST_F(MembershipTest, ARankStartedTwiceEndsEveryRank) {
   auto twin = start(torchrun(1, 4));
   auto two = start(torchrun(2, 4));
   std::this_thread::sleep_for(500ms);
-  const Outcome zero = start(torchrun(0, 4)).get();
+  const CommandOutcome zero = start(torchrun(0, 4)).get();
   EXPECT_THAT(zero.err, HasSubstr("rank 1 was started twice"));
-  for (const Outcome& outcome : {zero, one.get(), twin.get(), two.get()}) {
+  for (const CommandOutcome& outcome : {zero, one.get(), twin.get(), two.get()}) {
     EXPECT_EQ(outcome.code, 5) << outcome.err;
   }
 }
@@ -273,16 +275,16 @@ TEST_F(MembershipTest, ARankStartedTwiceEndsEveryRank) {
 TEST_F(MembershipTest, ARankWhoseAddressIsTakenByItsTwinEndsEveryRank) {
   const Arguments hosts = free_addresses(4);
   const std::string list = hosts[0] + "," + hosts[1] + "," + hosts[2] + "," + hosts[3];
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (const char* rank : {"0", "1", "2"}) {  // the fourth never comes
     ranks.push_back(start({}, {"--hosts", list, "--rank", rank}));
   }
   std::this_thread::sleep_for(1s);
-  const Outcome twin = start({}, {"--hosts", list, "--rank", "1"}).get();
+  const CommandOutcome twin = start({}, {"--hosts", list, "--rank", "1"}).get();
   EXPECT_EQ(twin.code, 5);
   EXPECT_THAT(twin.err, HasSubstr("is rank 1 started twice?"));
   for (auto& rank : ranks) {
-    const Outcome outcome = rank.get();
+    const CommandOutcome outcome = rank.get();
     EXPECT_EQ(outcome.code, 5);
     EXPECT_THAT(outcome.err, HasSubstr("rank 1 is already here: it was started twice"));
   }
@@ -297,11 +299,11 @@ TEST_F(MembershipTest, ADifferenceIsNamedOnEveryRank) {
        {Difference{{"-d", "f64"}, "rank 2 has data type f64 where rank 0 has f32"},
         Difference{{"--algo", "tree"}, "rank 2 has algorithms tree where rank 0 has ring"},
         Difference{{"--seed", "7"}, "rank 2 has seed 7 where rank 0 has 1"}}) {
-    std::vector<std::future<Outcome>> ranks;
+    std::vector<std::future<CommandOutcome>> ranks;
     for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 3)));
     ranks.push_back(start(torchrun(2, 3), difference.arguments));
     for (auto& rank : ranks) {
-      const Outcome outcome = rank.get();
+      const CommandOutcome outcome = rank.get();
       EXPECT_EQ(outcome.code, 5);
       EXPECT_THAT(outcome.err, HasSubstr(difference.words));
     }
@@ -313,7 +315,7 @@ TEST_F(MembershipTest, AnotherWorldSizeIsNamedOnEveryRankThatHasCome) {
   auto one = start(torchrun(1, 3));
   std::this_thread::sleep_for(500ms);
   auto two = start(torchrun(2, 4));
-  for (const Outcome& outcome : {zero.get(), one.get(), two.get()}) {
+  for (const CommandOutcome& outcome : {zero.get(), one.get(), two.get()}) {
     EXPECT_EQ(outcome.code, 5);
     EXPECT_THAT(outcome.err,
                 HasSubstr("rank 2 at 127.0.0.1 was started for 4 ranks, rank 0 for 3"));
@@ -344,21 +346,22 @@ TEST_F(MembershipTest, ContradictionsBetweenSourcesAreUsageErrorsThatNameBoth) {
                   R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"evaluator","index":0}})"}},
                 {},
                 "TF_CONFIG makes this task the evaluator"}}) {
-    const Outcome outcome = invoke(folder_, small_run + mistake.arguments, mistake.variables);
+    const CommandOutcome outcome =
+        invoke(folder_, small_run + mistake.arguments, mistake.variables);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(mistake.words));
   }
 }
 
 TEST_F(MembershipTest, ALaunchersVariablesCanBeIgnored) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       invoke(folder_, small_run + Arguments{"--launcher", "none", "-B", "shm"}, torchrun(1, 2));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("backend=shm"));
 }
 
 TEST_F(MembershipTest, SixtyFourWorkersStartMeasureAndEnd) {
-  std::vector<std::future<Outcome>> ranks;
+  std::vector<std::future<CommandOutcome>> ranks;
   for (int rank = 0; rank < 64; ++rank) ranks.push_back(start(torchrun(rank, 64), {"-T", "60"}));
   expect_run(std::move(ranks), "torchrun");
 }

@@ -23,7 +23,8 @@ class ProfileTest : public testing::Test {
     }
   }
   /// Four processes on whatever cores there are.
-  Outcome profile(const std::vector<std::string>& options, const std::vector<std::string>& job) {
+  CommandOutcome profile(const std::vector<std::string>& options,
+                         const std::vector<std::string>& job) {
     std::vector<std::string> words = {"profile"};
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), {"--", PROFILED_LAUNCHER, "-n", "4"});
@@ -38,7 +39,7 @@ class ProfileTest : public testing::Test {
 };
 
 TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       profile({"--json", "--keep", "records"}, {PROFILED_JOB, "8", "65536", "1000", "2", "50000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
@@ -46,13 +47,13 @@ TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
   EXPECT_EQ(report["ops"], 16) << report;
   EXPECT_TRUE(report["transfer_us_by_bytes"].contains("65536")) << report;
   EXPECT_THAT(outcome.err, ContainsRegex("^[0-9.]+\n")) << "the program's own output";
-  const Outcome again = invoke(folder_, {"logs", "records"});
+  const CommandOutcome again = invoke(folder_, {"logs", "records"});
   EXPECT_THAT(again.out, AllOf(HasSubstr("# MPI profile: 4 files"), HasSubstr("late rank: 2"),
                                HasSubstr("all-gather"), HasSubstr("MPI_COMM_WORLD")));
 }
 
 TEST_F(ProfileTest, TheExitCodeIsTheProgramsAndWhatItLeftIsReported) {
-  const Outcome aborted = profile({}, {PROFILED_JOB, "nonsense"});
+  const CommandOutcome aborted = profile({}, {PROFILED_JOB, "nonsense"});
   EXPECT_EQ(aborted.code, 2) << aborted.err;
   EXPECT_THAT(aborted.out, HasSubstr("# MPI profile: ")) << aborted.err;
   EXPECT_EQ(profile({}, {"false"}).code, 1);
@@ -60,18 +61,18 @@ TEST_F(ProfileTest, TheExitCodeIsTheProgramsAndWhatItLeftIsReported) {
 }
 
 TEST_F(ProfileTest, ARingThatIsTooSmallKeepsTheLatestCallsAndSaysSo) {
-  const Outcome outcome = profile({"--calls", "6"}, {PROFILED_JOB, "20", "1024", "100"});
+  const CommandOutcome outcome = profile({"--calls", "6"}, {PROFILED_JOB, "20", "1024", "100"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("for which a profile had no room (--calls)"));
 }
 
 TEST_F(ProfileTest, WhatCannotBeRecordedIsSaid) {
-  const Outcome none = invoke(folder_, {"profile", "--", "true"});
+  const CommandOutcome none = invoke(folder_, {"profile", "--", "true"});
   EXPECT_EQ(none.code, 4);
   EXPECT_THAT(none.err, HasSubstr("nothing was recorded"));
   EXPECT_EQ(invoke(folder_, {"profile", "--", "/no/such/program"}).code, 4);
   EXPECT_EQ(invoke(folder_, {"profile"}).code, 2);
-  const Outcome rules = invoke(folder_, {"profile", "--export-rules", "r", "--", "true"});
+  const CommandOutcome rules = invoke(folder_, {"profile", "--export-rules", "r", "--", "true"});
   EXPECT_EQ(rules.code, 2);
   EXPECT_THAT(rules.err, HasSubstr("needs --topo"));
   folder_.write("file", "");

@@ -53,9 +53,9 @@ class RemoteTest : public testing::Test {
   }
 
   /// One rank in the background: quick cases, pinned nowhere, with its own further arguments.
-  std::future<Outcome> start(int rank, const Arguments& hosts, Arguments further = {},
-                             int signal = 0,
-                             const std::map<std::string, std::string>& environment = {}) {
+  std::future<CommandOutcome> start(int rank, const Arguments& hosts, Arguments further = {},
+                                    int signal = 0,
+                                    const std::map<std::string, std::string>& environment = {}) {
     Arguments arguments = {"--hosts", joined(hosts), "--rank", std::to_string(rank),
                            "--algo",  "ring,direct", "-b",     "1K",
                            "-e",      "4K",          "-n",     "10",
@@ -69,22 +69,22 @@ class RemoteTest : public testing::Test {
 };
 
 TEST_F(RemoteTest, RanksStartedInAnyOrderMeasureWhatSpawnedWorkersDo) {
-  const Outcome spawned =
+  const CommandOutcome spawned =
       invoke(folder_, {"-B", "grpc", "-W", "3", "--algo", "ring,direct", "-b", "1K", "-e", "4K",
                        "-n", "10", "--max-time", "0.1", "--format", "csv"});
   ASSERT_EQ(spawned.code, 0) << spawned.err;
   for (const std::vector<int>& order : {std::vector<int>{2, 0, 1}, std::vector<int>{0, 1, 2}}) {
     const Arguments hosts = free_addresses(3);
-    std::vector<std::future<Outcome>> ranks(3);
+    std::vector<std::future<CommandOutcome>> ranks(3);
     for (const int rank : order) {
       ranks[static_cast<std::size_t>(rank)] = start(rank, hosts, {"--format", "csv"});
       std::this_thread::sleep_for(300ms);
     }
-    const Outcome first = ranks[0].get();
+    const CommandOutcome first = ranks[0].get();
     EXPECT_EQ(first.code, 0) << first.err;
     EXPECT_EQ(cases_of(first.out), cases_of(spawned.out));
     for (const int rank : {1, 2}) {
-      const Outcome other = ranks[static_cast<std::size_t>(rank)].get();
+      const CommandOutcome other = ranks[static_cast<std::size_t>(rank)].get();
       EXPECT_EQ(other.code, 0) << other.err;
       EXPECT_EQ(other.out, "");
       EXPECT_EQ(other.err, "[rank " + std::to_string(rank) + "] 4 cases measured as worker " +
@@ -97,7 +97,7 @@ TEST_F(RemoteTest, RanksStartedInAnyOrderMeasureWhatSpawnedWorkersDo) {
 TEST_F(RemoteTest, OnlyRankZeroWritesRecordsAndTheyNameTheHosts) {
   const Arguments hosts = free_addresses(2);
   auto other = start(1, hosts, {"--json", "one.json"});
-  const Outcome first = start(0, hosts, {"--json", "zero.json"}).get();
+  const CommandOutcome first = start(0, hosts, {"--json", "zero.json"}).get();
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(other.get().code, 0);
   EXPECT_THAT(folder_.read("zero.json"),
@@ -110,7 +110,7 @@ TEST_F(RemoteTest, EveryTransportAndAutoWork) {
                                    Arguments{"--algo", "auto", "-e", "256K", "-N", "2"}}) {
     const Arguments hosts = free_addresses(2);
     auto other = start(1, hosts, further);
-    const Outcome first = start(0, hosts, further).get();
+    const CommandOutcome first = start(0, hosts, further).get();
     EXPECT_EQ(first.code, 0) << first.err;
     EXPECT_THAT(first.out, HasSubstr("all results correct"));
     EXPECT_EQ(other.get().code, 0);
@@ -127,11 +127,11 @@ TEST_F(RemoteTest, ADifferenceIsNamedOnEveryRank) {
         Difference{{"--algo", "tree"}, "rank 2 has algorithms tree where rank 0 has ring, direct"},
         Difference{{"-n", "20"}, "rank 2 has iterations 20 where rank 0 has 10"}}) {
     const Arguments hosts = free_addresses(3);
-    std::vector<std::future<Outcome>> ranks;
+    std::vector<std::future<CommandOutcome>> ranks;
     for (const int rank : {0, 1}) ranks.push_back(start(rank, hosts));
     ranks.push_back(start(2, hosts, difference.arguments));
     for (std::size_t rank = 0; rank < 3; ++rank) {
-      const Outcome outcome = ranks[rank].get();
+      const CommandOutcome outcome = ranks[rank].get();
       EXPECT_EQ(outcome.code, 5);
       EXPECT_EQ(outcome.out, "");
       EXPECT_THAT(outcome.err, EndsWith("[rank " + std::to_string(rank) +
@@ -146,7 +146,7 @@ TEST_F(RemoteTest, AKilledRankEndsTheOthersAndIsNamed) {
   auto one = start(1, hosts, endless);
   auto two = start(2, hosts, endless);
   EXPECT_EQ(start(0, hosts, endless, SIGKILL).get().code, 128 + SIGKILL);
-  for (const Outcome& survivor : {one.get(), two.get()}) {
+  for (const CommandOutcome& survivor : {one.get(), two.get()}) {
     EXPECT_EQ(survivor.code, 5);
     EXPECT_THAT(survivor.err, HasSubstr("collbench: error: rank 0 was lost"));
   }
@@ -156,17 +156,17 @@ TEST_F(RemoteTest, AnInterruptedRankStopsAllAndKeepsWhatWasMeasured) {
   const Arguments hosts = free_addresses(2);
   const Arguments endless = {"-N", "100000"};
   auto other = start(1, hosts, endless);
-  const Outcome first = start(0, hosts, endless, SIGTERM).get();
+  const CommandOutcome first = start(0, hosts, endless, SIGTERM).get();
   EXPECT_EQ(first.code, 143);
   EXPECT_THAT(first.out, HasSubstr("# ended early after "));
-  const Outcome stopped = other.get();
+  const CommandOutcome stopped = other.get();
   EXPECT_EQ(stopped.code, 5);
   EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM at rank 0"));
 }
 
 TEST_F(RemoteTest, AMissingRankIsNamedWhileWaitingAndAfterTheTimeout) {
   const Arguments hosts = free_addresses(2);
-  const Outcome outcome = start(0, hosts, {"-T", "3"}).get();
+  const CommandOutcome outcome = start(0, hosts, {"-T", "3"}).get();
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err,
               AllOf(StartsWith("[rank 0] collbench: waiting for rank 1 at " + hosts[1] + " ("),
@@ -178,19 +178,19 @@ TEST_F(RemoteTest, ARankStartedTwiceIsNamed) {
   const Arguments hosts = free_addresses(2);
   auto one = start(1, hosts, {"-T", "5"});
   auto twin = start(1, hosts, {"-T", "5"});
-  const std::vector<Outcome> outcomes = {one.get(), twin.get()};
-  EXPECT_THAT(outcomes, Each(Field(&Outcome::code, 5)));
-  EXPECT_THAT(outcomes, testing::Contains(
-                            Field(&Outcome::err, AllOf(HasSubstr("cannot listen on " + hosts[1]),
-                                                       HasSubstr("is rank 1 started twice?")))));
+  const std::vector<CommandOutcome> outcomes = {one.get(), twin.get()};
+  EXPECT_THAT(outcomes, Each(Field(&CommandOutcome::code, 5)));
+  EXPECT_THAT(outcomes, testing::Contains(Field(&CommandOutcome::err,
+                                                AllOf(HasSubstr("cannot listen on " + hosts[1]),
+                                                      HasSubstr("is rank 1 started twice?")))));
 }
 
 TEST_F(RemoteTest, AnotherNumberOfWorkersIsNamedOnBothSides) {
   const Arguments hosts = free_addresses(3);
   auto one = start(1, {hosts[0], hosts[1]});
-  const Outcome zero = start(0, hosts).get();
+  const CommandOutcome zero = start(0, hosts).get();
   // Whose stream comes first decides which side of the difference is told.
-  for (const Outcome& outcome : {zero, one.get()}) {
+  for (const CommandOutcome& outcome : {zero, one.get()}) {
     EXPECT_EQ(outcome.code, 5);
     EXPECT_THAT(outcome.err, AnyOf(HasSubstr("rank 1 was started for 2 ranks, this run has 3"),
                                    HasSubstr("rank 0 was started for 3 ranks, this run has 2")));
@@ -206,9 +206,9 @@ TEST_F(RemoteTest, RanksWithoutTheSecretAreRefused) {
 
   hosts = free_addresses(2);
   auto stranger = start(1, hosts, {"-T", "5"}, 0, {{"COLLBENCH_JOB_TOKEN", "open barley"}});
-  const Outcome zero = start(0, hosts, {"-T", "5", "--token-file", "secret"}).get();
+  const CommandOutcome zero = start(0, hosts, {"-T", "5", "--token-file", "secret"}).get();
   EXPECT_EQ(zero.code, 5);
-  const Outcome one = stranger.get();
+  const CommandOutcome one = stranger.get();
   EXPECT_EQ(one.code, 5);
   // Who is refused first leaves, and the other one may never meet it.
   EXPECT_THAT(zero.err + one.err, HasSubstr("belongs to another run"));
@@ -231,7 +231,7 @@ TEST_F(RemoteTest, WrongOptionsAreUsageErrorsThatNameThem) {
         Mistake{{"--hosts", "a:1,b:0", "--rank", "0"}, "must be at least 1 (got 0)"},
         Mistake{{"--hosts", "a:1,a:1", "--rank", "0"}, "'a:1' is listed twice"},
         Mistake{{"--bind", "0.0.0.0"}, "--bind needs --hosts"}}) {
-    const Outcome outcome = invoke(folder_, mistake.arguments);
+    const CommandOutcome outcome = invoke(folder_, mistake.arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(mistake.words));
   }

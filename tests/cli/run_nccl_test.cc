@@ -24,8 +24,8 @@ class RunNcclTest : public testing::Test {
             {"COLLBENCH_NCCL_LIBRARY", GPU_STAND_IN},
             {"COLLBENCH_NVML_LIBRARY", GPU_STAND_IN}};
   }
-  Outcome run(std::vector<std::string> arguments,
-              const std::map<std::string, std::string>& settings = {}) {
+  CommandOutcome run(std::vector<std::string> arguments,
+                     const std::map<std::string, std::string>& settings = {}) {
     std::map<std::string, std::string> environment = machine();
     for (const auto& [name, value] : settings) environment[name] = value;
     for (const char* quick : {"-b", "16K", "-e", "16K", "-n", "10"}) arguments.emplace_back(quick);
@@ -34,7 +34,7 @@ class RunNcclTest : public testing::Test {
   Json records(std::vector<std::string> arguments,
                const std::map<std::string, std::string>& settings = {}) {
     arguments.insert(arguments.end(), {"--json", "-"});
-    const Outcome outcome = run(std::move(arguments), settings);
+    const CommandOutcome outcome = run(std::move(arguments), settings);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return Json::parse(outcome.out);
   }
@@ -102,13 +102,13 @@ TEST_F(RunNcclTest, EveryTypeAndOperatorIsRight) {
     }
   }
   EXPECT_EQ(right.size(), 35U) << all.dump();
-  const Outcome uneven = run({"--algo", "nccl", "-W", "3", "--op", "avg"});
+  const CommandOutcome uneven = run({"--algo", "nccl", "-W", "3", "--op", "avg"});
   EXPECT_EQ(uneven.code, 4);
   EXPECT_THAT(uneven.err, HasSubstr("NCCL divides before it adds"));
 }
 
 TEST_F(RunNcclTest, FindsAWrongResult) {
-  const Outcome outcome = run({"--algo", "nccl"}, {{"STAND_IN_FAULT", "wrong:1"}});
+  const CommandOutcome outcome = run({"--algo", "nccl"}, {{"STAND_IN_FAULT", "wrong:1"}});
   EXPECT_EQ(outcome.code, 3) << outcome.err;
 }
 
@@ -121,7 +121,7 @@ TEST_F(RunNcclTest, EndsWithTheReasonOnEveryFault) {
       {"enqueue:0", "unhandled system error"}};
   for (const char* algorithm : {"nccl", "nccl:algo=ring"}) {
     for (const auto& [fault, reason] : words) {
-      const Outcome outcome =
+      const CommandOutcome outcome =
           run({"--algo", algorithm, "--timeout", "1"}, {{"STAND_IN_FAULT", fault}});
       EXPECT_EQ(outcome.code, 5) << algorithm << " " << fault;
       EXPECT_NE(outcome.err, "") << fault;
@@ -133,20 +133,21 @@ TEST_F(RunNcclTest, EndsWithTheReasonOnEveryFault) {
 }
 
 TEST_F(RunNcclTest, SaysWhatIsMissing) {
-  const Outcome no_driver =
+  const CommandOutcome no_driver =
       run({"--algo", "nccl"}, {{"COLLBENCH_CUDA_LIBRARY", "/nonexistent/libcuda.so.1"}});
   EXPECT_EQ(no_driver.code, 4);
   EXPECT_THAT(no_driver.err, HasSubstr("no NVIDIA driver on this machine"));
-  const Outcome no_device = run({"--algo", "nccl"}, {{"STAND_IN_DEVICES", "0"}});
+  const CommandOutcome no_device = run({"--algo", "nccl"}, {{"STAND_IN_DEVICES", "0"}});
   EXPECT_EQ(no_device.code, 4);
   EXPECT_THAT(no_device.err, HasSubstr("a driver is there but no GPU"));
-  const Outcome no_library = run({"--algo", "nccl", "--nccl-library", "/nonexistent/libnccl.so.2"});
+  const CommandOutcome no_library =
+      run({"--algo", "nccl", "--nccl-library", "/nonexistent/libnccl.so.2"});
   EXPECT_EQ(no_library.code, 4);
   EXPECT_THAT(no_library.err, HasSubstr("/nonexistent/libnccl.so.2 cannot be loaded"));
-  const Outcome old = run({"--algo", "nccl"}, {{"STAND_IN_NCCL_VERSION", "21003"}});
+  const CommandOutcome old = run({"--algo", "nccl"}, {{"STAND_IN_NCCL_VERSION", "21003"}});
   EXPECT_EQ(old.code, 4);
   EXPECT_THAT(old.err, HasSubstr("is NCCL 2.10.3; collbench can use 2.18.0"));
-  const Outcome misspelt = run({"--algo", "nccl:algo=rign"});
+  const CommandOutcome misspelt = run({"--algo", "nccl:algo=rign"});
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("Did you mean 'ring'"));
   EXPECT_EQ(run({"--algo", "nccl", "--skip-unavailable"}, {{"STAND_IN_DEVICES", "0"}}).code, 77);
@@ -155,7 +156,7 @@ TEST_F(RunNcclTest, SaysWhatIsMissing) {
 TEST_F(RunNcclTest, WorkersOfSeveralMachinesMeetOverGrpc) {
   const std::string hosts = "127.0.0.1:38471,127.0.0.1:38472";
   const std::vector<std::string> common = {"--algo", "nccl", "--hosts", hosts, "--json", "-"};
-  Outcome second;
+  CommandOutcome second;
   std::thread other([&] {
     std::vector<std::string> arguments = common;
     arguments.insert(arguments.end(), {"--rank", "1"});
@@ -163,7 +164,7 @@ TEST_F(RunNcclTest, WorkersOfSeveralMachinesMeetOverGrpc) {
   });
   std::vector<std::string> arguments = common;
   arguments.insert(arguments.end(), {"--rank", "0"});
-  const Outcome first = run(arguments);
+  const CommandOutcome first = run(arguments);
   other.join();
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(second.code, 0) << second.err;
@@ -171,18 +172,19 @@ TEST_F(RunNcclTest, WorkersOfSeveralMachinesMeetOverGrpc) {
 }
 
 TEST_F(RunNcclTest, TheMachineFileHasItsGpus) {
-  const Outcome outcome = invoke(folder_, {"topo", "from-machine", "-o", "here.toml"}, machine());
+  const CommandOutcome outcome =
+      invoke(folder_, {"topo", "from-machine", "-o", "here.toml"}, machine());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const Outcome shown = invoke(folder_, {"topo", "show", "here.toml"}, machine());
+  const CommandOutcome shown = invoke(folder_, {"topo", "show", "here.toml"}, machine());
   EXPECT_THAT(shown.out, AllOf(HasSubstr("hosts      8;"), HasSubstr("nvlink4: 25 GB/s nominal")));
 }
 
 TEST_F(RunNcclTest, DoctorSaysWhatIsUsable) {
-  const Outcome good = invoke(folder_, {"doctor"}, machine());
+  const CommandOutcome good = invoke(folder_, {"doctor"}, machine());
   EXPECT_EQ(good.code, 0) << good.err;
   EXPECT_THAT(good.out, AllOf(HasSubstr("nccl    usable"), HasSubstr("2.28.9 ("),
                               HasSubstr("580.65.06"), HasSubstr("GPU7\tNV18")));
-  const Outcome bare = invoke(folder_, {"doctor", "--format", "json"});
+  const CommandOutcome bare = invoke(folder_, {"doctor", "--format", "json"});
   EXPECT_EQ(bare.code, 0) << bare.err;
   EXPECT_THAT(bare.out, HasSubstr("\"survey_reason\""));
 }

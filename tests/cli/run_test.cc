@@ -18,14 +18,14 @@ using testing::StartsWith;
 
 class RunTest : public testing::Test {
  protected:
-  Outcome run(std::vector<std::string> arguments,
-              const std::map<std::string, std::string>& environment = {}, int signal = 0) {
+  CommandOutcome run(std::vector<std::string> arguments,
+                     const std::map<std::string, std::string>& environment = {}, int signal = 0) {
     for (const char* quick : {"-b", "1K", "-e", "4K", "-n", "10"}) arguments.emplace_back(quick);
     return invoke(folder_, arguments, environment, signal);
   }
   /// What a Python program prints.
   std::string python(const std::string& program) {
-    const Outcome outcome = invoke_program(folder_, "python3", {"-c", program});
+    const CommandOutcome outcome = invoke_program(folder_, "python3", {"-c", program});
     EXPECT_EQ(outcome.err, "");
     return outcome.out;
   }
@@ -33,14 +33,15 @@ class RunTest : public testing::Test {
 };
 
 TEST_F(RunTest, TheProgressSaysHowLongItMayTakeAndHowLongIsLeft) {
-  const Outcome outcome = invoke(folder_, {"--algo", "ring", "-b", "1K", "-e", "4K", "--max-time",
-                                           "0.2", "--trial", "off", "--progress", "on"});
+  const CommandOutcome outcome =
+      invoke(folder_, {"--algo", "ring", "-b", "1K", "-e", "4K", "--max-time", "0.2", "--trial",
+                       "off", "--progress", "on"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("[1/2] at most 1 s  ring"), HasSubstr("[2/2] about")));
 }
 
 TEST_F(RunTest, PrintsATableAndNothingElse) {
-  const Outcome outcome = run({"--algo", "ring", "--workers", "2"});
+  const CommandOutcome outcome = run({"--algo", "ring", "--workers", "2"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, AllOf(StartsWith("# collbench 0."), HasSubstr("algo=ring"),
@@ -49,8 +50,9 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
 
 TEST_F(RunTest, AFaultThatStruckNothingIsNamed) {
   for (const char* how : {"--checksum", "--isolate"}) {
-    const Outcome outcome = run({"--algo", "ring", "-W", "3", "-b", "1K", "-e", "1K", "-n", "5",
-                                 how, "--inject", "delay:rank=1:time=1ms,drop:rank=0:to=2"});
+    const CommandOutcome outcome =
+        run({"--algo", "ring", "-W", "3", "-b", "1K", "-e", "1K", "-n", "5", how, "--inject",
+             "delay:rank=1:time=1ms,drop:rank=0:to=2"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("the fault drop:rank=0:to=2 has struck nothing so far"));
     EXPECT_THAT(outcome.out, Not(HasSubstr("the fault delay")));
@@ -58,42 +60,43 @@ TEST_F(RunTest, AFaultThatStruckNothingIsNamed) {
 }
 
 TEST_F(RunTest, AProgramInAFileIsAnAlgorithm) {
-  const Outcome program =
+  const CommandOutcome program =
       invoke(folder_, {"algos", "show", "swing", "-W", "4", "--format", "msccl"});
   std::ofstream(folder_.path() + "/swing.xml") << program.out;
   for (const char* backend : {"shm", "grpc"}) {
-    const Outcome outcome = run({"--algo", "file:swing.xml", "-W", "4", "--backend", backend});
+    const CommandOutcome outcome =
+        run({"--algo", "file:swing.xml", "-W", "4", "--backend", backend});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("file:swing.xml"), HasSubstr("all results correct")));
   }
-  const Outcome simulated =
+  const CommandOutcome simulated =
       invoke(folder_, {"simulate", "--algo", "file:swing.xml", "--topo", "torus:4,1GBps,1us", "-b",
                        "1K", "-e", "1K", "--check"});
   EXPECT_EQ(simulated.code, 0) << simulated.err;
-  const Outcome refused = run({"--algo", "file:swing.xml", "-W", "8"});
+  const CommandOutcome refused = run({"--algo", "file:swing.xml", "-W", "8"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("for 4 ranks, not 8"));
   EXPECT_EQ(run({"--algo", "file:none.xml", "-W", "8"}).code, 4);
 }
 
 TEST_F(RunTest, EveryAlgorithmGivesCorrectResults) {
-  const Outcome outcome = invoke(
+  const CommandOutcome outcome = invoke(
       folder_, {"--algo", "all", "--workers", "3,4", "-b", "4K", "-e", "4K", "-n", "2", "-w", "0"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("all results correct"));
 }
 
 TEST_F(RunTest, WorkersArePinnedToTheListOnlyIfItIsPossible) {
-  const Outcome spread = run({"--algo", "ring", "--pin", "scatter"});
+  const CommandOutcome spread = run({"--algo", "ring", "--pin", "scatter"});
   EXPECT_EQ(spread.code, 0) << spread.err;
-  const Outcome absent = run({"--pin", "1023"});
+  const CommandOutcome absent = run({"--pin", "1023"});
   EXPECT_EQ(absent.code, 2);
   EXPECT_THAT(absent.err, HasSubstr("--pin: this process may not run on processor 1023"));
   EXPECT_THAT(run({"--pin", "scater"}).err, HasSubstr("Did you mean 'scatter'?"));
 }
 
 TEST_F(RunTest, JsonIsReadByPython) {
-  const Outcome outcome = run({"--algo", "ring,direct", "--json", "-"});
+  const CommandOutcome outcome = run({"--algo", "ring,direct", "--json", "-"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   folder_.write("out.json", outcome.out);
   EXPECT_EQ(python("import json; d = json.load(open('out.json'), parse_constant=lambda c: 1/0); "
@@ -110,8 +113,8 @@ TEST_F(RunTest, CsvIsReadByPython) {
 }
 
 TEST_F(RunTest, MarkdownIsReadByItsCells) {
-  const Outcome outcome = run({"--algo", "ring,direct", "--markdown", "out.md", "--format",
-                               "markdown", "--columns", "algorithm,size,busbw,wrong"});
+  const CommandOutcome outcome = run({"--algo", "ring,direct", "--markdown", "out.md", "--format",
+                                      "markdown", "--columns", "algorithm,size,busbw,wrong"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   folder_.write("console.md", outcome.out);
   EXPECT_EQ(python("for name in 'out.md', 'console.md':\n"
@@ -126,21 +129,21 @@ TEST_F(RunTest, MarkdownIsReadByItsCells) {
 }
 
 TEST_F(RunTest, OneRunMixesBackEndsInTurnAndInOneTable) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       run({"--algo", "ring@shm,ring@grpc,direct@shm", "--columns", "size,algorithm,backend", "-q"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   folder_.write("out.txt", outcome.out);
   EXPECT_EQ(python("print([' '.join(l.split()[:4]) for l in open('out.txt') if l[0] != '#'])"),
             "['1 KiB ring shm', '1 KiB ring grpc', '1 KiB direct shm', "
             "'4 KiB ring shm', '4 KiB ring grpc', '4 KiB direct shm']\n");
-  const Outcome refused = run({"--algo", "ring@gloo"});
+  const CommandOutcome refused = run({"--algo", "ring@gloo"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("use --algo gloo"));
 }
 
 TEST_F(RunTest, RowsAreSortedByTheColumnsAsked) {
-  const Outcome outcome = run({"--algo", "ring,direct", "--sort", "algorithm,-size", "--columns",
-                               "algorithm,size", "--quiet"});
+  const CommandOutcome outcome = run({"--algo", "ring,direct", "--sort", "algorithm,-size",
+                                      "--columns", "algorithm,size", "--quiet"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   folder_.write("out.txt", outcome.out);
   EXPECT_EQ(python("print([l.split()[:2] for l in open('out.txt') if l[0] != '#'])"),
@@ -150,7 +153,7 @@ TEST_F(RunTest, RowsAreSortedByTheColumnsAsked) {
 }
 
 TEST_F(RunTest, UnknownColumnsGetASuggestion) {
-  const Outcome outcome = run({"--columns", "size,busbv"});
+  const CommandOutcome outcome = run({"--columns", "size,busbv"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err,
               HasSubstr("--columns: unknown column 'busbv'. Did you mean 'busbw'? Known are "));
@@ -174,7 +177,7 @@ TEST_F(RunTest, GoogleBenchmarksOwnScriptComparesTwoRuns) {
                    "'iterations'} - set(d['benchmarks'][0])), 'context' in d)"),
             "[] True\n");
   if (access(script.c_str(), R_OK) != 0) return;  // the structure is what it reads
-  const Outcome compared = invoke_program(
+  const CommandOutcome compared = invoke_program(
       folder_, "python3", {script, "--no-color", "benchmarks", "one.json", "one.json"});
   if (compared.err.find("ModuleNotFoundError") != std::string::npos) return;
   EXPECT_EQ(compared.code, 0) << compared.err;
@@ -183,11 +186,11 @@ TEST_F(RunTest, GoogleBenchmarksOwnScriptComparesTwoRuns) {
 }
 
 TEST_F(RunTest, AGateThatIsMissedEndsWithOne) {
-  const Outcome missed = run({"--algo", "ring", "--min-busbw", "4K:100000GB/s"});
+  const CommandOutcome missed = run({"--algo", "ring", "--min-busbw", "4K:100000GB/s"});
   EXPECT_EQ(missed.code, 1);
   EXPECT_THAT(missed.err, HasSubstr("gate failed: ring/shm/workers:2/4096/f32/sum"));
   EXPECT_EQ(run({"--algo", "ring", "--min-busbw", "4K:0.000001"}).code, 0);
-  const Outcome absent = run({"--algo", "ring", "--min-busbw", "8K:1"});
+  const CommandOutcome absent = run({"--algo", "ring", "--min-busbw", "8K:1"});
   EXPECT_EQ(absent.code, 1);
   EXPECT_THAT(absent.err, HasSubstr("no case of 8 KiB was measured"));
 }
@@ -205,7 +208,7 @@ TEST_F(RunTest, ColourAndUnicodeAreUsedOnlyWhereTheyAreUnderstood) {
 }
 
 TEST_F(RunTest, AFullDiskIsAnErrorAndNotASuccess) {
-  const Outcome outcome = invoke_program(
+  const CommandOutcome outcome = invoke_program(
       folder_, "sh", {"-c", std::string(COLLBENCH_BINARY) + " algos list > /dev/full"});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err, HasSubstr("standard output"));
@@ -214,10 +217,10 @@ TEST_F(RunTest, AFullDiskIsAnErrorAndNotASuccess) {
 class InterruptTest : public RunTest, public testing::WithParamInterface<int> {};
 
 TEST_P(InterruptTest, KeepsWhatWasMeasured) {
-  const Outcome outcome = invoke(folder_,
-                                 {"--algo", "ring", "-b", "1K", "-e", "1G", "--max-time", "0.2",
-                                  "-N", "1000", "--json", "kept.json"},
-                                 {}, GetParam());
+  const CommandOutcome outcome = invoke(folder_,
+                                        {"--algo", "ring", "-b", "1K", "-e", "1G", "--max-time",
+                                         "0.2", "-N", "1000", "--json", "kept.json"},
+                                        {}, GetParam());
   EXPECT_EQ(outcome.code, 128 + GetParam());
   EXPECT_THAT(outcome.out, HasSubstr("# ended early after "));
   EXPECT_EQ(python("import json; d = json.load(open('kept.json')); "

@@ -18,17 +18,17 @@ using testing::StartsWith;
 
 class SelectTest : public testing::Test {
  protected:
-  Outcome run(std::vector<std::string> arguments) {
+  CommandOutcome run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "select");
     return invoke(folder_, arguments);
   }
   std::string out(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
   std::string refused(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
@@ -82,10 +82,10 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
 
 // What cannot be tuned here is named with what it lacks.
 TEST_F(SelectTest, TuneSaysWhatALibraryLacks) {
-  const Outcome none = invoke(folder_, {"tune", "--library", "mvapich"});
+  const CommandOutcome none = invoke(folder_, {"tune", "--library", "mvapich"});
   EXPECT_EQ(none.code, 4);
   EXPECT_THAT(none.err, HasSubstr("-DCOLLBENCH_MPI=openmpi or mpich"));
-  const Outcome gpus = invoke(folder_, {"tune", "--library", "nccl"});
+  const CommandOutcome gpus = invoke(folder_, {"tune", "--library", "nccl"});
   EXPECT_EQ(gpus.code, 4);
   EXPECT_THAT(gpus.err, HasSubstr("'select --export'"));
 }

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// The line of --dump-config for a key, its blanks squeezed.
-std::string dumped(const Outcome& outcome, const std::string& key) {
+std::string dumped(const CommandOutcome& outcome, const std::string& key) {
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind(key + " = ", 0) == 0) return std::regex_replace(line, std::regex(" +"), " ");
@@ -28,7 +28,7 @@ class PrecedenceTest : public testing::Test {
   std::string workers(std::vector<std::string> arguments,
                       const std::map<std::string, std::string>& environment = {}) {
     arguments.emplace_back("--dump-config");
-    const Outcome outcome = invoke(folder_, arguments, environment);
+    const CommandOutcome outcome = invoke(folder_, arguments, environment);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return dumped(outcome, "workers");
   }
@@ -56,24 +56,24 @@ TEST_F(PrecedenceTest, EachSourceBeatsTheOnesBelowIt) {
 
 TEST_F(PrecedenceTest, FilesAddUp) {
   folder_.write("collbench.toml", "workers = 4\n");
-  const Outcome outcome = invoke(folder_, {"--dump-config"});
+  const CommandOutcome outcome = invoke(folder_, {"--dump-config"});
   EXPECT_THAT(dumped(outcome, "seed"), HasSubstr("seed = \"3\""));
   EXPECT_THAT(dumped(outcome, "workers"), HasSubstr("workers = \"4\""));
   EXPECT_EQ(dumped(outcome, "algo"), "algo = \"auto\" # default");
 }
 
 TEST_F(PrecedenceTest, VerboseSaysWhereEachValueCameFrom) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       invoke(folder_, {"-v", "--list", "-b", "4K", "-e", "4K"}, {{"COLLBENCH_OP", "max"}});
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("op = max (COLLBENCH_OP)"),
                                  HasSubstr("minbytes = 4K (flag)"), HasSubstr("config.toml:1)")));
 }
 
 TEST_F(PrecedenceTest, ADumpedConfigurationGivesTheSameSettings) {
-  const Outcome first =
+  const CommandOutcome first =
       invoke(folder_, {"--dump-config", "-A", "ring:segments=2,tree", "--isolate"});
   folder_.write("again.toml", first.out);
-  const Outcome again = invoke(folder_, {"--dump-config", "--config", "again.toml"});
+  const CommandOutcome again = invoke(folder_, {"--dump-config", "--config", "again.toml"});
   EXPECT_EQ(again.code, 0) << again.err;
   const std::regex source("#.*");
   EXPECT_EQ(std::regex_replace(again.out, source, ""), std::regex_replace(first.out, source, ""));
@@ -81,7 +81,7 @@ TEST_F(PrecedenceTest, ADumpedConfigurationGivesTheSameSettings) {
 
 TEST_F(PrecedenceTest, AFlagBeatsTheSettingThatItExcludes) {
   folder_.write("collbench.toml", "stepbytes = \"4K\"\nout-of-place = true\n");
-  const Outcome outcome =
+  const CommandOutcome outcome =
       invoke(folder_, {"--list", "-b", "1K", "-e", "4K", "-f", "2", "--in-place"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
@@ -91,7 +91,7 @@ TEST_F(PrecedenceTest, AFlagBeatsTheSettingThatItExcludes) {
 TEST(ConfigErrorTest, AMisspeltKeyIsNamedWithTheNearestOne) {
   RunFolder folder;
   folder.write("collbench.toml", "algo = \"ring\"\nworkes = 8\n");
-  const Outcome outcome = invoke(folder, {"--list"});
+  const CommandOutcome outcome = invoke(folder, {"--list"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("./collbench.toml:2: unknown key 'workes'. Did you mean "
                                      "'workers'?"));
@@ -118,10 +118,10 @@ TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
   EXPECT_EQ(invoke(folder, bound).err, "");
   std::vector<std::string> more = bound;
   more.insert(more.end(), {"--msccl", "x.xml", "--objective", "64M", "--json"});
-  const Outcome outcome = invoke(folder, more);
+  const CommandOutcome outcome = invoke(folder, more);
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "collbench: warning: --objective, --msccl had no effect here\n");
-  const Outcome step = invoke(
+  const CommandOutcome step = invoke(
       folder, {"train", "--workload", "resnet50", "--topo", "star:4,1Gbps,1us", "--widths", "3"});
   EXPECT_THAT(step.err, HasSubstr("warning: --widths had no effect here"));
 }

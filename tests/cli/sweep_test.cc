@@ -31,20 +31,20 @@ class SweepTest : public testing::Test {
                   "topo = \"star:{8,256,640},10Gbps,50us\"\nalgo = \"ring\"\nengine = \"fluid\"\n"
                   "minbytes = \"1K\"\nmaxbytes = \"64M\"\njobs = 1\n");
   }
-  Outcome sweep(std::vector<std::string> arguments,
-                const std::map<std::string, std::string>& environment = {}) {
+  CommandOutcome sweep(std::vector<std::string> arguments,
+                       const std::map<std::string, std::string>& environment = {}) {
     arguments.insert(arguments.begin(), "sweep");
     return invoke(folder_, arguments, environment);
   }
   /// A script that knows `collbench` and `lines FILE N`.
-  Outcome shell(const std::string& script) {
+  CommandOutcome shell(const std::string& script) {
     return invoke_program(folder_, "bash",
                           {"-c", "collbench() { exec " COLLBENCH_BINARY " \"$@\"; }\n" +
                                      std::string(wait_for_lines) + script});
   }
   /// Cases and exact times of a file of records, one line each, in its order.
   std::string figures(const std::string& file) {
-    const Outcome outcome = invoke_program(
+    const CommandOutcome outcome = invoke_program(
         folder_, "python3",
         {"-c",
          "import json, sys\n"
@@ -82,7 +82,7 @@ TEST_F(SweepTest, AFinishedSweepSimulatesNothingAgain) {
 }
 
 TEST_F(SweepTest, AKilledSweepGoesOnWhereItEnded) {
-  const Outcome killed = shell(
+  const CommandOutcome killed = shell(
       "collbench sweep long.toml -o out.jsonl & p=$!; lines out.jsonl 12; kill -9 $p; wait $p");
   EXPECT_EQ(killed.code, 128 + 9);
   const long kept = count_lines(figures("out.jsonl"));
@@ -103,7 +103,7 @@ TEST_F(SweepTest, ALineThatWasCutShortIsSimulatedAgain) {
 }
 
 TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
-  const Outcome stopped = shell(
+  const CommandOutcome stopped = shell(
       "collbench sweep long.toml -o out.jsonl & p=$!; lines out.jsonl 12; kill -TERM $p; wait $p");
   EXPECT_EQ(stopped.code, 143);
   EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM; the same command resumes"));
@@ -111,7 +111,7 @@ TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndSaysHowToGoOn) {
 }
 
 TEST_F(SweepTest, ACaseWhoseProcessDiesCostsOnlyItself) {
-  const Outcome outcome = shell(
+  const CommandOutcome outcome = shell(
       "collbench sweep long.toml -o out.jsonl & p=$!; lines out.jsonl 20;"
       "kill -SEGV $(cat /proc/$p/task/$p/children); wait $p");
   EXPECT_EQ(outcome.code, 5);
@@ -121,7 +121,7 @@ TEST_F(SweepTest, ACaseWhoseProcessDiesCostsOnlyItself) {
 }
 
 TEST_F(SweepTest, TwoProcessesDoNotFillOneFile) {
-  const Outcome outcome = shell(
+  const CommandOutcome outcome = shell(
       "collbench sweep long.toml -o out.jsonl & p=$!; lines out.jsonl 20; kill -STOP $p;"
       "(collbench sweep small.toml -o out.jsonl); echo code $?; kill -CONT $p; wait $p");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -150,7 +150,8 @@ TEST_F(SweepTest, PartsThatContradictEachOtherAreRefused) {
   other[time] = '1';
   other = std::regex_replace(other, std::regex(R"re(,"crc32c":"\w+")re"), "");
   folder_.write("other.jsonl", other);
-  const Outcome outcome = invoke(folder_, {"merge", "one.jsonl", "other.jsonl", "-o", "out.json"});
+  const CommandOutcome outcome =
+      invoke(folder_, {"merge", "one.jsonl", "other.jsonl", "-o", "out.json"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("'one.jsonl'"), HasSubstr("'other.jsonl'"),
                                  HasSubstr("simulated times must be equal")));
@@ -165,7 +166,7 @@ struct Launched {
 class LauncherTest : public SweepTest, public testing::WithParamInterface<Launched> {};
 
 TEST_P(LauncherTest, SaysWhichPartThisIs) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       sweep({"small.toml", "-o", "out.jsonl", "--shard", GetParam().shard}, GetParam().environment);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(GetParam().part));
@@ -205,14 +206,15 @@ INSTANTIATE_TEST_SUITE_P(
         Launched{{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}, "auto", "24 of 24 cases"}));
 
 TEST_F(SweepTest, PodsThatDoNotKnowTheirNumberAreRefused) {
-  const Outcome outcome = sweep({"small.toml", "-o", "out.jsonl"}, {{"JOB_COMPLETION_INDEX", "1"}});
+  const CommandOutcome outcome =
+      sweep({"small.toml", "-o", "out.jsonl"}, {{"JOB_COMPLETION_INDEX", "1"}});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("give --shard /N"));
 }
 
 TEST_F(SweepTest, MisuseIsExplained) {
   const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message) {
-    const Outcome outcome = sweep(arguments);
+    const CommandOutcome outcome = sweep(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };

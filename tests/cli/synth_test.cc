@@ -32,14 +32,16 @@ class SynthTest : public testing::Test {
     std::ifstream file(folder_.path() + "/" + name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
+  CommandOutcome run(const std::vector<std::string>& arguments) {
+    return invoke(folder_, arguments);
+  }
   std::string out(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
   std::string refused(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2);
     return outcome.err;
   }
@@ -65,7 +67,7 @@ TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {
   EXPECT_THAT(read("trees.dot"), HasSubstr("digraph trees"));
   out({"synth", "--topo", "cluster:2xdgx-h100", "--collective", "all-gather", "--mscclpp", "-"});
   out({"synth", "--topo", "cluster:2xdgx-h100", "--mscclpp", "-"});
-  const Outcome drawn = run({"synth", "--topo", "net.csv", "--svg", "trees.svg"});
+  const CommandOutcome drawn = run({"synth", "--topo", "net.csv", "--svg", "trees.svg"});
   if (drawn.code == 4) GTEST_SKIP() << "Graphviz is not installed";
   EXPECT_EQ(drawn.code, 0);
   EXPECT_THAT(read("trees.svg"), HasSubstr("</svg>"));

@@ -17,14 +17,16 @@ const char* const ring =
 
 class TopoTest : public testing::Test {
  protected:
-  Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
+  CommandOutcome run(const std::vector<std::string>& arguments) {
+    return invoke(folder_, arguments);
+  }
   std::string out(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
   std::string refused(const std::vector<std::string>& arguments) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
@@ -91,7 +93,7 @@ TEST_F(TopoTest, GraphvizDrawsEveryLayout) {
   for (const char* machine :
        {"star:4,10GBps,1us", "full:20,1GBps,1us", "torus:4x3x3x2,50GBps,1us", "cluster:15xdgx-a100",
         "torus:32x32,50GBps,1us", "cluster:40xdgx-h100", "dgx-1-v100"}) {
-    const Outcome drawn = run({"topo", "draw", machine, "--svg", "a.svg"});
+    const CommandOutcome drawn = run({"topo", "draw", machine, "--svg", "a.svg"});
     EXPECT_EQ(drawn.code, 0) << machine;
     EXPECT_EQ(drawn.err, "") << machine;
     EXPECT_THAT(folder_.read("a.svg"), HasSubstr("</svg>")) << machine;
@@ -101,8 +103,8 @@ TEST_F(TopoTest, GraphvizDrawsEveryLayout) {
 }
 
 TEST_F(TopoTest, WithoutGraphvizItSaysWhatToInstall) {
-  const Outcome drawn = invoke(folder_, {"topo", "draw", "star:4,10GBps,1us", "--svg", "a.svg"},
-                               {{"PATH", "/nonexistent"}});
+  const CommandOutcome drawn = invoke(
+      folder_, {"topo", "draw", "star:4,10GBps,1us", "--svg", "a.svg"}, {{"PATH", "/nonexistent"}});
   EXPECT_EQ(drawn.code, 4);
   EXPECT_THAT(drawn.err, HasSubstr("dot is not installed (Debian: graphviz); --dot FILE"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/a.svg"));

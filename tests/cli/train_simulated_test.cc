@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class TrainSimulatedTest : public testing::Test {
  protected:
-  Outcome run(std::vector<std::string> arguments) {
+  CommandOutcome run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "train");
     return invoke(folder_, arguments);
   }
@@ -21,8 +21,9 @@ class TrainSimulatedTest : public testing::Test {
 };
 
 TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
-  const Outcome outcome = run({"--workload", "resnet50", "--topo", "cluster:2xdgx-a100", "--algo",
-                               "ring", "--json", "out.json", "--trace", "trace.json"});
+  const CommandOutcome outcome =
+      run({"--workload", "resnet50", "--topo", "cluster:2xdgx-a100", "--algo", "ring", "--json",
+           "out.json", "--trace", "trace.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("# resnet50: 25557032 parameters, 161 tensors; 16 workers"));
   const auto document = nlohmann::json::parse(folder_.read("out.json"));
@@ -38,8 +39,8 @@ TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
 
 TEST_F(TrainSimulatedTest, PlannedBucketsAreNotSlowerThanFixedRules) {
   const auto step = [&](const char* rule) {
-    const Outcome outcome = run({"--workload", "resnet50", "--topo", "ethernet-25g:32", "--algo",
-                                 "ring", "--buckets", rule, "--json", "-"});
+    const CommandOutcome outcome = run({"--workload", "resnet50", "--topo", "ethernet-25g:32",
+                                        "--algo", "ring", "--buckets", rule, "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out)["step_ms"].get<double>();
   };
@@ -60,7 +61,7 @@ TEST_F(TrainSimulatedTest, TrainsOnASimulatedNetworkRepeatably) {
                 "--compute-time", "5ms",
                 "--curve",        "curve.csv"});
   };
-  const Outcome outcome = train();
+  const CommandOutcome outcome = train();
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(folder_.read("curve.csv"), HasSubstr("time_s,updates,samples,loss"));
   EXPECT_EQ(train().out, outcome.out);
@@ -74,7 +75,7 @@ TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndCha
         "--epochs",  "1",   "--compute-time", "2ms",   "--algo",  "ring",
         "--json",    "-"};
     words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = run(words);
+    const CommandOutcome outcome = run(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out)["points"].back();
   };
@@ -91,18 +92,19 @@ TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndCha
 }
 
 TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
-  const Outcome unknown = run({"--workload", "resnet51", "--topo", "dgx-2"});
+  const CommandOutcome unknown = run({"--workload", "resnet51", "--topo", "dgx-2"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("Did you mean 'resnet50'?"));
-  const Outcome device = run({"--workload", "resnet50", "--topo", "dgx-2", "--device", "v10"});
+  const CommandOutcome device =
+      run({"--workload", "resnet50", "--topo", "dgx-2", "--device", "v10"});
   EXPECT_EQ(device.code, 2);
   EXPECT_THAT(device.err, HasSubstr("Did you mean 'v100'?"));
-  const Outcome batch =
+  const CommandOutcome batch =
       run({"--workload", "resnet50", "--topo", "dgx-2", "--batch", "17", "--workers", "16"});
   EXPECT_EQ(batch.code, 2);
   EXPECT_THAT(batch.err, HasSubstr("not divisible"));
-  const Outcome servers = run({"--topo", "star:5,1Gbps,20us", "--workers", "4", "--strategy",
-                               "parameter-server", "--buckets", "one"});
+  const CommandOutcome servers = run({"--topo", "star:5,1Gbps,20us", "--workers", "4", "--strategy",
+                                      "parameter-server", "--buckets", "one"});
   EXPECT_EQ(servers.code, 2);
   EXPECT_THAT(servers.err, HasSubstr("--buckets is of steps with an all-reduce"));
 }

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class TrainTest : public testing::Test {
  protected:
-  Outcome run(std::vector<std::string> arguments) {
+  CommandOutcome run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "train");
     return invoke(folder_, arguments);
   }
@@ -21,8 +21,8 @@ class TrainTest : public testing::Test {
 };
 
 TEST_F(TrainTest, TrainsAndReportsEachEpochAndRank) {
-  const Outcome outcome = run({"--model", "dense2", "--workers", "4", "--batch", "32", "--epochs",
-                               "3", "--json", "out.json"});
+  const CommandOutcome outcome = run({"--model", "dense2", "--workers", "4", "--batch", "32",
+                                      "--epochs", "3", "--json", "out.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("# dense2, 22 parameters; 1024 synthetic samples"));
   const auto document = nlohmann::json::parse(folder_.read("out.json"));
@@ -36,8 +36,8 @@ TEST_F(TrainTest, TrainsAndReportsEachEpochAndRank) {
 
 TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
   const auto losses = [&](const char* workers) {
-    const Outcome outcome = run({"--widths", "8,8", "--workers", workers, "--datatype", "f64",
-                                 "--steps", "5", "--json", "-"});
+    const CommandOutcome outcome = run({"--widths", "8,8", "--workers", workers, "--datatype",
+                                        "f64", "--steps", "5", "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out)["epochs"][2]["loss"].get<double>();
   };
@@ -46,7 +46,7 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
 
 TEST_F(TrainTest, RefusesWhatItCannotDo) {
   const auto refuses = [&](const std::vector<std::string>& arguments, int code, const char* text) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, code);
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, HasSubstr(text));
@@ -73,7 +73,7 @@ TEST_F(TrainTest, ADamagedCheckpointIsRefusedAndTheWholeOneBeforeItIsNamed) {
   folder_.write(last, bytes);
   std::vector<std::string> resumed = training;
   resumed.emplace_back("--resume");
-  const Outcome outcome = run(resumed);
+  const CommandOutcome outcome = run(resumed);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(last + " is damaged"),
                                  HasSubstr("Remove it to go on from saved/step-000000002")));

@@ -39,7 +39,7 @@ class TrainWorkersTest : public testing::Test {
                                          {"task", {{"type", type}, {"index", index}}}}
                               .dump()}};
   }
-  std::future<Outcome> start(const Arguments& further, const Variables& variables) {
+  std::future<CommandOutcome> start(const Arguments& further, const Variables& variables) {
     return std::async(std::launch::async,
                       [=, this] { return invoke(folder_, command(further), variables); });
   }
@@ -65,7 +65,7 @@ TEST_F(TrainWorkersTest, WorkersOfTfConfigWaitForEachOtherAndTrainWhatThreadsDo)
     auto early = start({"--json", "out.json"}, worker(hosts, first));
     std::this_thread::sleep_for(400ms);
     auto late = start({"--json", "out.json"}, worker(hosts, 1 - first));
-    Outcome outcomes[2] = {early.get(), late.get()};
+    CommandOutcome outcomes[2] = {early.get(), late.get()};
     if (first == 1) std::swap(outcomes[0], outcomes[1]);
     ASSERT_EQ(outcomes[0].code, 0) << outcomes[0].err;
     EXPECT_THAT(outcomes[0].out, HasSubstr("2 workers, global batch 64"));
@@ -85,7 +85,7 @@ TEST_F(TrainWorkersTest, WorkersOfOtherLaunchersMeetAtRankZero) {
         {"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
   };
   auto one = start({}, variables("1"));
-  const Outcome zero = start({"--json", "out.json"}, variables("0")).get();
+  const CommandOutcome zero = start({"--json", "out.json"}, variables("0")).get();
   EXPECT_EQ(zero.code, 0) << zero.err;
   EXPECT_EQ(one.get().code, 0);
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
@@ -93,7 +93,7 @@ TEST_F(TrainWorkersTest, WorkersOfOtherLaunchersMeetAtRankZero) {
 
 TEST_F(TrainWorkersTest, OneCommandStartsItsWorkersItself) {
   const std::string expected = expected_digest();
-  const Outcome outcome = invoke(folder_, command({"--isolate", "--json", "out.json"}));
+  const CommandOutcome outcome = invoke(folder_, command({"--isolate", "--json", "out.json"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("as worker 1 of 2 (by --isolate)"));
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
@@ -114,8 +114,8 @@ TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
     auto one = start(difference.arguments, worker(hosts, 1));
     // mnist-cnn takes no --widths: that worker cannot take part, for a reason of its own.
     const bool usage = difference.words.empty();
-    const Outcome first = zero.get();
-    const Outcome second = one.get();
+    const CommandOutcome first = zero.get();
+    const CommandOutcome second = one.get();
     EXPECT_EQ(first.code, 5) << first.err;
     EXPECT_EQ(second.code, usage ? 2 : 5) << second.err;
     EXPECT_THAT(first.err, HasSubstr(usage ? "rank 1 cannot take part: mnist-cnn: only mlp takes"
@@ -126,7 +126,7 @@ TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
 
 TEST_F(TrainWorkersTest, WrongClustersAreUsageErrors) {
   const auto refuses = [&](const Variables& variables, const Arguments& further, const char* text) {
-    const Outcome outcome = invoke(folder_, command(further), variables);
+    const CommandOutcome outcome = invoke(folder_, command(further), variables);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(text));
   };
@@ -144,7 +144,7 @@ TEST_F(TrainWorkersTest, WrongClustersAreUsageErrors) {
 
 TEST_F(TrainWorkersTest, AMissingWorkerIsNamed) {
   const Arguments hosts = free_addresses(2);
-  const Outcome outcome = start({"-T", "3"}, worker(hosts, 0)).get();
+  const CommandOutcome outcome = start({"-T", "3"}, worker(hosts, 0)).get();
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err, HasSubstr("waited 3 s for rank 1 at " + hosts[1]));
 }
@@ -173,7 +173,7 @@ TEST_F(TrainWorkersTest, AfterTheKillOfAnyWorkerAResumedRunEndsInTheSameBits) {
   Arguments last = long_training;
   last.insert(last.end(), {"--json", "out.json"});
   auto one = start(last, worker(hosts, 1));
-  const Outcome zero = start(last, worker(hosts, 0)).get();
+  const CommandOutcome zero = start(last, worker(hosts, 0)).get();
   EXPECT_EQ(zero.code, 0) << zero.err;
   EXPECT_THAT(zero.err, HasSubstr("going on after step "));
   EXPECT_EQ(one.get().code, 0);
@@ -202,7 +202,7 @@ TEST_F(TrainWorkersTest, AnEvaluatorFollowsTheCheckpointsToTheLast) {
   auto one = start(further, worker(hosts, 1));
   EXPECT_EQ(start(further, worker(hosts, 0)).get().code, 0);
   EXPECT_EQ(one.get().code, 0);
-  const Outcome outcome = evaluator.get();
+  const CommandOutcome outcome = evaluator.get();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\n      12"));
 }
@@ -212,10 +212,10 @@ TEST_F(TrainWorkersTest, DamagedCheckpointsAreRefusedOnEveryWorker) {
   const Arguments hosts = free_addresses(2);
   const Arguments further = {"--checkpoint", "ck", "--resume"};
   auto one = start(further, worker(hosts, 1));
-  const Outcome zero = start(further, worker(hosts, 0)).get();
+  const CommandOutcome zero = start(further, worker(hosts, 0)).get();
   EXPECT_EQ(zero.code, 2);
   EXPECT_THAT(zero.err, HasSubstr("step-000000003.safetensors is no safetensors file"));
-  const Outcome other = one.get();
+  const CommandOutcome other = one.get();
   EXPECT_EQ(other.code, 5);
   EXPECT_THAT(other.err, HasSubstr("rank 0 cannot take part: ck/step-000000003.safetensors"));
 }
@@ -229,7 +229,7 @@ TEST_F(TrainWorkersTest, EventFilesAreReadByAnIndependentReader) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/logs")) {
     file = entry.path().string();
   }
-  const Outcome read = invoke_program(folder_, "python3", {EVENT_READER, file});
+  const CommandOutcome read = invoke_program(folder_, "python3", {EVENT_READER, file});
   ASSERT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.out, HasSubstr("1 train/loss 2."));
   EXPECT_THAT(read.out, HasSubstr("\n12 train/accuracy 0."));

@@ -18,7 +18,7 @@ const std::string published = COLLBENCH_SOURCE_DIR "/results/published/";
 class ValidateTest : public testing::Test {
  protected:
   std::string out(const std::vector<std::string>& arguments) {
-    const Outcome outcome = invoke(folder_, arguments);
+    const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
@@ -69,7 +69,8 @@ TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
   folder_.write("t.csv", "# nodes: 1\nranks,library,bytes,avg_us\n16,nccl,1024,40\n");
   EXPECT_EQ(invoke(folder_, {"validate", "t.csv", "--machine", "dgx-h100"}).code, 2)
       << "16 on one node";
-  const Outcome outcome = invoke(folder_, {"validate", "t.csv,nodes=2", "--machine", "dgx-h100"});
+  const CommandOutcome outcome =
+      invoke(folder_, {"validate", "t.csv,nodes=2", "--machine", "dgx-h100"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("16 ranks on 2 nodes"));
   EXPECT_THAT(outcome.err, HasSubstr("1 nodes are stated; taken as 2, which was given"));
@@ -87,7 +88,7 @@ TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(time(records[0]), time(records[2])) << "NVLS tree is its choice there";
   EXPECT_GT(time(records[1]), 1.1 * time(records[0]));
-  const Outcome unknown =
+  const CommandOutcome unknown =
       invoke(folder_, {"simulate", "--algo", "nccl:star", "-t", "dgx-h100", "-b", "1M"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("NCCL has no 'star'; it has ring, tree, nvls"));

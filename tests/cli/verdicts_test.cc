@@ -31,11 +31,11 @@ std::string slowed(const std::string& factor) {
 
 class VerdictsTest : public testing::Test {
  protected:
-  Outcome simulate(const std::string& topology, const std::string& file) {
+  CommandOutcome simulate(const std::string& topology, const std::string& file) {
     return invoke(folder_, {"simulate", "--topo", topology, "--algo", "ring,tree", "-b", "1K", "-e",
                             "64K", "--quiet", "--json", file});
   }
-  Outcome ab(const std::string& head, std::vector<std::string> options) {
+  CommandOutcome ab(const std::string& head, std::vector<std::string> options) {
     std::vector<std::string> words = {"ab", "--base", COLLBENCH_BINARY, "--head", head};
     words.insert(words.end(), options.begin(), options.end());
     for (const char* word : {"--", "-A", "ring", "-W", "2", "-b", "1K", "-e", "1K", "-n", "20"}) {
@@ -54,7 +54,7 @@ class VerdictsTest : public testing::Test {
 TEST_F(VerdictsTest, ExactFiguresThatDifferFailTheGateByName) {
   ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
   ASSERT_EQ(simulate("star:8,10Gbps,50us", "b.json").code, 0);
-  const Outcome same = invoke(folder_, {"compare", "a.json", "b.json"});
+  const CommandOutcome same = invoke(folder_, {"compare", "a.json", "b.json"});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("8 cases: 8 same; exact figures, compared for equality"));
   ASSERT_EQ(invoke_program(folder_, "python3",
@@ -65,7 +65,7 @@ TEST_F(VerdictsTest, ExactFiguresThatDifferFailTheGateByName) {
                             "json.dump(d, open('b.json', 'w'), indent=1)"})
                 .code,
             0);
-  const Outcome changed = invoke(folder_, {"compare", "a.json", "b.json"});
+  const CommandOutcome changed = invoke(folder_, {"compare", "a.json", "b.json"});
   EXPECT_EQ(changed.code, 1);
   EXPECT_THAT(changed.err, ContainsRegex("gate failed: ring/sim.*: changed: messages"));
   EXPECT_EQ(invoke(folder_, {"compare", "a.json", "b.json", "--fail-on", "none"}).code, 0);
@@ -82,33 +82,36 @@ TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
     folder_.write("base" + name, osu(10 + 0.01 * round));
     folder_.write("head" + name, osu(13 + 0.01 * round));
   }
-  const Outcome slower = invoke(folder_, {"compare", "base,ranks=4", "head,ranks=4"});
+  const CommandOutcome slower = invoke(folder_, {"compare", "base,ranks=4", "head,ranks=4"});
   EXPECT_EQ(slower.code, 1) << slower.err;
   EXPECT_THAT(slower.out, AllOf(HasSubstr("auto/mpi/workers:4/1024/f32"), HasSubstr("slower"),
                                 HasSubstr("12 rounds")));
-  const Outcome one = invoke(folder_, {"compare", "base/1.txt,ranks=4", "head/1.txt,ranks=4"});
+  const CommandOutcome one =
+      invoke(folder_, {"compare", "base/1.txt,ranks=4", "head/1.txt,ranks=4"});
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("inconclusive"));
   EXPECT_EQ(invoke(folder_, {"compare", "base", "base"}).code, 2);
 }
 
 TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       ab(head_slowed_by("50"), {"--rounds", "8", "--no-self-check", "--keep", "rounds"});
   EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("slower: confirmed by fresh rounds"));
-  const Outcome again = invoke(folder_, {"compare", "rounds/base.jsonl", "rounds/head.jsonl"});
+  const CommandOutcome again =
+      invoke(folder_, {"compare", "rounds/base.jsonl", "rounds/head.jsonl"});
   EXPECT_THAT(again.out, HasSubstr("1 case: 1 slower")) << again.err;
 }
 
 TEST_F(VerdictsTest, AbSpendsItsBudgetOnOpenCasesAndTheGateCanFailOnThem) {
   // A single round decides nothing.
-  const Outcome open = ab(COLLBENCH_BINARY, {"--budget", "1ms", "--fail-on", "inconclusive"});
+  const CommandOutcome open =
+      ab(COLLBENCH_BINARY, {"--budget", "1ms", "--fail-on", "inconclusive"});
   EXPECT_EQ(open.code, 1) << open.out << open.err;
   EXPECT_THAT(open.err,
               AllOf(HasSubstr("gate failed: ring/shm/workers:2/1024/f32/sum: inconclusive"),
                     HasSubstr("stopped by budget after 1 round")));
-  const Outcome slow = ab(head_slowed_by("50"), {"--budget", "20s"});
+  const CommandOutcome slow = ab(head_slowed_by("50"), {"--budget", "20s"});
   EXPECT_EQ(slow.code, 1) << slow.out << slow.err;
   EXPECT_THAT(slow.out, HasSubstr("slower"));
   EXPECT_THAT(slow.err, testing::Not(HasSubstr("stopped by budget")));
@@ -121,7 +124,7 @@ TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
                 "[ \"$(wc -l < count)\" -lt 9 ] || kill -INT $PPID\n"
                 "exec " COLLBENCH_BINARY " \"$@\"\n");
   invoke_program(folder_, "chmod", {"+x", "head"});
-  const Outcome outcome = ab(folder_.path() + "/head", {"--rounds", "50"});
+  const CommandOutcome outcome = ab(folder_.path() + "/head", {"--rounds", "50"});
   EXPECT_EQ(outcome.code, 130) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("ring/shm"), ContainsRegex("[89] rounds")));
   EXPECT_THAT(outcome.err, ContainsRegex("stopped by SIGINT after [89] rounds"));
@@ -130,7 +133,7 @@ TEST_F(VerdictsTest, AnInterruptedAbShowsWhatItHas) {
 TEST_F(VerdictsTest, AHeadThatFailsSaysWhichAndHow) {
   folder_.write("head", "#!/bin/bash\nexit 5\n");
   invoke_program(folder_, "chmod", {"+x", "head"});
-  const Outcome failed = ab(folder_.path() + "/head", {});
+  const CommandOutcome failed = ab(folder_.path() + "/head", {});
   EXPECT_EQ(failed.code, 5);
   EXPECT_THAT(failed.err, ContainsRegex("head \\(.*/head\\) exited with code 5"));
   EXPECT_EQ(ab("/no/such/program", {}).code, 4);
@@ -142,7 +145,7 @@ TEST_F(VerdictsTest, BadInputIsNamed) {
   folder_.write("nan.jsonl",
                 "{\"schema_version\": 1, \"environment\": {}}\n{\"latency_ns\": [NaN]}\n");
   const auto refused = [&](const std::string& file) {
-    const Outcome outcome = invoke(folder_, {"compare", "a.json", file});
+    const CommandOutcome outcome = invoke(folder_, {"compare", "a.json", file});
     EXPECT_EQ(outcome.code, 2) << file;
     return outcome.err;
   };
@@ -160,14 +163,15 @@ TEST_F(VerdictsTest, AnyTwoCommandsAreComparedByWhatTheyPrintOrWrite) {
                             "--budget", "20s", "--keep", "kept"});
   };
   const std::string base = "printf 'case,t,u\\nsmall,%d,ns\\nbig,2,s\\n' $T";
-  const Outcome slower = compare("T=50; " + base, "T=80; (" + base + ") > $AB_OUT; echo noise");
+  const CommandOutcome slower =
+      compare("T=50; " + base, "T=80; (" + base + ") > $AB_OUT; echo noise");
   EXPECT_EQ(slower.code, 1) << slower.out << slower.err;
   EXPECT_THAT(slower.out, AllOf(ContainsRegex("small +0.05000 us +0.08000 us +.60.0 %.* slower"),
                                 ContainsRegex("big .*same")));
   EXPECT_THAT(slower.err, HasSubstr("gate failed: small: slower"));
   EXPECT_EQ(invoke(folder_, {"compare", "kept/base.jsonl", "kept/base.jsonl"}).code, 0);
   EXPECT_THAT(invoke(folder_, {"report", "kept/base.jsonl"}).out, HasSubstr("0.0500"));
-  const Outcome other = compare("T=50; " + base, "printf 'case,t,u\\nbig,2,s\\n'");
+  const CommandOutcome other = compare("T=50; " + base, "printf 'case,t,u\\nbig,2,s\\n'");
   EXPECT_EQ(other.code, 1) << other.err;
   EXPECT_THAT(other.err, HasSubstr("small: missing: head does not have it"));
 }
@@ -177,18 +181,19 @@ TEST_F(VerdictsTest, ACommandThatCannotBeComparedIsNamedWithItsLastWords) {
     return invoke(folder_, {"ab", "--base", command, "--head", command, "--read", format,
                             "--timeout", "200ms"});
   };
-  const Outcome failed = failing("echo out of luck >&2; exit 7");
+  const CommandOutcome failed = failing("echo out of luck >&2; exit 7");
   EXPECT_EQ(failed.code, 5);
   EXPECT_THAT(failed.err, AllOf(HasSubstr("exited with code 7"), HasSubstr("out of luck")));
   EXPECT_EQ(failing("/no/such/program").code, 4);
-  const Outcome hung = failing("sleep 100 | cat");
+  const CommandOutcome hung = failing("sleep 100 | cat");
   EXPECT_EQ(hung.code, 5);
   EXPECT_THAT(hung.err, HasSubstr("(sleep 100 | cat) did not end within 200 ms"));
-  const Outcome unreadable = failing("echo hello");
+  const CommandOutcome unreadable = failing("echo hello");
   EXPECT_EQ(unreadable.code, 2);
   EXPECT_THAT(unreadable.err, HasSubstr("(echo hello): no heading with the columns a, b in it"));
-  const Outcome disjoint = invoke(folder_, {"ab", "--base", "printf 'a,b\\nx,1\\n'", "--head",
-                                            "printf 'a,b\\ny,1\\n'", "--read", "csv:a,b"});
+  const CommandOutcome disjoint =
+      invoke(folder_, {"ab", "--base", "printf 'a,b\\nx,1\\n'", "--head", "printf 'a,b\\ny,1\\n'",
+                       "--read", "csv:a,b"});
   EXPECT_EQ(disjoint.code, 2);
   EXPECT_THAT(disjoint.err, HasSubstr("it has no case that the other side has"));
 }
@@ -196,20 +201,20 @@ TEST_F(VerdictsTest, ACommandThatCannotBeComparedIsNamedWithItsLastWords) {
 TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
   ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
   for (const char* when : {"2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"}) {
-    const Outcome added =
+    const CommandOutcome added =
         invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", when});
     EXPECT_EQ(added.code, 0) << added.err;
   }
   EXPECT_THAT(invoke(folder_, {"history", "list", "--db", "h.db"}).out,
               HasSubstr("2026-01-02T00:00:00Z"));
-  const Outcome counted =
+  const CommandOutcome counted =
       invoke_program(folder_, "python3",
                      {"-c",
                       "import sqlite3; print(sqlite3.connect('h.db').execute("
                       "'select count(*), count(distinct name) from point').fetchone())"});
   EXPECT_EQ(counted.out, "(16, 8)\n") << counted.err;
   const std::string name = "ring/sim/workers:8/1024/f32/sum/on:star:8,10Gbps,50us";
-  const Outcome shown = invoke(folder_, {"history", "show", name, "--db", "h.db"});
+  const CommandOutcome shown = invoke(folder_, {"history", "show", name, "--db", "h.db"});
   EXPECT_THAT(shown.out, HasSubstr("us (exact)")) << shown.err;
   EXPECT_THAT(invoke(folder_, {"history", "changes", "--db", "h.db"}).err,
               HasSubstr("0 changes in 8 cases"));

@@ -44,12 +44,12 @@ Topology random_network(int hosts, std::uint64_t seed) {
                {wire(25e9, 1), wire(40e9, 0.5)}, cables);
 }
 
-struct Network {
+struct DrawnNetwork {
   std::string name;
   Topology topology;
 };
 
-std::vector<Network> networks() {
+std::vector<DrawnNetwork> networks() {
   const LinkClass fast = wire(50e9, 0.5);
   const LinkClass slow = wire(20e9, 1.3);
   return {{"star", star(32, fast)},
@@ -84,7 +84,7 @@ void expect_equal(const Scenario& scenario) {
   EXPECT_LE(outcome.messages_played, fluid.messages);
 }
 
-Scenario scenario_on(const Network& network, const std::string& spec, int ranks) {
+Scenario scenario_on(const DrawnNetwork& network, const std::string& spec, int ranks) {
   Scenario scenario = plain_scenario(make_schedule(spec, ranks), {network.topology, {}, "", ""});
   scenario.count = 840 * 64;
   scenario.equal_chunks = true;
@@ -92,7 +92,7 @@ Scenario scenario_on(const Network& network, const std::string& spec, int ranks)
 }
 
 void expect_equal_on_all_networks(const std::function<void(Scenario&)>& change) {
-  for (const Network& network : networks()) {
+  for (const DrawnNetwork& network : networks()) {
     for (const std::string& spec : tested_specs()) {
       for (const int ranks : {5, 8, 24}) {
         if (!allows(spec, ranks)) continue;
@@ -164,7 +164,7 @@ TEST(Quotient, EqualsFluidOnRandomMessages) {
 
 // Runs that are long enough to be extrapolated, with hops of different latency.
 TEST(Quotient, EqualsFluidOnLongRuns) {
-  for (const Network& network : networks()) {
+  for (const DrawnNetwork& network : networks()) {
     for (const std::string spec : {"ring", "ring:pincer", "ring:bidirectional:segments=2",
                                    "tf-ring", "tree:segments=300", "double-tree:segments=300"}) {
       for (const int ranks : {13, 24, 30}) {

@@ -19,7 +19,7 @@
 namespace collbench {
 namespace {
 
-struct Row {
+struct CongestionRow {
   std::string dims;  // "4x8"
   std::string algorithm;
   int tracks = 0;
@@ -28,9 +28,9 @@ struct Row {
   double ratio = 0;
 };
 
-std::vector<Row> table() {
+std::vector<CongestionRow> table() {
   std::ifstream file(COLLBENCH_TORUS_CONGESTION);
-  std::vector<Row> rows;
+  std::vector<CongestionRow> rows;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("#") || line.starts_with("dims,")) continue;
     std::vector<std::string> cells;
@@ -46,7 +46,7 @@ int axes_of(const std::string& dims) {
   return 1 + static_cast<int>(std::count(dims.begin(), dims.end(), 'x'));
 }
 
-std::string spec_of(const Row& row) {
+std::string spec_of(const CongestionRow& row) {
   const auto butterfly = [&](const char* name, const char* flag) {
     return fmt::format("{}:dims={}:streams={}{}", name, row.dims, row.tracks, flag);
   };
@@ -122,10 +122,10 @@ double staged_torus_bytes(const Schedule& schedule, const Topology& torus) {
   return std::accumulate(slowest.begin(), slowest.end(), 0.0);
 }
 
-class TorusCongestion : public testing::TestWithParam<Row> {};
+class TorusCongestion : public testing::TestWithParam<CongestionRow> {};
 
 TEST_P(TorusCongestion, EqualsTheIndependentComputation) {
-  const Row& row = GetParam();
+  const CongestionRow& row = GetParam();
   const Machine torus = machine(fmt::format("torus:{}:ties=alternate,1GBps,0us", row.dims));
   const int ranks = torus.topology.hosts();
   const Schedule schedule = make_schedule(spec_of(row), ranks);
@@ -141,7 +141,7 @@ TEST_P(TorusCongestion, EqualsTheIndependentComputation) {
   }
 }
 
-std::string row_name(const testing::TestParamInfo<Row>& info) {
+std::string row_name(const testing::TestParamInfo<CongestionRow>& info) {
   std::string name =
       fmt::format("{}_{}_{}_streams", info.param.dims, info.param.algorithm, info.param.tracks);
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

@@ -19,6 +19,37 @@ std::string batch_of(const std::string& path) {
   return match[1];
 }
 
+/// A type, another name of one, or a constant, defined at the start of a line.
+struct Definition {
+  std::string name;
+  std::string place;  // "core/units.h:12"
+  std::string line;
+  bool is_type = false;
+  bool is_alias = false;
+  bool is_unnamed = false;  // in a source's unnamed namespace
+};
+
+template <class Visit>
+void for_each_definition(const SourceFile& file, const Visit& visit) {
+  static const std::regex type(R"(^(?:struct|class|enum class) (\w+)[^;]*\{.*|^using (\w+) = .*)");
+  static const std::regex constant(R"(^(?:constexpr|const) [^(]*?(\w+)(?:\[\w*\])?(?: = |\{).*)");
+  std::vector<std::string> code;
+  for_each_line(code_of(file.text), [&](int, const std::string& line) { code.push_back(line); });
+  bool is_unnamed = false;
+  for_each_line(file.text, [&](int number, const std::string& line) {
+    if (line == "namespace {") is_unnamed = true;
+    if (line == "}  // namespace") is_unnamed = false;
+    const std::string& here = code[static_cast<std::size_t>(number - 1)];
+    std::smatch match;
+    if (here.starts_with(' ')) return;
+    const bool names_type = std::regex_match(here, match, type);
+    if (!names_type && !std::regex_match(here, match, constant)) return;
+    const bool is_alias = names_type && match[2].matched;
+    visit(Definition{match[is_alias ? 2 : 1].str(), file.path + ":" + std::to_string(number), here,
+                     names_type && !is_alias, is_alias, is_unnamed});
+  });
+}
+
 }  // namespace
 
 Complaints repeated_types(std::span<const SourceFile> files) {
@@ -43,50 +74,49 @@ Complaints repeated_types(std::span<const SourceFile> files) {
   return complaints;
 }
 
-Complaints repeated_unnamed(std::span<const SourceFile> files) {
-  static const std::regex type(R"(^(?:struct|class|enum class) (\w+)[^;]*\{.*|^using (\w+) = .*)");
-  static const std::regex constant(R"(^(?:constexpr|const) [^(]*?(\w+)(?:\[\w*\])?(?: = |\{).*)");
-  std::map<std::string, std::string> types_of_headers;
-  struct First {
-    std::string place;
-    std::string line;
-  };
-  std::map<std::pair<std::string, std::string>, First> firsts;  // by batch and name
-  Complaints complaints;
-  const auto each_definition = [&](const SourceFile& file, const auto& visit) {
-    std::vector<std::string> code;
-    for_each_line(code_of(file.text), [&](int, const std::string& line) { code.push_back(line); });
-    bool counts = is_header(file);
-    for_each_line(file.text, [&](int number, const std::string& line) {
-      if (line == "namespace {") counts = true;
-      if (line == "}  // namespace") counts = false;
-      const std::string& here = code[static_cast<std::size_t>(number - 1)];
-      std::smatch match;
-      if (!counts || here.starts_with(' ')) return;
-      if (std::regex_match(here, match, type)) {
-        visit(number, match[1].matched ? match[1].str() : match[2].str(), here);
-      } else if (!is_header(file) && std::regex_match(here, match, constant)) {
-        visit(number, match[1].str(), here);
-      }
+Complaints repeated_in_tests(std::span<const SourceFile> files) {
+  std::map<std::string, std::string> of_production;
+  for (const SourceFile& file : files) {
+    if (is_test(file)) continue;
+    for_each_definition(file, [&](const Definition& found) {
+      if (found.is_type && !found.is_unnamed) of_production.emplace(found.name, found.place);
     });
-  };
+  }
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    // Fuzzers and stand-ins for libraries of others have nothing in the one namespace.
+    if (!is_test(file) || file.text.find("\nnamespace collbench {\n") == file.text.npos) continue;
+    for_each_definition(file, [&](const Definition& found) {
+      const auto taken = of_production.find(found.name);
+      if (!found.is_type || taken == of_production.end()) return;
+      complaints.push_back(found.place + ": the type " + found.name + " is also defined at " +
+                           taken->second);
+    });
+  }
+  return complaints;
+}
+
+Complaints repeated_unnamed(std::span<const SourceFile> files) {
+  std::map<std::string, std::string> types_of_headers;
+  std::map<std::pair<std::string, std::string>, Definition> firsts;  // by batch and name
+  Complaints complaints;
   for (const SourceFile& file : files) {
     if (!is_header(file) || is_test(file)) continue;
-    each_definition(file, [&](int number, const std::string& name, const std::string&) {
-      types_of_headers.emplace(name, file.path + ":" + std::to_string(number));
+    for_each_definition(file, [&](const Definition& found) {
+      if (found.is_type || found.is_alias) types_of_headers.emplace(found.name, found.place);
     });
   }
   for (const SourceFile& file : files) {
     if (is_header(file) || is_test(file) || batch_of(file.path) == file.path) continue;
-    each_definition(file, [&](int number, const std::string& name, const std::string& line) {
-      const First here{file.path + ":" + std::to_string(number), line};
-      const auto [first, is_new] = firsts.emplace(std::pair(batch_of(file.path), name), here);
-      const auto of_header = types_of_headers.find(name);
+    for_each_definition(file, [&](const Definition& found) {
+      if (!found.is_unnamed) return;
+      const auto [first, is_new] =
+          firsts.emplace(std::pair(batch_of(file.path), found.name), found);
+      const auto of_header = types_of_headers.find(found.name);
       if (is_new && of_header == types_of_headers.end()) return;
-      if (!is_new && line == first->second.line && line.starts_with("using ")) return;
-      complaints.push_back(
-          at(file, number,
-             name + " is also defined at " + (is_new ? of_header->second : first->second.place)));
+      if (!is_new && found.is_alias && found.line == first->second.line) return;
+      complaints.push_back(found.place + ": " + found.name + " is also defined at " +
+                           (is_new ? of_header->second : first->second.place));
     });
   }
   return complaints;

@@ -30,6 +30,10 @@ std::span<const Rule> rules();
 /// includes one of them would be another program than whatever includes the other.
 Complaints repeated_types(std::span<const SourceFile> files);
 
+/// Types of tests that have the name of one of production: a program linked of both has two types
+/// of one name, of which the linker takes whichever comes first.
+Complaints repeated_in_tests(std::span<const SourceFile> files);
+
 /// Types and constants of unnamed namespaces of one name in two sources that may be compiled as one
 /// (batches of COLLBENCH_BATCH, within a library), or of a name that a header's type has.
 Complaints repeated_unnamed(std::span<const SourceFile> files);

@@ -71,6 +71,24 @@ TEST(RepeatedTypesTest, CatchesTwoTypesOfOneNameInHeaders) {
               ElementsAre("bench/b.h:2: the type Path is also defined at core/a.h:1"));
 }
 
+TEST(RepeatedInTestsTest, CatchesATestsTypeThatProductionHasToo) {
+  const std::string ours = "// What it is.\nnamespace collbench {\n";
+  const std::string unnamed = "namespace {\n";
+  const std::string end = "}  // namespace\n";
+  const std::vector<SourceFile> files = {
+      {"core/a.h", ours + "class Folder {\n};\nusing Name = int;\nconstexpr int most = 1;\n"},
+      {"bench/b.cc", ours + unnamed + "struct Row {\n};\n" + end + "struct World {\n};\n"},
+      {"tests/core/a_test.cc", ours + unnamed + "class Folder : public Place {\n};\n" + end},
+      {"tests/bench/b.h", ours + "struct World {\n};\nstruct Row {\n};\n"},
+      {"tests/bench/c_test.cc",
+       ours + "struct Name {\n  struct World {};\n};\nenum class most {\n"},
+      {"tests/bench/d_test.cc", ours + "using Folder = int;\nstruct World;\n"},
+      {"tests/fuzz/e.cc", unnamed + "struct World {\n};\n" + end}};
+  EXPECT_THAT(repeated_in_tests(files),
+              ElementsAre("tests/core/a_test.cc:4: the type Folder is also defined at core/a.h:3",
+                          "tests/bench/b.h:3: the type World is also defined at bench/b.cc:7"));
+}
+
 TEST(RepeatedUnnamedTest, CatchesNamesThatABatchWouldHoldTwice) {
   const std::string unnamed = "namespace {\n";
   const std::string end = "}  // namespace\n";

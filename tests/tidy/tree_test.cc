@@ -53,6 +53,13 @@ TEST(WholeTreeTest, EveryTypeOfAHeaderHasANameOfItsOwn) {
   EXPECT_EQ(all, "");
 }
 
+TEST(WholeTreeTest, NoTypeOfATestHasTheNameOfOneOfProduction) {
+  const std::vector<SourceFile> files = read_tree();
+  std::string all;
+  for (const std::string& complaint : repeated_in_tests(files)) all += "\n" + complaint;
+  EXPECT_EQ(all, "");
+}
+
 TEST(WholeTreeTest, NamesOfUnnamedNamespacesAreUniqueInALibrary) {
   const std::vector<SourceFile> files = read_tree();
   std::string all;

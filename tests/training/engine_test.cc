@@ -80,14 +80,14 @@ TEST(EngineTest, GradientsThroughNormalisationsAndShortcutsAreThoseOfFiniteDiffe
 }
 
 /// What one forward and backward pass leave.
-struct Outcome {
+struct EngineOutcome {
   double loss = 0;
   std::vector<double> gradients;
   std::vector<double> statistics;
 };
 
-Outcome outcome_of(Network& network, const Batch& batch) {
-  Outcome outcome;
+EngineOutcome outcome_of(Network& network, const Batch& batch) {
+  EngineOutcome outcome;
   outcome.loss = network.forward(batch).loss;
   network.backward(1.0 / samples, [](std::int64_t) {});
   outcome.gradients = gradients_of(network);
@@ -106,7 +106,7 @@ double distance(const std::vector<double>& values, const std::vector<double>& ex
   return std::sqrt(difference / size);
 }
 
-void expect_agreement(const Outcome& outcome, const Outcome& oracle, double tolerance,
+void expect_agreement(const EngineOutcome& outcome, const EngineOutcome& oracle, double tolerance,
                       const Model& model) {
   EXPECT_NEAR(outcome.loss, oracle.loss, tolerance * oracle.loss) << model.name;
   for (const Tensor& tensor : tensors_of(model)) {
@@ -128,7 +128,7 @@ TEST(EngineTest, EveryEngineInSinglePrecisionAgreesWithTheOracleInDouble) {
     const Batch batch{data.images, data.labels};
     const auto oracle = make_plain_network(model, samples, DataType::f64);
     oracle->set_parameters(initial_parameters(model, 1));
-    const Outcome expected = outcome_of(*oracle, batch);
+    const EngineOutcome expected = outcome_of(*oracle, batch);
     for (const ComputeEngine& engine : engines()) {
       if (engine.make_world != nullptr) continue;  // on GPUs: cudnn_engine_test.cc
       SCOPED_TRACE(engine.name);
@@ -155,8 +155,8 @@ TEST(EngineTest, ABatchThatIsNotFullGivesWhatANetworkOfItsSizeGives) {
         const auto exact =
             engine.make_network(model, static_cast<std::int64_t>(count), DataType::f32);
         exact->set_parameters(initial_parameters(model, 1));
-        const Outcome expected = outcome_of(*exact, part);
-        const Outcome outcome = outcome_of(*network, part);
+        const EngineOutcome expected = outcome_of(*exact, part);
+        const EngineOutcome outcome = outcome_of(*network, part);
         EXPECT_EQ(outcome.loss, expected.loss) << engine.name << " " << model.name << count;
         EXPECT_EQ(outcome.gradients, expected.gradients) << engine.name << model.name << count;
       }

@@ -41,9 +41,9 @@ CudaWorldOptions options_for(int ranks, CudaExecutor executor) {
 }
 
 /// Buffers of all ranks on their devices.
-class Buffers {
+class DeviceBuffers {
  public:
-  Buffers(const DeviceCase& point, const std::vector<int>& devices, std::int64_t shift = 0)
+  DeviceBuffers(const DeviceCase& point, const std::vector<int>& devices, std::int64_t shift = 0)
       : point_(point) {
     const Bytes size{point.count * size_of(point.type) + 256};
     for (std::size_t r = 0; r < devices.size(); ++r) {
@@ -86,7 +86,7 @@ void expect_cuda_gives_the_bits_of_execute(const Schedule& schedule) {
       ++turn;
       const std::vector<Bits> expected = executed(point);
       for (int replay = 0; replay < 2; ++replay) {
-        Buffers buffers(point, options.devices, replay == 0 ? 0 : size_of(type));
+        DeviceBuffers buffers(point, options.devices, replay == 0 ? 0 : size_of(type));
         world.play({0, op, buffers.in, buffers.out}, schedule);
         ASSERT_EQ(buffers.outputs(), expected)
             << to_string(executor) << ", " << to_string(type) << " " << to_string(op) << " of "
@@ -120,7 +120,7 @@ TEST(CudaWorldTest, ReducesEveryTypeWithEveryOperator) {
       for (const DataType type : all_data_types()) {
         for (const ReduceOp op : all_reduce_ops()) {
           const DeviceCase point{schedule, 5003, type, op, true};
-          Buffers buffers(point, options.devices);
+          DeviceBuffers buffers(point, options.devices);
           world.play({key, op, buffers.in, buffers.out}, schedule);
           ASSERT_EQ(buffers.outputs(), executed(point))
               << name << ", " << to_string(executor) << ", " << to_string(type) << " "
@@ -137,7 +137,7 @@ TEST(CudaWorldTest, ReplaysManyTimesWithoutAHostBetween) {
     const CudaWorldOptions options = options_for(8, executor);
     CudaWorld world(options);
     const DeviceCase point{make_schedule("ring", 8), 256, DataType::f32, ReduceOp::max, false};
-    Buffers buffers(point, options.devices);
+    DeviceBuffers buffers(point, options.devices);
     EXPECT_GT(
         world.time_on_device({0, point.op, buffers.in, buffers.out}, point.schedule, 1000).count(),
         0);
@@ -233,7 +233,7 @@ TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(4, CudaExecutor::persistent);
   const DeviceCase point{make_schedule("ring", 4), 1000, DataType::f32, ReduceOp::avg, true};
-  Buffers buffers(point, options.devices);
+  DeviceBuffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());
     communicator.all_reduce(buffers.in[r], buffers.out[r], point.op);
@@ -242,7 +242,7 @@ TEST(CudaCommunicatorTest, ReducesAndBroadcastsWithAThreadForEachRank) {
   EXPECT_THAT(said, testing::Each(""));
   EXPECT_EQ(buffers.outputs(), executed(point));
 
-  Buffers fresh(point, options.devices);
+  DeviceBuffers fresh(point, options.devices);
   const Bits third = fresh.outputs()[2];
   on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     communicator.broadcast(fresh.in[static_cast<std::size_t>(communicator.rank())], 2);
@@ -264,7 +264,7 @@ TEST(CudaCommunicatorTest, ReducesAndCopiesInEveryCollective) {
                                               ranks, Bytes{4000}, collective);
       for (const bool in_place : {true, false}) {
         const DeviceCase point{schedule, 1003, DataType::f32, ReduceOp::sum, in_place, collective};
-        Buffers buffers(point, options.devices);
+        DeviceBuffers buffers(point, options.devices);
         const auto said = on_cuda_ranks(group, [&](Communicator& communicator) {
           const Rank rank = communicator.rank();
           const auto r = static_cast<std::size_t>(rank);
@@ -290,7 +290,7 @@ TEST(CudaCommunicatorTest, FailsOnAllRanksWhenTheyDisagree) {
   SKIP_WITHOUT_DEVICE();
   const CudaWorldOptions options = options_for(2, CudaExecutor::graph);
   const DeviceCase point{make_schedule("ring", 2), 1000, DataType::f32, ReduceOp::sum, true};
-  Buffers buffers(point, options.devices);
+  DeviceBuffers buffers(point, options.devices);
   const auto said = on_cuda_ranks(ring_group(options), [&](Communicator& communicator) {
     const auto r = static_cast<std::size_t>(communicator.rank());
     const Region region = buffers.in[r].part(0, 1000 - communicator.rank());

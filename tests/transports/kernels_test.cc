@@ -48,16 +48,16 @@ std::vector<std::byte> random_elements(DataType type, std::int64_t count, std::u
 }
 
 /// Byte offset of stream `index` from a cache line.
-enum class Placement { aligned, shifted_alike, shifted_apart, odd };
-std::int64_t offset_of(Placement placement, std::int64_t index, int element_bytes) {
+enum class ElementPlacement { aligned, shifted_alike, shifted_apart, odd };
+std::int64_t offset_of(ElementPlacement placement, std::int64_t index, int element_bytes) {
   switch (placement) {
-    case Placement::aligned:
+    case ElementPlacement::aligned:
       return 0;
-    case Placement::shifted_alike:
+    case ElementPlacement::shifted_alike:
       return 3 * element_bytes % margin;
-    case Placement::shifted_apart:
+    case ElementPlacement::shifted_apart:
       return (index * 5 + 1) * element_bytes % margin;
-    case Placement::odd:
+    case ElementPlacement::odd:
       return (index * 7 + 1) % margin;
   }
   return 0;
@@ -87,21 +87,21 @@ class Stream {
 };
 
 /// One shape of a call. Destinations are `apart` from sources, or the same arrays, last first.
-struct Shape {
+struct KernelShape {
   std::int64_t count;
-  Placement placement;
+  ElementPlacement placement;
   bool in_place;
 };
 
-std::vector<Shape> shapes_for(int sources) {
-  std::vector<Shape> shapes;
+std::vector<KernelShape> shapes_for(int sources) {
+  std::vector<KernelShape> shapes;
   const std::vector<std::int64_t> counts{0,  1,  2,   3,   7,   8,   15,  16,   17,   31,
                                          33, 64, 100, 128, 129, 257, 513, 1024, 1025, 4200};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     for (int placement = 0; placement < 4; ++placement) {
       // Large counts meet one placement per number of sources, which go round.
       if (counts[i] > 1000 && (static_cast<int>(i) + sources) % 4 != placement) continue;
-      shapes.push_back({counts[i], static_cast<Placement>(placement),
+      shapes.push_back({counts[i], static_cast<ElementPlacement>(placement),
                         (static_cast<int>(i) + placement) % 2 == 0});
     }
   }
@@ -111,7 +111,7 @@ std::vector<Shape> shapes_for(int sources) {
 /// Whether every destination of one call holds `expected` and nothing around it changed.
 testing::AssertionResult reduces_to(const std::vector<std::byte>& expected, DataType type,
                                     Reduction reduction, const Bytes2D& inputs, int destinations,
-                                    const Shape& shape, Stores stores) {
+                                    const KernelShape& shape, Stores stores) {
   const std::int64_t bytes = shape.count * size_of(type);
   std::vector<Stream> streams;
   std::vector<const std::byte*> from;
@@ -146,11 +146,12 @@ testing::AssertionResult reduces_to(const std::vector<std::byte>& expected, Data
 
 /// Plays every shape of one (type, operator, sources, destinations) on every instruction set.
 void check_shapes(DataType type, Reduction reduction, const Bytes2D& inputs, int destinations) {
-  const std::vector<Shape> shapes = shapes_for(static_cast<int>(inputs.size()) + destinations);
+  const std::vector<KernelShape> shapes =
+      shapes_for(static_cast<int>(inputs.size()) + destinations);
   const auto expected = expected_fold(type, reduction, inputs, 4200);
   for (std::string_view isa : usable_kernel_isas()) {
     set_kernel_isa(isa);
-    for (const Shape& shape : shapes) {
+    for (const KernelShape& shape : shapes) {
       for (Stores stores : {Stores::cached, Stores::streaming}) {
         ASSERT_TRUE(reduces_to(expected, type, reduction, inputs, destinations, shape, stores))
             << isa << " " << to_string(type) << " " << to_string(reduction.op) << " sources "
