@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include "core/crc32c.h"
+#include "core/checksum_line.h"
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "core/suggest.h"
@@ -17,21 +17,6 @@ namespace collbench {
 namespace {
 
 constexpr std::size_t deepest = 100;
-
-// The first line of a text with a checksum, up to the digits. It stands first so that a text that
-// was cut short does not fit it either.
-constexpr std::string_view sum_line = "# crc32c = ";
-
-void check_stated_sum(std::string_view text, const std::string& file) {
-  if (text.substr(0, sum_line.size()) != sum_line) return;  // written by hand, or edited
-  const std::size_t end = std::min(text.find('\n'), text.size() - 1);
-  const std::string_view stated = text.substr(sum_line.size(), end - sum_line.size());
-  if (stated.substr(0, 8) == fmt::format("{:08x}", crc32c(text.substr(end + 1)))) return;
-  throw InvalidArgument(
-      fmt::format("{}:1: the lines below do not fit their checksum: they are damaged, or were "
-                  "edited (then remove this line)",
-                  file));
-}
 
 // The end of the string that begins at `at`; that of the line if a string of one line has none.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
@@ -160,7 +145,9 @@ struct TomlTable::Place {
 };
 
 TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
-  check_stated_sum(text, file);
+  if (const std::string damage = checksum_complaint(text); !damage.empty()) {
+    throw InvalidArgument(fmt::format("{}:1: {}", file, damage));
+  }
   refuse_deep_nesting(text, file);
   try {
     const auto root = std::make_shared<const toml::table>(toml::parse(text));
@@ -321,11 +308,6 @@ std::string TomlTable::place() const {
 }
 
 const std::string& TomlTable::file() const { return place_->file; }
-
-std::string with_toml_checksum(const std::string& text) {
-  return fmt::format("{}{:08x}; remove this line if you edit those below\n{}", sum_line,
-                     crc32c(text), text);
-}
 
 std::string toml_quoted(const std::string& text) {
   std::string safe = "\"";

@@ -27,7 +27,7 @@ class TomlTable {
  public:
   /// Throws InvalidArgument, naming file, line and column, if `text` is no TOML; and naming file
   /// and line if something in it is nested deeper than 100 levels, or if it does not fit the
-  /// checksum in its first line (with_toml_checksum).
+  /// checksum in its first line (core/checksum_line.h).
   static TomlTable parse(std::string_view text, const std::string& file);
 
   bool has(const std::string& key) const;
@@ -64,9 +64,6 @@ class TomlTable {
   explicit TomlTable(std::shared_ptr<Place> place) : place_(std::move(place)) {}
   std::shared_ptr<Place> place_;
 };
-
-/// The text behind a comment that states its CRC-32C, so that damage is noticed when it is read.
-std::string with_toml_checksum(const std::string& text);
 
 /// A basic string of TOML, in quotes; control characters become blanks.
 std::string toml_quoted(const std::string& text);

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "bench/logs/log_readers.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "transports/mpi/profile/profile_format.h"
@@ -62,6 +65,18 @@ double behind_us(const ProfileHeader& header, std::int64_t at_ns) {
   return (base + share * (static_cast<double>(last.behind_ns) - base)) * 1e-3;
 }
 
+/// Of a process that reached its end. What a profile that was cut short lacks is counted instead.
+void check_sum(std::string_view text, const ProfileHeader& header, const std::string& file) {
+  if (header.finished == 0 || header.checksum == 0) return;
+  constexpr std::size_t at = offsetof(ProfileHeader, checksum);
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  const std::array<std::byte, sizeof header.checksum> none{};
+  const std::uint32_t sum =
+      crc32c(bytes.subspan(at + none.size()), crc32c(none, crc32c(bytes.first(at))));
+  require(sum == header.checksum,
+          file + ": the profile of an MPI process does not fit its checksum: it is damaged");
+}
+
 class ProfileReader {
  public:
   ProfileReader(std::string_view text, const std::string& file, JobLog& job)
@@ -83,6 +98,7 @@ class ProfileReader {
     for (std::uint32_t i = 0; i < header_.communicators; ++i) add_communicator(i);
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
     const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
+    if (there >= kept) check_sum(text_, header_, file_);
     for (std::uint64_t i = 0; i < std::min(kept, there); ++i) {
       take(value_at<MpiCallRecord>(text_, calls_at + i * sizeof(MpiCallRecord)));
     }

@@ -13,6 +13,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
 #include "bench/measure/library_orders.h"
+#include "core/checksum_line.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
@@ -198,6 +199,8 @@ std::set<AdditionOrder> orders_to_try(const Observation& observed) {
 }  // namespace
 
 Observation read_observation(const std::string& text) {
+  const std::string damage = checksum_complaint(text);
+  require(damage.empty(), "line 1: " + damage);
   Observation observed;
   std::istringstream lines(text);
   bool in_values = false;
@@ -225,19 +228,21 @@ void write_observation(std::ostream& out, Region values, int ranks, std::uint64_
   require(
       values.type == DataType::f32 || values.type == DataType::f64,
       fmt::format("sums of {} do not tell orders apart; f32 and f64 do", to_string(values.type)));
-  out << fmt::format("ranks {}\ntype {}\nseed {}\nvalues\n", ranks, to_string(values.type), seed);
+  std::string text =
+      fmt::format("ranks {}\ntype {}\nseed {}\nvalues\n", ranks, to_string(values.type), seed);
   for (std::int64_t i = 0; i < values.count; ++i) {
     const std::byte* const element = values.part(i, 1).data;
     if (values.type == DataType::f32) {
       float value = 0;
       std::memcpy(&value, element, sizeof value);
-      out << fmt::format("{}\n", value);
+      text += fmt::format("{}\n", value);
     } else {
       double value = 0;
       std::memcpy(&value, element, sizeof value);
-      out << fmt::format("{}\n", value);
+      text += fmt::format("{}\n", value);
     }
   }
+  out << with_checksum_line(text);
 }
 
 std::vector<std::byte> observed_inputs(Region vector, Rank rank, std::uint64_t seed) {

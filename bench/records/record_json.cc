@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/records/case_fields.h"
-#include "core/crc32c.h"
+#include "bench/records/json_checksum.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -86,58 +86,6 @@ std::string dump(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-constexpr const char* checksum_key = "crc32c";
-
-// A whole number that a double holds, too: 17 digits write both alike, but take ten times as long,
-// and samples are many.
-std::optional<std::int64_t> small_whole_number(const Json& value) {
-  constexpr std::int64_t most = std::int64_t{1} << 53;
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{most}) return {};
-  if (!value.is_number_integer()) return {};
-  const auto whole = value.get<std::int64_t>();
-  return whole >= -most && whole <= most ? std::optional(whole) : std::nullopt;
-}
-
-// Whatever wrote it: keys sorted, numbers to 17 digits.
-void append_plainly(const Json& value, std::string& text) {
-  if (const auto whole = small_whole_number(value)) {
-    const fmt::format_int digits(*whole);
-    text.append(digits.data(), digits.size()).append(" ");
-  } else if (value.is_number()) {
-    text += fmt::format("{:.17g} ", value.get<double>());
-  } else if (value.is_object()) {
-    std::map<std::string, const Json*> sorted;
-    for (const auto& [key, inner] : value.items()) sorted[key] = &inner;
-    for (const auto& [key, inner] : sorted) {
-      text += key + ':';
-      append_plainly(*inner, text);
-    }
-  } else if (value.is_array()) {
-    for (const Json& inner : value) append_plainly(inner, text);
-    text += ';';
-  } else {
-    text += dump(value);
-  }
-}
-
-// Of the record without this key.
-std::string checksum_of(const Json& record) {
-  std::string text;
-  append_plainly(record, text);
-  return fmt::format("{:08x}", crc32c(text));
-}
-
-// Records are kept for years and merged; a bit that flips must not become a result.
-void check_whole(const Json& record) {
-  if (!record.contains(checksum_key)) return;  // of an older version, or written by others
-  Json rest = record;
-  rest.erase(checksum_key);
-  require(record[checksum_key] == checksum_of(rest),
-          fmt::format("it does not fit its checksum, \"{0}\": it is damaged, or was edited (then "
-                      "remove \"{0}\")",
-                      checksum_key));
-}
-
 Json record_value(const Record& record) {
   const Measurement& measured = record.measurement;
   Json value = {{"case", case_value(record.point)},
@@ -165,7 +113,7 @@ Json record_value(const Record& record) {
   }
   if (!measured.rank_time_ns.empty()) value["rank_time_ns"] = measured.rank_time_ns;
   if (measured.exact) value["exact"] = written_fields<Json>(*measured.exact, exact_fields());
-  value[checksum_key] = checksum_of(value);
+  add_checksum(value);
   return value;
 }
 
@@ -233,12 +181,23 @@ Record record_of(const Json& value) {
   return record;
 }
 
-void check_version(const Json& head) {
+// Version and environment of a file, with a checksum of their own beside those of the records.
+Json head_value(const Environment& environment) {
+  Json head = {{"schema_version", record_schema_version}, {"environment", environment}};
+  add_checksum(head);
+  return head;
+}
+
+Environment environment_of(const Json& file) {
   int version = 0;
-  read_whole(head.at("schema_version"), version);
+  read_whole(file.at("schema_version"), version);
   require(version == record_schema_version, "records of schema version " + std::to_string(version) +
                                                 "; this collbench reads " +
                                                 std::to_string(record_schema_version));
+  Json head = {{"schema_version", version}, {"environment", file.at("environment")}};
+  if (file.contains(checksum_key)) head[checksum_key] = file[checksum_key];
+  check_whole(head);
+  return head["environment"].get<Environment>();
 }
 
 constexpr std::string_view not_records = "not a record file of collbench";
@@ -277,8 +236,7 @@ RecordFile records_of_lines(const std::string& text) {
     const std::size_t number = file.records.size() + (start == 0 ? 1 : 2);
     read_json<Json>(line, fmt::format("{}: line {}", not_records, number), [&](const Json& value) {
       if (start == 0) {
-        check_version(value);
-        value.at("environment").get_to(file.environment);
+        file.environment = environment_of(value);
       } else {
         file.records.push_back(record_at(value, file.records.size() + 1));
       }
@@ -298,16 +256,16 @@ std::string to_json(const RecordFile& file) {
 }
 
 std::string records_json(const Environment& environment, const std::vector<std::string>& records) {
-  return fmt::format(
-      "{{\n\"schema_version\": {},\n\"environment\": {},\n\"records\": [{}{}\n]\n}}\n",
-      record_schema_version, dump(environment, 1), records.empty() ? "" : "\n",
-      fmt::join(records, ",\n"));
+  std::string text = dump(head_value(environment), 1);
+  text.replace(text.rfind("\n}"), 2, ",\n \"records\": [");
+  return text +
+         fmt::format("{}{}\n]\n}}\n", records.empty() ? "" : "\n", fmt::join(records, ",\n"));
 }
 
 std::string to_json(const Case& point) { return dump(case_value(point)); }
 
 std::string environment_line(const Environment& environment) {
-  return dump({{"schema_version", record_schema_version}, {"environment", environment}});
+  return dump(head_value(environment));
 }
 
 Record record_from_json(const std::string& text) {
@@ -323,9 +281,7 @@ RecordFile records_from_json(const std::string& text) {
     return records_of_lines(text);
   }
   return read_json<Json>(text, not_records, [&](const Json& value) {
-    check_version(value);
-    RecordFile file;
-    value.at("environment").get_to(file.environment);
+    RecordFile file{environment_of(value), {}};
     for (const Json& record : value.at("records")) {
       file.records.push_back(record_at(record, file.records.size() + 1));
     }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/records/json_checksum.h"
 #include "bench/records/json_fields.h"
 #include "bench/records/record_json.h"
 #include "core/error.h"
@@ -137,6 +138,7 @@ Comparison comparison_of(const Json& value) {
   require(version == comparison_schema_version,
           "a comparison of schema version " + std::to_string(version) + "; this collbench reads " +
               std::to_string(comparison_schema_version));
+  check_whole(value);
   Comparison comparison = read_fields(value, comparison_fields());
   value.at("title").get_to(comparison.title);
   comparison.rule = rule_of(value.at("rule"));
@@ -161,6 +163,7 @@ std::string to_json(const Comparison& comparison) {
                 {"rule", rule_value(comparison.rule)}};
   value.update(written_fields<Json>(comparison, comparison_fields()));
   value["verdicts"] = std::move(verdicts);
+  add_checksum(value);
   return value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

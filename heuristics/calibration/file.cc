@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/checksum_line.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -212,7 +213,7 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
   for (const StructuralModel& each : calibration.structures()) text += structure_part(each);
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
   for (const MeasuredMethod& each : calibration.measured()) text += points_part(each);
-  return with_toml_checksum(text);
+  return with_checksum_line(text);
 }
 
 std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file) {

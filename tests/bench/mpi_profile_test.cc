@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/flipped_bits.h"
+
 #include "bench/logs/job_verdict.h"
 #include "bench/logs/log_readers.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "transports/mpi/profile/profile_format.h"
 
@@ -165,6 +168,29 @@ TEST(MpiProfileTest, WhatIsLostIsCounted) {
   const std::string text = profile.text();
   read_log(text.substr(0, text.size() - 1), "rank", cut);
   EXPECT_THAT(cut.left_out, Contains(Pair(HasSubstr("cut short"), 1)));
+}
+
+TEST(MpiProfileTest, AFlippedBitOfAFinishedProfileIsNotReadInSilence) {
+  Profile profile(0);
+  profile.add(10, 5);
+  profile.add(20, 5);
+  const std::string unsummed = profile.text();
+  profile.header.checksum = crc32c(unsummed);
+  const std::string whole = profile.text();
+  JobLog sound;
+  read_log(whole, "rank", sound);
+  EXPECT_EQ(sound.records.size(), 2U);
+  for_each_flipped_bit(whole, profile_magic.size(), 1,
+                       [](const std::string& damaged, std::size_t at) {
+                         JobLog job;
+                         try {
+                           read_log(damaged, "rank", job);
+                         } catch (const InvalidArgument&) {
+                           return;
+                         }
+                         // As if cut short, or of a process that was killed: which is said.
+                         EXPECT_FALSE(job.left_out.empty()) << "byte " << at;
+                       });
 }
 
 TEST(MpiProfileTest, WhatIsNoProfileIsRefused) {

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/flipped_bits.h"
+
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
 #include "bench/measure/library_orders.h"
@@ -193,6 +195,17 @@ TEST(ReadObservation, ReadsWhatIsWritten) {
   EXPECT_THAT(read.values, testing::ElementsAre(1.5, double{-0.1F}, double{3e-9F}));
   EXPECT_THAT(read_observation("ranks 2\ntype f64\nvalues\n0x1.8p+1\n").values,
               testing::ElementsAre(3.0));
+}
+
+TEST(ReadObservation, RefusesADamagedFile) {
+  std::vector<float> values{1.5F, -0.1F, 3e-9F};
+  std::ostringstream out;
+  write_observation(out, {reinterpret_cast<std::byte*>(values.data()), 3, DataType::f32}, 8, 3);
+  const std::string text = out.str();
+  for_each_flipped_bit(text, text.find('\n') + 1, 1,
+                       [](const std::string& damaged, std::size_t at) {
+                         EXPECT_THROW(read_observation(damaged), InvalidArgument) << "byte " << at;
+                       });
 }
 
 TEST(ReadObservation, RefusesWithTheLine) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/report_verdicts.h"
+#include "tests/core/flipped_bits.h"
 
 #include "core/error.h"
 
@@ -48,6 +49,31 @@ TEST(ComparisonJsonTest, AnOpenIntervalIsNullAndReadBackAsOpen) {
   const std::string text = to_json(everything());
   EXPECT_TRUE(nlohmann::json::parse(text)["verdicts"][1]["ratio"]["high"].is_null());
   EXPECT_TRUE(std::isinf(comparison_from_json(text).verdicts[1].ratio->high));
+}
+
+TEST(ComparisonJsonTest, ADamagedOneIsRefused) {
+  const std::string text = to_json(everything());
+  // A flipped bit of the checksum's own name leaves one that has none.
+  const std::size_t name = text.find("\"crc32c\"");
+  ASSERT_NE(name, std::string::npos);
+  for_each_flipped_bit(text, 0, 7, [&](const std::string& damaged, std::size_t at) {
+    if (at >= name && at < name + 8) return;
+    std::string read;
+    try {
+      read = to_json(comparison_from_json(damaged));
+    } catch (const InvalidArgument&) {
+      return;
+    }
+    EXPECT_EQ(read, text) << "byte " << at << " of a blank";
+  });
+}
+
+TEST(ComparisonJsonTest, OneOfBeforeThereWereChecksumsIsRead) {
+  auto old = nlohmann::ordered_json::parse(to_json(everything()));
+  old.erase("crc32c");
+  EXPECT_EQ(to_json(comparison_from_json(old.dump())), to_json(everything()));
+  old["headline"] = "edited";
+  EXPECT_NO_THROW(comparison_from_json(old.dump()));
 }
 
 TEST(ComparisonJsonTest, RefusesOtherVersionsAndOtherFiles) {

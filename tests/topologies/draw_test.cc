@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "tests/core/flipped_bits.h"
 #include "tests/topologies/route_names.h"
 
 #include "topologies/draw/outline.h"
@@ -149,6 +150,15 @@ TEST(Export, TomlReadsBackTheSameRoutesRatesAndSources) {
     EXPECT_EQ(again.topology.layout().dims, topology.layout().dims);
     for (const LinkClass& c : again.topology.classes()) EXPECT_EQ(c.source, "a test");
   }
+}
+
+TEST(Export, ADamagedTomlIsRefused) {
+  const std::string text = to_toml({star(3, named_link("nic")), {}, "a summary", "a source"});
+  for_each_flipped_bit(
+      text, text.find('\n') + 1, 1, [](const std::string& damaged, std::size_t at) {
+        EXPECT_THROW(import_topology(damaged, "x.toml", TopologyFormat::toml), InvalidArgument)
+            << "byte " << at;
+      });
 }
 
 TEST(Export, TomlKeepsEveryCost) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/flipped_bits.h"
+
 #include "core/error.h"
 #include "training/workloads/workload_profile.h"
 
@@ -40,6 +42,14 @@ TEST(WorkloadTest, EveryShippedTableIsReadAndSurvivesWriting) {
     const std::string table = to_table(find_workload(name));
     EXPECT_EQ(to_table(parse_workload(table, name)), table) << name;
   }
+}
+
+TEST(WorkloadTest, ADamagedTableIsRefused) {
+  const std::string table = to_table(find_workload("mnist-cnn"));
+  for_each_flipped_bit(table, table.find('\n') + 1, 1,
+                       [](const std::string& damaged, std::size_t at) {
+                         EXPECT_THROW(parse_workload(damaged, "x"), InvalidArgument) << at;
+                       });
 }
 
 TEST(WorkloadTest, TensorsComeFromTheLastLayerToTheFirstWithoutGaps) {

@@ -18,9 +18,9 @@ std::string to_dot(const Topology& topology);
 /// The same for looking at: above 128 hosts, alike neighbours are drawn as one.
 std::string to_grouped_dot(const Topology& topology);
 
-/// A machine file (docs/topologies.md) with the same links, routes and costs. Throws
-/// InvalidArgument where the file format cannot say it: links that serve both directions, or routes
-/// that are not the shortest.
+/// A machine file (docs/topologies.md) with the same links, routes and costs, and a checksum.
+/// Throws InvalidArgument where the file format cannot say it: links that serve both directions, or
+/// routes that are not the shortest.
 std::string to_toml(const Machine& machine);
 
 /// SimGrid platform XML, DTD 4.1: a Full zone with a route for every pair, at reached bandwidth.

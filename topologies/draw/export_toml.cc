@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/checksum_line.h"
 #include "core/error.h"
 #include "topologies/draw/draw.h"
 #include "topologies/networks/networks.h"
@@ -231,6 +232,8 @@ class TomlWriter {
 
 }  // namespace
 
-std::string to_toml(const Machine& machine) { return TomlWriter(machine).text(); }
+std::string to_toml(const Machine& machine) {
+  return with_checksum_line(TomlWriter(machine).text());
+}
 
 }  // namespace collbench

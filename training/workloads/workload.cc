@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/checksum_line.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
@@ -149,6 +150,8 @@ class TableReader {
 }  // namespace
 
 Workload parse_workload(std::string_view text, const std::string& name) {
+  const std::string damage = checksum_complaint(text);
+  require(damage.empty(), fmt::format("workload {}:1: {}", name, damage));
   TableReader reader(name);
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
@@ -194,7 +197,7 @@ std::string to_table(const Workload& workload) {
     }
     text += '\n';
   }
-  return text;
+  return with_checksum_line(text);
 }
 
 std::vector<std::string> shipped_workloads() {

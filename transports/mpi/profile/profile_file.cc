@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/crc32c.h"
+
 namespace collbench {
 namespace {
 
@@ -79,11 +81,12 @@ void ProfileFile::close(bool finished) {
   if (!is_open()) return;
   header_->finished = finished ? 1 : 0;
   const std::uint64_t used = std::min(header_->calls, capacity_);
+  const std::size_t length = calls_offset + used * sizeof(MpiCallRecord);
   ProfileHeader* const header = std::exchange(header_, nullptr);
+  if (finished) header->checksum = crc32c({reinterpret_cast<const std::byte*>(header), length});
   munmap(header, bytes_);
   // Of no use to the program if it fails: the file is only longer.
-  [[maybe_unused]] const int ignored =
-      ftruncate(descriptor_, static_cast<off_t>(calls_offset + used * sizeof(MpiCallRecord)));
+  [[maybe_unused]] const int ignored = ftruncate(descriptor_, static_cast<off_t>(length));
   ::close(descriptor_);
 }
 

@@ -51,7 +51,8 @@ struct ProfileHeader {
   std::int32_t rank;  // in MPI_COMM_WORLD
   std::int32_t ranks;
   std::int64_t pid;
-  std::array<char, 64> host;
+  std::array<char, 60> host;
+  std::uint32_t checksum;       // CRC-32C of a finished file with 0 here; 0: none
   std::uint32_t communicators;  // that have been seen
   std::uint32_t finished;       // 1: MPI_Finalize was reached
   std::uint64_t capacity;       // calls
