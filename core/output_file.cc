@@ -66,13 +66,12 @@ class OutputFile::Buffer final : public std::streambuf {
 
   int failure() const { return failure_; }
 
-  /// Everything to the disk, where the target is on one; then closed. The reason of a failure.
-  int finish() {
+  /// Everything to the disk, where the target is on one; then closed.
+  void finish() {
     sync();
     // EINVAL: a pipe, a terminal or a device, which cannot be flushed.
     if (failure_ == 0 && fsync(descriptor_) != 0 && errno != EINVAL) failure_ = errno;
     close_file();
-    return failure_;
   }
 
  protected:
@@ -145,8 +144,18 @@ void OutputFile::open_beside() {
   buffer_ = std::make_unique<Buffer>(descriptor);
 }
 
+void OutputFile::show() {
+  stream_.flush();
+  take_place();
+}
+
 void OutputFile::commit() {
-  if (const int reason = buffer_->finish(); reason != 0) {
+  buffer_->finish();
+  take_place();
+}
+
+void OutputFile::take_place() {
+  if (const int reason = buffer_->failure(); reason != 0) {
     throw Error("could not write '" + path_ + "': " + std::strerror(reason));
   }
   if (!stream_) throw Error("could not write '" + path_ + "'");

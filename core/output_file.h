@@ -23,6 +23,9 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   std::ostream& stream() { return stream_; }
+  /// Puts the file in the target's place with what has been written so far, and goes on writing to
+  /// it there: for what shall outlive a kill. Throws as commit().
+  void show();
   /// Puts the file in the target's place. Throws Error, with the path and the reason, if anything
   /// since the beginning could not be written.
   void commit();
@@ -32,6 +35,7 @@ class OutputFile {
 
   void open_in_place();
   void open_beside();
+  void take_place();
   [[noreturn]] void fail(int reason) const;
 
   std::string path_;

@@ -1,21 +1,10 @@
 #include "bench/records/record_file.h"
 
-#include <cerrno>
-#include <cstring>
-
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/output_file.h"
 
 namespace collbench {
-namespace {
-
-std::string write_failure(const std::string& path) {
-  const std::string reason = errno != 0 ? std::strerror(errno) : "unknown reason";
-  return "cannot write '" + path + "': " + reason;
-}
-
-}  // namespace
 
 void write_records(const std::string& path, const RecordFile& file) {
   write_file(path, to_json(file));
@@ -30,10 +19,7 @@ RecordFile read_records(const std::string& path) {
   }
 }
 
-RecordLog::RecordLog(const std::string& path, const Environment& environment) : path_(path) {
-  errno = 0;
-  file_.open(path, std::ios::trunc);
-  if (!file_) throw Unavailable(write_failure(path));
+RecordLog::RecordLog(const std::string& path, const Environment& environment) : file_(path) {
   write_line(environment_line(environment));
 }
 
@@ -44,9 +30,8 @@ std::string RecordLog::append(const Record& record) {
 }
 
 void RecordLog::write_line(const std::string& line) {
-  errno = 0;
-  file_ << line << '\n' << std::flush;
-  if (!file_) throw Error(write_failure(path_));
+  file_.stream() << line << '\n';
+  file_.show();
 }
 
 }  // namespace collbench

@@ -4,10 +4,10 @@
 // killed. The single object is written beside its name and renamed, so a reader never sees half.
 #pragma once
 
-#include <fstream>
 #include <string>
 
 #include "bench/records/record_json.h"
+#include "core/output_file.h"
 
 namespace collbench {
 
@@ -23,7 +23,8 @@ RecordFile read_records(const std::string& path);
 /// Appends records to a JSON Lines file as they come. Thread safety: belongs to one thread.
 class RecordLog {
  public:
-  /// Replaces the file. Throws Unavailable naming it if it cannot be written.
+  /// Replaces the file, or the link, of that name. Throws Unavailable naming it if it cannot be
+  /// written.
   RecordLog(const std::string& path, const Environment& environment);
   /// The line that was written. Throws Error if the disk is full: what was appended before can be
   /// read.
@@ -32,8 +33,7 @@ class RecordLog {
  private:
   void write_line(const std::string& line);
 
-  std::string path_;
-  std::ofstream file_;
+  OutputFile file_;
 };
 
 }  // namespace collbench

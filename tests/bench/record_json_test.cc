@@ -120,6 +120,26 @@ TEST(RecordJsonTest, SummaryStandsBesideTheSamples) {
   EXPECT_DOUBLE_EQ(summary.at("busbw_GBps").get<double>(), 4096 / 5.0 * 1.5);
 }
 
+TEST(RecordJsonTest, ADamagedEnvironmentIsRefused) {
+  const Environment environment = {{"host", "a"}, {"revision", "0123abcd"}};
+  const std::string line = environment_line(environment) + "\n";
+  const std::string file = records_json(environment, {});
+  EXPECT_EQ(records_from_json(line).environment, environment);
+  EXPECT_EQ(records_from_json(file).environment, environment);
+  for (const std::string& text : {line, file}) {
+    for (const std::string part : {"host", "revision", "0123abcd"}) {
+      std::string damaged = text;
+      damaged[text.find(part)] ^= 1;
+      try {
+        records_from_json(damaged);
+        ADD_FAILURE() << damaged << " was read";
+      } catch (const InvalidArgument& error) {
+        EXPECT_THAT(error.what(), HasSubstr("it does not fit its checksum")) << part;
+      }
+    }
+  }
+}
+
 TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
   const std::string sound = to_json(full_record());
   const auto refusal = [&](const std::string& key, const Json& value) -> std::string {
@@ -188,6 +208,17 @@ TEST(RecordFileTest, LinesAreReadableAfterEveryRecordEvenIfTheLastIsCutShort) {
   EXPECT_EQ(to_json(cut.records[0]), to_json(full_record()));
 }
 
+TEST(RecordFileTest, LinesReplaceALinkAndLeaveWhatItPointsTo) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("precious")) << "data";
+  std::filesystem::create_symlink(folder.file("precious"), folder.file("link.jsonl"));
+  RecordLog log(folder.file("link.jsonl"), {{"host", "a"}});
+  log.append(full_record());
+  EXPECT_EQ(read_records(folder.file("link.jsonl")).records.size(), 1U);
+  EXPECT_EQ(std::filesystem::file_size(folder.file("precious")), 4U);
+  EXPECT_EQ(folder.files(), 2U);
+}
+
 TEST(RecordFileTest, PlacesThatCannotBeWrittenAreNamed) {
   EXPECT_THROW(write_records("/nonexistent/out.json", {}), Unavailable);
   EXPECT_THROW(RecordLog("/nonexistent/out.jsonl", {}), Unavailable);
@@ -202,7 +233,7 @@ TEST(RecordFileTest, AFullDiskIsAFailedRunAndNotAMissingFile) {
   } catch (const Unavailable& error) {
     FAIL() << "taken for a place that cannot be written: " << error.what();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot write '/dev/full': No space left"));
+    EXPECT_THAT(error.what(), HasSubstr("could not write '/dev/full': No space left"));
   }
 }
 
