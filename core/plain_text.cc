@@ -1,5 +1,6 @@
 #include "core/plain_text.h"
 
+#include <algorithm>
 #include <regex>
 
 #include <fmt/format.h>
@@ -12,13 +13,37 @@ bool is_control(char c) {
   return (code < 0x20 && c != '\n' && c != '\t') || code == 0x7f;
 }
 
+// Bytes of the first character; 1 of what is no UTF-8.
+std::size_t utf8_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t length = first < 0xc2   ? 1
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 1;
+  if (length > text.size()) return 1;
+  const auto is_further = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; };
+  const std::string_view further = text.substr(1, length - 1);
+  return std::all_of(further.begin(), further.end(), is_further) ? length : 1;
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string shown;
-  for (const char c : text) {
-    shown +=
-        is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    const auto last = static_cast<unsigned char>(text[at + length - 1]);
+    // U+0080 to U+009F are two bytes of UTF-8, or one where a terminal does not speak that.
+    const bool is_high = last >= 0x80 && last < 0xa0 && (length == 1 || text[at] == '\xc2');
+    if (is_control(text[at]) || is_high) {
+      for (const char c : text.substr(at, length)) {
+        shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    } else {
+      shown += text.substr(at, length);
+    }
+    at += length;
   }
   return shown;
 }

@@ -21,7 +21,12 @@ using testing::Not;
 TEST(PrintableTest, ShowsControlCharactersAndKeepsTheRest) {
   EXPECT_EQ(printable("\x1b]0;x\x07 a\tb\n\x7f"), "\\x1b]0;x\\x07 a\tb\n\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
-  EXPECT_EQ(printable("1.5 µs"), "1.5 µs");
+  EXPECT_EQ(printable("1.5 µs, ś, 漢, 😀"), "1.5 µs, ś, 漢, 😀");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m\x9b"
+                      "1m\xc2\xa0\xf5l"),
+            "\\xc2\\x9b31m\\x9b1m\xc2\xa0\xf5l");
+  EXPECT_EQ(printable("\xe6\xbc"), "\xe6\xbc") << "cut within a character";
 }
 
 TEST(WithoutTerminalCodesTest, LeavesTheTextOfALog) {
@@ -93,6 +98,11 @@ TEST(ReadJsonTest, RefusesWhatWouldOverflowTheStack) {
 TEST(ReadJsonTest, RefusesWhatATerminalWouldObey) {
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u001b[2J"})"),
             "job.json: a control character, \\u001b, stands in it");
+  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u009B2J"})"),
+            "job.json: a control character, \\u009B, stands in it");
+  EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\x9b\"}"),
+            "job.json: a control character, \\xc2\\x9b, stands in it");
+  EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\xb5\"}"), "");
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\nb\u00e9"})"), "");
 }
 
