@@ -3,6 +3,7 @@
 #include <cstring>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -21,6 +22,15 @@
 namespace collbench {
 namespace {
 
+/// "--json=" means an empty value; CLI11 would take the next word for it.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    const std::string_view word = argv[i];
+    require(!word.starts_with("--") || !word.ends_with('='),
+            fmt::format("{}: the value is empty", word.substr(0, word.size() - 1)));
+  }
+}
+
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
   for (AddCommand* add : {add_run,     add_simulate,  add_sweep,      add_train,    add_select,
@@ -35,6 +45,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
     require(shown == argv[i] || std::strchr(argv[i], '\n') != nullptr,
             fmt::format("argument {}, '{}', holds a control character", i, shown));
   }
+  refuse_empty_values(argc, argv);
   app.parse(argc, argv);
   refuse_leftovers(app);
   return another_rank_does(app) ? exit_ok : action();

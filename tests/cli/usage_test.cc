@@ -20,9 +20,11 @@ using testing::StartsWith;
 
 class UsageTest : public testing::Test {
  protected:
-  Outcome run(const std::vector<std::string>& arguments) { return invoke(folder_, arguments); }
+  CommandOutcome run(const std::vector<std::string>& arguments) {
+    return invoke(folder_, arguments);
+  }
   void expect_usage_error(const std::vector<std::string>& arguments, const std::string& message) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2) << message;
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, StartsWith("collbench: error: "));
@@ -33,7 +35,7 @@ class UsageTest : public testing::Test {
 };
 
 TEST_F(UsageTest, HelpGroupsTheOptionsAndEndsWithExamplesAndExitCodes) {
-  const Outcome outcome = run({"--help"});
+  const CommandOutcome outcome = run({"--help"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const char* part :
@@ -162,13 +164,18 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"-W", "2,4", "--inject", "drop:to=2"}, "ranks of 2 workers are 0 to 1");
   expect_usage_error({"--json", ""}, "--json: the value is empty");
   expect_usage_error({"history", "list", "--db", ""}, "--db: the value is empty");
+  expect_usage_error({"--json=", "-b", "1K"}, "--json: the value is empty");
+  expect_usage_error({"--json", "-b", "1K"}, "--json: '-b' is an option; a value is missing");
+  expect_usage_error({"--json", "--list"}, "--json: '--list' is an option");
+  expect_usage_error({"compare", "a", "b", "--json=", "x"}, "--json: the value is empty");
+  expect_usage_error({"compare", "a", "b", "--json", "--threshold"}, "'--threshold' is an option");
   expect_usage_error({"-T", "-1"}, "--timeout must be above 0");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
 }
 
 TEST_F(UsageTest, AVariableThatIsNoSettingIsRefused) {
-  const Outcome misspelt = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_WORKRES", "2"}});
+  const CommandOutcome misspelt = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_WORKRES", "2"}});
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("COLLBENCH_WORKRES is no setting of collbench. Did you mean "
                                       "'COLLBENCH_WORKERS'?"));
@@ -180,7 +187,7 @@ TEST_F(UsageTest, FlagsOfOtherBenchmarksAreAnsweredWithOurs) {
   expect_usage_error({"-o", "sum"}, "the operator in nccl-tests; here --op");
   expect_usage_error({"-m", "4:1M"}, "-m MIN:MAX of OSU is -b MIN -e MAX here");
   expect_usage_error({"-x", "10"}, "--warmup-iters (-w)");
-  const Outcome all = run({"--list", "--algo", "ring", "-d", "all", "--op", "sum,max"});
+  const CommandOutcome all = run({"--list", "--algo", "ring", "-d", "all", "--op", "sum,max"});
   EXPECT_EQ(all.code, 0) << all.err;
   EXPECT_THAT(all.out, AllOf(HasSubstr(" bf16 max "), HasSubstr(" u8 sum ")));
 }
@@ -196,7 +203,7 @@ TEST_F(UsageTest, TheListOfAlgorithmsNamesAllBlackBoxes) {
 }
 
 TEST_F(UsageTest, WhatIsNotHereIsNotAUsageError) {
-  const Outcome nccl =
+  const CommandOutcome nccl =
       invoke(folder_, {"--algo", "nccl"}, {{"COLLBENCH_NCCL_LIBRARY", "/nonexistent/libnccl.so"}});
   EXPECT_EQ(nccl.code, 4);
   EXPECT_THAT(nccl.err, HasSubstr("back end 'nccl' is not usable: "));
@@ -209,17 +216,17 @@ TEST_F(UsageTest, DevicesAreNamedInBothSpellingsAndAWrongNameIsRefusedThoughUnus
   for (const char* devices : {"0,1", "gpu:0,gpu:1"}) {
     EXPECT_EQ(run({"--list", "--algo", "ring", "--devices", devices}).code, 0) << devices;
   }
-  const Outcome wrong = run({"--list", "--algo", "ring", "--devices", "0,cpu:1"});
+  const CommandOutcome wrong = run({"--list", "--algo", "ring", "--devices", "0,cpu:1"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--devices: 'cpu:1' is no GPU"));
 }
 
 TEST_F(UsageTest, ListAndDryRunMeasureNothing) {
-  const Outcome list = run({"--list", "--algo", "ring,direct", "-b", "1K", "-e", "4K"});
+  const CommandOutcome list = run({"--list", "--algo", "ring,direct", "-b", "1K", "-e", "4K"});
   EXPECT_EQ(list.code, 0);
   EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 4);
   EXPECT_THAT(list.out, Not(HasSubstr("#")));
-  const Outcome dry =
+  const CommandOutcome dry =
       run({"--dry-run", "--algo", "ring,direct", "-b", "1K", "-e", "4K", "-N", "3"});
   EXPECT_EQ(dry.code, 0);
   EXPECT_EQ(dry.out, "12 cases can run\n");
@@ -231,7 +238,7 @@ TEST_F(UsageTest, VersionsAgree) {
 }
 
 TEST_F(UsageTest, AlgosShowsWhatEveryRankDoes) {
-  const Outcome shown = run({"algos", "show", "ring", "-W", "2"});
+  const CommandOutcome shown = run({"algos", "show", "ring", "-W", "2"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.out, HasSubstr("3>1 sends chunk 3 to rank 1"));
   EXPECT_THAT(shown.out, HasSubstr("2 rounds, 2 chunks"));
@@ -251,7 +258,7 @@ TEST_F(UsageTest, AlgosExportsForOtherPrograms) {
 }
 
 TEST_F(UsageTest, AlgosVerifyProvesTheRegistry) {
-  const Outcome all = run({"algos", "verify", "--workers", "1:9"});
+  const CommandOutcome all = run({"algos", "verify", "--workers", "1:9"});
   EXPECT_EQ(all.code, 0);
   EXPECT_THAT(all.out, HasSubstr("ring                 proven for 9 worker counts"));
   EXPECT_THAT(all.out, HasSubstr(" 0 wrong"));
@@ -280,7 +287,7 @@ TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
 TEST_F(UsageTest, DoctorSpeaksJsonToo) {
   EXPECT_THAT(run({"doctor"}).out, HasSubstr("shm"));
   folder_.write("doctor.json", run({"doctor", "--format", "json"}).out);
-  const Outcome read =
+  const CommandOutcome read =
       invoke_program(folder_, "python3",
                      {"-c",
                       "import json; d = json.load(open('doctor.json')); "
