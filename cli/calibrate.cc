@@ -1,4 +1,5 @@
 // `collbench calibrate`: a machine description from measured times.
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <set>
@@ -121,13 +122,14 @@ void print_structures(const Calibration& calibration) {
 }
 
 /// What the figures say against using the fit.
-void warn_of_fit(const std::vector<HeldOut>& by_scale, std::vector<std::string>& notes) {
-  const ErrorSummary summary = summarize_held_out(by_scale, Bytes{1024});
+void warn_of_fit(const char* what, const char* remedy, const std::vector<HeldOut>& held,
+                 std::vector<std::string>& notes) {
+  const ErrorSummary summary = summarize_held_out(held, Bytes{1024});
   if (summary.points == 0 || summary.p90 <= 1) return;
   notes.push_back(fmt::format(
-      "the fit does not predict scales that it has not seen: with each left out, one point in ten "
-      "is off by more than {}. Scales in between, or tables measured alike, would help",
-      percent(summary.p90)));
+      "the fit does not predict {0} that it has not seen: with each left out, one point in ten is "
+      "off by more than {1}. {2} would help",
+      what, percent(summary.p90), remedy));
 }
 
 void print_models(const Calibration& calibration) {
@@ -147,7 +149,7 @@ void print_models(const Calibration& calibration) {
   }
 }
 
-/// Share of the network's (or node's) rate that a size reaches at the largest scale.
+/// Share of the network's (or node's) rate that a measured size reaches at the largest scale.
 void print_efficiency(const Calibration& calibration, const FittedMachine& machine) {
   const std::vector<MeasuredMethod> methods = calibration.measured();
   const MeasuredMethod& fullest = *std::max_element(
@@ -159,7 +161,9 @@ void print_efficiency(const Calibration& calibration, const FittedMachine& machi
   std::cout << fmt::format("\nreached share of the {} rate by '{}' on {}\n ",
                            scale.nodes > 1 ? "network" : "node", to_string(fullest.method),
                            to_string(scale));
-  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 16) {
+  const auto largest =
+      std::ranges::max(fullest.points, {}, [](const auto& row) { return row.bytes.count; }).bytes;
+  for (std::int64_t bytes = 1 << 10; bytes <= largest.count; bytes *= 16) {
     const auto estimate = calibration.estimate(fullest.method, scale, Bytes{bytes});
     if (!estimate) continue;
     const double busbw =
@@ -206,8 +210,10 @@ int calibrate(const Settings& settings) {
     print_efficiency(calibration, machine);
     const std::vector<HeldOut> by_scale = leave_one_scale_out(rows, false, notes);
     print_errors("held out by scale (nodes > 1)", by_scale);
-    warn_of_fit(by_scale, notes);
-    print_errors("held out by size", leave_one_size_out(rows));
+    warn_of_fit("scales", "Scales in between, or tables measured alike,", by_scale, notes);
+    const std::vector<HeldOut> by_size = leave_one_size_out(rows);
+    print_errors("held out by size", by_size);
+    warn_of_fit("sizes", "More sizes, or repeated measurements,", by_size, notes);
     for (const std::string& note : notes) std::cout << "note: " << note << '\n';
   }
   if (out.empty()) return exit_ok;

@@ -37,12 +37,12 @@ class FitTest : public testing::Test {
     folder_.write("torus.csv", rows_with("fugaku-pico.csv", "4x4x4"));
   }
   std::string out(const std::vector<std::string>& arguments) {
-    const Outcome outcome = invoke(folder_, arguments);
+    const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
   std::string refused(const std::vector<std::string>& arguments) {
-    const Outcome outcome = invoke(folder_, arguments);
+    const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     return outcome.err;
   }
@@ -151,6 +151,42 @@ TEST_F(FitTest, AFitThatPredictsNoOtherScaleSaysSo) {
   const std::string note = "note: the fit does not predict scales that it has not seen";
   EXPECT_THAT(out({"calibrate", "wild.csv"}), HasSubstr(note));
   EXPECT_THAT(out({"calibrate", "small.csv"}), Not(HasSubstr(note)));
+}
+
+TEST_F(FitTest, AFitThatPredictsNoOtherSizeSaysSo) {
+  const auto table = [](double odd) {
+    std::string text = "library,algorithm,ranks,nodes,bytes,median_us\n";
+    for (const int bytes : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22}) {
+      const double factor = bytes == 1 << 16 ? odd : 1;
+      text += "mpi,ring,4,1," + std::to_string(bytes) + "," +
+              std::to_string(factor * (5 + bytes * 1e-3)) + "\n";
+    }
+    return text;
+  };
+  folder_.write("odd.csv", table(20));
+  folder_.write("even.csv", table(1));
+  const std::string note = "note: the fit does not predict sizes that it has not seen";
+  EXPECT_THAT(out({"calibrate", "odd.csv"}), HasSubstr(note));
+  const std::string even = out({"calibrate", "even.csv"});
+  EXPECT_THAT(even, Not(HasSubstr(note)));
+  // What was reached is said of measured sizes alone.
+  EXPECT_THAT(even, AllOf(HasSubstr("  1 KiB: "), HasSubstr(" 4 MiB: "), Not(HasSubstr("64 MiB"))));
+}
+
+TEST_F(FitTest, TimesThatNoGpuReachesAreRefused) {
+  const std::string heading = "library,algorithm,ranks,nodes,bytes,median_us\n";
+  const auto table = [&](const std::string& library) {
+    std::string text = heading;
+    for (const int mebi : {1, 4, 16, 64}) {
+      text += library + ",ring,8,1," + std::to_string(mebi << 20) + "," +
+              std::to_string(1 + mebi * 0.13) + "\n";  // 8 TB/s
+    }
+    return text;
+  };
+  folder_.write("gpus.csv", table("nccl"));
+  folder_.write("threads.csv", table("shm"));
+  EXPECT_THAT(refused({"calibrate", "gpus.csv"}), HasSubstr("which nothing reaches"));
+  out({"calibrate", "threads.csv"});
 }
 
 TEST_F(FitTest, TimesInAnotherUnitAreRefused) {
