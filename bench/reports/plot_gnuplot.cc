@@ -145,9 +145,9 @@ void write_bounds(std::ostream& out, std::size_t number, const PlotRow& row, boo
   std::vector<std::string> drawn;
   for (std::size_t i = 0; i < row.series.size(); ++i) {
     const Series& series = row.series[i];
-    const bool bounded = std::ranges::any_of(
+    const auto points = std::ranges::count_if(
         series.points, [](const Record* record) { return record->bound.has_value(); });
-    if (!bounded || std::ranges::find(drawn, series.backend) != drawn.end()) continue;
+    if (points < 2 || std::ranges::find(drawn, series.backend) != drawn.end()) continue;
     drawn.push_back(series.backend);
     out << fmt::format(
         "  $s{}_{} using 1:{} with lines dt 3 lw 2 lc rgb '#555555' title {} noenhanced, \\\n",

@@ -58,15 +58,24 @@ double lead(const Stretch& stretch) {
   return contest[1]->median_ns / contest[0]->median_ns;
 }
 
-/// "7.4 +- 0.3": the ratio of two medians; relative errors add as squares, as of independent ones.
-/// Of times that scatter widely an error on both sides says nothing, so the ends stand: "8 to 400".
-std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bool unicode) {
-  const double factor = slow.median_ns / fast.median_ns;
+/// Of the ratio of two medians: relative errors add as squares, as of independent ones.
+double relative_error(const ContenderTime& a, const ContenderTime& b) {
   const auto relative = [](const ContenderTime& time) {
     return (time.high_ns - time.low_ns) / 2 / time.median_ns;
   };
-  const double error = factor * std::hypot(relative(fast), relative(slow));
-  if (error > factor / 3) {
+  return std::hypot(relative(a), relative(b));
+}
+
+/// Of times that scatter so widely an error on both sides says nothing.
+bool is_vague(const ContenderTime& a, const ContenderTime& b) {
+  return relative_error(a, b) > 1.0 / 3;
+}
+
+/// "7.4 +- 0.3": the ratio of two medians; its ends if it is vague: "8 to 400".
+std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bool unicode) {
+  const double factor = slow.median_ns / fast.median_ns;
+  const double error = factor * relative_error(fast, slow);
+  if (is_vague(fast, slow)) {
     const double least = slow.low_ns / fast.high_ns;
     const double most = slow.high_ns / fast.low_ns;
     return fmt::format("{:.{}f} to {:.{}f}", least, least < 10 ? 1 : 0, most, most < 10 ? 1 : 0);
@@ -85,8 +94,12 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
   };
   const auto against = [&](const ContenderTime* other) {
     const std::string factor = factor_text(fastest, *other, unicode);
-    return overlap(fastest, *other) ? fmt::format("as fast as {} ({})", name(other), factor)
-                                    : fmt::format("{} times faster than {}", factor, name(other));
+    if (!overlap(fastest, *other)) {
+      return fmt::format("{} times faster than {}", factor, name(other));
+    }
+    return fmt::format("{} {} ({})",
+                       is_vague(fastest, *other) ? "not told apart from" : "as fast as",
+                       name(other), factor);
   };
   std::string text = against(contest[1]);
   if (contest.size() > 2) text += ", " + against(contest.back());

@@ -105,11 +105,17 @@ TEST(PlotTest, OneBackEndStandsInTheTitle) {
 
 TEST(PlotTest, EachBackEndHasItsOwnBound) {
   const Bound bound{Seconds{1e-6}, "memory"};
+  Record larger = placed("ring", "shm", 2, bound);
+  larger.point.bytes = {4096};
+  Record over_grpc = larger;
+  over_grpc.point.backend = "grpc";
   const std::string script = plot({placed("gloo", "gloo", 2), placed("ring", "shm", 2, bound),
-                                   placed("ring", "grpc", 2, bound)});
+                                   placed("ring", "grpc", 2, bound), larger, over_grpc});
   EXPECT_THAT(script, HasSubstr("title 'bound of shm'"));
   EXPECT_THAT(script, HasSubstr("title 'bound of grpc'"));
   EXPECT_THAT(script, Not(HasSubstr("bound of gloo")));
+  // One point makes no line, and needs no place in the legend.
+  EXPECT_THAT(plot({placed("ring", "shm", 2, bound)}), Not(HasSubstr("bound of")));
 }
 
 }  // namespace

@@ -69,6 +69,13 @@ TEST(StandingsTest, WhatCannotBeToldApartIsNotCalledFaster) {
       ElementsAre(StartsWith("at 1 KiB: ring is as fast as tree (1.01 +- ")));
 }
 
+TEST(StandingsTest, TimesThatScatterWidelyAndOverlapAreNotCalledEquallyFast) {
+  EXPECT_THAT(
+      standings({timed("ring", "shm", {1024}, 100, 90), timed("tree", "shm", {1024}, 110, 90)}),
+      ElementsAre(
+          testing::ContainsRegex("^at 1 KiB: ring is not told apart from tree [(]0[.0-9]+ to ")));
+}
+
 TEST(StandingsTest, OfTimesThatScatterWidelyTheEndsOfTheRatioStand) {
   EXPECT_THAT(
       standings({timed("auto", "shm", {1024}, 10), timed("tree", "shm", {1024}, 2000, 190)}),

@@ -1,7 +1,8 @@
 'use strict';
 // node read_charts.js PAGE FOLDER: reads the data of a page of `collbench report --html` and prints
-// what its charts over sizes and its map of winners would draw, from the scripts in FOLDER, without
-// a browser: "line NAME COLOUR SYMBOL DASH", "panel NAME", "winner BYTES NAME".
+// what its table of cases, its charts over sizes and its map of winners would show, from the scripts
+// in FOLDER, without a browser: "line NAME COLOUR SYMBOL DASH", "columns THE FIRST THREE", "panel NAME",
+// "winner BYTES NAME".
 const fs = require('fs');
 const vm = require('vm');
 
@@ -13,6 +14,7 @@ const show = `
 for (const s of sizeOption(rows, 'time').series.filter((s) => s.type === 'line')) {
   console.log('line', s.name, s.color, s.symbol, JSON.stringify(s.lineStyle.type));
 }
+console.log('columns', caseColumns.map((column) => column.name).slice(0, 3).join(' '));
 for (const name of grouped(rows, (row) => panelName(row, true)).keys()) console.log('panel', name);
 for (const cell of winnerCells(rows)) console.log('winner', cell.bytes, seriesName(cell.best));
 `;

@@ -26,7 +26,7 @@ class ReportTest : public testing::Test {
                   .code,
               0);
     // Another version, whose tree is 20 % slower.
-    const Outcome slowed =
+    const CommandOutcome slowed =
         program("python3", {"-c",
                             "import json\n"
                             "file = json.load(open('sim.json'))\n"
@@ -41,18 +41,19 @@ class ReportTest : public testing::Test {
                                 "-f", "8", "-n", "20", "--json", "real.json", "-q"})
                   .code,
               0);
-    const Outcome compared =
+    const CommandOutcome compared =
         invoke(*folder_, {"compare", "sim.json", "head.json", "--json", "comparison.json", "-q"});
     ASSERT_EQ(compared.code, 1) << compared.err;
   }
   static void TearDownTestSuite() { delete folder_; }
 
-  static Outcome report(std::vector<std::string> arguments,
-                        const std::map<std::string, std::string>& environment = {}) {
+  static CommandOutcome report(std::vector<std::string> arguments,
+                               const std::map<std::string, std::string>& environment = {}) {
     arguments.insert(arguments.begin(), "report");
     return invoke(*folder_, arguments, environment);
   }
-  static Outcome program(const std::string& name, const std::vector<std::string>& arguments) {
+  static CommandOutcome program(const std::string& name,
+                                const std::vector<std::string>& arguments) {
     return invoke_program(*folder_, name, arguments);
   }
   static RunFolder* folder_;
@@ -62,7 +63,7 @@ RunFolder* ReportTest::folder_ = nullptr;
 TEST_F(ReportTest, JsonIsReadByPythonWithoutConstantsThatAreNotJson) {
   for (const char* input : {"real.json", "comparison.json"}) {
     ASSERT_EQ(report({input, "--json", "out.json"}).code, 0);
-    const Outcome read =
+    const CommandOutcome read =
         program("python3", {"-c",
                             "import json, sys\n"
                             "def refuse(name): raise ValueError(name)\n"
@@ -74,26 +75,27 @@ TEST_F(ReportTest, JsonIsReadByPythonWithoutConstantsThatAreNotJson) {
 
 TEST_F(ReportTest, APipeShowsWhatItsFileShows) {
   const std::string command = COLLBENCH_BINARY " report <(cat real.json)";
-  const Outcome piped = program("bash", {"-c", command});
+  const CommandOutcome piped = program("bash", {"-c", command});
   EXPECT_EQ(piped.code, 0) << piped.err;
   EXPECT_EQ(piped.out, report({"real.json"}).out);
 }
 
 TEST_F(ReportTest, AWrongResultInARecordIsExitCode3AfterAllIsWritten) {
-  const Outcome damaged = program("python3", {"-c",
-                                              "import json\n"
-                                              "file = json.load(open('real.json'))\n"
-                                              "del file['records'][0]['crc32c']\n"
-                                              "file['records'][0]['wrong_elements'] = 7\n"
-                                              "json.dump(file, open('wrong.json', 'w'))\n"
-                                              "file['records'][1]['latency_ns'][0] ^= 1\n"
-                                              "json.dump(file, open('flipped.json', 'w'))\n"});
+  const CommandOutcome damaged =
+      program("python3", {"-c",
+                          "import json\n"
+                          "file = json.load(open('real.json'))\n"
+                          "del file['records'][0]['crc32c']\n"
+                          "file['records'][0]['wrong_elements'] = 7\n"
+                          "json.dump(file, open('wrong.json', 'w'))\n"
+                          "file['records'][1]['latency_ns'][0] ^= 1\n"
+                          "json.dump(file, open('flipped.json', 'w'))\n"});
   ASSERT_EQ(damaged.code, 0) << damaged.err;
-  const Outcome shown = report({"wrong.json"});
+  const CommandOutcome shown = report({"wrong.json"});
   EXPECT_EQ(shown.code, 3);
   EXPECT_THAT(shown.out, HasSubstr("1 WRONG"));
   EXPECT_THAT(shown.err, HasSubstr("1 of 18 cases gave a wrong result"));
-  const Outcome flipped = report({"flipped.json"});
+  const CommandOutcome flipped = report({"flipped.json"});
   EXPECT_EQ(flipped.code, 2);
   EXPECT_THAT(flipped.err, HasSubstr("it does not fit its checksum"));
 }
@@ -117,12 +119,13 @@ TEST_F(ReportTest, ARecordFileComesBackAsItWas) {
 
 TEST_F(ReportTest, CsvIsReadByPython) {
   ASSERT_EQ(report({"real.json", "--csv", "out.csv"}).code, 0);
-  const Outcome read = program("python3", {"-c",
-                                           "import csv\n"
-                                           "rows = list(csv.DictReader(open('out.csv')))\n"
-                                           "assert all(None not in row for row in rows)\n"
-                                           "print(len(rows), min(float(r['median_us']) > 0 for r "
-                                           "in rows))\n"});
+  const CommandOutcome read =
+      program("python3", {"-c",
+                          "import csv\n"
+                          "rows = list(csv.DictReader(open('out.csv')))\n"
+                          "assert all(None not in row for row in rows)\n"
+                          "print(len(rows), min(float(r['median_us']) > 0 for r "
+                          "in rows))\n"});
   EXPECT_EQ(read.out, "18 True\n") << read.err;
 }
 
@@ -130,7 +133,7 @@ TEST_F(ReportTest, JunitIsReadByXmllint) {
   if (is_missing("xmllint")) GTEST_SKIP() << "xmllint is not installed (libxml2-utils)";
   for (const char* input : {"real.json", "comparison.json"}) {
     ASSERT_EQ(report({input, "--junit", "out.xml"}).code, 0);
-    const Outcome read = program(
+    const CommandOutcome read = program(
         "xmllint", {"--xpath", "concat(count(//testcase), ' ', /testsuites/@tests)", "out.xml"});
     EXPECT_EQ(read.code, 0) << read.err;
     EXPECT_THAT(read.out, StartsWith(std::string(input) == "real.json" ? "18 18" : "9 9"));
@@ -140,7 +143,7 @@ TEST_F(ReportTest, JunitIsReadByXmllint) {
 TEST_F(ReportTest, OpenMetricsIsReadStrictly) {
   for (const char* input : {"real.json", "sim.json", "comparison.json"}) {
     ASSERT_EQ(report({input, "--openmetrics", "out.txt"}).code, 0);
-    const Outcome read = program("python3", {scripts + "read_openmetrics.py", "out.txt"});
+    const CommandOutcome read = program("python3", {scripts + "read_openmetrics.py", "out.txt"});
     EXPECT_EQ(read.code, 0) << input << read.err;
     EXPECT_GT(std::atoi(read.out.c_str()), 20) << input;
   }
@@ -154,13 +157,14 @@ TEST_F(ReportTest, GoogleBenchmarksJsonIsReadByItsOwnComparison) {
     GTEST_SKIP() << "compare.py is not installed (libbenchmark-tools, python3-scipy)";
   }
   ASSERT_EQ(report({"real.json", "--gbench", "gbench.json"}).code, 0);
-  const Outcome read = program(python, {compare, "benchmarks", "gbench.json", "gbench.json"});
+  const CommandOutcome read =
+      program(python, {compare, "benchmarks", "gbench.json", "gbench.json"});
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.out, AllOf(HasSubstr("ring/shm/workers:2/1024/f32/sum"), HasSubstr("+0.0000")));
 }
 
 TEST_F(ReportTest, MarkdownOfAComparisonBeginsWithWhatFails) {
-  const Outcome outcome = report({"comparison.json", "--format", "markdown"});
+  const CommandOutcome outcome = report({"comparison.json", "--format", "markdown"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(StartsWith("### "), HasSubstr("❌ **3 cases fail.**"),
                                  HasSubstr("| **slower** | tree/sim/")));
@@ -168,7 +172,7 @@ TEST_F(ReportTest, MarkdownOfAComparisonBeginsWithWhatFails) {
 
 TEST_F(ReportTest, UnderGithubActionsAComparisonLeavesAnnotationsAndAStepSummary) {
   folder_->write("summary.md", "from a step before\n");
-  const Outcome outcome = invoke(
+  const CommandOutcome outcome = invoke(
       *folder_, {"compare", "sim.json", "head.json", "-q"},
       {{"GITHUB_ACTIONS", "true"}, {"GITHUB_STEP_SUMMARY", folder_->path() + "/summary.md"}});
   EXPECT_THAT(outcome.err, HasSubstr("::error title=slower%3A tree/sim/"));
@@ -177,8 +181,9 @@ TEST_F(ReportTest, UnderGithubActionsAComparisonLeavesAnnotationsAndAStepSummary
 }
 
 TEST_F(ReportTest, NcclsTableHasTheColumnsThatItsParsersCount) {
-  const Outcome outcome = report({"real.json", "-F", "algo:ring workers:2", "--format", "nccl"});
-  const Outcome read = invoke_program(
+  const CommandOutcome outcome =
+      report({"real.json", "-F", "algo:ring workers:2", "--format", "nccl"});
+  const CommandOutcome read = invoke_program(
       *folder_, "python3",
       {"-c",
        "import sys\n"
@@ -191,7 +196,7 @@ TEST_F(ReportTest, NcclsTableHasTheColumnsThatItsParsersCount) {
 TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
   if (is_missing("gnuplot")) GTEST_SKIP() << "gnuplot is not installed (gnuplot-nox)";
   for (const char* picture : {"out.svg", "out.png", "out.pdf"}) {
-    const Outcome outcome = report({"real.json", "sim.json", "--plot", picture});
+    const CommandOutcome outcome = report({"real.json", "sim.json", "--plot", picture});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "") << picture;
   }
@@ -203,11 +208,11 @@ TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
 
 TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
   if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
-  const Outcome outcome = report({"comparison.json", "real.json", "sim.json", "--topo",
-                                  "star:4,10GBps,5us", "--html", "page.html"});
+  const CommandOutcome outcome = report({"comparison.json", "real.json", "sim.json", "--topo",
+                                         "star:4,10GBps,5us", "--html", "page.html"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* mode : {"LIGHT", "DARK"}) {
-    const Outcome read = program("bash", {scripts + "read_page.sh", "page.html", mode});
+    const CommandOutcome read = program("bash", {scripts + "read_page.sh", "page.html", mode});
     EXPECT_EQ(read.code, 0) << read.err;
     EXPECT_EQ(read.err, "");
     EXPECT_THAT(read.out,
@@ -218,7 +223,7 @@ TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
 TEST_F(ReportTest, ThePageOverlaysBackEndsAndItsMapComparesAcrossThem) {
   if (is_missing("node")) GTEST_SKIP() << "node is not installed (nodejs)";
   // The ring is the faster one over shared memory, the tree over gRPC and of all.
-  const Outcome mixed =
+  const CommandOutcome mixed =
       program("python3", {"-c",
                           "import json\n"
                           "file = json.load(open('real.json'))\n"
@@ -238,15 +243,16 @@ TEST_F(ReportTest, ThePageOverlaysBackEndsAndItsMapComparesAcrossThem) {
                           "        file['records'].append(made)\n"
                           "json.dump(file, open('mixed.json', 'w'))\n"});
   ASSERT_EQ(mixed.code, 0) << mixed.err;
-  const Outcome made = report({"mixed.json", "--html", "mixed.html"});
+  const CommandOutcome made = report({"mixed.json", "--html", "mixed.html"});
   ASSERT_EQ(made.code, 0) << made.err;
-  const Outcome read = program("node", {scripts + "read_charts.js", "mixed.html",
-                                        COLLBENCH_SOURCE_DIR "/bench/reports/html"});
+  const CommandOutcome read = program("node", {scripts + "read_charts.js", "mixed.html",
+                                               COLLBENCH_SOURCE_DIR "/bench/reports/html"});
   EXPECT_EQ(read.out,
             "line ring@shm #4477AA circle \"solid\"\n"
             "line ring@grpc #4477AA rect \"dashed\"\n"
             "line tree@shm #EE6677 circle \"solid\"\n"
             "line tree@grpc #EE6677 rect \"dashed\"\n"
+            "columns algorithm backend workers\n"
             "panel 2 workers\n"
             "winner 1024 tree@grpc\nwinner 8192 tree@grpc\nwinner 65536 tree@grpc\n")
       << read.err;
@@ -261,7 +267,7 @@ TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
               0);
   }
   ASSERT_EQ(report({"sim.json", "--history", "history.sqlite", "--html", "page.html"}).code, 0);
-  const Outcome data = program(
+  const CommandOutcome data = program(
       "python3", {"-c",
                   "import json, re\n"
                   "page = open('page.html').read()\n"
@@ -271,15 +277,16 @@ TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
                   "        print(len(series['points']), series['changes'])\n"});
   EXPECT_EQ(data.out, "6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n6 [[3, '+20.0 %']]\n") << data.err;
   if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
-  const Outcome read = program("bash", {scripts + "read_page.sh", "page.html", "LIGHT"});
+  const CommandOutcome read = program("bash", {scripts + "read_page.sh", "page.html", "LIGHT"});
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.out, HasSubstr(" history "));
 }
 
 TEST_F(ReportTest, TheLibraryInThePageIsTheOneOfNpm) {
   const std::string folder = COLLBENCH_SOURCE_DIR "/bench/reports/html/echarts/";
-  const Outcome sum = program("sha256sum", {folder + "echarts.min.js"});
-  const Outcome stated = program("grep", {"-c", sum.out.substr(0, 64), folder + "README.md"});
+  const CommandOutcome sum = program("sha256sum", {folder + "echarts.min.js"});
+  const CommandOutcome stated =
+      program("grep", {"-c", sum.out.substr(0, 64), folder + "README.md"});
   EXPECT_EQ(stated.out, "1\n") << sum.out;
 }
 
@@ -298,9 +305,9 @@ TEST_F(ReportTest, ATableOfNcclTestsComesBackAsItWas) {
                  "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)  "
                  "          (us)  (GB/s)  (GB/s)\n" +
                      rows);
-  const Outcome outcome = report({"job.txt,ranks=8", "--format", "nccl"});
+  const CommandOutcome outcome = report({"job.txt,ranks=8", "--format", "nccl"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const Outcome same = invoke_program(
+  const CommandOutcome same = invoke_program(
       *folder_, "python3",
       {"-c",
        "import sys\n"
@@ -319,11 +326,11 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
   folder_->write("junk.json", "{\"a\": 1}");
   const auto expect_refused = [](const std::vector<std::string>& arguments,
                                  const std::string& message) {
-    const Outcome outcome = report(arguments);
+    const CommandOutcome outcome = report(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };
-  const Outcome unreadable = report({std::string(5000, 'a')});
+  const CommandOutcome unreadable = report({std::string(5000, 'a')});
   EXPECT_EQ(unreadable.code, 4);
   EXPECT_THAT(unreadable.err, HasSubstr("error: cannot read 'aaa"));
   expect_refused({"junk.json"}, "junk.json: no table of nccl-tests");

@@ -138,7 +138,8 @@ function sizeOption(list, quantity) {
   const limits = [...grouped(usable.filter((row) => row.bound > 0), (row) => row.backend)]
     .map(([backend, limited]) => [backend, [...grouped(limited, (row) => row.bytes)]
       .map(([bytes, same]) => [bytes, same.map(q.bound).reduce((a, b) => Math.max(a, b))])
-      .sort((a, b) => a[0] - b[0])]);
+      .sort((a, b) => a[0] - b[0])])
+    .filter(([, points]) => points.length > 1);  // one makes no line
   for (const [backend, points] of limits) {
     series.push({ type: 'line', name: limits.length > 1 ? 'bound of ' + backend : 'bound', z: 2,
       symbol: 'none', color: cssColor('ink'), lineStyle: { width: 1.5, type: [2, 3] }, data: points });
@@ -184,6 +185,24 @@ const sizeColumns = [
   { name: 'busbw GB/s', text: (row) => figure(row.busbw), value: (row) => row.busbw },
   { name: 'bound', text: (row) => timeText(row.bound), value: (row) => row.bound },
 ];
+
+const caseColumns = [
+  ...(manySources ? [{ name: 'file', text: sourceText }] : []),
+  { name: 'algorithm', text: (row) => row.shown },
+  ...(manyBackends ? [{ name: 'backend', text: (row) => row.backend }] : []),
+  ...varying.map((name) => ({ name, text: (row) => row[name] })),
+  { name: 'workers', text: (row) => String(row.workers), value: (row) => row.workers },
+  { name: 'size', text: (row) => bytesText(row.bytes), value: (row) => row.bytes },
+  { name: 'p50', text: (row) => timeText(row.median), value: (row) => row.median },
+  { name: 'p95', text: (row) => timeText(row.p95), value: (row) => row.p95 },
+  { name: 'n', text: (row) => String(row.n), value: (row) => row.n },
+  { name: 'busbw GB/s', text: (row) => figure(row.busbw), value: (row) => row.busbw },
+  { name: 'of bound', text: (row) => row.bound ? (100 * row.bound / row.median).toFixed(0) + ' %'
+    : '-', value: (row) => row.bound ? row.bound / row.median : null },
+  { name: 'remarks', wide: true, mark: (row) => (row.wrong && row.wrong !== 'not checked' ? 'bad' : ''),
+    text: (row) => [row.wrong, row.skipped && 'skipped: ' + row.skipped,
+      row.disturbed && 'disturbed: ' + row.disturbed].filter(Boolean).join('; ') },
+].filter((column) => rows.some((row) => !['', '-'].includes(column.text(row))));
 
 /** Raw samples of one case in the order taken. */
 function samplesOption(row) {

@@ -31,23 +31,6 @@ function caseTiles() {
   return tiles;
 }
 
-const caseColumns = [
-  ...(manySources ? [{ name: 'file', text: sourceText }] : []),
-  { name: 'algorithm', text: (row) => row.shown },
-  ...varying.map((name) => ({ name, text: (row) => row[name] })),
-  { name: 'workers', text: (row) => String(row.workers), value: (row) => row.workers },
-  { name: 'size', text: (row) => bytesText(row.bytes), value: (row) => row.bytes },
-  { name: 'p50', text: (row) => timeText(row.median), value: (row) => row.median },
-  { name: 'p95', text: (row) => timeText(row.p95), value: (row) => row.p95 },
-  { name: 'n', text: (row) => String(row.n), value: (row) => row.n },
-  { name: 'busbw GB/s', text: (row) => figure(row.busbw), value: (row) => row.busbw },
-  { name: 'of bound', text: (row) => row.bound ? (100 * row.bound / row.median).toFixed(0) + ' %'
-    : '-', value: (row) => row.bound ? row.bound / row.median : null },
-  { name: 'remarks', wide: true, mark: (row) => (row.wrong && row.wrong !== 'not checked' ? 'bad' : ''),
-    text: (row) => [row.wrong, row.skipped && 'skipped: ' + row.skipped,
-      row.disturbed && 'disturbed: ' + row.disturbed].filter(Boolean).join('; ') },
-];
-
 function environments() {
   const names = [...new Set(report.sources.flatMap((source) => Object.keys(source.environment)))];
   const columns = [{ name: 'what', text: (name) => name },
