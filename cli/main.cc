@@ -31,6 +31,20 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
+/// CLI11 takes the next word for the value, whatever it is: "--json -b 1K" would write a file "-b".
+void refuse_options_as_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() || option->get_expected_max() != 1) continue;
+    for (const std::string& value : option->results()) {
+      require(!value.starts_with('-') || app.get_option_no_throw(value) == nullptr,
+              fmt::format("{}: '{}' is an option; a value is missing, or begin it with ./ if it is "
+                          "a file",
+                          option->get_name(), value));
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_options_as_values(*command);
+}
+
 int dispatch(CLI::App& app, int argc, char** argv) {
   Action action;
   for (AddCommand* add : {add_run,     add_simulate,  add_sweep,      add_train,    add_select,
@@ -47,6 +61,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   }
   refuse_empty_values(argc, argv);
   app.parse(argc, argv);
+  refuse_options_as_values(app);
   refuse_leftovers(app);
   return another_rank_does(app) ? exit_ok : action();
 }

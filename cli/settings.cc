@@ -79,17 +79,6 @@ void check_gpus(const std::string& label, const std::string& value) {
   }
 }
 
-/// CLI11 takes the next word for the value, whatever it is: "--json -b 1K" would write a file "-b".
-void refuse_option_as_value(const CLI::App& app, const OptionRow& row, const CLI::Option& option) {
-  if (row.metavar.empty() || is_argument(row) || takes_several(row)) return;
-  for (const std::string& value : option.results()) {
-    require(value.size() < 2 || value.front() != '-' || app.get_option_no_throw(value) == nullptr,
-            fmt::format("--{}: '{}' is an option; a value is missing, or begin it with ./ if it is "
-                        "a file",
-                        row.name, value));
-  }
-}
-
 /// Refuses what no command could use, by what the metavar stands for, whether or not the command as
 /// it was called looks at it.
 void check_value(const OptionRow& row, const std::string& label, const std::string& value) {
@@ -202,7 +191,6 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
     const CLI::Option* option =
         app.get_option(is_argument(row) ? std::string(row.name) : fmt::format("--{}", row.name));
     if (option->count() == 0) continue;
-    refuse_option_as_value(app, row, *option);
     take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
     values_.find(row.name)->second.words = option->results();
     check_value(row, label(row.name), at(row.name).value);
