@@ -195,29 +195,35 @@ def memory(options):
         counts, stop = {"resets": 0, "closed": 0}, threading.Event()
         begin = time.monotonic()
         strangers = strangers_at(ports[0], options, options.resets, counts, stop)
-        while any(each.is_alive() for each in strangers) and waiting.poll() is None:
+        end = begin + options.patience
+        while (any(each.is_alive() for each in strangers) and waiting.poll() is None
+               and time.monotonic() < end):
             worst = max(worst, resident_kib(waiting.pid))
             time.sleep(0.005)
         took = time.monotonic() - begin
+        endless = any(each.is_alive() for each in strangers)
+        stop.set()
         time.sleep(0.5)
         after = resident_kib(waiting.pid) if waiting.poll() is None else 0
         codes = []
         for each in [waiting] + [start(task, folder) for task in tasks[1:]]:
             try:
-                output = each.communicate(timeout=120)[0]
+                left = max(1, begin + 2 * options.patience - time.monotonic())
+                output = each.communicate(timeout=left)[0]
             except subprocess.TimeoutExpired:
                 each.kill()
-                output = each.communicate()[0] + "\n(ended by force after 120 s)"
+                output = each.communicate()[0] + "\n(did not end, and was ended by force)"
             codes.append(each.returncode)
             if each.returncode != 0:
                 print(output[-2000:])
-        stop.set()
     grown = (worst - before) / 1024
     print("%s: %d resets sent, %d connections closed, %.1f s; memory %.1f MiB before, %.1f at worst "
           "(+%.1f), %.1f after; exit codes %s" % (options.task, counts["resets"], counts["closed"],
                                                   took, before / 1024, worst / 1024, grown,
                                                   after / 1024, codes))
-    return 1 if grown > options.limit_mib or any(codes) else 0
+    if endless:
+        print("the flood was not taken in %g s" % options.patience)
+    return 1 if grown > options.limit_mib or any(codes) or endless else 0
 
 
 def main():
@@ -226,6 +232,8 @@ def main():
     parser.add_argument("--connections", type=int, default=20)
     parser.add_argument("--resets", type=int, default=50_000, help="of all connections together")
     parser.add_argument("--limit-mib", type=float, default=64)
+    parser.add_argument("--patience", type=float, default=100,
+                        help="seconds that the flood may take, and as many for the run after it")
     parser.add_argument("--task", choices=["run", "ps"], default="run")
     parser.add_argument("--latency", action="store_true")
     parser.add_argument("--seconds", type=float, default=8, help="of each run, with --latency")

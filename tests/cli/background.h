@@ -49,9 +49,14 @@ class BackgroundProcess {
     _exit(127);
   }
   void signal(int number) const { kill(child_, number); }
+  /// Its exit code; one that goes on longer than a test may is killed, so that the test fails by
+  /// what it expects.
   int wait() const {
     int status = 0;
-    waitpid(child_, &status, 0);
+    for (int i = 0; waitpid(child_, &status, WNOHANG) == 0; ++i) {
+      if (i == 12000) signal(SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 

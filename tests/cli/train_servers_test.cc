@@ -82,7 +82,7 @@ TEST_F(TrainServersTest, TasksStartedInAnyOrderTrainWhatThreadsDo) {
 }
 
 TEST_F(TrainServersTest, OneCommandStartsItsTasksItself) {
-  const Outcome outcome =
+  const CommandOutcome outcome =
       invoke(folder_, command({"--isolate", "-W", "2", "--servers", "2", "--json", "out.json"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("served to the end as ps 1 of 2"));
@@ -94,7 +94,7 @@ TEST_F(TrainServersTest, ReplicasOfAWorkerTrainTheSameInAProcessOfTheirOwn) {
   const std::string expected = digest_of(two);
   Arguments all = command(two);
   all.insert(all.end(), {"--isolate", "--json", "out.json"});
-  const Outcome outcome = invoke(folder_, all);
+  const CommandOutcome outcome = invoke(folder_, all);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
 }
@@ -173,6 +173,29 @@ TEST_F(TrainServersTest, MissingTasksAreNamed) {
   EXPECT_THAT(folder_.read("ps0"), HasSubstr("no chief connected to this ps within 1 s"));
   EXPECT_EQ(worker->wait(), 5);
   EXPECT_THAT(folder_.read("worker0"), HasSubstr("there is no chief (" + chief_address + ")"));
+}
+
+TEST_F(TrainServersTest, AServerThatIsStoppedEndsTheOthersByTheirTimeout) {
+  Arguments endless = long_run;
+  endless[1] = "100000";
+  endless.insert(endless.end(), {"-T", "2"});
+  for (const bool at_start : {true, false}) {
+    place(1, 1);
+    const auto server = start("ps", 0);
+    if (at_start) server->signal(SIGSTOP);
+    const auto chief = start("chief", 0, endless);
+    const auto worker = start("worker", 0, endless);
+    if (!at_start) {
+      wait_for_step(folder_, latest_step(folder_) + 40);
+      server->signal(SIGSTOP);
+    }
+    EXPECT_EQ(chief->wait(), 5) << folder_.read("chief0");
+    EXPECT_EQ(worker->wait(), 5) << folder_.read("worker0");
+    const std::string address = cluster_["ps"][0];
+    EXPECT_THAT(folder_.read("chief0"), HasSubstr("ps 0 (" + address + ")"));
+    server->signal(SIGKILL);
+    server->wait();
+  }
 }
 
 TEST_F(TrainServersTest, ADifferenceIsNamedToAll) {
