@@ -41,7 +41,8 @@ constexpr const char* knowledge = "What is known";
 constexpr OptionRow select_rows[] = {
     {what_to_choose_for, "minbytes", "b", "SIZE", "1M",
      "vector of each worker; for tables and exports the smallest, by default 1K"},
-    {what_to_choose_for, "workers", "W", "N[,..]", "8", "ranks; 8,64 or 8:64:x2"},
+    {what_to_choose_for, "workers", "W", "N[,..]", "8",
+     "ranks; 8,64 or 8:64:x2; by default all that the machine of --topo has"},
     {what_to_choose_for, "nodes", "", "N[xN..]", "auto",
      "nodes they are spread over, or a torus (4x4x8); auto asks the machine"},
     {what_to_choose_for, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
@@ -157,7 +158,7 @@ Inquiry inquiry_of(const Settings& settings) {
     inquiry.fitted = std::make_unique<Calibration>(std::move(*found));
   }
   const Calibration* fitted = inquiry.fitted.get();
-  const std::vector<int> workers = settings.worker_counts("workers");
+  const std::vector<int> workers = workers_asked(settings, fitted);
   inquiry.machines.reserve(workers.size());
   for (const int count : workers) {
     Question question = common;

@@ -33,6 +33,18 @@ int automatic_nodes(const Calibration* fitted, const Question& question) {
 
 }  // namespace
 
+std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted) {
+  const std::string& topology = settings.text("topo");
+  if (!settings.given("workers") && !topology.empty() && fitted == nullptr) {
+    try {
+      return {machine(topology).topology.hosts()};
+    } catch (const InvalidArgument&) {
+      // It has a size only for a number of workers, or is refused with one, too.
+    }
+  }
+  return settings.worker_counts("workers");
+}
+
 void set_nodes(const Settings& settings, const Calibration* fitted, Question& question) {
   const std::string& text = settings.text("nodes");
   if (text == "auto") {

@@ -1,8 +1,8 @@
-// Nodes, devices and machines that `collbench select` asks about, where the machine is a fitted
-// file.
+// Workers, nodes, devices and machines that `collbench select` asks about.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/settings.h"
 #include "heuristics/calibration/calibration.h"
@@ -10,6 +10,10 @@
 #include "topologies/machine.h"
 
 namespace collbench {
+
+/// By --workers. Without it every host of the machine, as `simulate` has it; of a machine that
+/// comes in any size, or was fitted (`fitted` is not null), the option's default.
+std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted);
 
 /// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
 /// the machine of the question. `fitted` may be null.

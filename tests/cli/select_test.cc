@@ -45,6 +45,11 @@ TEST_F(SelectTest, AnswersWithTheChoiceTheReasonAndEveryCandidate) {
   }
 }
 
+TEST_F(SelectTest, TakesTheWholeMachineIfNoNumberOfWorkersIsNamed) {
+  EXPECT_THAT(out({"-t", "cluster:2xdgx-h100"}), HasSubstr("16 workers on cluster:2xdgx-h100"));
+  EXPECT_THAT(out({"-t", "ethernet-100g"}), HasSubstr(" 8 workers on ethernet-100g"));
+}
+
 TEST_F(SelectTest, TablesShowTheCrossovers) {
   const std::string text = out({"-t", "star:8,100Gbps,5us", "-W", "8", "--table", "-p", "model",
                                 "--available", "recursive-doubling,ring"});
