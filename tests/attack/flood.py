@@ -203,8 +203,10 @@ def memory(options):
         took = time.monotonic() - begin
         endless = any(each.is_alive() for each in strangers)
         stop.set()
-        time.sleep(0.5)
-        after = resident_kib(waiting.pid) if waiting.poll() is None else 0
+        for _ in range(50):  # what was sent may still have to be read
+            time.sleep(0.02)
+            after = resident_kib(waiting.pid) if waiting.poll() is None else 0
+            worst = max(worst, after)
         codes = []
         for each in [waiting] + [start(task, folder) for task in tasks[1:]]:
             try:
@@ -221,6 +223,8 @@ def memory(options):
           "(+%.1f), %.1f after; exit codes %s" % (options.task, counts["resets"], counts["closed"],
                                                   took, before / 1024, worst / 1024, grown,
                                                   after / 1024, codes))
+    if grown > options.limit_mib:
+        print("the flood took more than %g MiB" % options.limit_mib)
     if endless:
         print("the flood was not taken in %g s" % options.patience)
     return 1 if grown > options.limit_mib or any(codes) or endless else 0
