@@ -1,6 +1,7 @@
 // Help texts, made by walking the tree of commands and options, and what to say about unknown ones.
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,6 +33,26 @@ Exit codes:
   77 all skipped   130, 143 interrupted (what was measured is kept)
 )";
 
+/// In lines of a terminal's width, all of which begin at the column of texts.
+std::string in_column(const std::string& text) {
+  constexpr std::size_t width = 100;
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t used = text_column;
+  for (std::string word; words >> word;) {
+    if (used > text_column && used + 1 + word.size() > width) {
+      lines += "\n" + std::string(text_column, ' ');
+      used = text_column;
+    } else if (used > text_column) {
+      lines += ' ';
+      ++used;
+    }
+    lines += word;
+    used += word.size();
+  }
+  return lines;
+}
+
 std::string row(const std::string& left, const std::string& right) {
   std::string line = "  " + left;
   if (line.size() + 2 > text_column) {
@@ -40,7 +61,7 @@ std::string row(const std::string& left, const std::string& right) {
   } else {
     line.resize(text_column, ' ');
   }
-  return line + right + "\n";
+  return line + in_column(right) + "\n";
 }
 
 std::string option_left(const CLI::Option& option) {

@@ -117,7 +117,7 @@ def words_of(binary, command):
     """Options with a value, and their placeholders, as `--help` shows them."""
     text = subprocess.run([binary, *command.split(), "--help"], capture_output=True, text=True,
                           timeout=TIME_LIMIT_S).stdout
-    found = re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+) ([A-Z][^ ]*)", text, re.M)
+    found = re.findall(r"^ {2,6}(?:-\w, )?(--[a-z0-9-]+) ([A-Z][^ ]*)", text, re.M)
     return sorted(set(found))
 
 
